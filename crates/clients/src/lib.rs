@@ -1,0 +1,1 @@
+//! Virtual viewers and publishers, one module a protocol.

@@ -1,0 +1,1 @@
+//! Plan, shards, intervals, summary and verdict of a run.

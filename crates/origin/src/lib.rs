@@ -1,0 +1,1 @@
+//! A small server a protocol, with scripted faults.

@@ -1,0 +1,1 @@
+//! A finished run as text, Markdown, JSON, CSV, JUnit and HTML.

@@ -1,0 +1,1 @@
+//! RTMP and FLV, sans-IO: bytes in, events out.

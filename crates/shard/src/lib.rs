@@ -1,0 +1,1 @@
+//! One thread, one event loop: sessions, links, timers.
