@@ -1,1 +1,23 @@
 //! Counters, gauges and histograms that add: what leaves a shard once a second.
+//!
+//! Every figure that weir prints is declared once, by a [`Figure`]: name, unit, kind, how it
+//! merges, what it says. Recorder, summary, thresholds and reports read these declarations and
+//! know no protocol. Nothing here reads a clock or does I/O.
+
+pub mod common;
+mod failure;
+mod figure;
+mod interval;
+mod moment;
+mod recorder;
+mod signed;
+mod units;
+
+pub use failure::{Failure, Side};
+pub use figure::{Counter, Figure, Gauge, Kind, Merge, Schema, Signed, Spread, Unit};
+pub use hdrhistogram::Histogram;
+pub use interval::{Interval, IntervalKey};
+pub use moment::Moment;
+pub use recorder::Recorder;
+pub use signed::SignedHistogram;
+pub use units::{BitRate, ParseUnitError, Ratio, parse_duration, parse_quantity, parse_rate};

@@ -1,0 +1,92 @@
+//! Why a client failed: a closed list, so that failures are counted by kind and never by text.
+
+use serde::{Deserialize, Serialize};
+
+/// Who is answerable for a failure. Local failures are never booked on the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// weir or its machine.
+    Local,
+    /// The target, or the network between.
+    Remote,
+    /// The two did not speak the same language.
+    Protocol,
+}
+
+macro_rules! failures {
+    ($($(#[doc = $doc:literal])* $name:ident = $key:literal, $side:ident;)*) => {
+        /// The kind of a failure.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Failure { $($(#[doc = $doc])* $name),* }
+
+        impl Failure {
+            /// All kinds, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The name in outputs.
+            pub const fn key(self) -> &'static str {
+                match self { $(Self::$name => $key),* }
+            }
+
+            /// Who is answerable.
+            pub const fn side(self) -> Side {
+                match self { $(Self::$name => Side::$side),* }
+            }
+        }
+    };
+}
+
+failures! {
+    /// The name of the server could not be resolved.
+    NameNotResolved = "name_not_resolved", Local;
+    /// No descriptor was left (`EMFILE`, `ENFILE`). Raise `ulimit -n`.
+    OutOfDescriptors = "out_of_descriptors", Local;
+    /// No local port was left (`EADDRNOTAVAIL`). Add addresses with `--bind-addr`.
+    OutOfPorts = "out_of_ports", Local;
+    /// The kernel refused the socket for another reason.
+    SocketError = "socket_error", Local;
+    /// The server's host answered with a reset: nothing listens there.
+    ConnectionRefused = "connection_refused", Remote;
+    /// No route, or the host said unreachable.
+    Unreachable = "unreachable", Remote;
+    /// The link was not established in time.
+    ConnectTimeout = "connect_timeout", Remote;
+    /// TLS failed: certificate, name or version.
+    TlsFailed = "tls_failed", Protocol;
+    /// The protocol's handshake did not end in time.
+    HandshakeTimeout = "handshake_timeout", Remote;
+    /// The server did not consent in time.
+    RequestTimeout = "request_timeout", Remote;
+    /// The server consented and sent no decodable frame in time.
+    NoMedia = "no_media", Remote;
+    /// The server does not know the stream.
+    StreamNotFound = "stream_not_found", Remote;
+    /// The server asks for credentials, or does not take these.
+    Unauthorized = "unauthorized", Remote;
+    /// The server refused for another reason; its words are in the events.
+    Rejected = "rejected", Remote;
+    /// The stream ended: its publisher went away.
+    StreamEnded = "stream_ended", Remote;
+    /// The server closed the link in the middle.
+    ClosedByPeer = "closed_by_peer", Remote;
+    /// The link was reset in the middle.
+    Reset = "reset", Remote;
+    /// The server no longer takes what is sent.
+    SendTimeout = "send_timeout", Remote;
+    /// The peer sent what its standard does not allow.
+    MalformedInput = "malformed_input", Protocol;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_found_at_its_own_number() {
+        for (number, failure) in Failure::ALL.iter().enumerate() {
+            assert_eq!(*failure as usize, number, "{}", failure.key());
+        }
+    }
+}
