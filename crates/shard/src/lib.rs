@@ -1,1 +1,20 @@
 //! One thread, one event loop: sessions, links, timers.
+//!
+//! A [`Session`] is a state machine, of a client or of an origin alike. It is told what happened on
+//! its link and answers through its [`Context`]; it sees no socket, no thread and no other session.
+//! A [`Shard`] owns the sockets, the one receive buffer and the clock. Nothing here knows a
+//! protocol, a run or a figure.
+
+pub mod clock;
+mod link;
+mod rig;
+mod session;
+mod shard;
+mod sys;
+mod timer;
+pub mod tls;
+
+pub use link::Door;
+pub use rig::Rig;
+pub use session::{Context, Event, Session, SessionId, World};
+pub use shard::{Mailbox, OpenError, Shard, listener};

@@ -1,0 +1,114 @@
+//! What the clients of one shard write in: figures, remarks, and how each slot ended.
+
+use std::convert::Infallible;
+use weir_metrics::{Failure, Moment, Recorder, Schema, common};
+use weir_shard::{SessionId, World};
+
+/// Remarks kept of one kind a shard and workload; the rest is only counted.
+const REMARKS_OF_A_KIND: u32 = 20;
+
+/// One planned client start, as its client needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Number of the client within its workload, over all shards.
+    pub client: u32,
+    /// Position of the workload in the scenario.
+    pub workload: u16,
+    /// When the plan wants the client to start.
+    pub planned: Moment,
+}
+
+/// How a slot ended, one way only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It began within [`ON_TIME`] of its time and did not fail.
+    OnTime,
+    /// It began later and did not fail.
+    Late,
+    /// It failed.
+    Failed(Failure),
+}
+
+/// How long after its planned start a client may begin and still be on time.
+pub const ON_TIME: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Something that a person will want to read, bounded in number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// When.
+    pub at: Moment,
+    /// Which client of which workload.
+    pub slot: Slot,
+    /// What kind of failure.
+    pub failure: Failure,
+    /// The peer's own words, cut to a line.
+    pub words: String,
+}
+
+/// The [`World`] of a shard of clients.
+#[derive(Debug)]
+pub struct Ledger {
+    recorders: Vec<Recorder>,
+    told: Vec<[u32; Failure::ALL.len()]>,
+    remarks: Vec<Remark>,
+    ended: Vec<(Slot, Ending)>,
+}
+
+impl Ledger {
+    /// One recorder a workload.
+    pub fn new(schemas: impl IntoIterator<Item = Schema>) -> Self {
+        let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
+        let told = vec![[0; Failure::ALL.len()]; recorders.len()];
+        Self { recorders, told, remarks: Vec::new(), ended: Vec::new() }
+    }
+
+    /// The figures of a slot's workload.
+    #[inline]
+    pub fn of(&mut self, slot: Slot) -> &mut Recorder {
+        &mut self.recorders[usize::from(slot.workload)]
+    }
+
+    /// Books the end of a slot.
+    pub fn end(&mut self, slot: Slot, ending: Ending) {
+        let recorder = self.of(slot);
+        match ending {
+            Ending::OnTime => recorder.count(common::ON_TIME, 1),
+            Ending::Late => recorder.count(common::LATE, 1),
+            Ending::Failed(failure) => recorder.fail(failure),
+        }
+        self.ended.push((slot, ending));
+    }
+
+    /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.
+    pub fn remark(&mut self, at: Moment, slot: Slot, failure: Failure, words: &str) {
+        let told = &mut self.told[usize::from(slot.workload)][failure as usize];
+        *told += 1;
+        if *told <= REMARKS_OF_A_KIND {
+            let words = words.chars().filter(|c| !c.is_control()).take(200).collect();
+            self.remarks.push(Remark { at, slot, failure, words });
+        }
+    }
+
+    /// Hands out an interval's figures, one recorder a workload, and starts the next.
+    pub fn take_figures(&mut self) -> Vec<Recorder> {
+        self.recorders.iter_mut().map(Recorder::take).collect()
+    }
+
+    /// Hands out the remarks since the last call.
+    pub fn take_remarks(&mut self) -> Vec<Remark> {
+        std::mem::take(&mut self.remarks)
+    }
+
+    /// Hands out the slots that ended since the last call.
+    pub fn take_ended(&mut self) -> Vec<(Slot, Ending)> {
+        std::mem::take(&mut self.ended)
+    }
+}
+
+impl World for Ledger {
+    type Message = Infallible;
+
+    fn receive(&mut self, message: Infallible, _: Moment, _: &mut Vec<SessionId>) {
+        match message {}
+    }
+}

@@ -1,0 +1,176 @@
+//! The life of a client, the same for every protocol: phases, deadlines, one end.
+
+use crate::ledger::{Ending, Ledger, ON_TIME, Slot};
+use std::time::Duration;
+use weir_metrics::common::{
+    ACTIVE, CONNECT, CONNECTED, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED, PLAYING, REQUEST, START_LAG,
+    STARTED, STARTUP,
+};
+use weir_metrics::{Failure, Moment, Spread};
+
+/// How far a client has come. Each phase but the last has a deadline and a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Waits for its link.
+    Connecting,
+    /// Speaks the protocol's handshake.
+    Handshaking,
+    /// Waits for the server's consent.
+    Requesting,
+    /// Waits for the first media unit.
+    Waiting,
+    /// Waits for the first decodable frame.
+    Opening,
+    /// Plays, or publishes.
+    Playing,
+    /// Is over; nothing is recorded any more.
+    Over,
+}
+
+/// Longest stay in each phase before playing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the link is established.
+    pub connect: Duration,
+    /// Until the handshake is done.
+    pub handshake: Duration,
+    /// Until the server consents.
+    pub request: Duration,
+    /// From consent to the first decodable frame.
+    pub media: Duration,
+}
+
+impl Timeouts {
+    /// The same for every phase.
+    pub const fn all(timeout: Duration) -> Self {
+        Self { connect: timeout, handshake: timeout, request: timeout, media: timeout }
+    }
+}
+
+/// Where one client stands; books phases and its one end in the ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    slot: Slot,
+    began: Moment,
+    phase: Phase,
+    phase_began: Moment,
+    timeouts: Timeouts,
+}
+
+impl Life {
+    /// A client whose link is being opened `now`.
+    pub fn begin(slot: Slot, timeouts: Timeouts, now: Moment, ledger: &mut Ledger) -> Self {
+        let recorder = ledger.of(slot);
+        recorder.count(STARTED, 1);
+        recorder.record(START_LAG, micros(now, slot.planned));
+        recorder.shift(ACTIVE, 1);
+        Self { slot, began: now, phase: Phase::Connecting, phase_began: now, timeouts }
+    }
+
+    /// Its slot.
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// How far it has come.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Enters the next phase, if `phase` lies ahead; phases in between took no time. Books the
+    /// time of those that ended, and the whole startup on the way into [`Phase::Playing`].
+    pub fn reach(&mut self, phase: Phase, now: Moment, ledger: &mut Ledger) {
+        if phase <= self.phase {
+            return;
+        }
+        let recorder = ledger.of(self.slot);
+        // The connect phase counts from the planned start: a late generator does not flatter a server.
+        let since = if self.phase == Phase::Connecting { self.slot.planned } else { self.phase_began };
+        if let Some(spread) = self.phase.spread() {
+            recorder.record(spread, micros(now, since));
+        }
+        if self.phase == Phase::Connecting {
+            recorder.count(CONNECTED, 1);
+        }
+        if phase == Phase::Playing {
+            recorder.count(PLAYED, 1);
+            recorder.shift(PLAYING, 1);
+            recorder.record(STARTUP, micros(now, self.slot.planned));
+        }
+        self.phase = phase;
+        self.phase_began = now;
+    }
+
+    /// When the present phase has lasted too long; `None` when it may last.
+    pub fn deadline(&self) -> Option<Moment> {
+        let limit = match self.phase {
+            Phase::Connecting => self.timeouts.connect,
+            Phase::Handshaking => self.timeouts.handshake,
+            Phase::Requesting => self.timeouts.request,
+            Phase::Waiting | Phase::Opening => self.timeouts.media,
+            Phase::Playing | Phase::Over => return None,
+        };
+        Some(self.phase_began + limit)
+    }
+
+    /// The failure to book when [`Self::deadline`] has passed, with its words.
+    pub fn overdue(&self) -> (Failure, &'static str) {
+        match self.phase {
+            Phase::Connecting => (Failure::ConnectTimeout, "the link was not established in time"),
+            Phase::Handshaking => (Failure::HandshakeTimeout, "the handshake did not end in time"),
+            Phase::Requesting => (Failure::RequestTimeout, "the server did not answer the request in time"),
+            Phase::Waiting => (Failure::NoMedia, "the server consented and sent no media in time"),
+            Phase::Opening | Phase::Playing | Phase::Over => {
+                (Failure::NoMedia, "media came, but no decodable frame in time")
+            }
+        }
+    }
+
+    /// Books the failure, with the peer's words; a client that is over takes no notice.
+    pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
+        if self.leave(ledger) {
+            ledger.remark(now, self.slot, failure, words);
+            ledger.end(self.slot, Ending::Failed(failure));
+        }
+    }
+
+    /// Books the planned end of a client: on time or late if it plays. One that is still on its
+    /// way when it must stop has failed as soon as its phase is overdue, and not before; it is
+    /// booked as on time or late too.
+    pub fn finish(&mut self, ledger: &mut Ledger) {
+        if self.leave(ledger) {
+            let late = self.began > self.slot.planned + ON_TIME;
+            ledger.end(self.slot, if late { Ending::Late } else { Ending::OnTime });
+        }
+    }
+
+    fn leave(&mut self, ledger: &mut Ledger) -> bool {
+        if self.phase == Phase::Over {
+            return false;
+        }
+        let recorder = ledger.of(self.slot);
+        recorder.shift(ACTIVE, -1);
+        if self.phase == Phase::Playing {
+            recorder.shift(PLAYING, -1);
+        }
+        self.phase = Phase::Over;
+        true
+    }
+}
+
+impl Phase {
+    fn spread(self) -> Option<Spread> {
+        Some(match self {
+            Self::Connecting => CONNECT,
+            Self::Handshaking => HANDSHAKE,
+            Self::Requesting => REQUEST,
+            Self::Waiting => FIRST_BYTE,
+            Self::Opening => FIRST_FRAME,
+            Self::Playing | Self::Over => return None,
+        })
+    }
+}
+
+fn micros(now: Moment, since: Moment) -> u64 {
+    now.since(since).as_micros() as u64
+}

@@ -1,0 +1,112 @@
+//! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
+
+use crate::session::{Orders, Transmit};
+use crate::{Context, Event, Session, SessionId};
+use std::io::IoSlice;
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// Drives one session without sockets or threads.
+#[derive(Debug)]
+pub struct Rig<W> {
+    /// What the session shares with others.
+    pub world: W,
+    /// The made-up clock.
+    pub now: Moment,
+    /// What the session has sent and [`Self::take_sent`] has not taken.
+    pub sent: Vec<u8>,
+    /// How many bytes the link still takes; unlimited at first.
+    pub room: usize,
+    /// The session's deadline.
+    pub timer: Option<Moment>,
+    /// The low-water mark that it asked for.
+    pub low_water: usize,
+    /// Whether it asked to be closed.
+    pub closed: bool,
+    /// Whether its last call asked for a read.
+    pub pulled: bool,
+    /// Whom it woke.
+    pub woken: Vec<SessionId>,
+}
+
+impl<W> Rig<W> {
+    /// A rig at one second past the clock's zero.
+    pub fn new(world: W) -> Self {
+        Self {
+            world,
+            now: Moment::from_nanos(1_000_000_000),
+            sent: Vec::new(),
+            room: usize::MAX,
+            timer: None,
+            low_water: 1,
+            closed: false,
+            pulled: false,
+            woken: Vec::new(),
+        }
+    }
+
+    /// Tells the session one event.
+    pub fn tell(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
+        let mut orders = Orders::default();
+        let mut link = Tape { sent: &mut self.sent, room: &mut self.room };
+        session.handle(
+            event,
+            &mut Context {
+                now: self.now,
+                world: &mut self.world,
+                id: SessionId::made_up(0),
+                link: &mut link,
+                orders: &mut orders,
+                wake: &mut self.woken,
+            },
+        );
+        self.timer = orders.timer.unwrap_or(self.timer);
+        self.low_water = orders.low_water.unwrap_or(self.low_water);
+        self.pulled = orders.pull;
+        self.closed |= orders.close;
+    }
+
+    /// Lets time pass, firing the session's deadlines in order.
+    pub fn advance(&mut self, session: &mut dyn Session<W>, span: Duration) {
+        let end = self.now + span;
+        while let Some(at) = self.timer.filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.timer = None;
+            self.tell(session, Event::Timer);
+            if self.pulled {
+                self.tell(session, Event::Bytes(&[]));
+            }
+        }
+        self.now = end;
+    }
+
+    /// Hands out what was sent since the last call.
+    pub fn take_sent(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.sent)
+    }
+}
+
+struct Tape<'a> {
+    sent: &'a mut Vec<u8>,
+    room: &'a mut usize,
+}
+
+impl Transmit for Tape<'_> {
+    fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
+        let before = self.sent.len();
+        for slice in slices {
+            let taken = slice.len().min(*self.room);
+            self.sent.extend_from_slice(&slice[..taken]);
+            *self.room = self.room.saturating_sub(taken);
+        }
+        self.sent.len() - before
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.sent.extend_from_slice(bytes);
+    }
+
+    fn unsent(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,155 @@
+//! The seam that a protocol plugs into: what a session is told, and what it may answer.
+
+use std::fmt;
+use std::io::IoSlice;
+use weir_metrics::{Failure, Moment};
+
+/// Names a session of one shard; never used again after the session's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+impl SessionId {
+    /// An identity for a test that has no shard.
+    pub const fn made_up(slot: u32) -> Self {
+        Self { slot, generation: 0 }
+    }
+}
+
+/// What the sessions of one shard share: for clients their ledger, for an origin its streams.
+pub trait World {
+    /// What other threads may send to this shard.
+    type Message: Send + 'static;
+
+    /// Takes a message from another thread; sessions pushed on `wake` get [`Event::Woken`].
+    fn receive(&mut self, message: Self::Message, now: Moment, wake: &mut Vec<SessionId>);
+}
+
+/// A state machine on a shard.
+pub trait Session<W> {
+    /// Takes note of what happened, and answers through the context.
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, W>);
+}
+
+/// What can happen to a session.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The link is established, TLS included. The first event of an accepted session too.
+    Connected,
+    /// Bytes came, a slice of the shard's one receive buffer. Empty only as the answer to
+    /// [`Context::pull`]: nothing was waiting.
+    Bytes(&'a [u8]),
+    /// The link takes bytes again after it had refused some.
+    Writable,
+    /// The deadline of [`Context::set_timer`] passed.
+    Timer,
+    /// Another session of this shard, or the world, asked for it.
+    Woken,
+    /// The run wants this session to end: say goodbye and [`Context::close`].
+    Stop,
+    /// The link is gone, and the session with it when this call returns.
+    Closed {
+        /// Why.
+        failure: Failure,
+        /// The words of the system or the TLS library.
+        words: &'a str,
+    },
+}
+
+/// The link as a session may use it.
+pub(crate) trait Transmit {
+    /// Takes as many bytes as fit now, in order; 0 while earlier ones wait.
+    fn write(&mut self, slices: &[IoSlice<'_>]) -> usize;
+    /// Takes all bytes; those that do not fit now wait.
+    fn send(&mut self, bytes: &[u8]);
+    /// Bytes that wait.
+    fn unsent(&self) -> usize;
+}
+
+/// What a session asked of its shard during one call.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    pub(crate) timer: Option<Option<Moment>>,
+    pub(crate) low_water: Option<usize>,
+    pub(crate) paused: Option<bool>,
+    pub(crate) pull: bool,
+    pub(crate) close: bool,
+}
+
+/// What a session has at hand while it handles an event.
+pub struct Context<'a, W> {
+    /// When the event happened.
+    pub now: Moment,
+    /// What the shard's sessions share.
+    pub world: &'a mut W,
+    pub(crate) id: SessionId,
+    pub(crate) link: &'a mut dyn Transmit,
+    pub(crate) orders: &'a mut Orders,
+    pub(crate) wake: &'a mut Vec<SessionId>,
+}
+
+impl<W> Context<'_, W> {
+    /// This session's name.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Sends all of `bytes`, keeping what the link does not take now. Watch [`Self::unsent`].
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.link.send(bytes);
+    }
+
+    /// Sends what the link takes now of shared buffers and says how many bytes that was. After a
+    /// short count, [`Event::Writable`] follows when there is room.
+    pub fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
+        self.link.write(slices)
+    }
+
+    /// Bytes that [`Self::send`] took and the link has not.
+    pub fn unsent(&self) -> usize {
+        self.link.unsent()
+    }
+
+    /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish. A session has one deadline.
+    pub fn set_timer(&mut self, at: Moment) {
+        self.orders.timer = Some(Some(at));
+    }
+
+    /// Withdraws the deadline.
+    pub fn clear_timer(&mut self) {
+        self.orders.timer = Some(None);
+    }
+
+    /// From now on, wait for so many bytes before reading (1: read at every event).
+    pub fn set_low_water(&mut self, bytes: usize) {
+        self.orders.low_water = Some(bytes);
+    }
+
+    /// Read now, whatever the low-water mark: [`Event::Bytes`] follows at once, empty if nothing waited.
+    pub fn pull(&mut self) {
+        self.orders.pull = true;
+    }
+
+    /// Stop reading, or begin again: the peer feels back-pressure.
+    pub fn pause_reading(&mut self, paused: bool) {
+        self.orders.paused = Some(paused);
+    }
+
+    /// Wakes another session of this shard.
+    pub fn wake(&mut self, id: SessionId) {
+        self.wake.push(id);
+    }
+
+    /// Ends this session after this call. What still waits to be sent is tried once and dropped.
+    pub fn close(&mut self) {
+        self.orders.close = true;
+    }
+}
+
+impl<W> fmt::Debug for Context<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("now", &self.now).field("id", &self.id).finish_non_exhaustive()
+    }
+}
