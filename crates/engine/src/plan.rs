@@ -1,0 +1,226 @@
+//! The plan: every client start with its time, its client and its source address. Pure data.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A stretch of a workload's schedule: go to `clients`, then hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Clients at the end of the ramp.
+    pub clients: u32,
+    /// Time to get there.
+    pub ramp: Duration,
+    /// Time to stay there.
+    pub hold: Duration,
+}
+
+/// The schedule of one workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// When its first stage begins, after the run's start.
+    pub delay: Duration,
+    /// Its stages, one after the other.
+    pub stages: Vec<Stage>,
+    /// Whether it goes on until the last of the other schedules has ended.
+    pub until_the_end: bool,
+}
+
+/// One planned client: when it starts, when it stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedSlot {
+    /// Position of the workload.
+    pub workload: u16,
+    /// Number of the client within its workload.
+    pub client: u32,
+    /// Start, after the run's start.
+    pub start: Duration,
+    /// Planned end, after the run's start.
+    pub stop: Duration,
+    /// Local address to connect from, if not the system's choice.
+    pub from: Option<IpAddr>,
+}
+
+/// Where a stage lies in the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageSpan {
+    /// Position of the workload.
+    pub workload: u16,
+    /// Position of the stage within its workload.
+    pub stage: u16,
+    /// Clients that the stage holds.
+    pub clients: u32,
+    /// Beginning of its ramp.
+    pub begin: Duration,
+    /// First whole second that its figures come from.
+    pub window_begin: u32,
+    /// Second after the last whole one that its figures come from.
+    pub window_end: u32,
+    /// End of its hold.
+    pub end: Duration,
+}
+
+/// What a run does: slots in the order of their starts, and where the stages lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Every client of every workload, by start time.
+    pub slots: Vec<PlannedSlot>,
+    /// Every stage of every workload, by workload and time.
+    pub stages: Vec<StageSpan>,
+    /// End of the last stage.
+    pub length: Duration,
+}
+
+impl Plan {
+    /// Lays out the schedules. `warmup` after each ramp is left out of the window; clients take
+    /// the source addresses in turn.
+    pub fn new(schedules: &[Schedule], warmup: Duration, sources: &[IpAddr]) -> Self {
+        let end_of = |schedule: &Schedule| {
+            schedule.stages.iter().fold(schedule.delay, |end, stage| end + stage.ramp + stage.hold)
+        };
+        let length = schedules.iter().filter(|s| !s.until_the_end).map(end_of).max();
+        let length = length.or_else(|| schedules.iter().map(end_of).max()).unwrap_or_default();
+        let mut plan = Self { slots: Vec::new(), stages: Vec::new(), length };
+        for (workload, schedule) in schedules.iter().enumerate() {
+            plan.lay_out(workload as u16, schedule, warmup, sources);
+        }
+        plan.slots.sort_by_key(|slot| (slot.start, slot.workload, slot.client));
+        plan
+    }
+
+    fn lay_out(&mut self, workload: u16, schedule: &Schedule, warmup: Duration, sources: &[IpAddr]) {
+        let mut running: Vec<PlannedSlot> = Vec::new();
+        let (mut begin, mut clients) = (schedule.delay, 0);
+        let last = schedule.stages.len().saturating_sub(1);
+        for (number, stage) in schedule.stages.iter().enumerate() {
+            let ramped = begin + stage.ramp;
+            let mut end = ramped + stage.hold;
+            if schedule.until_the_end && number == last {
+                end = end.max(self.length);
+            }
+            let change = stage.clients.abs_diff(running.len() as u32);
+            for k in 0..change {
+                let at = begin + stage.ramp.mul_f64(f64::from(k) / f64::from(change));
+                if stage.clients < running.len() as u32 {
+                    // The newest leave first.
+                    self.slots.extend(running.pop().map(|slot| PlannedSlot { stop: at, ..slot }));
+                } else {
+                    let from = (!sources.is_empty()).then(|| sources[clients as usize % sources.len()]);
+                    running.push(PlannedSlot { workload, client: clients, start: at, stop: end, from });
+                    clients += 1;
+                }
+            }
+            let window_begin = (ramped + warmup).as_secs_f64().ceil() as u32;
+            self.stages.push(StageSpan {
+                workload,
+                stage: number as u16,
+                clients: stage.clients,
+                begin,
+                window_begin,
+                window_end: (end.as_secs() as u32).max(window_begin),
+                end,
+            });
+            begin = end;
+        }
+        self.slots.extend(running.into_iter().map(|slot| PlannedSlot { stop: begin, ..slot }));
+    }
+
+    /// Segment `i` of `n`: a plan too; all segments together are this plan.
+    pub fn segment(&self, i: usize, n: usize) -> Self {
+        let slots = self.slots.iter().enumerate().filter(|(at, _)| at % n == i).map(|(_, slot)| *slot).collect();
+        Self { slots, stages: self.stages.clone(), length: self.length }
+    }
+
+    /// The slots of the workloads for which `keep` says so, and all stages.
+    pub fn only(&self, keep: impl Fn(u16) -> bool) -> Self {
+        let slots = self.slots.iter().filter(|slot| keep(slot.workload)).copied().collect();
+        Self { slots, stages: self.stages.clone(), length: self.length }
+    }
+
+    /// Seconds at whose beginning a window begins or ends, in order, each once.
+    pub fn window_edges(&self) -> Vec<u32> {
+        let mut edges: Vec<u32> = self.stages.iter().flat_map(|s| [s.window_begin, s.window_end]).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
+}
+
+/// The number of clients that should be running at `at`, by the plan.
+pub fn planned_at(plan: &Plan, workload: u16, at: Duration) -> usize {
+    plan.slots.iter().filter(|s| s.workload == workload && s.start <= at && at < s.stop).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seconds(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    fn stage(clients: u32, ramp: u64, hold: u64) -> Stage {
+        Stage { clients, ramp: seconds(ramp), hold: seconds(hold) }
+    }
+
+    #[test]
+    fn clients_stay_from_their_stage_to_the_end() {
+        let schedule = Schedule { stages: vec![stage(10, 1, 5), stage(20, 1, 5)], ..Schedule::default() };
+        let plan = Plan::new(&[schedule], seconds(1), &[]);
+        assert_eq!(plan.slots.len(), 20);
+        assert_eq!(plan.length, seconds(12));
+        assert!(plan.slots.iter().all(|slot| slot.stop == seconds(12)));
+        assert_eq!(plan.slots[1].start, Duration::from_millis(100));
+        assert_eq!((plan.stages[0].window_begin, plan.stages[0].window_end), (2, 6));
+        assert_eq!((plan.stages[1].window_begin, plan.stages[1].window_end), (8, 12));
+    }
+
+    #[test]
+    fn a_smaller_stage_lets_the_newest_go() {
+        let schedule = Schedule { stages: vec![stage(4, 0, 5), stage(2, 2, 5)], ..Schedule::default() };
+        let plan = Plan::new(&[schedule], seconds(0), &[]);
+        let stops: Vec<_> = (0..4)
+            .map(|client| plan.slots.iter().find(|slot| slot.client == client).unwrap().stop.as_secs())
+            .collect();
+        assert_eq!(stops, [12, 12, 6, 5]);
+    }
+
+    #[test]
+    fn a_publisher_lasts_as_long_as_its_viewers() {
+        let viewers = Schedule { delay: seconds(1), stages: vec![stage(5, 1, 8)], until_the_end: false };
+        let publisher = Schedule { stages: vec![stage(1, 0, 0)], until_the_end: true, ..Schedule::default() };
+        let plan = Plan::new(&[publisher, viewers], seconds(0), &[]);
+        assert_eq!(plan.slots[0].stop, seconds(10));
+    }
+
+    prop_compose! {
+        fn schedules()(raw in prop::collection::vec(prop::collection::vec((0u32..40, 0u64..5, 0u64..5), 1..5), 1..4)) -> Vec<Schedule> {
+            raw.into_iter().map(|stages| Schedule {
+                stages: stages.into_iter().map(|(clients, ramp, hold)| stage(clients, ramp, hold)).collect(),
+                ..Schedule::default()
+            }).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_segments_of_a_plan_add_up_to_the_plan(schedules in schedules(), n in 1usize..6) {
+            let plan = Plan::new(&schedules, seconds(1), &[]);
+            let mut together: Vec<_> = (0..n).flat_map(|i| plan.segment(i, n).slots).collect();
+            together.sort_by_key(|slot| (slot.start, slot.workload, slot.client));
+            prop_assert_eq!(together, plan.slots);
+        }
+
+        #[test]
+        fn every_stage_holds_the_clients_it_says(schedules in schedules()) {
+            let plan = Plan::new(&schedules, seconds(0), &[]);
+            for span in plan.stages.iter().filter(|span| span.end > span.begin) {
+                let last = span.end - Duration::from_nanos(1);
+                let held = span.end - last <= schedules[usize::from(span.workload)].stages[usize::from(span.stage)].hold;
+                if held {
+                    prop_assert_eq!(planned_at(&plan, span.workload, last), span.clients as usize);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! What a run is summed up to: values only, made by [`crate::fold::Fold`] and read by reports.
+//!
+//! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weir_metrics::{Failure, Side, Unit};
+use weir_observe::Environment;
+
+/// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.
+pub const LAYOUT: &str = "weir.summary/1";
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`LAYOUT`].
+    pub layout: String,
+    /// What was run, and where.
+    pub run: RunFacts,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// Whether its figures can be believed.
+    pub verdict: Verdict,
+    /// Things to know when reading the figures, one line each.
+    pub warnings: Vec<String>,
+    /// What was asked of the target, and whether it held.
+    pub thresholds: Vec<ThresholdResult>,
+    /// One entry a workload, in the scenario's order.
+    pub workloads: Vec<WorkloadSummary>,
+    /// One entry a second, for plots.
+    pub series: Vec<Point>,
+}
+
+/// What was run, and where.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// The scenario's name.
+    pub name: String,
+    /// Name of the run directory.
+    pub id: String,
+    /// Start, in seconds since the Unix epoch.
+    pub started_at_seconds: f64,
+    /// Length, drain included.
+    pub duration_seconds: f64,
+    /// weir's version.
+    pub weir_version: String,
+    /// Seed of everything random in the run.
+    pub seed: u64,
+    /// `--tag` pairs.
+    pub tags: BTreeMap<String, String>,
+    /// The machine that weir ran on, and the target's command where readable.
+    pub environment: Environment,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// To the plan's end.
+    Completed,
+    /// By Ctrl-C or SIGTERM.
+    Interrupted,
+    /// The watched target's processes were all gone.
+    TargetDied,
+    /// By a threshold that was marked to abort; which.
+    Aborted(String),
+}
+
+/// Whether a run may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictState {
+    /// The instrument had room to spare.
+    Valid,
+    /// Half of some limit was reached.
+    Degraded,
+    /// The instrument was at fault.
+    Invalid,
+}
+
+/// The verdict with its reasons, the worst first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The worst state of any reason; valid if there is none.
+    pub state: VerdictState,
+    /// Every limit of which half or more was reached.
+    pub reasons: Vec<Reason>,
+}
+
+/// One limit of the instrument that was reached, or half of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    /// What this reason makes of the run.
+    pub state: VerdictState,
+    /// Name of the check, such as `generator_thread_cpu`.
+    pub check: String,
+    /// Workload and stage, if it belongs to one.
+    pub stage: Option<(u16, u16)>,
+    /// What was measured.
+    pub measured: f64,
+    /// The limit.
+    pub limit: f64,
+    /// One line for people: the figure, in its unit.
+    pub text: String,
+    /// One line for people: what to do.
+    pub remedy: String,
+}
+
+/// One threshold's result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// As it was written.
+    pub expression: String,
+    /// The value that was compared, in base units; none if nothing was measured (which fails).
+    pub value: Option<f64>,
+    /// Whether it held.
+    pub passed: bool,
+}
+
+/// What a workload's clients did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Viewers, subscribers.
+    Play,
+    /// Publishers.
+    Publish,
+}
+
+/// One workload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkloadSummary {
+    /// Its name in the scenario, or its verb.
+    pub name: String,
+    /// What its clients did.
+    pub role: Role,
+    /// Where to, without secrets.
+    pub targets: Vec<String>,
+    /// One entry a stage.
+    pub stages: Vec<StageSummary>,
+    /// The whole run, ramps and drain included.
+    pub total: Figures,
+    /// How its slots ended: planned = on time + late + missed + failed.
+    pub slots: Slots,
+    /// Failures by kind, the commonest first.
+    pub failures: Vec<FailureCount>,
+}
+
+/// How slots ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slots {
+    /// Slots whose time came.
+    pub planned: u64,
+    /// Began on time, did not fail.
+    pub on_time: u64,
+    /// Began late, did not fail.
+    pub late: u64,
+    /// Never began.
+    pub missed: u64,
+    /// Failed.
+    pub failed: u64,
+}
+
+/// Failures of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// The kind.
+    pub kind: Failure,
+    /// Who is answerable.
+    pub side: Side,
+    /// How many clients.
+    pub clients: u64,
+    /// The peer's own words, the first that were heard.
+    pub words: String,
+}
+
+/// One stage of one workload: a row of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StageSummary {
+    /// Position within the workload.
+    pub stage: u16,
+    /// Clients that the stage holds by the plan.
+    pub clients: u32,
+    /// Seconds of the run from the ramp's beginning to the hold's end.
+    pub begin_seconds: f64,
+    /// See `begin_seconds`.
+    pub end_seconds: f64,
+    /// First second of the window.
+    pub window_begin_seconds: u32,
+    /// Second after the window's last.
+    pub window_end_seconds: u32,
+    /// Mean number of clients that played, over the window.
+    pub playing_mean: f64,
+    /// What the source sent for all planned clients; none if the source's rate is not known.
+    pub expected_bps: Option<f64>,
+    /// Media bits received (or sent, by publishers) a second, over the window.
+    pub actual_bps: f64,
+    /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
+    /// hold. All other figures: the window only.
+    pub figures: Figures,
+    /// The target's processes over the window, one entry a watched target.
+    pub targets: Vec<ProcessLoad>,
+    /// weir itself over the window.
+    pub generator: Option<ProcessLoad>,
+    /// The host over the window.
+    pub host: Option<HostLoad>,
+    /// The worst that the instrument did in this stage.
+    pub verdict: VerdictState,
+}
+
+/// Figures by name.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Figures(pub BTreeMap<String, FigureValue>);
+
+/// One figure's value, in base units (seconds, bytes, count).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureValue {
+    /// The base unit: `seconds`, `bytes` or `count`.
+    pub unit: BaseUnit,
+    /// The number or the distribution.
+    #[serde(flatten)]
+    pub value: Value,
+}
+
+/// Units as printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaseUnit {
+    /// Plain number.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+}
+
+impl From<Unit> for BaseUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Count => Self::Count,
+            Unit::Bytes => Self::Bytes,
+            Unit::Micros => Self::Seconds,
+        }
+    }
+}
+
+/// A number or a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Value {
+    /// Events in the stretch, and a second.
+    Counter {
+        /// Sum.
+        total: f64,
+        /// Sum divided by the stretch's seconds.
+        per_second: f64,
+    },
+    /// A level.
+    Gauge {
+        /// Mean over the stretch's seconds.
+        mean: f64,
+        /// Highest.
+        max: f64,
+        /// At the end.
+        last: f64,
+    },
+    /// A distribution.
+    Spread(Spread),
+}
+
+/// A distribution in base units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Number of values.
+    pub count: u64,
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// A set of processes over a window. 100 percent is one core.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessLoad {
+    /// `name=nginx`, `pid=12`, `port=1935`, or `weir`.
+    pub label: String,
+    /// CPU seconds used in the window by its wall seconds.
+    pub cpu_percent: f64,
+    /// The busiest second.
+    pub cpu_percent_max: f64,
+    /// Highest resident set.
+    pub rss_max_bytes: u64,
+    /// Mean resident set.
+    pub rss_mean_bytes: f64,
+    /// Highest number of established connections, where counted.
+    pub connections_max: Option<u64>,
+    /// Highest number of descriptors, where readable.
+    pub descriptors_max: Option<u64>,
+    /// Context switches a second.
+    pub context_switches_per_second: f64,
+    /// CPU of each thread name (summed over threads of that name), the busiest first; at most 32.
+    pub threads: Vec<ThreadLoad>,
+}
+
+/// Threads of one name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadLoad {
+    /// The name.
+    pub name: String,
+    /// How many threads bear it.
+    pub threads: u32,
+    /// CPU of all of them over the window.
+    pub cpu_percent: f64,
+    /// CPU of the busiest one over the window.
+    pub cpu_percent_busiest: f64,
+}
+
+/// The host over a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostLoad {
+    /// Busy share of all cores, 0 to 100 times the cores.
+    pub cpu_percent: f64,
+    /// CPU taken by the hypervisor.
+    pub steal_percent: f64,
+    /// One-minute load average, highest.
+    pub load1_max: f64,
+    /// Memory in use, highest.
+    pub memory_used_max_bytes: u64,
+    /// Received on all interfaces, loopback included.
+    pub rx_bps: f64,
+    /// Sent on all interfaces, loopback included.
+    pub tx_bps: f64,
+    /// TCP segments sent again, a second.
+    pub tcp_retransmits_per_second: f64,
+    /// Connections that the host's listeners dropped (`ListenOverflows` + `ListenDrops`), in the window.
+    pub listen_drops: u64,
+}
+
+/// One second, for plots. Values that were not measured are absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Second of the run.
+    pub second: u32,
+    /// By workload position: clients planned, playing; bit rates; percentiles.
+    pub workloads: Vec<WorkloadPoint>,
+    /// CPU of each watched target in percent of one core, in the order of the stages' `targets`.
+    pub target_cpu_percent: Vec<f64>,
+    /// Resident set of each watched target.
+    pub target_rss_bytes: Vec<u64>,
+    /// CPU of weir.
+    pub generator_cpu_percent: Option<f64>,
+    /// CPU of all cores of the host.
+    pub host_cpu_percent: Option<f64>,
+    /// CPU of the target's threads by name, the busiest dozen of the run.
+    pub thread_cpu_percent: BTreeMap<String, f64>,
+}
+
+/// One workload's second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadPoint {
+    /// Clients that should run by the plan at the second's end.
+    pub planned: u32,
+    /// Clients that played at the second's end.
+    pub playing: u64,
+    /// Failures in this second.
+    pub failed: u64,
+    /// What the source sent for all planned clients.
+    pub expected_bps: Option<f64>,
+    /// What arrived (or was sent).
+    pub actual_bps: f64,
+    /// Median startup of clients that began to play in this second.
+    pub startup_p50_seconds: Option<f64>,
+    /// 99th percentile of the same.
+    pub startup_p99_seconds: Option<f64>,
+    /// Median latency of witnesses.
+    pub latency_p50_seconds: Option<f64>,
+    /// 99th percentile of the same.
+    pub latency_p99_seconds: Option<f64>,
+    /// Median drift of witnesses.
+    pub drift_p50_seconds: Option<f64>,
+    /// 99th percentile of the same.
+    pub drift_p99_seconds: Option<f64>,
+    /// Stalls that began in this second.
+    pub stalls: u64,
+}
+
+impl Figures {
+    /// A figure's value by name.
+    pub fn get(&self, name: &str) -> Option<&FigureValue> {
+        self.0.get(name)
+    }
+
+    /// A distribution by name; none if absent or empty.
+    pub fn spread(&self, name: &str) -> Option<&Spread> {
+        match &self.get(name)?.value {
+            Value::Spread(spread) if spread.count > 0 => Some(spread),
+            _ => None,
+        }
+    }
+
+    /// A counter's total by name, 0 if absent.
+    pub fn total(&self, name: &str) -> f64 {
+        match self.get(name).map(|figure| &figure.value) {
+            Some(Value::Counter { total, .. }) => *total,
+            _ => 0.0,
+        }
+    }
+}
