@@ -13,8 +13,10 @@ pub struct Rig<W> {
     pub world: W,
     /// The made-up clock.
     pub now: Moment,
-    /// What the session has sent and [`Self::take_sent`] has not taken.
+    /// What the session has sent, the link has taken, and [`Self::take_sent`] has not.
     pub sent: Vec<u8>,
+    /// What the session has sent and the link has not taken.
+    pub unsent: Vec<u8>,
     /// How many bytes the link still takes; unlimited at first.
     pub room: usize,
     /// The session's deadline.
@@ -36,6 +38,7 @@ impl<W> Rig<W> {
             world,
             now: Moment::from_nanos(1_000_000_000),
             sent: Vec::new(),
+            unsent: Vec::new(),
             room: usize::MAX,
             timer: None,
             low_water: 1,
@@ -48,7 +51,7 @@ impl<W> Rig<W> {
     /// Tells the session one event.
     pub fn tell(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
         let mut orders = Orders::default();
-        let mut link = Tape { sent: &mut self.sent, room: &mut self.room };
+        let mut link = Tape { sent: &mut self.sent, unsent: &mut self.unsent, room: &mut self.room };
         session.handle(
             event,
             &mut Context {
@@ -80,6 +83,17 @@ impl<W> Rig<W> {
         self.now = end;
     }
 
+    /// Gives the link room for `bytes` more, and tells the session when that lets everything through.
+    pub fn make_room(&mut self, session: &mut dyn Session<W>, bytes: usize) {
+        let refused = self.room == 0 || !self.unsent.is_empty();
+        self.room = self.room.saturating_add(bytes);
+        let waiting = std::mem::take(&mut self.unsent);
+        Tape { sent: &mut self.sent, unsent: &mut self.unsent, room: &mut self.room }.send(&waiting);
+        if refused && self.unsent.is_empty() {
+            self.tell(session, Event::Writable);
+        }
+    }
+
     /// Hands out what was sent since the last call.
     pub fn take_sent(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
@@ -88,25 +102,35 @@ impl<W> Rig<W> {
 
 struct Tape<'a> {
     sent: &'a mut Vec<u8>,
+    unsent: &'a mut Vec<u8>,
     room: &'a mut usize,
+}
+
+impl Tape<'_> {
+    fn take(&mut self, bytes: &[u8]) -> usize {
+        let taken = bytes.len().min(*self.room);
+        self.sent.extend_from_slice(&bytes[..taken]);
+        *self.room -= taken;
+        taken
+    }
 }
 
 impl Transmit for Tape<'_> {
     fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
-        let before = self.sent.len();
-        for slice in slices {
-            let taken = slice.len().min(*self.room);
-            self.sent.extend_from_slice(&slice[..taken]);
-            *self.room = self.room.saturating_sub(taken);
+        if !self.unsent.is_empty() {
+            return 0;
         }
-        self.sent.len() - before
+        slices.iter().map(|slice| self.take(slice)).sum()
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        self.sent.extend_from_slice(bytes);
+        self.unsent.extend_from_slice(bytes);
+        let waiting = std::mem::take(self.unsent);
+        let taken = self.take(&waiting);
+        self.unsent.extend_from_slice(&waiting[taken..]);
     }
 
     fn unsent(&self) -> usize {
-        0
+        self.unsent.len()
     }
 }

@@ -36,7 +36,10 @@ pub trait Session<W> {
 /// What can happen to a session.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The link is established, TLS included. The first event of an accepted session too.
+    /// The link is being established: the first event of a session that was opened, and the moment
+    /// to set its first deadline. An accepted session starts with [`Self::Connected`].
+    Opening,
+    /// The link is established, TLS included.
     Connected,
     /// Bytes came, a slice of the shard's one receive buffer. Empty only as the answer to
     /// [`Context::pull`]: nothing was waiting.
@@ -49,7 +52,7 @@ pub enum Event<'a> {
     Woken,
     /// The run wants this session to end: say goodbye and [`Context::close`].
     Stop,
-    /// The link is gone, and the session with it when this call returns.
+    /// The link is gone, or could not be begun; so is the session when this call returns.
     Closed {
         /// Why.
         failure: Failure,
@@ -66,6 +69,21 @@ pub(crate) trait Transmit {
     fn send(&mut self, bytes: &[u8]);
     /// Bytes that wait.
     fn unsent(&self) -> usize;
+}
+
+/// The link of a session that got none: takes nothing.
+pub(crate) struct NoLink;
+
+impl Transmit for NoLink {
+    fn write(&mut self, _: &[IoSlice<'_>]) -> usize {
+        0
+    }
+
+    fn send(&mut self, _: &[u8]) {}
+
+    fn unsent(&self) -> usize {
+        0
+    }
 }
 
 /// What a session asked of its shard during one call.

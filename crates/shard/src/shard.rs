@@ -1,7 +1,7 @@
 //! The loop: polls, reads into one buffer, tells sessions, carries out their orders.
 
 use crate::link::{Door, Entry, Link, LinkError, State};
-use crate::session::Orders;
+use crate::session::{NoLink, Orders};
 use crate::timer::{Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
 use mio::net::TcpListener;
@@ -130,14 +130,36 @@ impl<W: World> Shard<W> {
         self.entries.is_empty()
     }
 
-    /// Begins to connect a session to its peer.
+    /// Begins to connect a session to its peer: [`Event::Opening`], or [`Event::Closed`] and an error.
     ///
     /// # Errors
-    /// No descriptor or port was left, or the address family is missing.
+    /// No descriptor or port was left, or the address family is missing. The session knows already.
     pub fn open(&mut self, door: &Door, session: Box<dyn Session<W>>) -> Result<SessionId, OpenError> {
-        let link = Link::open(door)?;
-        self.insert(link, session)
-            .map_err(|error| OpenError { failure: Failure::SocketError, words: error.to_string() })
+        let refused = match Link::open(door).map_err(OpenError::from) {
+            Ok(link) => match self.insert(link, session) {
+                Ok(id) => {
+                    self.tell(id, Event::Opening);
+                    return Ok(id);
+                }
+                Err((session, error)) => {
+                    (session, OpenError { failure: Failure::SocketError, words: error.to_string() })
+                }
+            },
+            Err(error) => (session, error),
+        };
+        let (mut session, error) = refused;
+        session.handle(
+            Event::Closed { failure: error.failure, words: &error.words },
+            &mut Context {
+                now: clock::now(),
+                world: &mut self.world,
+                id: SessionId { slot: u32::MAX, generation: 0 },
+                link: &mut NoLink,
+                orders: &mut Orders::default(),
+                wake: &mut self.wake,
+            },
+        );
+        Err(error)
     }
 
     /// Takes connections of `listener`, a non-blocking one; `accept` makes their sessions.
@@ -239,15 +261,19 @@ impl<W: World> Shard<W> {
         }
     }
 
-    fn insert(&mut self, mut link: Link, session: Box<dyn Session<W>>) -> io::Result<SessionId> {
+    /// Gives the session back when the link cannot be polled.
+    fn insert(
+        &mut self,
+        mut link: Link,
+        session: Box<dyn Session<W>>,
+    ) -> Result<SessionId, (Box<dyn Session<W>>, io::Error)> {
         let vacant = self.entries.vacant_entry();
         self.generation = self.generation.wrapping_add(1);
         let id = SessionId { slot: vacant.key() as u32, generation: self.generation };
-        self.poll.registry().register(
-            &mut link.stream,
-            Token(vacant.key()),
-            Interest::READABLE | Interest::WRITABLE,
-        )?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self.poll.registry().register(&mut link.stream, Token(vacant.key()), interest) {
+            return Err((session, error));
+        }
         vacant.insert(Entry {
             id,
             session,
@@ -329,6 +355,15 @@ impl<W: World> Shard<W> {
         Some(n)
     }
 
+    /// Answers [`Context::pull`]: one read, and [`Event::Bytes`] even if it brought nothing in clear.
+    fn pull(&mut self, id: SessionId) {
+        let read = self.read_once(id).is_some();
+        // A piece of a TLS record brings nothing yet; an empty slice more after a whole one does no harm.
+        if !read || self.alive(id).is_some_and(|entry| entry.link.is_tls()) {
+            self.tell(id, Event::Bytes(&[]));
+        }
+    }
+
     fn end(&mut self, id: SessionId, error: &LinkError) {
         self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
         self.remove(id);
@@ -377,8 +412,8 @@ impl<W: World> Shard<W> {
             self.remove(id);
         } else if resumed {
             self.unread.push(id);
-        } else if orders.pull && !matches!(event, Event::Bytes(_)) && self.read_once(id).is_none() {
-            self.tell(id, Event::Bytes(&[]));
+        } else if orders.pull && !matches!(event, Event::Bytes(_)) {
+            self.pull(id);
         }
     }
 
