@@ -1,0 +1,143 @@
+//! The client's side of one RTMP connection, from the handshake to the last frame (RTMP 1.0 section 7.2).
+//!
+//! [`Client`] asks for what [`ClientOptions`] say as soon as the server lets it, answers what the protocol wants
+//! answered, and reports what comes as [`ClientEvent`]s. It keeps no payload beyond the head of a frame. Servers
+//! that leave out or reorder what is not essential (nginx-rtmp, SRS, node-media-server, ffmpeg) are followed.
+
+mod dialogue;
+mod error;
+mod event;
+mod options;
+
+pub use error::{Error, NotStreaming};
+pub use event::{ClientEvent, Media};
+pub use options::{ClientOptions, Role};
+
+use std::sync::Arc;
+
+use crate::assembly::{Appetite, Assembly, AssemblyError};
+use crate::chunk::{Limits, MediaFraming, MessageHeader, Reader};
+use crate::handshake::{self, Progress};
+use crate::message::{MediaKind, MessageKind};
+use dialogue::Dialogue;
+
+/// How many bytes of an audio, video or data message are kept for [`Media::head`].
+pub const HEAD_LEN: usize = 256;
+
+/// The longest command or control message that a server may send.
+pub const MAX_COMMAND_LEN: u32 = 64 * 1024;
+
+/// One client's connection.
+///
+/// ```
+/// use weir_rtmp::{Client, ClientEvent, ClientOptions};
+///
+/// let mut client = Client::new(ClientOptions::play("rtmp://localhost/live", "live", "camera"), 1);
+/// // C0 and C1 are there to be sent before the server has said anything.
+/// assert_eq!(client.output().len(), 1537);
+/// client.output().clear();
+/// client.input(&[3], &mut |event| if let ClientEvent::Connected = event { /* … */ })?;
+/// # Ok::<(), weir_rtmp::client::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// Gone when it is over: it is by far the largest part.
+    handshake: Option<Box<handshake::Client>>,
+    reader: Reader,
+    assembly: Assembly,
+    dialogue: Dialogue,
+}
+
+impl Client {
+    /// A client with C0 and C1 ready to be sent. Options may be shared between clients as an [`Arc`].
+    /// The handshake's random bytes come from `seed`.
+    pub fn new(options: impl Into<Arc<ClientOptions>>, seed: u64) -> Self {
+        let options = options.into();
+        let mut handshake = Box::new(handshake::Client::new(options.handshake, seed));
+        let mut dialogue = Dialogue::new(options);
+        handshake.start(&mut dialogue.output);
+        Self {
+            handshake: Some(handshake),
+            reader: Reader::new(Limits::default()),
+            assembly: Assembly::default(),
+            dialogue,
+        }
+    }
+
+    /// Bytes to send. The caller takes off what it has sent.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.dialogue.output
+    }
+
+    /// Reads bytes from the server, in pieces of any size, and reports what happened.
+    ///
+    /// After an error the connection is of no further use.
+    pub fn input(&mut self, bytes: &[u8], on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Error> {
+        let mut input = bytes;
+        if let Some(handshake) = &mut self.handshake {
+            match handshake.input(&mut input, &mut self.dialogue.output)? {
+                Progress::Pending => return Ok(()),
+                Progress::Done => {
+                    let scheme = handshake.scheme();
+                    self.handshake = None;
+                    on(ClientEvent::HandshakeDone { scheme });
+                    self.dialogue.connect();
+                }
+            }
+        }
+        self.dialogue.acknowledge(input.len());
+        let mut pass = self.assembly.pass(&HeadsAndCommands);
+        while let Some(event) = self.reader.next(&mut input)? {
+            pass.take(event, &mut |header, kept| self.dialogue.message(header, kept, on))?;
+        }
+        pass.finish();
+        Ok(())
+    }
+
+    /// How media messages are framed to be published here, as soon as the server has given the stream its number.
+    pub fn framing(&self) -> Option<MediaFraming> {
+        self.dialogue.framing()
+    }
+
+    /// Publishes one message.
+    pub fn send(&mut self, kind: MediaKind, timestamp: u32, payload: &[u8]) -> Result<(), NotStreaming> {
+        let framing = self.framing().ok_or(NotStreaming)?;
+        framing.frame(kind, timestamp, payload, &mut self.dialogue.output);
+        Ok(())
+    }
+
+    /// Publishes messages that have been framed with [`Client::framing`], whole ones. They may also be put on the
+    /// wire directly, after what [`Client::output`] holds.
+    pub fn send_framed(&mut self, bytes: &[u8]) {
+        self.dialogue.output.extend_from_slice(bytes);
+    }
+
+    /// Says goodbye: takes back the publication, deletes the stream. The connection may be closed when that is sent.
+    pub fn close(&mut self) {
+        self.dialogue.close();
+    }
+
+    /// Whether the stream is being played or published.
+    pub fn is_streaming(&self) -> bool {
+        self.dialogue.is_streaming()
+    }
+}
+
+/// The head of each frame, commands and control messages whole, nothing of anything else.
+#[derive(Clone, Copy, Debug)]
+struct HeadsAndCommands;
+
+impl Appetite for HeadsAndCommands {
+    #[inline]
+    fn wanted(&self, header: &MessageHeader) -> Result<u32, AssemblyError> {
+        let &MessageHeader { kind, length, .. } = header;
+        match kind {
+            kind if kind.is_media() => Ok(length.min(HEAD_LEN as u32)),
+            MessageKind::SharedObjectAmf0 | MessageKind::SharedObjectAmf3 | MessageKind::Other(_) => Ok(0),
+            _ if length > MAX_COMMAND_LEN => {
+                Err(AssemblyError::TooLong { kind, length, limit: MAX_COMMAND_LEN })
+            }
+            _ => Ok(length),
+        }
+    }
+}

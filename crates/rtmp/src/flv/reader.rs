@@ -1,0 +1,226 @@
+//! Reads an FLV file as it arrives (FLV 10.1 section E.2 and E.3).
+//!
+//! A tag whose bytes lie in one piece of input is returned where it lies, any other is put together in one buffer.
+//! There is no resynchronisation: an FLV file has no marker to search for, so a broken one ends in an error.
+
+use crate::message::MediaKind;
+
+/// What a [`Reader`] will put up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest tag body to be put together.
+    pub tag_length: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { tag_length: crate::chunk::MAX_MESSAGE_LENGTH }
+    }
+}
+
+/// One tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag<'a> {
+    /// What it carries.
+    pub kind: MediaKind,
+    /// Milliseconds from the beginning of the file.
+    pub timestamp: u32,
+    /// What an RTMP message of that kind has as its payload.
+    pub body: &'a [u8],
+}
+
+/// A file that is not FLV, or not whole. `at` counts bytes of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It does not begin with `FLV` and a version of 1 (section E.2).
+    #[error("the file does not begin like an FLV file")]
+    Signature,
+    /// The header says it is shorter than a header.
+    #[error("the FLV header says it is {0} bytes long, at least 9 are needed")]
+    HeaderLength(u32),
+    /// The tag is neither audio nor video nor script data, or it is encrypted (section E.4.1).
+    #[error("byte {at}: an FLV tag of type {kind:#04x}")]
+    TagType {
+        /// Where the tag begins.
+        at: u64,
+        /// The type byte.
+        kind: u8,
+    },
+    /// The tag is longer than [`Limits`] allows.
+    #[error("byte {at}: an FLV tag of {length} bytes, allowed are {limit}")]
+    TagTooLong {
+        /// Where the tag begins.
+        at: u64,
+        /// Its length.
+        length: u32,
+        /// The longest allowed.
+        limit: u32,
+    },
+    /// The length after a tag is not that of the tag (section E.3).
+    #[error("byte {at}: the length after an FLV tag says {repeated} and the tag {length}")]
+    RepeatedLength {
+        /// Where the repeated length is.
+        at: u64,
+        /// The length by the tag itself, with its header.
+        length: u32,
+        /// The length after it.
+        repeated: u32,
+    },
+}
+
+/// A streaming parser of FLV files.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    limits: Limits,
+    phase: Phase,
+    consumed: u64,
+    /// A header or a body that did not come in one piece.
+    gathered: Vec<u8>,
+    /// The buffer holds what has been returned.
+    returned: bool,
+}
+
+const FILE_HEADER_LEN: usize = 9;
+const TAG_HEADER_LEN: usize = 11;
+const TRAILER_LEN: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    FileHeader,
+    /// The rest of a file header that is longer than today's.
+    Skip {
+        left: u32,
+    },
+    /// The length after a tag; after the file header it is 0.
+    Trailer {
+        length: u32,
+    },
+    TagHeader,
+    Body {
+        kind: MediaKind,
+        timestamp: u32,
+        length: u32,
+    },
+}
+
+impl Reader {
+    /// A reader at the first byte of a file.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, phase: Phase::FileHeader, consumed: 0, gathered: Vec::new(), returned: false }
+    }
+
+    /// Takes bytes off the front of `input` up to the end of the next tag. `None` when `input` is used up.
+    pub fn next<'a>(&'a mut self, input: &mut &'a [u8]) -> Result<Option<Tag<'a>>, Error> {
+        loop {
+            match self.phase {
+                Phase::FileHeader => {
+                    let Some(header) = self.gather::<FILE_HEADER_LEN>(input) else { return Ok(None) };
+                    self.file_header(header)?;
+                }
+                Phase::Skip { left: 0 } => self.phase = Phase::Trailer { length: 0 },
+                Phase::Skip { .. } if input.is_empty() => return Ok(None),
+                Phase::Skip { left } => {
+                    let skipped = input.len().min(left as usize);
+                    *input = &input[skipped..];
+                    self.consumed += skipped as u64;
+                    self.phase = Phase::Skip { left: left - skipped as u32 };
+                }
+                Phase::Trailer { length } => {
+                    let Some(repeated) = self.gather::<TRAILER_LEN>(input) else { return Ok(None) };
+                    let repeated = u32::from_be_bytes(repeated);
+                    if repeated != length {
+                        let at = self.consumed - TRAILER_LEN as u64;
+                        return Err(Error::RepeatedLength { at, length, repeated });
+                    }
+                    self.phase = Phase::TagHeader;
+                }
+                Phase::TagHeader => {
+                    let Some(header) = self.gather::<TAG_HEADER_LEN>(input) else { return Ok(None) };
+                    self.tag_header(header)?;
+                }
+                Phase::Body { kind, timestamp, length } => {
+                    if !self.has(length as usize, input) {
+                        return Ok(None);
+                    }
+                    self.phase = Phase::Trailer { length: length + TAG_HEADER_LEN as u32 };
+                    let body = self.take(length as usize, input);
+                    return Ok(Some(Tag { kind, timestamp, body }));
+                }
+            }
+        }
+    }
+
+    /// How many bytes of the file have been consumed.
+    pub fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    fn file_header(&mut self, header: [u8; FILE_HEADER_LEN]) -> Result<(), Error> {
+        let [b'F', b'L', b'V', 1, _flags, length @ ..] = header else { return Err(Error::Signature) };
+        let length = u32::from_be_bytes(length);
+        let left = length.checked_sub(FILE_HEADER_LEN as u32).ok_or(Error::HeaderLength(length))?;
+        self.phase = Phase::Skip { left };
+        Ok(())
+    }
+
+    fn tag_header(&mut self, header: [u8; TAG_HEADER_LEN]) -> Result<(), Error> {
+        let at = self.consumed - TAG_HEADER_LEN as u64;
+        let [kind, l2, l1, l0, t2, t1, t0, t3, ..] = header;
+        // The two highest bits are reserved, the next one says that the tag is encrypted.
+        let media = match kind & 0x3F {
+            8 => MediaKind::Audio,
+            9 => MediaKind::Video,
+            18 => MediaKind::Data,
+            _ => return Err(Error::TagType { at, kind }),
+        };
+        let length = u32::from_be_bytes([0, l2, l1, l0]);
+        let limit = self.limits.tag_length;
+        if length > limit {
+            return Err(Error::TagTooLong { at, length, limit });
+        }
+        let timestamp = u32::from_be_bytes([t3, t2, t1, t0]);
+        self.phase = Phase::Body { kind: media, timestamp, length };
+        Ok(())
+    }
+
+    fn gather<const N: usize>(&mut self, input: &mut &[u8]) -> Option<[u8; N]> {
+        if !self.has(N, input) {
+            return None;
+        }
+        self.consumed += N as u64;
+        if self.gathered.is_empty() {
+            let (bytes, rest) = input.split_first_chunk()?;
+            *input = rest;
+            return Some(*bytes);
+        }
+        let bytes = self.gathered.first_chunk().copied();
+        self.gathered.clear();
+        bytes
+    }
+
+    /// Whether `len` bytes can be taken. If not, all of `input` has been put away.
+    fn has(&mut self, len: usize, input: &mut &[u8]) -> bool {
+        if std::mem::take(&mut self.returned) {
+            self.gathered.clear();
+        }
+        if self.gathered.is_empty() && input.len() >= len {
+            return true;
+        }
+        let (bytes, rest) = input.split_at(input.len().min(len - self.gathered.len()));
+        self.gathered.extend_from_slice(bytes);
+        *input = rest;
+        self.gathered.len() == len
+    }
+
+    /// Takes `len` bytes that are there.
+    fn take<'a>(&'a mut self, len: usize, input: &mut &'a [u8]) -> &'a [u8] {
+        self.consumed += len as u64;
+        if self.gathered.is_empty() {
+            let (bytes, rest) = input.split_at(len);
+            *input = rest;
+            return bytes;
+        }
+        self.returned = true;
+        &self.gathered
+    }
+}

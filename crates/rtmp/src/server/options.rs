@@ -1,0 +1,25 @@
+//! What a server tells its clients about itself.
+
+/// What a server tells its clients about itself, and what it will put up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// The chunk size that the server sends with (section 5.4.1).
+    pub chunk_size: u32,
+    /// The server expects an acknowledgement for each so many bytes (section 5.4.4).
+    pub acknowledgement_window: u32,
+    /// The client should not send more than so many bytes unacknowledged (section 5.4.5).
+    pub peer_bandwidth: u32,
+    /// The longest message a client may announce. It is kept in memory until it is complete.
+    pub max_message_length: u32,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            chunk_size: 4096,
+            acknowledgement_window: 2_500_000,
+            peer_bandwidth: 2_500_000,
+            max_message_length: 8 * 1024 * 1024,
+        }
+    }
+}
