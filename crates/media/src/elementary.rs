@@ -1,0 +1,63 @@
+//! Frames as elementary streams: Annex B and ADTS, as transport streams and plain files carry them.
+
+use crate::nal::{Framing, units};
+use crate::{AudioConfig, Frame, VideoConfig};
+
+/// Appends a video frame in Annex B (H.264, annex B), each keyframe behind its parameter sets.
+pub fn append_annex_b(config: &VideoConfig, frame: &Frame, out: &mut Vec<u8>) {
+    if frame.keyframe {
+        for unit in parameter_sets(&config.decoder_configuration) {
+            out.extend_from_slice(&[0, 0, 0, 1]);
+            out.extend_from_slice(unit);
+        }
+    }
+    for unit in units(&frame.payload, Framing::LengthPrefixed) {
+        out.extend_from_slice(&[0, 0, 0, 1]);
+        out.extend_from_slice(unit);
+    }
+}
+
+/// The sequence and picture parameter sets in an AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause
+/// 5.3.3.1.2), in order, as NAL units. A damaged record gives those before the damage.
+pub fn parameter_sets(decoder_configuration: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = decoder_configuration.get(5..).unwrap_or_default();
+    let mut lists_left = 2;
+    let mut units_left = 0;
+    std::iter::from_fn(move || {
+        while units_left == 0 {
+            if lists_left == 0 {
+                return None;
+            }
+            // The first count has three reserved bits on top, the second none.
+            let mask = if lists_left == 2 { 0x1f } else { 0xff };
+            lists_left -= 1;
+            let (count, behind) = rest.split_first()?;
+            units_left = count & mask;
+            rest = behind;
+        }
+        units_left -= 1;
+        let (length, behind) = rest.split_first_chunk::<2>()?;
+        let (unit, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
+        rest = behind;
+        Some(unit)
+    })
+}
+
+/// Appends an audio frame behind an ADTS header (ISO/IEC 14496-3, clause 1.A.2.2).
+pub fn append_adts(config: &AudioConfig, frame: &Frame, out: &mut Vec<u8>) {
+    let [first, second, ..] = config.specific_config[..] else { return };
+    let profile = (first >> 3).saturating_sub(1) & 3; // audioObjectType − 1
+    let sampling_frequency_index = (first & 7) << 1 | second >> 7;
+    let channel_configuration = second >> 3 & 0xf;
+    let length = 7 + frame.payload.len();
+    out.extend_from_slice(&[
+        0xff,
+        0xf1, // MPEG-4, layer 0, no CRC
+        profile << 6 | sampling_frequency_index << 2 | channel_configuration >> 2,
+        channel_configuration << 6 | (length >> 11) as u8 & 3,
+        (length >> 3) as u8,
+        (length << 5) as u8 | 0x1f, // adts_buffer_fullness 0x7ff: variable rate
+        0xfc,
+    ]);
+    out.extend_from_slice(&frame.payload);
+}

@@ -1,0 +1,105 @@
+//! What a publisher draws its frames from, whether made or read.
+
+use std::path::PathBuf;
+
+use crate::Frame;
+use crate::rate::{BitRate, FrameRate};
+
+/// An endless, ordered row of frames. Pacing is the reader's: a source knows the timeline, not the clock.
+pub trait Source {
+    /// The video track, if there is one.
+    fn video_config(&self) -> Option<&VideoConfig>;
+
+    /// The audio track, if there is one.
+    fn audio_config(&self) -> Option<&AudioConfig>;
+
+    /// Writes the next frame, in the order of decode times, over `frame`. The timeline starts at zero and
+    /// goes on rising when the material starts again.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Read`] when a file can no longer be read. Made material does not fail.
+    fn next(&mut self, frame: &mut Frame) -> Result<(), SourceError>;
+}
+
+/// What a receiver must know before the first picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VideoConfig {
+    /// AVCDecoderConfigurationRecord, the content of an `avcC` box (ISO/IEC 14496-15, clause 5.3.3.1).
+    pub decoder_configuration: Vec<u8>,
+    /// Width and height, in pixels.
+    pub resolution: Option<(u16, u16)>,
+    /// Frames per second.
+    pub frame_rate: Option<FrameRate>,
+    /// The average over a GOP or over the file.
+    pub bit_rate: Option<BitRate>,
+}
+
+/// What a receiver must know before the first sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AudioConfig {
+    /// AudioSpecificConfig (ISO/IEC 14496-3, clause 1.6.2.1).
+    pub specific_config: Vec<u8>,
+    /// Samples per second.
+    pub sample_rate: u32,
+    /// Channels.
+    pub channels: u8,
+    /// The average.
+    pub bit_rate: Option<BitRate>,
+}
+
+/// Why a source gives no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The file cannot be opened or read; when it worked before, it was changed or its disk failed.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        error: std::io::Error,
+    },
+    /// The file is not what its name says, or is damaged.
+    #[error("{}: {reason}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file carries something else than H.264 and AAC.
+    #[error("{}: {codec} is not supported; re-encode with ffmpeg {remedy}", path.display())]
+    Codec {
+        /// The file.
+        path: PathBuf,
+        /// The track and its codec, as the file names it: "video codec hvc1".
+        codec: String,
+        /// The arguments that make it H.264 or AAC.
+        remedy: &'static str,
+    },
+    /// The file is of a kind that weir does not read.
+    #[error("{}: {layout} is not supported; rewrite it with ffmpeg {remedy}", path.display())]
+    Layout {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        layout: &'static str,
+        /// The arguments that make it readable.
+        remedy: &'static str,
+    },
+    /// The file's index would need more memory than a publisher should take.
+    #[error("{}: {what} is more than weir reads; cut the file with ffmpeg -t 600 -c copy", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What is too large, with its figure.
+        what: String,
+    },
+    /// The file has neither H.264 nor AAC in it.
+    #[error("{}: no frame of H.264 or AAC in it", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,93 @@
+//! The sound of a clip: access units of two lengths, whose alternation meets the bit rate.
+
+use std::time::Duration;
+
+use super::{AudioSettings, SyntheticError};
+use crate::aac::{MAX_UNIT_BYTES_PER_CHANNEL, SAMPLES_PER_UNIT, silence, specific_config};
+use crate::rate::ticks;
+use crate::{AudioConfig, BitRate};
+
+/// An endless row of access units.
+#[derive(Debug)]
+pub(crate) struct AudioClip {
+    pub(crate) config: AudioConfig,
+    bit_rate: BitRate,
+    /// The length below the exact one, and the one above.
+    units: [Vec<u8>; 2],
+}
+
+impl AudioClip {
+    pub(crate) fn new(settings: &AudioSettings) -> Result<Self, SyntheticError> {
+        let AudioSettings { sample_rate, channels, bit_rate } = *settings;
+        if !(1..=2).contains(&channels) {
+            return Err(SyntheticError::Channels(channels));
+        }
+        let specific_config =
+            specific_config(sample_rate, channels).ok_or(SyntheticError::SampleRate(sample_rate))?;
+        let (samples, rate) = (u64::from(SAMPLES_PER_UNIT), u64::from(sample_rate));
+        let shortest = silence(channels, 0).len() as u64;
+        let longest = MAX_UNIT_BYTES_PER_CHANNEL * u64::from(channels);
+        let shorter = bit_rate.bytes_in(samples, rate);
+        if shorter < shortest || BitRate::of_bytes(longest, samples, rate) < bit_rate {
+            return Err(SyntheticError::AudioRate {
+                asked: bit_rate,
+                minimum: BitRate::of_bytes(shortest, samples, rate),
+                maximum: BitRate::of_bytes(longest, samples, rate),
+            });
+        }
+        let units = [shorter, shorter + 1].map(|length| silence(channels, length as usize));
+        let config = AudioConfig { specific_config, sample_rate, channels, bit_rate: Some(bit_rate) };
+        Ok(Self { config, bit_rate, units })
+    }
+
+    /// The access unit `index`, from 0.
+    pub(crate) fn unit(&self, index: u64) -> &[u8] {
+        let length = self.bytes_before(index + 1) - self.bytes_before(index);
+        &self.units[usize::from(length > self.units[0].len() as u64)]
+    }
+
+    /// When the access unit `index` is due.
+    pub(crate) fn time_of(&self, index: u64) -> Duration {
+        ticks(u128::from(index) * u128::from(SAMPLES_PER_UNIT), self.config.sample_rate)
+    }
+
+    fn bytes_before(&self, index: u64) -> u64 {
+        self.bit_rate.bytes_in(index * u64::from(SAMPLES_PER_UNIT), self.config.sample_rate.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_met_to_the_byte() {
+        for kbps in [8, 64, 96, 128, 320] {
+            let settings =
+                AudioSettings { bit_rate: BitRate::from_kbps(kbps), sample_rate: 44_100, channels: 2 };
+            let clip = AudioClip::new(&settings).unwrap();
+            let units = 44_100;
+            let bytes: usize = (0..units).map(|index| clip.unit(index).len()).sum();
+            assert_eq!(clip.time_of(units), Duration::from_secs(1024));
+            assert_eq!(bytes as u64, kbps * 1000 / 8 * 1024);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_made_says_what_can() {
+        let error = |settings: AudioSettings| AudioClip::new(&settings).unwrap_err().to_string();
+        let usual = AudioSettings::default();
+        assert_eq!(
+            error(AudioSettings { bit_rate: BitRate::from_kbps(1), ..usual }),
+            "audio of 1 kbit/s cannot be made; ask for 2.25 kbit/s to 576 kbit/s"
+        );
+        assert_eq!(
+            error(AudioSettings { channels: 6, ..usual }),
+            "6 channels cannot be made; ask for 1 or 2"
+        );
+        assert_eq!(
+            error(AudioSettings { sample_rate: 48_001, ..usual }),
+            "AAC has no sample rate of 48001; 48000 and 44100 are usual"
+        );
+    }
+}
