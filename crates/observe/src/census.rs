@@ -1,0 +1,177 @@
+//! All processes of the host at one moment, and who descends from whom.
+
+use std::io;
+
+use crate::field::lossy;
+use crate::reader::{Reader, numbered};
+use crate::stat::Stat;
+
+/// A process for good: the pid alone may be given to another one later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ProcessId {
+    pub(crate) pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub(crate) start_ticks: u64,
+}
+
+/// One process of a [`Census`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resident {
+    pub(crate) id: ProcessId,
+    pub(crate) parent: u32,
+    /// The name that the kernel keeps, cut to 15 bytes.
+    pub(crate) comm: String,
+    /// The last path component of `argv[0]`; empty for kernel threads.
+    pub(crate) program: String,
+}
+
+/// All processes, by pid.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    residents: Vec<Resident>,
+}
+
+impl Census {
+    /// Reads `/proc` anew. A process that `self` knows under the same name keeps its program: its command
+    /// line is not read again.
+    pub(crate) fn retake(&mut self, reader: &mut Reader) -> io::Result<()> {
+        let mut residents = Vec::with_capacity(self.residents.len() + 16);
+        for pid in numbered("/proc")? {
+            // A process that ended since it was listed is left out.
+            if let Some(resident) = self.visit(pid, reader) {
+                residents.push(resident);
+            }
+        }
+        *self = Self::of(residents);
+        Ok(())
+    }
+
+    /// A census of these processes.
+    pub(crate) fn of(mut residents: Vec<Resident>) -> Self {
+        residents.sort_unstable_by_key(|resident| resident.id);
+        Self { residents }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Resident> {
+        self.residents.iter()
+    }
+
+    pub(crate) fn find(&self, pid: u32) -> Option<&Resident> {
+        let index = self.residents.binary_search_by_key(&pid, |resident| resident.id.pid).ok()?;
+        self.residents.get(index)
+    }
+
+    /// The process and those above it, up to the first.
+    pub(crate) fn line_of(&self, pid: u32) -> Vec<u32> {
+        let mut line = vec![pid];
+        let mut next = self.find(pid);
+        while let Some(resident) = next
+            && resident.parent != 0
+            && !line.contains(&resident.parent)
+        {
+            line.push(resident.parent);
+            next = self.find(resident.parent);
+        }
+        line
+    }
+
+    /// The roots and all below them, each once, in order of pid. Neither `except` nor what is below it is
+    /// entered, unless it is a root.
+    pub(crate) fn families(&self, roots: &[ProcessId], except: u32) -> Vec<ProcessId> {
+        let mut members: Vec<ProcessId> = roots.to_vec();
+        let mut next = 0;
+        while let Some(&parent) = members.get(next) {
+            next += 1;
+            for child in self.residents.iter().filter(|child| child.parent == parent.pid) {
+                if child.id.pid != except && !members.contains(&child.id) {
+                    members.push(child.id);
+                }
+            }
+        }
+        members.sort_unstable();
+        members.dedup();
+        members
+    }
+
+    fn visit(&self, pid: u32, reader: &mut Reader) -> Option<Resident> {
+        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/stat")).ok()?)?;
+        let id = ProcessId { pid, start_ticks: stat.start_ticks };
+        let parent = stat.parent;
+        if let Some(known) = self.find(pid)
+            && known.id == id
+            && known.comm.as_bytes() == stat.comm
+        {
+            return Some(Resident { parent, ..known.clone() });
+        }
+        let comm = lossy(stat.comm);
+        let program = reader.read(format_args!("/proc/{pid}/cmdline")).map(program).unwrap_or_default();
+        Some(Resident { id, parent, comm, program })
+    }
+}
+
+/// The last path component of the first argument.
+fn program(command_line: &[u8]) -> String {
+    let first = command_line.split(|&byte| byte == 0).next().unwrap_or_default();
+    lossy(first.rsplit(|&byte| byte == b'/').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resident(pid: u32, parent: u32) -> Resident {
+        let id = ProcessId { pid, start_ticks: u64::from(pid) * 10 };
+        Resident { id, parent, comm: format!("p{pid}"), program: String::new() }
+    }
+
+    fn pids(members: &[ProcessId]) -> Vec<u32> {
+        members.iter().map(|id| id.pid).collect()
+    }
+
+    #[test]
+    fn a_child_of_two_roots_is_counted_once() {
+        let census = Census::of(vec![
+            resident(1, 0),
+            resident(10, 1),
+            resident(11, 10),
+            resident(12, 11),
+            resident(20, 1),
+        ]);
+        let roots = [census.find(10).unwrap().id, census.find(11).unwrap().id];
+        assert_eq!(pids(&census.families(&roots, 99)), [10, 11, 12]);
+    }
+
+    #[test]
+    fn weir_and_what_it_started_are_not_entered_from_above() {
+        let census = Census::of(vec![resident(1, 0), resident(2, 1), resident(3, 2), resident(4, 1)]);
+        assert_eq!(pids(&census.families(&[census.find(1).unwrap().id], 2)), [1, 4]);
+        assert_eq!(pids(&census.families(&[census.find(2).unwrap().id], 2)), [2, 3]);
+    }
+
+    #[test]
+    fn a_line_ends_at_the_first_process_and_in_a_circle() {
+        let census = Census::of(vec![resident(1, 0), resident(2, 1), resident(3, 2)]);
+        assert_eq!(census.line_of(3), [3, 2, 1]);
+        let torn = Census::of(vec![resident(5, 6), resident(6, 5)]);
+        assert_eq!(torn.line_of(5), [5, 6]);
+        assert_eq!(pids(&torn.families(&[torn.find(5).unwrap().id], 0)), [5, 6]);
+    }
+
+    #[test]
+    fn the_program_is_the_last_component_of_argv0() {
+        assert_eq!(program(b"/usr/sbin/nginx\0-g\0daemon off;\0"), "nginx");
+        assert_eq!(program(b"nginx: worker process"), "nginx: worker process");
+        assert_eq!(program(b""), "");
+    }
+
+    #[test]
+    fn this_process_is_found_in_proc() {
+        let mut census = Census::default();
+        let mut reader = Reader::default();
+        census.retake(&mut reader).unwrap();
+        let me = census.find(std::process::id()).unwrap().clone();
+        assert!(me.program.starts_with("weir_observe"), "{me:?}");
+        census.retake(&mut reader).unwrap();
+        assert_eq!(census.find(std::process::id()), Some(&me));
+    }
+}

@@ -1,0 +1,65 @@
+//! What a set of processes has used so far: counters since the watch began, and gauges of now.
+
+use serde::{Deserialize, Serialize};
+
+/// A set of processes (a target and its children, or weir itself) at one moment.
+///
+/// Counters never run backwards. What a process had used up to the last sample before it ended is kept;
+/// what it used after that sample is lost. A process that was there at the first sample counts from its
+/// own start, as does one that started later; an older one that joins the set late counts from then on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessSample {
+    /// Processes in the set now.
+    pub processes: u64,
+    /// Processes of the set that have ended since the watch began.
+    pub exited: u64,
+    /// CPU time, user and system, in seconds: `utime + stime` of `/proc/PID/stat`, in steps of one clock
+    /// tick (10 ms). Interrupts and softirqs that work for the process are not in it.
+    pub cpu_seconds: f64,
+    /// The part of `cpu_seconds` spent in the kernel, in seconds: `stime` of `/proc/PID/stat`.
+    pub system_seconds: f64,
+    /// Resident memory in bytes, now: `rss` of `/proc/PID/stat`, which is the second field of
+    /// `/proc/PID/statm`. Pages that several processes of the set share (code, copy-on-write after a fork)
+    /// are in it once for each process. It leaves out memory swapped out, socket buffers and other
+    /// kernel memory, and page cache. The kernel batches it: expect an error of some 100 pages.
+    pub rss_bytes: u64,
+    /// Open descriptors, now: the size of `/proc/PID/fd`. Before Linux 6.2 its entries are counted, and
+    /// it is `None` for a process of another user, unless weir runs as root.
+    pub descriptors: Option<u64>,
+    /// Times a thread gave up its CPU to wait: `voluntary_ctxt_switches` of `/proc/PID/task/TID/status`.
+    pub voluntary_switches: u64,
+    /// Times a thread had its CPU taken away: `nonvoluntary_ctxt_switches`, same file.
+    pub involuntary_switches: u64,
+    /// Page faults that had to read from a disk: `majflt` of `/proc/PID/stat`.
+    pub major_faults: u64,
+    /// The threads of now, by process and thread id.
+    pub threads: Vec<ThreadSample>,
+    /// How often the set's control group ran into its CPU quota. `None` without such a quota.
+    pub throttling: Option<Throttling>,
+}
+
+/// One thread at one moment: `/proc/PID/task/TID/stat`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadSample {
+    /// Its process.
+    pub pid: u32,
+    /// Its thread id; that of the main thread is the pid.
+    pub tid: u32,
+    /// Its name (`comm`), 15 bytes at most; bytes that are not UTF-8 are replaced.
+    pub name: String,
+    /// When it started, in seconds since boot. With `tid`, this tells it from a later thread.
+    pub started_seconds: f64,
+    /// Its CPU time since it started, user and system, in seconds.
+    pub cpu_seconds: f64,
+}
+
+/// What the CPU quota of a control group held back: `cpu.stat` of the group of the first process of the
+/// set, and of the groups above it, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Throttling {
+    /// Periods in which the group used up its quota: `nr_throttled`.
+    pub periods: u64,
+    /// Time for which its CPUs were held back, in seconds: `throttled_usec` (version 1: `throttled_time`),
+    /// summed over CPUs.
+    pub seconds: f64,
+}

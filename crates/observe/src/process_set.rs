@@ -1,0 +1,188 @@
+//! The processes that belong together, and the reading of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use crate::census::ProcessId;
+use crate::cgroup;
+use crate::field::lossy;
+use crate::ledger::{Ledger, Opening};
+use crate::process::{ProcessSample, ThreadSample, Throttling};
+use crate::reader::{Reader, numbered};
+use crate::stat::{Stat, context_switches};
+
+/// A set of processes: grows by [`ProcessSet::admit`], shrinks as they end.
+#[derive(Debug)]
+pub(crate) struct ProcessSet {
+    members: BTreeSet<ProcessId>,
+    exited: u64,
+    began_ticks: u64,
+    first_round: bool,
+    usage: Ledger<ProcessId, 3>,
+    switches: Ledger<ThreadId, 2>,
+    throttle_files: Option<Vec<String>>,
+}
+
+type ThreadId = ProcessId;
+
+impl ProcessSet {
+    /// An empty set. Processes that started before `began_ticks` (clock ticks since boot) and are not
+    /// there at the first sample count from when they join.
+    pub(crate) fn new(began_ticks: u64) -> Self {
+        Self {
+            members: BTreeSet::new(),
+            exited: 0,
+            began_ticks,
+            first_round: true,
+            usage: Ledger::new(),
+            switches: Ledger::new(),
+            throttle_files: None,
+        }
+    }
+
+    /// Takes in a process; false when it was in already.
+    pub(crate) fn admit(&mut self, id: ProcessId) -> bool {
+        self.members.insert(id)
+    }
+
+    pub(crate) fn contains(&self, id: ProcessId) -> bool {
+        self.members.contains(&id)
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = ProcessId> {
+        self.members.iter().copied()
+    }
+
+    /// Reads all members, and forgets those that have ended.
+    pub(crate) fn sample(&mut self, reader: &mut Reader, units: &Units) -> ProcessSample {
+        let mut sample = ProcessSample { descriptors: Some(0), ..ProcessSample::default() };
+        let members = std::mem::take(&mut self.members);
+        self.members = members.into_iter().filter(|&id| self.read(id, reader, units, &mut sample)).collect();
+
+        let [user, system, major_faults] = self.usage.close();
+        let [voluntary, involuntary] = self.switches.close();
+        self.first_round = false;
+        sample.exited = self.exited;
+        sample.cpu_seconds = units.seconds(user + system);
+        sample.system_seconds = units.seconds(system);
+        sample.voluntary_switches = voluntary;
+        sample.involuntary_switches = involuntary;
+        sample.major_faults = major_faults;
+        sample.throttling = self.throttling(reader);
+        sample
+    }
+
+    /// Adds one process to the sample; false when it has ended.
+    fn read(
+        &mut self,
+        id: ProcessId,
+        reader: &mut Reader,
+        units: &Units,
+        sample: &mut ProcessSample,
+    ) -> bool {
+        let pid = id.pid;
+        let stat = reader.read(format_args!("/proc/{pid}/stat")).ok().and_then(Stat::parse);
+        // Another start time is another process that was given the pid.
+        let Some(stat) = stat.filter(|stat| stat.start_ticks == id.start_ticks) else {
+            self.exited += 1;
+            return false;
+        };
+        let opening = self.opening(id.start_ticks);
+        self.usage.record(id, [stat.user_ticks, stat.system_ticks, stat.major_faults], opening);
+        if stat.is_dead() {
+            self.exited += 1;
+            return false;
+        }
+        sample.processes += 1;
+        sample.rss_bytes += stat.rss_pages * units.page_bytes;
+        sample.descriptors = sample.descriptors.zip(descriptors(pid)).map(|(sum, count)| sum + count);
+        // The directory may vanish with the process; then its threads are not in this sample.
+        if let Ok(threads) = numbered(&format!("/proc/{pid}/task")) {
+            let threads = threads.filter_map(|tid| self.read_thread(pid, tid, reader, units));
+            sample.threads.extend(threads);
+        }
+        true
+    }
+
+    fn read_thread(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        reader: &mut Reader,
+        units: &Units,
+    ) -> Option<ThreadSample> {
+        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/task/{tid}/stat")).ok()?)?;
+        let start_ticks = stat.start_ticks;
+        let thread = ThreadSample {
+            pid,
+            tid,
+            name: lossy(stat.comm),
+            started_seconds: units.seconds(start_ticks),
+            cpu_seconds: units.seconds(stat.user_ticks + stat.system_ticks),
+        };
+        let status = reader.read(format_args!("/proc/{pid}/task/{tid}/status")).ok()?;
+        if let Some((voluntary, involuntary)) = context_switches(status) {
+            let id = ThreadId { pid: tid, start_ticks };
+            self.switches.record(id, [voluntary, involuntary], self.opening(start_ticks));
+        }
+        Some(thread)
+    }
+
+    fn opening(&self, start_ticks: u64) -> Opening {
+        if self.first_round || start_ticks >= self.began_ticks { Opening::Full } else { Opening::Nothing }
+    }
+
+    fn throttling(&mut self, reader: &mut Reader) -> Option<Throttling> {
+        if self.throttle_files.is_none() {
+            self.throttle_files = Some(cgroup::throttle_files(self.members.first()?.pid, reader));
+        }
+        let mut sum: Option<Throttling> = None;
+        for path in self.throttle_files.iter().flatten() {
+            let Some(level) = reader.read(format_args!("{path}")).ok().and_then(cgroup::throttling) else {
+                continue;
+            };
+            let sum = sum.get_or_insert_default();
+            sum.periods += level.periods;
+            sum.seconds += level.seconds;
+        }
+        sum
+    }
+}
+
+/// The units in which the kernel counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Units {
+    ticks_per_second: f64,
+    page_bytes: u64,
+}
+
+impl Units {
+    /// `sysconf(_SC_CLK_TCK)` and `sysconf(_SC_PAGESIZE)`.
+    pub(crate) fn of_kernel() -> Self {
+        Self {
+            ticks_per_second: rustix::param::clock_ticks_per_second() as f64,
+            page_bytes: rustix::param::page_size() as u64,
+        }
+    }
+
+    /// Clock ticks in seconds.
+    pub(crate) fn seconds(&self, ticks: u64) -> f64 {
+        ticks as f64 / self.ticks_per_second
+    }
+
+    /// A time in whole clock ticks.
+    pub(crate) fn ticks(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.ticks_per_second) as u64
+    }
+}
+
+/// Since Linux 6.2 the size of `/proc/PID/fd` is the number of its entries; before, it is 0. A process
+/// with no descriptor at all takes the slow way in vain.
+fn descriptors(pid: u32) -> Option<u64> {
+    let path = format!("/proc/{pid}/fd");
+    match fs::metadata(&path).ok()?.len() {
+        0 => Some(fs::read_dir(path).ok()?.count() as u64),
+        count => Some(count),
+    }
+}

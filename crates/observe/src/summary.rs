@@ -1,0 +1,262 @@
+//! What the samples of a window come to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::thread_table::ThreadTable;
+use crate::usage::thread_seconds;
+use crate::{
+    Figure, HostSample, HostUsage, InterfaceUsage, NetworkCounters, ProcessSample, ProcessUsage, Sample,
+    TargetState, ThreadNameSummary, ThreadSummary, Throttling, Usage, Watch,
+};
+
+/// A stretch of time on the clock of the samples, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// The first nanosecond.
+    pub from_ns: u64,
+    /// The last nanosecond.
+    pub to_ns: u64,
+}
+
+/// What the samples of a window come to: `min`, `p95` and `max` are taken over the intervals between
+/// samples, means over the whole window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UsageSummary {
+    /// From the first sample in the window to the last, in seconds.
+    pub seconds: f64,
+    /// Samples in the window.
+    pub samples: u64,
+    /// The targets, in the order in which they were asked for.
+    pub targets: Vec<TargetSummary>,
+    /// weir itself.
+    pub generator: ProcessSummary,
+    /// The machine.
+    pub host: HostSummary,
+}
+
+/// A target over a window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetSummary {
+    /// What was asked for.
+    pub watch: Watch,
+    /// `Died` if it was dead at any sample of the window.
+    pub state: TargetState,
+    /// Its processes.
+    pub process: ProcessSummary,
+    /// Established connections.
+    pub connections: Option<Figure>,
+}
+
+/// A set of processes over a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessSummary {
+    /// Processes.
+    pub processes: Figure,
+    /// Processes that ended.
+    pub exited: u64,
+    /// CPU time used, in seconds.
+    pub cpu_seconds: f64,
+    /// CPU time over time, in percent of one core.
+    pub cpu_percent: Figure,
+    /// The part of it spent in the kernel.
+    pub system_percent: Figure,
+    /// Resident memory in bytes.
+    pub rss_bytes: Figure,
+    /// Open descriptors.
+    pub descriptors: Option<Figure>,
+    /// Times a second that a thread gave up its CPU to wait.
+    pub voluntary_switches_per_second: Figure,
+    /// Times a second that a thread had its CPU taken away.
+    pub involuntary_switches_per_second: Figure,
+    /// Page faults that had to read from a disk.
+    pub major_faults: u64,
+    /// What the CPU quota held back.
+    pub throttling: Option<Throttling>,
+    /// Every thread that was seen, busiest over the window first. The CPU time of a thread that has ended
+    /// is known up to its last sample.
+    pub threads: Vec<ThreadSummary>,
+    /// The same by name, busiest first.
+    pub thread_names: Vec<ThreadNameSummary>,
+}
+
+/// The machine over a window. A part is `None` where it could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostSummary {
+    /// Share of CPU time spent working, from 0 to 1.
+    pub cpu_busy_ratio: Option<Figure>,
+    /// Share of CPU time that was not idle, from 0 to 1.
+    pub cpu_not_idle_ratio: Option<Figure>,
+    /// Share of CPU time spent in softirqs; it is in `cpu_busy_ratio`.
+    pub cpu_softirq_ratio: Option<Figure>,
+    /// Share of CPU time spent waiting for disks.
+    pub cpu_iowait_ratio: Option<Figure>,
+    /// Share of CPU time that the hypervisor gave to others.
+    pub cpu_steal_ratio: Option<Figure>,
+    /// Load average over a minute.
+    pub load1: Option<Figure>,
+    /// `MemTotal` in bytes.
+    pub memory_total_bytes: Option<u64>,
+    /// `MemTotal − MemAvailable` in bytes.
+    pub memory_used_bytes: Option<Figure>,
+    /// `MemTotal − (MemFree + Buffers + Cached)` in bytes.
+    pub memory_used_without_cache_bytes: Option<Figure>,
+    /// The interfaces that were there all the time.
+    pub interfaces: Vec<InterfaceSummary>,
+    /// What the network stack counted.
+    pub network: Option<NetworkCounters>,
+    /// TCP segments sent again, a second.
+    pub tcp_retransmits_per_second: Option<Figure>,
+}
+
+/// An interface over a window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterfaceSummary {
+    /// Its name.
+    pub name: String,
+    /// Bits received a second, with link-layer headers.
+    pub rx_bps: Figure,
+    /// Bits sent a second, with link-layer headers.
+    pub tx_bps: Figure,
+    /// Packets received a second.
+    pub rx_packets_per_second: Figure,
+    /// Packets sent a second.
+    pub tx_packets_per_second: Figure,
+    /// Received packets dropped.
+    pub rx_dropped: u64,
+    /// Packets dropped before they were sent.
+    pub tx_dropped: u64,
+}
+
+impl Usage {
+    /// Sums up the samples in the window; `None` for fewer than two of them. The samples are those of one
+    /// observer, in order.
+    pub fn summary(samples: &[Sample], window: Window) -> Option<UsageSummary> {
+        let start = samples.partition_point(|sample| sample.at_ns < window.from_ns);
+        let end = samples.partition_point(|sample| sample.at_ns <= window.to_ns);
+        let samples = samples.get(start..end)?;
+        let pairs = samples.windows(2);
+        let intervals: Vec<Usage> = pairs.filter_map(|pair| Self::between(&pair[0], &pair[1])).collect();
+        let series = Series { samples, whole: Self::between(samples.first()?, samples.last()?)?, intervals };
+        Some(UsageSummary {
+            seconds: series.whole.seconds,
+            samples: samples.len() as u64,
+            targets: (0..series.whole.targets.len()).filter_map(|index| series.target(index)).collect(),
+            generator: series.process(|sample| Some(&sample.generator), |usage| Some(&usage.generator))?,
+            host: series.host(),
+        })
+    }
+}
+
+impl ProcessSummary {
+    /// The thread that used most CPU time over the window.
+    pub fn busiest_thread(&self) -> Option<&ThreadSummary> {
+        self.threads.first()
+    }
+}
+
+/// The samples of a window, the rates of its intervals, and those of the whole.
+struct Series<'a> {
+    samples: &'a [Sample],
+    intervals: Vec<Usage>,
+    whole: Usage,
+}
+
+impl Series<'_> {
+    fn target(&self, index: usize) -> Option<TargetSummary> {
+        let samples = || self.samples.iter().filter_map(|sample| sample.targets.get(index));
+        let last = samples().next_back()?;
+        // Each count once, not each sample that repeats it.
+        let mut counts: Vec<_> = samples().filter_map(|target| target.connections).collect();
+        counts.dedup_by_key(|connections| connections.counted_at_ns);
+        let died = samples().any(|target| target.state == TargetState::Died);
+        Some(TargetSummary {
+            watch: last.watch.clone(),
+            state: if died { TargetState::Died } else { TargetState::Running },
+            process: self.process(
+                |sample| Some(&sample.targets.get(index)?.process),
+                |usage| Some(&usage.targets.get(index)?.process),
+            )?,
+            connections: Figure::of_gauge(counts.iter().map(|connections| connections.established as f64)),
+        })
+    }
+
+    fn process(
+        &self,
+        sample: impl Fn(&Sample) -> Option<&ProcessSample>,
+        usage: impl Fn(&Usage) -> Option<&ProcessUsage>,
+    ) -> Option<ProcessSummary> {
+        let samples: Vec<&ProcessSample> = self.samples.iter().map(sample).collect::<Option<_>>()?;
+        let intervals: Vec<&ProcessUsage> = self.intervals.iter().map(&usage).collect::<Option<_>>()?;
+        let whole = usage(&self.whole)?;
+        let gauge = |value: fn(&ProcessSample) -> f64| Figure::of_gauge(samples.iter().copied().map(value));
+        let rate = |value: fn(&ProcessUsage) -> f64| {
+            Figure::of_rate(intervals.iter().copied().map(value), value(whole))
+        };
+        let mut threads = ThreadTable::default();
+        for (pair, process) in self.samples.windows(2).zip(samples.windows(2)) {
+            let seconds = pair[1].at_ns.saturating_sub(pair[0].at_ns) as f64 * 1e-9;
+            threads.add(thread_seconds(process[0], process[1], pair[0].host.uptime_seconds), seconds);
+        }
+        let (threads, thread_names) = threads.finish(self.whole.seconds);
+        Some(ProcessSummary {
+            processes: gauge(|it| it.processes as f64)?,
+            exited: whole.exited,
+            cpu_seconds: whole.cpu_percent / 100.0 * self.whole.seconds,
+            cpu_percent: rate(|it| it.cpu_percent)?,
+            system_percent: rate(|it| it.system_percent)?,
+            rss_bytes: gauge(|it| it.rss_bytes as f64)?,
+            descriptors: Figure::of_gauge(samples.iter().filter_map(|it| it.descriptors).map(|it| it as f64)),
+            voluntary_switches_per_second: rate(|it| it.voluntary_switches_per_second)?,
+            involuntary_switches_per_second: rate(|it| it.involuntary_switches_per_second)?,
+            major_faults: whole.major_faults,
+            throttling: whole.throttling,
+            threads,
+            thread_names,
+        })
+    }
+
+    fn host(&self) -> HostSummary {
+        let gauge = |value: fn(&HostSample) -> Option<f64>| {
+            Figure::of_gauge(self.samples.iter().filter_map(|sample| value(&sample.host)))
+        };
+        let rate = |value: fn(&HostUsage) -> Option<f64>| {
+            let values = self.intervals.iter().filter_map(|usage| value(&usage.host));
+            Figure::of_rate(values, value(&self.whole.host)?)
+        };
+        HostSummary {
+            cpu_busy_ratio: rate(|it| it.cpu_busy_ratio),
+            cpu_not_idle_ratio: rate(|it| it.cpu_not_idle_ratio),
+            cpu_softirq_ratio: rate(|it| it.cpu_softirq_ratio),
+            cpu_iowait_ratio: rate(|it| it.cpu_iowait_ratio),
+            cpu_steal_ratio: rate(|it| it.cpu_steal_ratio),
+            load1: gauge(|it| it.load1),
+            memory_total_bytes: self.whole.host.memory.map(|memory| memory.total_bytes),
+            memory_used_bytes: gauge(|it| Some(it.memory?.used_bytes as f64)),
+            memory_used_without_cache_bytes: gauge(|it| Some(it.memory?.used_without_cache_bytes as f64)),
+            interfaces: self.whole.host.interfaces.iter().filter_map(|it| self.interface(it)).collect(),
+            network: self.whole.host.network,
+            tcp_retransmits_per_second: rate(|it| it.tcp_retransmits_per_second),
+        }
+    }
+
+    fn interface(&self, whole: &InterfaceUsage) -> Option<InterfaceSummary> {
+        let hosts = self.intervals.iter().map(|usage| &usage.host);
+        let intervals = hosts.map(|host| host.interfaces.iter().find(|it| it.name == whole.name));
+        let intervals: Vec<&InterfaceUsage> = intervals.collect::<Option<_>>()?;
+        let rate = |value: fn(&InterfaceUsage) -> f64| {
+            Figure::of_rate(intervals.iter().copied().map(value), value(whole))
+        };
+        Some(InterfaceSummary {
+            name: whole.name.clone(),
+            rx_bps: rate(|it| it.rx_bps)?,
+            tx_bps: rate(|it| it.tx_bps)?,
+            rx_packets_per_second: rate(|it| it.rx_packets_per_second)?,
+            tx_packets_per_second: rate(|it| it.tx_packets_per_second)?,
+            rx_dropped: whole.rx_dropped,
+            tx_dropped: whole.tx_dropped,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
