@@ -397,7 +397,6 @@ impl Reader {
                     self.streams.iter_mut().find(|stream| stream.id == control && stream.remaining > 0);
                 if let Some(stream) = aborted {
                     stream.remaining = 0;
-                    stream.control = 0;
                     self.phase = Phase::Abort { chunk_stream_id: control };
                 }
             }

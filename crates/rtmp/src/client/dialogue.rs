@@ -13,9 +13,14 @@ use crate::message::{Command, Control, Level, MediaKind, MessageKind, Status, Us
 const CONNECTION_CHUNK_STREAM: u32 = 3;
 const STREAM_CHUNK_STREAM: u32 = 8;
 
-/// Transaction ids. Only these two wait for an answer; others are numbered on from here.
+/// Transaction ids, in the order of the dialogue. Only `connect` and `createStream` wait for an answer.
 const CONNECT: f64 = 1.0;
+const RELEASE_STREAM: f64 = 2.0;
+const FC_PUBLISH: f64 = 3.0;
 const CREATE_STREAM: f64 = 4.0;
+const START: f64 = 5.0;
+const FC_UNPUBLISH: f64 = 6.0;
+const DELETE_STREAM: f64 = 7.0;
 
 /// `play` from the live stream, and from a recording if there is none: −2 s in the specification, −2,000 in what
 /// ffmpeg and librtmp send. Servers look at the sign.
@@ -125,7 +130,7 @@ impl Dialogue {
     ) {
         // Some servers send media without NetStream.Play.Start. Data may be about the connection, and proves nothing.
         if self.state == State::Start && self.options.role == Role::Play && kind != MediaKind::Data {
-            self.state = State::Streaming;
+            self.started();
             on(ClientEvent::Playing);
         }
         let head = if kind == MediaKind::Data { data::values(header.kind, kept) } else { kept };
@@ -194,7 +199,7 @@ impl Dialogue {
                 _ => {}
             },
             // Flash Media Live Encoder's own commands are often not known, and that does no harm.
-            "_error" if ![CONNECT, CREATE_STREAM].contains(&command.transaction_id) => {}
+            "_error" if [RELEASE_STREAM, FC_PUBLISH].contains(&command.transaction_id) => {}
             "_error" => on(ClientEvent::Status(status_of(command, Level::Error))),
             "onStatus" => self.on_status(status_of(command, Level::Status), on),
             _ => {}
@@ -210,8 +215,16 @@ impl Dialogue {
         };
         on(ClientEvent::Status(status));
         if let Some(started) = started {
-            self.state = State::Streaming;
+            self.started();
             on(started);
+        }
+    }
+
+    fn started(&mut self) {
+        self.state = State::Streaming;
+        // A player has little to say from here on; thousands of them need not hold what the handshake took.
+        if self.options.role == Role::Play && self.output.is_empty() {
+            self.output = Vec::new();
         }
     }
 }
@@ -244,8 +257,8 @@ impl Dialogue {
         let options = Arc::clone(&self.options);
         if options.role == Role::Publish {
             self.writer.set_chunk_size(options.chunk_size, &mut self.output);
-            self.tell_connection(&Command::release_stream(CONNECT + 1.0, &options.stream));
-            self.tell_connection(&Command::fc_publish(CONNECT + 2.0, &options.stream));
+            self.tell_connection(&Command::release_stream(RELEASE_STREAM, &options.stream));
+            self.tell_connection(&Command::fc_publish(FC_PUBLISH, &options.stream));
         } else {
             self.announce_window(USUAL_WINDOW);
         }
@@ -261,9 +274,9 @@ impl Dialogue {
                 let milliseconds = options.buffer_length;
                 UserControl::SetBufferLength { message_stream_id, milliseconds }
                     .write(&mut self.writer, &mut self.output);
-                self.tell_stream(&Command::play(CREATE_STREAM + 1.0, &options.stream, LIVE_OR_RECORDED));
+                self.tell_stream(&Command::play(START, &options.stream, LIVE_OR_RECORDED));
             }
-            Role::Publish => self.tell_stream(&Command::publish(CREATE_STREAM + 1.0, &options.stream)),
+            Role::Publish => self.tell_stream(&Command::publish(START, &options.stream)),
         }
         self.state = State::Start;
     }
@@ -272,9 +285,9 @@ impl Dialogue {
         let options = Arc::clone(&self.options);
         if matches!(self.state, State::Start | State::Streaming) {
             if options.role == Role::Publish {
-                self.tell_connection(&Command::fc_unpublish(CREATE_STREAM + 2.0, &options.stream));
+                self.tell_connection(&Command::fc_unpublish(FC_UNPUBLISH, &options.stream));
             }
-            self.tell_connection(&Command::delete_stream(CREATE_STREAM + 3.0, self.message_stream_id));
+            self.tell_connection(&Command::delete_stream(DELETE_STREAM, self.message_stream_id));
         }
         self.state = State::Closed;
     }

@@ -21,8 +21,11 @@ use crate::handshake::{self, Progress};
 use crate::message::{MediaKind, MessageKind};
 use dialogue::Dialogue;
 
-/// How many bytes of an audio, video or data message are kept for [`Media::head`].
+/// How many bytes of an audio or video message are kept for [`Media::head`].
 pub const HEAD_LEN: usize = 256;
+
+/// How many bytes of a data message are kept for [`Media::head`]: a stream's metadata should fit.
+pub const DATA_HEAD_LEN: usize = 4096;
 
 /// The longest command or control message that a server may send.
 pub const MAX_COMMAND_LEN: u32 = 64 * 1024;
@@ -132,7 +135,8 @@ impl Appetite for HeadsAndCommands {
     fn wanted(&self, header: &MessageHeader) -> Result<u32, AssemblyError> {
         let &MessageHeader { kind, length, .. } = header;
         match kind {
-            kind if kind.is_media() => Ok(length.min(HEAD_LEN as u32)),
+            MessageKind::Audio | MessageKind::Video => Ok(length.min(HEAD_LEN as u32)),
+            MessageKind::DataAmf0 | MessageKind::DataAmf3 => Ok(length.min(DATA_HEAD_LEN as u32)),
             MessageKind::SharedObjectAmf0 | MessageKind::SharedObjectAmf3 | MessageKind::Other(_) => Ok(0),
             _ if length > MAX_COMMAND_LEN => {
                 Err(AssemblyError::TooLong { kind, length, limit: MAX_COMMAND_LEN })

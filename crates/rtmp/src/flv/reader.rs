@@ -110,7 +110,7 @@ impl Reader {
     }
 
     /// Takes bytes off the front of `input` up to the end of the next tag. `None` when `input` is used up.
-    pub fn next<'a>(&'a mut self, input: &mut &'a [u8]) -> Result<Option<Tag<'a>>, Error> {
+    pub fn next<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Tag<'a>>, Error> {
         loop {
             match self.phase {
                 Phase::FileHeader => {
@@ -213,7 +213,7 @@ impl Reader {
     }
 
     /// Takes `len` bytes that are there.
-    fn take<'a>(&'a mut self, len: usize, input: &mut &'a [u8]) -> &'a [u8] {
+    fn take<'a, 'i: 'a>(&'a mut self, len: usize, input: &mut &'i [u8]) -> &'a [u8] {
         self.consumed += len as u64;
         if self.gathered.is_empty() {
             let (bytes, rest) = input.split_at(len);

@@ -32,7 +32,8 @@ pub enum ServerEvent<'a> {
         /// Where to start, as sent; negative for the live stream (section 7.2.2.1).
         start: f64,
     },
-    /// An audio, video or data message, whole.
+    /// An audio, video or data message, whole. Clients may send it before the answer to their `publish`, and go on
+    /// after a refusal.
     Media(MediaMessage<'a>),
     /// The stream's metadata: a data message `onMetaData`, whole, to be given to every viewer now and later.
     Metadata(MediaMessage<'a>),
