@@ -24,6 +24,34 @@ pub(crate) fn specific_config(sample_rate: u32, channels: u8) -> Option<Vec<u8>>
     Some(bits.finish())
 }
 
+/// Samples per second and channels in an AudioSpecificConfig. Channels described elsewhere (a configuration
+/// of 0) are taken for two.
+pub(crate) fn parse_specific_config(config: &[u8]) -> Option<(u32, u8)> {
+    let mut bytes = [0; 8];
+    let length = config.len().min(8);
+    bytes[..length].copy_from_slice(&config[..length]);
+    let bits = u64::from_be_bytes(bytes);
+    let mut at = 0;
+    let mut take = |count: u32| {
+        at += count;
+        (bits << (at - count) >> (64 - count)) as u32
+    };
+    if take(5) == 31 {
+        take(6); // audioObjectTypeExt
+    }
+    let sample_rate = match take(4) {
+        15 => take(24),
+        index => *SAMPLE_RATES.get(index as usize)?,
+    };
+    let channels = match take(4) {
+        0 => 2,
+        7 => 8,
+        count @ 1..=6 => count as u8,
+        _ => return None,
+    };
+    (at as usize <= length * 8 && sample_rate > 0).then_some((sample_rate, channels))
+}
+
 /// One raw_data_block of silence, `length` bytes long, or as few more as silence takes.
 pub(crate) fn silence(channels: u8, length: usize) -> Vec<u8> {
     let mut bits = BitWriter::default();
@@ -121,5 +149,10 @@ mod tests {
         assert_eq!(specific_config(48_000, 2).as_deref(), Some(&[0x11, 0x90][..]));
         assert_eq!(specific_config(44_100, 2).as_deref(), Some(&[0x12, 0x10][..]));
         assert_eq!(specific_config(44_101, 2), None);
+        assert_eq!(parse_specific_config(&[0x11, 0x90]), Some((48_000, 2)));
+        assert_eq!(parse_specific_config(&[0x12, 0x08]), Some((44_100, 1)));
+        assert_eq!(parse_specific_config(&[0x17, 0x80, 0x5d, 0xc0, 0x10]), Some((48_000, 2)));
+        assert_eq!(parse_specific_config(&[0x11]), None);
+        assert_eq!(parse_specific_config(&[]), None);
     }
 }

@@ -1,12 +1,13 @@
 //! Synthetic H.264 and AAC at any bit rate, looped files, and the clock stamp.
 //!
-//! A [`Source`] gives frames on an endless timeline; the reader paces them. [`Synthetic`] makes its frames. A
-//! [`Stamp`] rides inside the video and says when a frame was captured.
+//! A [`Source`] gives frames on an endless timeline; the reader paces them. [`Synthetic`] makes its frames,
+//! [`Looped`] reads them from MP4 and FLV. A [`Stamp`] rides inside the video and says when a frame was captured.
 //! No sockets, no threads, no clocks: time is passed in.
 
 mod aac;
 mod bits;
 mod elementary;
+mod file;
 mod frame;
 mod h264;
 mod nal;
@@ -17,10 +18,11 @@ mod stamp;
 mod synthetic;
 
 pub use elementary::{append_adts, append_annex_b, parameter_sets};
+pub use file::{Looped, MediaFile};
 pub use frame::{Frame, Track};
 pub use nal::{Framing, UnitType, Units, units};
 pub use rate::{BitRate, FrameRate, ParseFrameRateError};
-pub use source::{AudioConfig, Source, SourceError, VideoConfig};
+pub use source::{AudioConfig, FileFault, Source, SourceError, VideoConfig};
 pub use stamp::{
     ClockReading, Latency, LatencyClock, STAMP_LEN, STAMP_SEARCH_LEN, STAMP_UUID, Stamp, WallOffset,
 };

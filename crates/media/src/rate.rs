@@ -56,8 +56,11 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// `frames` frames in `seconds` seconds; `None` when either is zero or above 1,000,000.
+    /// `frames` frames in `seconds` seconds, in lowest terms; `None` when either is zero or, in lowest
+    /// terms, above 1,000,000.
     pub fn new(frames: u32, seconds: u32) -> Option<Self> {
+        let divisor = greatest_common_divisor(frames, seconds);
+        let (frames, seconds) = (frames.checked_div(divisor)?, seconds.checked_div(divisor)?);
         (frames.max(seconds) <= 1_000_000)
             .then_some(Self { frames: NonZeroU32::new(frames)?, seconds: NonZeroU32::new(seconds)? })
     }
@@ -132,6 +135,10 @@ impl fmt::Display for FrameRate {
     }
 }
 
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
 /// `count` ticks of a clock with `per_second` ticks a second, rounded down to the nanosecond.
 pub(crate) fn ticks(count: u128, per_second: u32) -> Duration {
     let per_second = u128::from(per_second);
@@ -152,7 +159,7 @@ mod tests {
             ("23.976", 24000, 1001),
             ("23.98", 24000, 1001),
             ("59.94", 60000, 1001),
-            ("12.5", 12500, 1000),
+            ("12.5", 25, 2),
             ("30000/1001", 30000, 1001),
         ] {
             assert_eq!(text.parse(), Ok(FrameRate::new(numerator, denominator).unwrap()), "{text}");

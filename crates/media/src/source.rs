@@ -18,7 +18,7 @@ pub trait Source {
     ///
     /// # Errors
     ///
-    /// [`SourceError::Read`] when a file can no longer be read. Made material does not fail.
+    /// [`FileFault::Read`] when a file can no longer be read. Made material does not fail.
     fn next(&mut self, frame: &mut Frame) -> Result<(), SourceError>;
 }
 
@@ -48,58 +48,49 @@ pub struct AudioConfig {
     pub bit_rate: Option<BitRate>,
 }
 
-/// Why a source gives no frame.
+/// A file that gives no frames, and why.
 #[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// The file cannot be opened or read; when it worked before, it was changed or its disk failed.
-    #[error("{}: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        error: std::io::Error,
-    },
-    /// The file is not what its name says, or is damaged.
-    #[error("{}: {reason}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The file carries something else than H.264 and AAC.
-    #[error("{}: {codec} is not supported; re-encode with ffmpeg {remedy}", path.display())]
+#[error("{}: {fault}", path.display())]
+pub struct SourceError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub fault: FileFault,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileFault {
+    /// It cannot be opened or read; when it could before, it was changed or its disk failed.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    /// It is neither MP4 nor FLV.
+    #[error("neither MP4 nor FLV; convert it with ffmpeg -c copy")]
+    Format,
+    /// It is damaged, or written in a way that weir does not know.
+    #[error("{0}; rewrite it with ffmpeg -c copy")]
+    Malformed(String),
+    /// It carries something else than H.264 and AAC.
+    #[error("{codec} is not supported; re-encode it with ffmpeg {remedy}")]
     Codec {
-        /// The file.
-        path: PathBuf,
         /// The track and its codec, as the file names it: "video codec hvc1".
         codec: String,
         /// The arguments that make it H.264 or AAC.
         remedy: &'static str,
     },
-    /// The file is of a kind that weir does not read.
-    #[error("{}: {layout} is not supported; rewrite it with ffmpeg {remedy}", path.display())]
+    /// Its frames are laid out as weir does not read them.
+    #[error("{layout} is not supported; rewrite it with ffmpeg {remedy}")]
     Layout {
-        /// The file.
-        path: PathBuf,
         /// What it is.
         layout: &'static str,
         /// The arguments that make it readable.
         remedy: &'static str,
     },
-    /// The file's index would need more memory than a publisher should take.
-    #[error("{}: {what} is more than weir reads; cut the file with ffmpeg -t 600 -c copy", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// What is too large, with its figure.
-        what: String,
-    },
-    /// The file has neither H.264 nor AAC in it.
-    #[error("{}: no frame of H.264 or AAC in it", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    /// Its index would take more memory than a publisher should.
+    #[error("{0} is more than is read; cut the file with ffmpeg -t 600 -c copy")]
+    TooLarge(String),
+    /// It has neither H.264 nor AAC in it.
+    #[error("no frame of H.264 or AAC in it")]
+    Empty,
 }

@@ -1,4 +1,6 @@
 //! Everything that this crate makes and reads, judged by ffmpeg.
 
+mod files_loop;
 mod judge;
+mod stamps_survive_remuxing;
 mod synthetic_decodes;
