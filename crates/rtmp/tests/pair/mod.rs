@@ -55,20 +55,26 @@ impl Pair {
 
     /// Delivers bytes both ways until neither side has anything more to say.
     pub fn settle(&mut self) {
-        loop {
-            let to_server = std::mem::take(self.client.output());
-            for piece in to_server.chunks(self.piece) {
-                self.server_input(piece);
-            }
-            let to_client = std::mem::take(self.server.output());
-            for piece in to_client.chunks(self.piece) {
-                let heard = &mut self.client_heard;
-                self.client.input(piece, &mut |event| heard.push(client_words(&event))).unwrap();
-            }
-            if to_server.is_empty() && to_client.is_empty() {
-                return;
-            }
+        while self.settle_towards_server() | self.settle_towards_client() {}
+    }
+
+    /// Delivers what the client has to say. Whether that was anything.
+    pub fn settle_towards_server(&mut self) -> bool {
+        let said = std::mem::take(self.client.output());
+        for piece in said.chunks(self.piece) {
+            self.server_input(piece);
         }
+        !said.is_empty()
+    }
+
+    /// Delivers what the server has to say. Whether that was anything.
+    pub fn settle_towards_client(&mut self) -> bool {
+        let said = std::mem::take(self.server.output());
+        for piece in said.chunks(self.piece) {
+            let heard = &mut self.client_heard;
+            self.client.input(piece, &mut |event| heard.push(client_words(&event))).unwrap();
+        }
+        !said.is_empty()
     }
 
     fn server_input(&mut self, bytes: &[u8]) {
