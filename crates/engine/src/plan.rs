@@ -126,7 +126,8 @@ impl Plan {
 
     /// Segment `i` of `n`: a plan too; all segments together are this plan.
     pub fn segment(&self, i: usize, n: usize) -> Self {
-        let slots = self.slots.iter().enumerate().filter(|(at, _)| at % n == i).map(|(_, slot)| *slot).collect();
+        let slots =
+            self.slots.iter().enumerate().filter(|(at, _)| at % n == i).map(|(_, slot)| *slot).collect();
         Self { slots, stages: self.stages.clone(), length: self.length }
     }
 

@@ -2,16 +2,17 @@
 //!
 //! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_metrics::{Failure, Side, Unit};
-use weir_observe::Environment;
+use weir_observe::{Environment, TargetEnvironment};
 
 /// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.
 pub const LAYOUT: &str = "weir.summary/1";
 
 /// A whole run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// [`LAYOUT`].
     pub layout: String,
@@ -29,10 +30,12 @@ pub struct Summary {
     pub workloads: Vec<WorkloadSummary>,
     /// One entry a second, for plots.
     pub series: Vec<Point>,
+    /// What each figure says, by name, protocols' own included.
+    pub glossary: BTreeMap<String, String>,
 }
 
 /// What was run, and where.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunFacts {
     /// The scenario's name.
     pub name: String,
@@ -48,12 +51,14 @@ pub struct RunFacts {
     pub seed: u64,
     /// `--tag` pairs.
     pub tags: BTreeMap<String, String>,
-    /// The machine that weir ran on, and the target's command where readable.
+    /// The machine that weir ran on.
     pub environment: Environment,
+    /// The watched targets' programs, where readable: command line without secrets, version.
+    pub targets: Vec<TargetEnvironment>,
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// To the plan's end.
@@ -67,7 +72,7 @@ pub enum Outcome {
 }
 
 /// Whether a run may be believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictState {
     /// The instrument had room to spare.
@@ -79,7 +84,7 @@ pub enum VerdictState {
 }
 
 /// The verdict with its reasons, the worst first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The worst state of any reason; valid if there is none.
     pub state: VerdictState,
@@ -88,7 +93,7 @@ pub struct Verdict {
 }
 
 /// One limit of the instrument that was reached, or half of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// What this reason makes of the run.
     pub state: VerdictState,
@@ -107,7 +112,7 @@ pub struct Reason {
 }
 
 /// One threshold's result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdResult {
     /// As it was written.
     pub expression: String,
@@ -118,7 +123,7 @@ pub struct ThresholdResult {
 }
 
 /// What a workload's clients did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Viewers, subscribers.
@@ -128,7 +133,7 @@ pub enum Role {
 }
 
 /// One workload.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSummary {
     /// Its name in the scenario, or its verb.
     pub name: String,
@@ -144,10 +149,13 @@ pub struct WorkloadSummary {
     pub slots: Slots,
     /// Failures by kind, the commonest first.
     pub failures: Vec<FailureCount>,
+    /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
+    /// they share one, none when it is not known or nothing was stamped.
+    pub clock_uncertainty_seconds: Option<f64>,
 }
 
 /// How slots ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slots {
     /// Slots whose time came.
     pub planned: u64,
@@ -162,7 +170,7 @@ pub struct Slots {
 }
 
 /// Failures of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureCount {
     /// The kind.
     pub kind: Failure,
@@ -175,7 +183,7 @@ pub struct FailureCount {
 }
 
 /// One stage of one workload: a row of the table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StageSummary {
     /// Position within the workload.
     pub stage: u16,
@@ -209,12 +217,12 @@ pub struct StageSummary {
 }
 
 /// Figures by name.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Figures(pub BTreeMap<String, FigureValue>);
 
 /// One figure's value, in base units (seconds, bytes, count).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureValue {
     /// The base unit: `seconds`, `bytes` or `count`.
     pub unit: BaseUnit,
@@ -224,7 +232,7 @@ pub struct FigureValue {
 }
 
 /// Units as printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaseUnit {
     /// Plain number.
@@ -246,7 +254,7 @@ impl From<Unit> for BaseUnit {
 }
 
 /// A number or a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Value {
     /// Events in the stretch, and a second.
@@ -270,7 +278,7 @@ pub enum Value {
 }
 
 /// A distribution in base units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Number of values.
     pub count: u64,
@@ -293,7 +301,7 @@ pub struct Spread {
 }
 
 /// A set of processes over a window. 100 percent is one core.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessLoad {
     /// `name=nginx`, `pid=12`, `port=1935`, or `weir`.
     pub label: String,
@@ -316,7 +324,7 @@ pub struct ProcessLoad {
 }
 
 /// Threads of one name.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadLoad {
     /// The name.
     pub name: String,
@@ -329,7 +337,7 @@ pub struct ThreadLoad {
 }
 
 /// The host over a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLoad {
     /// Busy share of all cores, 0 to 100 times the cores.
     pub cpu_percent: f64,
@@ -350,7 +358,7 @@ pub struct HostLoad {
 }
 
 /// One second, for plots. Values that were not measured are absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Second of the run.
     pub second: u32,
@@ -369,7 +377,7 @@ pub struct Point {
 }
 
 /// One workload's second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadPoint {
     /// Clients that should run by the plan at the second's end.
     pub planned: u32,
@@ -417,5 +425,12 @@ impl Figures {
             Some(Value::Counter { total, .. }) => *total,
             _ => 0.0,
         }
+    }
+}
+
+impl StageSummary {
+    /// Length of the window.
+    pub fn window_seconds(&self) -> f64 {
+        f64::from(self.window_end_seconds - self.window_begin_seconds)
     }
 }

@@ -23,9 +23,13 @@ crate::figures! {
     LOST: Counter = "lost", Count, "media units known to be missing";
     REORDERED: Counter = "reordered", Count, "media units that arrived after a later one";
     DUPLICATE: Counter = "duplicate", Count, "media units that arrived twice";
+    STAMPED: Counter = "stamped", Count, "frames that carried a clock stamp, witnesses only; `lost` counts beside them";
+    WALL_LATENCIES: Counter = "wall_latencies", Count, "values of `latency` that two wall clocks gave, good to their agreement";
+    TIMESTAMP_JUMPS: Counter = "timestamp_jumps", Count, "breaks in a stream's timestamps";
     READS: Counter = "reads", Count, "reads from links";
     ACTIVE: Gauge(Sum) = "active", Count, "clients with an open link at the interval's end";
     PLAYING: Gauge(Sum) = "playing", Count, "clients that receive or publish at the interval's end";
+    SHARD_BUSY: Gauge(Max) = "shard_busy", Micros, "of the interval's second, time that the busiest shard's thread ran or waited for a CPU";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";
     START_LAG: Spread = "start_lag", Micros, "actual start of a client after its planned start";
     SEND_LAG: Spread = "send_lag", Micros, "a publisher's write after the frame's time on the media timeline";
@@ -37,5 +41,6 @@ crate::figures! {
     STARTUP: Spread = "startup", Micros, "from the planned start to the first decodable frame";
     STALL_LENGTH: Spread = "stall_length", Micros, "length of each stall";
     LATENCY: Spread = "latency", Micros, "from capture to receipt of a stamped frame, witnesses only";
+    TIMESTAMP_JUMP: Signed = "timestamp_jump", Micros, "size of each break in a stream's timestamps";
     DRIFT: Signed = "drift", Micros, "arrival against media time since the first frame, witnesses only";
 }

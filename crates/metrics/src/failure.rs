@@ -1,9 +1,10 @@
 //! Why a client failed: a closed list, so that failures are counted by kind and never by text.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who is answerable for a failure. Local failures are never booked on the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// weir or its machine.
@@ -17,7 +18,7 @@ pub enum Side {
 macro_rules! failures {
     ($($(#[doc = $doc:literal])* $name:ident = $key:literal, $side:ident;)*) => {
         /// The kind of a failure.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Failure { $($(#[doc = $doc])* $name),* }
 
@@ -47,6 +48,8 @@ failures! {
     OutOfPorts = "out_of_ports", Local;
     /// The kernel refused the socket for another reason.
     SocketError = "socket_error", Local;
+    /// The publisher's own material could no longer be read.
+    SourceFailed = "source_failed", Local;
     /// The server's host answered with a reset: nothing listens there.
     ConnectionRefused = "connection_refused", Remote;
     /// No route, or the host said unreachable.

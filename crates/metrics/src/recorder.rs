@@ -69,6 +69,12 @@ impl Recorder {
         }
     }
 
+    /// Sets a level.
+    #[inline]
+    pub fn set(&mut self, gauge: Gauge, level: u64) {
+        self.set_number(usize::from(gauge.0), level);
+    }
+
     /// Counts one value of a distribution.
     #[inline]
     pub fn record(&mut self, spread: Spread, value: u64) {

@@ -1,0 +1,554 @@
+//! From intervals and samples to the summary: a fold of values, live or read back from disk.
+
+use crate::plan::{Plan, StageSpan, planned_at};
+use crate::remark::RemarkLine;
+use crate::summary::{
+    FailureCount, FigureValue, Figures, HostLoad, Outcome, Point, ProcessLoad, Role, RunFacts, Slots, Spread,
+    StageSummary, Summary, ThreadLoad, Value, WorkloadPoint, WorkloadSummary,
+};
+use crate::threshold::Threshold;
+use crate::{summary, verdict};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use weir_metrics::common::{
+    DRIFT, FAILED, LATE, LATENCY, MEDIA, MISSED, ON_TIME, PLAYING, SOURCE, SOURCE_TIME, STALLS, STARTUP,
+};
+use weir_metrics::{
+    BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit,
+};
+use weir_observe::{ProcessSummary, Sample, Usage, UsageSummary, Window};
+
+/// Threads whose CPU is drawn second by second.
+const DRAWN_THREADS: usize = 12;
+/// Thread names listed for a process.
+const LISTED_THREADS: usize = 32;
+/// Figures of what begins in a stage: they are taken from its ramp on.
+const OF_THE_RAMP: [&str; 8] =
+    ["startup", "connect", "handshake", "request", "first_byte", "first_frame", "start_lag", "started"];
+
+/// What is known of a workload before it runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkloadFacts {
+    /// Its name.
+    pub name: String,
+    /// What its clients do.
+    pub role: Role,
+    /// Its protocol, which says the figures.
+    pub protocol: String,
+    /// Where to, without secrets.
+    pub targets: Vec<String>,
+    /// What each client's source sends, where the scenario says so.
+    pub expect: Option<BitRate>,
+    /// Time between two frames of what it publishes.
+    pub frame_time_seconds: Option<f64>,
+}
+
+/// Sums up a run, second by second.
+#[derive(Debug)]
+pub struct Fold {
+    plan: Plan,
+    workloads: Vec<WorkloadFold>,
+    origin_ns: u64,
+    samples: Vec<Sample>,
+    points: BTreeMap<u32, Vec<WorkloadPoint>>,
+    words: BTreeMap<(u16, Failure), String>,
+    clock_steps: f64,
+}
+
+#[derive(Debug)]
+struct WorkloadFold {
+    facts: WorkloadFacts,
+    total: Stretch,
+    stages: Vec<StageFold>,
+}
+
+#[derive(Debug)]
+struct StageFold {
+    span: StageSpan,
+    /// The ramp and the hold.
+    whole: Stretch,
+    window: Stretch,
+    /// Media bytes of the window's halves, for steadiness.
+    halves: [u64; 2],
+}
+
+/// Figures added up over seconds.
+#[derive(Debug)]
+struct Stretch {
+    figures: Recorder,
+    seconds: u32,
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    sum: f64,
+    max: u64,
+}
+
+impl Stretch {
+    fn new(schema: Schema) -> Self {
+        Self {
+            figures: Recorder::new(schema),
+            seconds: 0,
+            levels: vec![Level::default(); schema.figures().count()],
+        }
+    }
+
+    fn add(&mut self, figures: &Recorder) {
+        self.figures.append(figures);
+        self.seconds += 1;
+        for (position, level) in self.levels.iter_mut().enumerate() {
+            let value = figures.number(position);
+            level.sum += value as f64;
+            level.max = level.max.max(value);
+        }
+    }
+
+    fn mean(&self, gauge: Gauge) -> f64 {
+        self.levels[usize::from(gauge.0)].sum / f64::from(self.seconds.max(1))
+    }
+
+    fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {
+        let figure = self.figures.schema().figures().nth(position)?;
+        let scale = figure.unit.scale();
+        let number = self.figures.number(position) as f64 * scale;
+        let seconds = f64::from(self.seconds.max(1));
+        let value = match figure.kind {
+            Kind::Counter => Value::Counter { total: number, per_second: number / seconds },
+            Kind::Gauge(_) => {
+                let level = self.levels[position];
+                Value::Gauge {
+                    mean: level.sum * scale / seconds,
+                    max: level.max as f64 * scale,
+                    last: number,
+                }
+            }
+            Kind::Spread => {
+                Value::Spread(spread(self.figures.spread(weir_metrics::Spread(position as u16)), scale))
+            }
+            Kind::Signed => Value::Spread(signed_spread(self.figures.signed(Signed(position as u16)), scale)),
+        };
+        Some((figure.name, FigureValue { unit: figure.unit.into(), value }))
+    }
+
+    fn figures(&self, keep: impl Fn(&str) -> bool) -> BTreeMap<String, FigureValue> {
+        (0..self.levels.len())
+            .filter_map(|position| self.figure(position))
+            .filter(|(name, _)| keep(name))
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// Bits a second of media by its own clock, over whole groups of pictures.
+    fn source_bps(&self) -> Option<f64> {
+        let micros = self.figures.counter(SOURCE_TIME);
+        (micros > 0).then(|| self.figures.counter(SOURCE) as f64 * 8e6 / micros as f64)
+    }
+
+    fn actual_bps(&self) -> f64 {
+        self.figures.counter(MEDIA) as f64 * 8.0 / f64::from(self.seconds.max(1))
+    }
+}
+
+fn spread(histogram: &Histogram<u64>, scale: f64) -> Spread {
+    let at = |q| histogram.value_at_quantile(q) as f64 * scale;
+    Spread {
+        count: histogram.len(),
+        min: histogram.min() as f64 * scale,
+        mean: histogram.mean() * scale,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: histogram.max() as f64 * scale,
+    }
+}
+
+fn signed_spread(histogram: &SignedHistogram, scale: f64) -> Spread {
+    let at = |q| histogram.value_at_quantile(q) as f64 * scale;
+    Spread {
+        count: histogram.len(),
+        min: histogram.min() as f64 * scale,
+        mean: histogram.mean() * scale,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: histogram.max() as f64 * scale,
+    }
+}
+
+impl Fold {
+    /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
+    /// monotonic time `origin_ns`.
+    pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
+        let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadFold {
+            facts,
+            total: Stretch::new(schema),
+            stages: plan
+                .stages
+                .iter()
+                .filter(|span| usize::from(span.workload) == number)
+                .map(|span| StageFold {
+                    span: *span,
+                    whole: Stretch::new(schema),
+                    window: Stretch::new(schema),
+                    halves: [0; 2],
+                })
+                .collect(),
+        };
+        let workloads = workloads.into_iter().enumerate().map(fold_of).collect();
+        Self {
+            plan,
+            workloads,
+            origin_ns,
+            samples: Vec::new(),
+            points: BTreeMap::new(),
+            words: BTreeMap::new(),
+            clock_steps: 0.0,
+        }
+    }
+
+    /// Adds one workload's second.
+    pub fn interval(&mut self, interval: &Interval) {
+        let second = interval.key.second;
+        let count = self.workloads.len();
+        let Some(workload) = self.workloads.get_mut(usize::from(interval.key.workload)) else { return };
+        workload.add(second, &interval.figures);
+        let planned =
+            planned_at(&self.plan, interval.key.workload, Duration::from_secs(u64::from(second) + 1)) as u32;
+        let points = self.points.entry(second).or_insert_with(|| vec![WorkloadPoint::default(); count]);
+        points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures);
+    }
+
+    /// Adds one observation.
+    pub fn sample(&mut self, sample: Sample) {
+        self.samples.push(sample);
+    }
+
+    /// Adds what a peer said.
+    pub fn remark(&mut self, line: &RemarkLine) {
+        match line {
+            RemarkLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
+                self.words.entry((*workload, *failure)).or_insert_with(|| words.clone());
+            }
+            RemarkLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
+            RemarkLine::Failure { .. } | RemarkLine::Note { .. } => {}
+        }
+    }
+
+    /// The latest second of each workload, for a live view.
+    pub fn latest(&self) -> Option<(u32, &[WorkloadPoint])> {
+        self.points.last_key_value().map(|(second, points)| (*second, points.as_slice()))
+    }
+
+    /// The failures so far, all workloads together.
+    pub fn failed(&self) -> u64 {
+        self.workloads.iter().map(|workload| workload.total.figures.counter(FAILED)).sum()
+    }
+
+    /// Sums up what was added so far.
+    pub fn finish(&self, run: RunFacts, outcome: Outcome, thresholds: &[Threshold]) -> Summary {
+        let source = self.published_bps();
+        let usages: Vec<Vec<Option<UsageSummary>>> = self
+            .workloads
+            .iter()
+            .map(|workload| workload.stages.iter().map(|stage| self.usage(&stage.span)).collect())
+            .collect();
+        let cores = run.environment.cpu.online_count.max(1) as f64;
+        let mut reasons = verdict::of_run(self.clock_steps);
+        let mut warnings = Vec::new();
+        let mut workloads = Vec::new();
+        for (number, (workload, usages)) in self.workloads.iter().zip(&usages).enumerate() {
+            let (mut summary, stage_reasons) = workload.summary(number as u16, source, usages, cores);
+            for failure in &mut summary.failures {
+                failure.words = self.words.get(&(number as u16, failure.kind)).cloned().unwrap_or_default();
+            }
+            reasons.extend(stage_reasons);
+            warnings.extend(workload.warnings());
+            workloads.push(summary);
+        }
+        let mut summary = Summary {
+            layout: summary::LAYOUT.to_owned(),
+            run,
+            outcome,
+            verdict: verdict::of_reasons(reasons),
+            warnings,
+            thresholds: Vec::new(),
+            workloads,
+            series: self.series(source),
+            glossary: self.glossary(),
+        };
+        summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
+        summary
+    }
+
+    fn glossary(&self) -> BTreeMap<String, String> {
+        let figures = self.workloads.iter().flat_map(|workload| workload.total.figures.schema().figures());
+        figures.map(|figure| (figure.name.to_owned(), figure.help.to_owned())).collect()
+    }
+
+    /// What one of the run's own publishers sends, if it has any.
+    fn published_bps(&self) -> Option<f64> {
+        self.workloads.iter().find(|w| w.facts.role == Role::Publish).and_then(|w| w.total.source_bps())
+    }
+
+    fn usage(&self, span: &StageSpan) -> Option<UsageSummary> {
+        let at = |second: u32| self.origin_ns + u64::from(second) * 1_000_000_000;
+        // Samples are taken at the beginning of a second, a little after it.
+        let slack = 500_000_000;
+        let window = Window {
+            from_ns: at(span.window_begin).saturating_sub(slack),
+            to_ns: at(span.window_end) + slack,
+        };
+        Usage::summary(&self.samples, window)
+    }
+
+    fn series(&self, source: Option<f64>) -> Vec<Point> {
+        let usages: BTreeMap<u32, Usage> = self
+            .samples
+            .windows(2)
+            .filter_map(|pair| {
+                let middle = (pair[0].at_ns / 2 + pair[1].at_ns / 2).checked_sub(self.origin_ns)?;
+                Some(((middle / 1_000_000_000) as u32, Usage::between(&pair[0], &pair[1])?))
+            })
+            .collect();
+        let drawn = busiest_names(usages.values());
+        self.points
+            .iter()
+            .map(|(second, points)| {
+                let usage = usages.get(second);
+                let targets = usage.map_or(&[][..], |usage| &usage.targets);
+                let mut workloads = points.clone();
+                for (point, workload) in workloads.iter_mut().zip(&self.workloads) {
+                    let rate = workload.client_bps(source, &workload.total);
+                    point.expected_bps = rate.map(|bps| bps * f64::from(point.planned));
+                }
+                Point {
+                    second: *second,
+                    workloads,
+                    target_cpu_percent: targets.iter().map(|target| target.process.cpu_percent).collect(),
+                    target_rss_bytes: targets.iter().map(|target| target.process.rss_bytes).collect(),
+                    generator_cpu_percent: usage.map(|usage| usage.generator.cpu_percent),
+                    host_cpu_percent: usage
+                        .and_then(|usage| usage.host.cpu_busy_ratio)
+                        .map(|ratio| ratio * 100.0),
+                    thread_cpu_percent: by_name(targets)
+                        .into_iter()
+                        .filter(|(name, _)| drawn.contains(name))
+                        .collect(),
+                }
+            })
+            .collect()
+    }
+}
+
+fn by_name(targets: &[weir_observe::TargetUsage]) -> BTreeMap<String, f64> {
+    let mut names = BTreeMap::new();
+    for thread in targets.iter().flat_map(|target| &target.process.threads) {
+        *names.entry(thread.name.clone()).or_insert(0.0) += thread.cpu_percent;
+    }
+    names
+}
+
+fn busiest_names<'a>(usages: impl Iterator<Item = &'a Usage>) -> Vec<String> {
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for (name, percent) in usages.flat_map(|usage| by_name(&usage.targets)) {
+        *sums.entry(name).or_default() += percent;
+    }
+    let mut names: Vec<_> = sums.into_iter().collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    names.into_iter().take(DRAWN_THREADS).map(|(name, _)| name).collect()
+}
+
+fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint {
+    let micros = |histogram: &Histogram<u64>, q| {
+        (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 * Unit::Micros.scale())
+    };
+    let drift = figures.signed(DRIFT);
+    let drift_at = |q| (!drift.is_empty()).then(|| drift.value_at_quantile(q) as f64 * Unit::Micros.scale());
+    WorkloadPoint {
+        planned,
+        playing: figures.gauge(PLAYING),
+        failed: figures.counter(FAILED),
+        expected_bps: None,
+        actual_bps: figures.counter(MEDIA) as f64 * 8.0,
+        startup_p50_seconds: micros(figures.spread(STARTUP), 0.5),
+        startup_p99_seconds: micros(figures.spread(STARTUP), 0.99),
+        latency_p50_seconds: micros(figures.spread(LATENCY), 0.5),
+        latency_p99_seconds: micros(figures.spread(LATENCY), 0.99),
+        drift_p50_seconds: drift_at(0.5),
+        drift_p99_seconds: drift_at(0.99),
+        stalls: figures.counter(STALLS),
+    }
+}
+
+impl WorkloadFold {
+    fn add(&mut self, second: u32, figures: &Recorder) {
+        self.total.add(figures);
+        // What begins after the last stage's end (a slow startup) still belongs to that stage.
+        let stage =
+            self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
+        let Some(stage) = stage else { return };
+        stage.whole.add(figures);
+        let (begin, end) = (stage.span.window_begin, stage.span.window_end);
+        if (begin..end).contains(&second) {
+            stage.window.add(figures);
+            let half = usize::from(second - begin >= (end - begin) / 2);
+            stage.halves[half] += figures.counter(MEDIA);
+        }
+    }
+
+    /// What the source sends for one client: the scenario's word, else the run's own publisher's,
+    /// else the stream's rate by its own clock.
+    fn client_bps(&self, published: Option<f64>, stretch: &Stretch) -> Option<f64> {
+        let own = stretch.source_bps().or_else(|| self.total.source_bps());
+        match self.facts.role {
+            Role::Publish => own,
+            Role::Play => self.facts.expect.map(BitRate::bps).or(published).or(own),
+        }
+    }
+
+    fn summary(
+        &self,
+        number: u16,
+        source: Option<f64>,
+        usages: &[Option<UsageSummary>],
+        cores: f64,
+    ) -> (WorkloadSummary, Vec<summary::Reason>) {
+        let mut reasons = verdict::of_workload(number, &self.total.figures, self.slots());
+        let mut stages = Vec::new();
+        for (stage, usage) in self.stages.iter().zip(usages) {
+            let mut row = stage.summary(self.client_bps(source, &stage.window), usage.as_ref());
+            let of_stage =
+                verdict::of_stage(number, &row, usage.as_ref(), cores, self.facts.frame_time_seconds);
+            row.verdict = verdict::worst(&of_stage);
+            reasons.extend(of_stage);
+            stages.push(row);
+        }
+        let mut failures: Vec<FailureCount> = self
+            .total
+            .figures
+            .failures()
+            .map(|(kind, clients)| FailureCount { kind, side: kind.side(), clients, words: String::new() })
+            .collect();
+        failures.sort_by_key(|failure| std::cmp::Reverse(failure.clients));
+        let summary = WorkloadSummary {
+            name: self.facts.name.clone(),
+            role: self.facts.role,
+            targets: self.facts.targets.clone(),
+            stages,
+            total: Figures(self.total.figures(|_| true)),
+            slots: self.slots(),
+            failures,
+            clock_uncertainty_seconds: None,
+        };
+        (summary, reasons)
+    }
+
+    fn slots(&self) -> Slots {
+        let count = |counter| self.total.figures.counter(counter);
+        let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
+        Slots { planned: on_time + late + missed + failed, on_time, late, missed, failed }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for stage in &self.stages {
+            let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
+            let seconds = stage.window.seconds;
+            if seconds < 10 {
+                warnings.push(format!(
+                    "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
+                ));
+            }
+            let [first, second] = stage.halves.map(|bytes| bytes as f64);
+            if seconds >= 4 && (first - second).abs() > 0.1 * first.max(second) {
+                warnings.push(format!(
+                    "{place}: no steady state, the window's halves differ by {:.0} %",
+                    100.0 * (first - second).abs() / first.max(second)
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+impl StageFold {
+    fn summary(&self, client_bps: Option<f64>, usage: Option<&UsageSummary>) -> StageSummary {
+        let mut figures = self.window.figures(|name| !OF_THE_RAMP.contains(&name));
+        figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
+        StageSummary {
+            stage: self.span.stage,
+            clients: self.span.clients,
+            begin_seconds: self.span.begin.as_secs_f64(),
+            end_seconds: self.span.end.as_secs_f64(),
+            window_begin_seconds: self.span.window_begin,
+            window_end_seconds: self.span.window_end,
+            playing_mean: self.window.mean(PLAYING),
+            expected_bps: client_bps.map(|bps| bps * f64::from(self.span.clients)),
+            actual_bps: self.window.actual_bps(),
+            figures: Figures(figures),
+            targets: usage.map_or_else(Vec::new, |usage| {
+                usage
+                    .targets
+                    .iter()
+                    .map(|target| {
+                        let connections = target.connections.map(|figure| figure.max as u64);
+                        process_load(target.watch.to_string(), &target.process, connections)
+                    })
+                    .collect()
+            }),
+            generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
+            host: usage.map(host_load),
+            verdict: summary::VerdictState::Valid,
+        }
+    }
+}
+
+fn process_load(label: String, process: &ProcessSummary, connections_max: Option<u64>) -> ProcessLoad {
+    ProcessLoad {
+        label,
+        cpu_percent: process.cpu_percent.mean,
+        cpu_percent_max: process.cpu_percent.max,
+        rss_max_bytes: process.rss_bytes.max as u64,
+        rss_mean_bytes: process.rss_bytes.mean,
+        connections_max,
+        descriptors_max: process.descriptors.map(|figure| figure.max as u64),
+        context_switches_per_second: process.voluntary_switches_per_second.mean
+            + process.involuntary_switches_per_second.mean,
+        threads: process
+            .thread_names
+            .iter()
+            .take(LISTED_THREADS)
+            .map(|thread| ThreadLoad {
+                name: thread.name.clone(),
+                threads: thread.threads as u32,
+                cpu_percent: thread.cpu_percent,
+                cpu_percent_busiest: thread.busiest_percent,
+            })
+            .collect(),
+    }
+}
+
+fn host_load(usage: &UsageSummary) -> HostLoad {
+    let host = &usage.host;
+    let mean = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.mean);
+    let max = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.max);
+    let interfaces =
+        |value: fn(&weir_observe::InterfaceSummary) -> f64| host.interfaces.iter().map(value).sum();
+    HostLoad {
+        cpu_percent: 100.0 * mean(host.cpu_busy_ratio),
+        steal_percent: 100.0 * mean(host.cpu_steal_ratio),
+        load1_max: max(host.load1),
+        memory_used_max_bytes: max(host.memory_used_bytes) as u64,
+        rx_bps: interfaces(|interface| interface.rx_bps.mean),
+        tx_bps: interfaces(|interface| interface.tx_bps.mean),
+        tcp_retransmits_per_second: mean(host.tcp_retransmits_per_second),
+        listen_drops: host.network.map_or(0, |network| network.listen_overflows + network.listen_drops),
+    }
+}

@@ -1,0 +1,330 @@
+//! The shell around the core: starts generator threads, observes, writes down, folds.
+
+use crate::crew::{self, Orders, Report};
+use crate::fold::{Fold, WorkloadFacts};
+use crate::plan::Plan;
+use crate::record::{RecordError, RecordWriter, RunHead};
+use crate::remark::RemarkLine;
+use crate::scenario::Scenario;
+use crate::summary::{Outcome, Role, RunFacts, Summary};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_clients::{Remark, Workload};
+use weir_metrics::{Interval, IntervalKey, Moment, Recorder};
+use weir_observe::{Observer, TargetState};
+use weir_shard::clock;
+
+/// Time between the threads' start and second 0.
+const LEAD: Duration = Duration::from_millis(100);
+/// Wall against monotonic clock, in one second, that is called a step.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
+/// How long a generator thread's last interval is waited for after the drain.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A run that is ready to start.
+pub struct Prepared {
+    /// What was asked for.
+    pub scenario: Scenario,
+    /// When, by the scenario.
+    pub plan: Plan,
+    /// Who, in the scenario's order.
+    pub workloads: Vec<(WorkloadFacts, Box<dyn Workload>)>,
+    /// How to watch the target.
+    pub observer: Observer,
+    /// What was run, and where.
+    pub facts: RunFacts,
+}
+
+/// A run that could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The run directory could not be made.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A thread could not be started, or its event loop failed.
+    #[error("generator thread {thread}: {source}")]
+    Thread {
+        /// Its number.
+        thread: usize,
+        /// The system's words.
+        source: std::io::Error,
+    },
+}
+
+/// What a live view is told.
+pub trait Watcher {
+    /// A second is complete; `fold` holds all up to it.
+    fn second(&mut self, second: u32, fold: &Fold);
+    /// Called a few times a second.
+    fn tick(&mut self, elapsed: Duration);
+}
+
+/// Runs to the plan's end, or until `interrupt` is set; writes the run directory; sums up.
+///
+/// # Errors
+/// The run directory or a thread could not be made. Once the run goes, what fails to be written is
+/// a warning in the summary, not an end.
+pub fn run(
+    prepared: Prepared,
+    directory: &Path,
+    interrupt: &Arc<AtomicBool>,
+    watcher: &mut dyn Watcher,
+) -> Result<Summary, RunError> {
+    let Prepared { scenario, plan, workloads, mut observer, mut facts } = prepared;
+    let origin = clock::now() + LEAD;
+    let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
+    let head = RunHead {
+        run: facts.clone(),
+        origin_ns: origin.as_nanos(),
+        scenario: scenario.clone(),
+        workloads: workload_facts.clone(),
+    };
+    let writer = RecordWriter::create(directory, &head)?;
+    let schemas = workloads.iter().map(|(_, workload)| workload.schema());
+    let fold =
+        Fold::new(plan.clone(), workload_facts.iter().cloned().zip(schemas).collect(), origin.as_nanos());
+    let workloads: Arc<[Box<dyn Workload>]> = workloads.into_iter().map(|(_, workload)| workload).collect();
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let (reports, received) = channel();
+    let segments = segments(&plan, &workload_facts, scenario.shards);
+    let mut threads = Vec::new();
+    for (number, plan) in segments.into_iter().enumerate() {
+        let orders = Orders {
+            plan,
+            workloads: workloads.clone(),
+            origin,
+            drain: scenario.drain(),
+            stop: stop.clone(),
+            reports: reports.clone(),
+            number,
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("weir-shard-{number}"))
+            .spawn(move || crew::run(orders))
+            .map_err(|source| RunError::Thread { thread: number, source })?;
+        threads.push(thread);
+    }
+    drop(reports);
+    let mut desk = Desk {
+        origin,
+        writer: Some(writer),
+        fold,
+        pending: BTreeMap::new(),
+        shards: threads.len(),
+        finished: 0,
+        trouble: Vec::new(),
+        wall: wall_offset(),
+    };
+    let longest = plan.length + scenario.drain() + PATIENCE;
+    let outcome = desk.work(&received, &mut observer, &scenario, &facts, interrupt, &stop, watcher, longest);
+    stop.store(true, Ordering::Relaxed);
+    let failed = join(threads, &mut desk);
+    facts.duration_seconds = clock::now().since(origin).as_secs_f64();
+    let mut summary = desk.fold.finish(facts, outcome, &scenario.thresholds);
+    summary.warnings.append(&mut desk.trouble);
+    match failed {
+        Some(error) if desk.fold.latest().is_none() => Err(error),
+        _ => Ok(summary),
+    }
+}
+
+/// Viewers are shared out over the shards; publishers have one of their own, so that the pace of
+/// frames is not disturbed.
+fn segments(plan: &Plan, workloads: &[WorkloadFacts], shards: Option<u32>) -> Vec<Plan> {
+    let publishes = |number: u16| workloads[usize::from(number)].role == Role::Publish;
+    let viewers = plan.only(|number| !publishes(number));
+    let publishers = plan.only(publishes);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let shards = shards.map_or((cores / 2).max(1), |shards| shards.max(1) as usize);
+    let mut segments = Vec::new();
+    if !publishers.slots.is_empty() || viewers.slots.is_empty() {
+        segments.push(publishers);
+    }
+    if !viewers.slots.is_empty() {
+        segments.extend((0..shards).map(|i| viewers.segment(i, shards)));
+    }
+    segments
+}
+
+fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, desk: &mut Desk) -> Option<RunError> {
+    let mut failed = None;
+    for (thread, handle) in threads.into_iter().enumerate() {
+        let result =
+            handle.join().unwrap_or_else(|_| Err(std::io::Error::other("it panicked; please report this")));
+        if let Err(source) = result {
+            desk.trouble.push(format!("generator thread {thread} failed: {source}"));
+            failed = Some(RunError::Thread { thread, source });
+        }
+    }
+    failed
+}
+
+/// Nanoseconds of the wall clock over the monotonic one.
+fn wall_offset() -> i128 {
+    i128::from(clock::wall_nanos()) - i128::from(clock::now().as_nanos())
+}
+
+/// The coordinator's desk: intervals come in, lines go out.
+struct Desk {
+    origin: Moment,
+    writer: Option<RecordWriter>,
+    fold: Fold,
+    /// Seconds that not every shard has reported.
+    pending: BTreeMap<u32, (usize, Vec<Recorder>)>,
+    shards: usize,
+    finished: usize,
+    trouble: Vec<String>,
+    wall: i128,
+}
+
+impl Desk {
+    #[allow(clippy::too_many_arguments)]
+    fn work(
+        &mut self,
+        received: &Receiver<Report>,
+        observer: &mut Observer,
+        scenario: &Scenario,
+        facts: &RunFacts,
+        interrupt: &Arc<AtomicBool>,
+        stop: &Arc<AtomicBool>,
+        watcher: &mut dyn Watcher,
+        longest: Duration,
+    ) -> Outcome {
+        let mut outcome = Outcome::Completed;
+        let mut next_sample = self.origin;
+        while self.finished < self.shards {
+            let now = clock::now();
+            if now >= next_sample {
+                let died = self.observe(observer, now);
+                next_sample = next_sample + Duration::from_secs(1);
+                if died && outcome == Outcome::Completed {
+                    outcome = Outcome::TargetDied;
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+            if interrupt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
+                outcome = Outcome::Interrupted;
+                stop.store(true, Ordering::Relaxed);
+            }
+            if now.since(self.origin) > longest {
+                self.trouble
+                    .push("a generator thread did not report its end; its last figures are missing".into());
+                break;
+            }
+            let patience = next_sample.since(now).min(Duration::from_millis(250));
+            match received.recv_timeout(patience) {
+                Ok(report) => {
+                    for second in self.take(report) {
+                        watcher.second(second, &self.fold);
+                        if outcome == Outcome::Completed
+                            && let Some(threshold) = self.to_abort(scenario, facts)
+                        {
+                            outcome = Outcome::Aborted(threshold);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            watcher.tick(clock::now().since(self.origin));
+        }
+        for second in self.pending.keys().copied().collect::<Vec<_>>() {
+            self.complete(second);
+        }
+        self.observe(observer, clock::now());
+        outcome
+    }
+
+    /// The first aborting threshold that does not hold, judged on all up to now.
+    fn to_abort(&self, scenario: &Scenario, facts: &RunFacts) -> Option<String> {
+        if scenario.abort.is_empty() {
+            return None;
+        }
+        let summary = self.fold.finish(facts.clone(), Outcome::Completed, &scenario.abort);
+        let failed = summary.thresholds.into_iter().find(|result| result.value.is_some() && !result.passed);
+        failed.map(|result| result.expression)
+    }
+
+    /// Samples the target, the host and weir; says whether the target has died.
+    fn observe(&mut self, observer: &mut Observer, now: Moment) -> bool {
+        let sample = observer.sample(now.as_nanos());
+        let died = !sample.targets.is_empty()
+            && sample.targets.iter().all(|target| target.state == TargetState::Died);
+        self.write(|writer| writer.sample(&sample));
+        self.fold.sample(sample);
+        let wall = wall_offset();
+        let step = wall - std::mem::replace(&mut self.wall, wall);
+        if step.unsigned_abs() > CLOCK_STEP.as_nanos() {
+            self.remark(&RemarkLine::ClockStep {
+                at_seconds: now.since(self.origin).as_secs_f64(),
+                by_seconds: step as f64 * 1e-9,
+            });
+        }
+        died
+    }
+
+    /// Takes a shard's interval; the seconds that it completes, in order.
+    fn take(&mut self, report: Report) -> Vec<u32> {
+        let _ = report.shard;
+        for remark in &report.remarks {
+            self.remark(&line(remark, self.origin));
+        }
+        let (reported, figures) = self.pending.entry(report.second).or_insert_with(|| (0, Vec::new()));
+        *reported += 1;
+        if figures.is_empty() {
+            *figures = report.figures;
+        } else {
+            figures.iter_mut().zip(&report.figures).for_each(|(sum, more)| sum.merge(more));
+        }
+        if report.last {
+            self.finished += 1;
+        }
+        let whole = |(reported, _): &(usize, Vec<Recorder>)| *reported >= self.shards;
+        let complete: Vec<u32> =
+            self.pending.iter().take_while(|(_, entry)| whole(entry)).map(|(second, _)| *second).collect();
+        complete.iter().for_each(|second| self.complete(*second));
+        complete
+    }
+
+    fn complete(&mut self, second: u32) {
+        let Some((_, figures)) = self.pending.remove(&second) else { return };
+        for (workload, figures) in figures.into_iter().enumerate() {
+            let interval = Interval { key: IntervalKey { second, workload: workload as u16 }, figures };
+            self.write(|writer| writer.interval(&interval));
+            self.fold.interval(&interval);
+        }
+        self.write(RecordWriter::flush);
+    }
+
+    fn remark(&mut self, remark: &RemarkLine) {
+        self.write(|writer| writer.remark(remark));
+        self.fold.remark(remark);
+    }
+
+    /// Writes, or gives up writing at the first refusal and says so: a full disk ends no run.
+    fn write(&mut self, write: impl FnOnce(&mut RecordWriter) -> Result<(), RecordError>) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = write(writer)
+        {
+            self.trouble.push(format!("{error}; the run directory ends here, the figures above are whole"));
+            self.writer = None;
+        }
+    }
+}
+
+fn line(remark: &Remark, origin: Moment) -> RemarkLine {
+    RemarkLine::Failure {
+        at_seconds: remark.at.since(origin).as_secs_f64(),
+        workload: remark.slot.workload,
+        client: remark.slot.client,
+        failure: remark.failure,
+        words: remark.words.clone(),
+    }
+}

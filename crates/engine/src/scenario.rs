@@ -1,0 +1,458 @@
+//! A scenario: several workloads, their stages, the targets to watch, the thresholds.
+//!
+//! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
+//! and `weir publish` make the same value out of their flags.
+
+use crate::plan::{Schedule, Stage};
+use crate::threshold::Threshold;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+use weir_metrics::{BitRate, parse_duration, parse_rate};
+
+/// Longest time that a ramp takes when no `arrival` is given.
+const DEFAULT_RAMP: f64 = 5.0;
+/// Clients a second that a ramp without `arrival` brings at least.
+const DEFAULT_ARRIVAL: f64 = 50.0;
+
+/// What a run does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scenario {
+    /// Name in reports.
+    pub name: String,
+    /// What groups of clients do.
+    pub workloads: Vec<WorkloadSpec>,
+    /// The target's processes: `name=nginx`, `pid=123` or `port=1935`.
+    pub watch: Vec<String>,
+    /// Time after each ramp that is left out of the figures.
+    #[schemars(with = "Option<String>")]
+    pub warmup: Option<Span>,
+    /// Time that clients are given to say goodbye after the last stage.
+    #[schemars(with = "Option<String>")]
+    pub drain: Option<Span>,
+    /// What is asked of the target: `startup.p99 < 1s`.
+    pub thresholds: Vec<Threshold>,
+    /// Thresholds that end the run as soon as they fail.
+    pub abort: Vec<Threshold>,
+    /// Local addresses to connect from, in turn.
+    #[schemars(with = "Vec<String>")]
+    pub bind_addr: Vec<IpAddr>,
+    /// Seed of everything random; 0 if absent.
+    pub seed: u64,
+    /// Labels that the run carries.
+    pub tags: BTreeMap<String, String>,
+    /// Threads for viewers; as many as half the cores if absent.
+    pub shards: Option<u32>,
+    /// Take any certificate.
+    pub insecure: bool,
+    /// PEM file of certificates to trust.
+    pub cacert: Option<std::path::PathBuf>,
+}
+
+/// One workload: `play` or `publish`, with its schedule and what its protocol takes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkloadSpec {
+    /// Name in reports; the verb if absent.
+    pub name: Option<String>,
+    /// URLs to play; viewers take them in turn.
+    pub play: OneOrMany,
+    /// URLs to publish to; publishers take them in turn.
+    pub publish: OneOrMany,
+    /// Number of streams that `{i}` in a URL stands for (0 to n − 1).
+    pub streams: Option<u32>,
+    /// Clients of a single stage.
+    pub clients: Option<u32>,
+    /// Hold time of a single stage.
+    #[schemars(with = "Option<String>")]
+    pub duration: Option<Span>,
+    /// Clients a second while a stage ramps: `20/s`.
+    pub arrival: Option<String>,
+    /// When the first stage begins.
+    #[schemars(with = "Option<String>")]
+    pub delay: Option<Span>,
+    /// The stages, one after the other, instead of `clients` and `duration`.
+    pub stages: Vec<StageSpec>,
+    /// Longest stay in each phase before playing.
+    #[schemars(with = "Option<String>")]
+    pub timeout: Option<Span>,
+    /// One client in so many reads at every event and gives latency and drift.
+    pub witness_every: Option<u32>,
+    /// Media that a modelled player buffers before it starts.
+    #[schemars(with = "Option<String>")]
+    pub buffer: Option<Span>,
+    /// What the source sends to each viewer, if weir does not publish it: `235kbps`.
+    #[schemars(with = "Option<String>")]
+    pub expect: Option<BitRateText>,
+    /// Video bit rate to publish: `500kbps`.
+    #[schemars(with = "Option<String>")]
+    pub bitrate: Option<BitRateText>,
+    /// Audio bit rate to publish; `0` for none.
+    pub audio_bitrate: Option<String>,
+    /// Frames a second to publish: `25`, `29.97` or `30000/1001`.
+    pub fps: Option<String>,
+    /// Time between keyframes to publish.
+    #[schemars(with = "Option<String>")]
+    pub gop: Option<Span>,
+    /// Picture size to publish: `1280x720`.
+    pub size: Option<String>,
+    /// FLV or MP4 file to publish in a loop.
+    pub file: Option<std::path::PathBuf>,
+    /// Leave the clock stamp out.
+    pub no_stamp: bool,
+}
+
+/// One stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageSpec {
+    /// Clients at the end of the ramp.
+    pub clients: u32,
+    /// Time to hold them.
+    #[schemars(with = "String")]
+    pub hold: Span,
+    /// Time to get there, instead of `arrival`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub ramp: Option<Span>,
+}
+
+/// One text, or a list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct OneOrMany(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = OneOrMany;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a URL or a list of URLs")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
+                let mut urls = Vec::new();
+                while let Some(url) = list.next_element()? {
+                    urls.push(url);
+                }
+                Ok(OneOrMany(urls))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Declares a value that is written as a text: parsed when read, kept as it was written.
+macro_rules! written {
+    ($(#[doc = $doc:literal])* $name:ident($inner:ty), $parse:expr) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            text: String,
+            value: $inner,
+        }
+
+        impl $name {
+            /// The value.
+            pub fn get(&self) -> $inner {
+                self.value
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = weir_metrics::ParseUnitError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let parse: fn(&str) -> Result<$inner, weir_metrics::ParseUnitError> = $parse;
+                Ok(Self { value: parse(text)?, text: text.to_owned() })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.text)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+written! {
+    /// A span of time as it was written: `10m`.
+    Span(Duration), parse_duration
+}
+written! {
+    /// A bit rate as it was written: `500kbps`.
+    BitRateText(BitRate), |text| text.parse()
+}
+
+impl From<Duration> for Span {
+    fn from(value: Duration) -> Self {
+        Self { text: format!("{}s", value.as_secs_f64()), value }
+    }
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Duration::ZERO.into()
+    }
+}
+
+/// A scenario that cannot be run; says where and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// The file could not be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The file is not a scenario.
+    #[error("{path}:{text}")]
+    Parse {
+        /// The file.
+        path: String,
+        /// Line, column, what is wrong, and the nearest known key.
+        text: String,
+    },
+    /// A workload does not say what it does, or says it twice.
+    #[error("workload '{0}': give either `play` or `publish`, with at least one URL")]
+    Verb(String),
+    /// A workload says when in two ways.
+    #[error("workload '{0}': give either `stages`, or `clients` and `duration`, not both")]
+    TwoSchedules(String),
+    /// A viewers' workload has no end.
+    #[error("workload '{0}': say for how long: `duration: 30s`, or `stages`")]
+    NoDuration(String),
+    /// A quantity could not be read.
+    #[error("workload '{workload}': {source}")]
+    Quantity {
+        /// The workload.
+        workload: String,
+        /// What is wrong.
+        source: weir_metrics::ParseUnitError,
+    },
+    /// There is nothing to do.
+    #[error("the scenario has no workloads; add one under `workloads:`")]
+    Empty,
+}
+
+impl Scenario {
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not strictly a scenario.
+    pub fn read(path: &std::path::Path) -> Result<Self, ScenarioError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ScenarioError::Read { path: name.clone(), source })?;
+        let mut scenario = Self::parse(&text).map_err(|text| ScenarioError::Parse { path: name, text })?;
+        if scenario.name.is_empty() {
+            scenario.name =
+                path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        }
+        Ok(scenario)
+    }
+
+    /// Reads a scenario's text; the error is `line:column: what is wrong`.
+    ///
+    /// # Errors
+    /// The text is not strictly a scenario.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        serde_saphyr::from_str(text).map_err(|error| explain(&error))
+    }
+
+    /// The schedules, one a workload, as the plan takes them.
+    ///
+    /// # Errors
+    /// A workload whose schedule is missing or said twice.
+    pub fn schedules(&self) -> Result<Vec<Schedule>, ScenarioError> {
+        if self.workloads.is_empty() {
+            return Err(ScenarioError::Empty);
+        }
+        let has_viewers = self.workloads.iter().any(|spec| !spec.play.0.is_empty());
+        self.workloads.iter().map(|spec| spec.schedule(has_viewers)).collect()
+    }
+
+    /// The plan of all workloads.
+    ///
+    /// # Errors
+    /// As [`Self::schedules`].
+    pub fn plan(&self) -> Result<crate::plan::Plan, ScenarioError> {
+        Ok(crate::plan::Plan::new(&self.schedules()?, self.warmup(), &self.bind_addr))
+    }
+
+    /// The warm-up after each ramp: 2 s unless said otherwise.
+    pub fn warmup(&self) -> Duration {
+        self.warmup.as_ref().map_or(Duration::from_secs(2), Span::get)
+    }
+
+    /// The time for goodbyes: 1 s unless said otherwise.
+    pub fn drain(&self) -> Duration {
+        self.drain.as_ref().map_or(Duration::from_secs(1), Span::get)
+    }
+
+    /// The JSON Schema of scenario files.
+    pub fn schema() -> String {
+        let schema = schemars::schema_for!(Self);
+        serde_json::to_string_pretty(&schema).expect("a schema is JSON")
+    }
+}
+
+impl WorkloadSpec {
+    /// Its name, or its verb.
+    pub fn label(&self) -> String {
+        let verb = if self.play.0.is_empty() { "publish" } else { "play" };
+        self.name.clone().unwrap_or_else(|| verb.to_owned())
+    }
+
+    /// Whether it publishes, and its URLs.
+    ///
+    /// # Errors
+    /// It does neither, or both.
+    pub fn verb(&self) -> Result<(crate::summary::Role, &[String]), ScenarioError> {
+        match (self.play.0.as_slice(), self.publish.0.as_slice()) {
+            ([], urls @ [_, ..]) => Ok((crate::summary::Role::Publish, urls)),
+            (urls @ [_, ..], []) => Ok((crate::summary::Role::Play, urls)),
+            _ => Err(ScenarioError::Verb(self.label())),
+        }
+    }
+
+    fn schedule(&self, has_viewers: bool) -> Result<Schedule, ScenarioError> {
+        let (role, urls) = self.verb()?;
+        let publishes_along = role == crate::summary::Role::Publish && has_viewers;
+        let arrival = self.arrival.as_deref().map(parse_rate).transpose();
+        let arrival = arrival.map_err(|source| ScenarioError::Quantity { workload: self.label(), source })?;
+        let stages = if self.stages.is_empty() {
+            let hold = match &self.duration {
+                Some(span) => span.get(),
+                None if publishes_along => Duration::ZERO,
+                None => return Err(ScenarioError::NoDuration(self.label())),
+            };
+            let streams = self.streams.unwrap_or(1).max(1);
+            let default = if role == crate::summary::Role::Publish { urls.len() as u32 * streams } else { 1 };
+            vec![(self.clients.unwrap_or(default), hold, None)]
+        } else if self.clients.is_some() || self.duration.is_some() {
+            return Err(ScenarioError::TwoSchedules(self.label()));
+        } else {
+            let span =
+                |stage: &StageSpec| (stage.clients, stage.hold.get(), stage.ramp.as_ref().map(Span::get));
+            self.stages.iter().map(span).collect()
+        };
+        let mut before = 0;
+        let stages = stages
+            .into_iter()
+            .map(|(clients, hold, ramp)| {
+                let change = f64::from(clients.abs_diff(std::mem::replace(&mut before, clients)));
+                let rate = arrival.unwrap_or((change / DEFAULT_RAMP).max(DEFAULT_ARRIVAL));
+                let ramp = ramp.unwrap_or_else(|| {
+                    // A year at the most: a rate near zero must not overflow.
+                    Duration::from_secs_f64(
+                        if publishes_along && arrival.is_none() { 0.0 } else { change / rate }.min(3e7),
+                    )
+                });
+                Stage { clients, ramp, hold }
+            })
+            .collect();
+        let delay = self.delay.as_ref().map_or(Duration::ZERO, Span::get);
+        Ok(Schedule {
+            delay,
+            stages,
+            until_the_end: publishes_along && self.duration.is_none() && self.stages.is_empty(),
+        })
+    }
+}
+
+/// `line:column: what`, with the nearest known key for an unknown one.
+fn explain(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let (place, what) = match (error.location(), first.split_once(": ")) {
+        (Some(at), Some((_, what))) => (format!("{}:{}: ", at.line(), at.column()), what),
+        _ => (String::new(), first),
+    };
+    let what = match nearest_key(what) {
+        Some((unknown, nearest)) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
+        None => what.to_owned(),
+    };
+    format!("{place}{what}")
+}
+
+/// The unknown key and the known one that it resembles most, out of the library's
+/// "unknown field `x`, expected one of a, b".
+fn nearest_key(text: &str) -> Option<(&str, &str)> {
+    let (unknown, known) = text.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    let known = known.strip_prefix("one of ").unwrap_or(known);
+    let nearest = known
+        .split([',', ' '])
+        .map(|key| key.trim_matches('`'))
+        .max_by(|a, b| strsim::jaro_winkler(unknown, a).total_cmp(&strsim::jaro_winkler(unknown, b)))?;
+    Some((unknown, nearest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "
+name: table
+watch: [name=nginx]
+workloads:
+  - publish: rtmp://127.0.0.1/live/x
+    bitrate: 235kbps
+  - play: rtmp://127.0.0.1/live/x
+    delay: 1s
+    arrival: 100/s
+    stages:
+      - {clients: 500, hold: 15s}
+      - {clients: 1000, hold: 15s}
+thresholds:
+  - startup.p99 < 1s
+";
+
+    #[test]
+    fn a_table_of_stages_becomes_schedules() {
+        let scenario = Scenario::parse(TABLE).unwrap();
+        let schedules = scenario.schedules().unwrap();
+        assert!(schedules[0].until_the_end);
+        assert_eq!(schedules[0].stages[0].clients, 1);
+        assert_eq!(schedules[1].delay, Duration::from_secs(1));
+        assert_eq!(schedules[1].stages[1].ramp, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_place_and_its_neighbour() {
+        let error = Scenario::parse(&TABLE.replace("arrival:", "arival:")).unwrap_err();
+        assert_eq!(error, "9:5: unknown key `arival`; did you mean `arrival`?");
+        let error = Scenario::parse(&TABLE.replace("hold: 15s}", "hold: 15 parsecs}")).unwrap_err();
+        assert!(error.contains("parsecs"), "{error}");
+    }
+
+    #[test]
+    fn a_workload_says_one_verb_and_one_schedule() {
+        let with = |spec: &str| Scenario::parse(&format!("workloads: [{spec}]")).unwrap().schedules();
+        assert!(matches!(with("{clients: 3, duration: 1s}"), Err(ScenarioError::Verb(_))));
+        assert!(matches!(with("{play: rtmp://h/a/s}"), Err(ScenarioError::NoDuration(_))));
+        assert!(matches!(
+            with("{play: rtmp://h/a/s, clients: 3, stages: [{clients: 1, hold: 1s}]}"),
+            Err(ScenarioError::TwoSchedules(_))
+        ));
+        assert!(matches!(Scenario::parse("workloads: []").unwrap().schedules(), Err(ScenarioError::Empty)));
+    }
+}

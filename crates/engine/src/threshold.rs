@@ -1,0 +1,338 @@
+//! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
+
+use crate::summary::{Figures, Summary, ThresholdResult, Value, WorkloadSummary};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use weir_metrics::parse_quantity;
+
+/// `figure[.statistic] operator quantity`.
+///
+/// The figure is a name of `docs/method.md`, or `failed.ratio`, `missed.ratio`, `bitrate.ratio`
+/// (actual by expected), `stalled.ratio` (of playing time). The statistic is `p50`, `p90`, `p95`,
+/// `p99`, `p999`, `min`, `mean`, `max` for distributions, `rate` for a counter a second, `mean`,
+/// `max` for a level; a counter alone is its total.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    text: String,
+    figure: String,
+    statistic: Option<Statistic>,
+    operator: Operator,
+    limit: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Less,
+    LessOrEqual,
+    More,
+    MoreOrEqual,
+    Equal,
+    Unequal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Statistic {
+    Count,
+    Min,
+    Mean,
+    P50,
+    P90,
+    P95,
+    P99,
+    P999,
+    Max,
+    Rate,
+    Ratio,
+}
+
+const OPERATORS: [(&str, Operator); 6] = [
+    ("<=", Operator::LessOrEqual),
+    (">=", Operator::MoreOrEqual),
+    ("==", Operator::Equal),
+    ("!=", Operator::Unequal),
+    ("<", Operator::Less),
+    (">", Operator::More),
+];
+
+const STATISTICS: [(&str, Statistic); 13] = [
+    ("count", Statistic::Count),
+    ("min", Statistic::Min),
+    ("mean", Statistic::Mean),
+    ("avg", Statistic::Mean),
+    ("med", Statistic::P50),
+    ("p50", Statistic::P50),
+    ("p90", Statistic::P90),
+    ("p95", Statistic::P95),
+    ("p99", Statistic::P99),
+    ("p999", Statistic::P999),
+    ("max", Statistic::Max),
+    ("rate", Statistic::Rate),
+    ("ratio", Statistic::Ratio),
+];
+
+/// Ratios that are made of two figures.
+const RATIOS: [&str; 4] = ["failed", "missed", "bitrate", "stalled"];
+
+/// A text that is no threshold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThresholdError {
+    /// No comparison in it.
+    #[error("threshold '{0}': no comparison; write for example 'startup.p99 < 1s'")]
+    NoOperator(String),
+    /// The right side is no quantity.
+    #[error("threshold '{text}': {source}")]
+    Limit {
+        /// The threshold.
+        text: String,
+        /// What is wrong.
+        source: weir_metrics::ParseUnitError,
+    },
+    /// No workload has such a figure.
+    #[error("threshold '{text}': there is no figure '{figure}'; did you mean '{nearest}'?")]
+    UnknownFigure {
+        /// The threshold.
+        text: String,
+        /// The name in it.
+        figure: String,
+        /// The known name that resembles it most.
+        nearest: String,
+    },
+    /// The statistic does not fit the figure.
+    #[error("threshold '{text}': '{statistic}' does not fit the figure; {fitting}")]
+    UnfitStatistic {
+        /// The threshold.
+        text: String,
+        /// The statistic in it.
+        statistic: String,
+        /// What would fit.
+        fitting: &'static str,
+    },
+}
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, ThresholdError> {
+        let (at, (sign, operator)) = OPERATORS
+            .iter()
+            .filter_map(|entry| text.find(entry.0).map(|at| (at, *entry)))
+            .min_by_key(|(at, (sign, _))| (*at, 2 - sign.len()))
+            .ok_or_else(|| ThresholdError::NoOperator(text.to_owned()))?;
+        let left = text[..at].trim();
+        let limit = parse_quantity(&text[at + sign.len()..])
+            .map_err(|source| ThresholdError::Limit { text: text.to_owned(), source })?;
+        let split = left.rsplit_once('.').and_then(|(figure, statistic)| {
+            let known = STATISTICS.iter().find(|(name, _)| *name == statistic)?;
+            Some((figure, known.1))
+        });
+        let (figure, statistic) = split.map_or((left, None), |(figure, statistic)| (figure, Some(statistic)));
+        if figure.is_empty() {
+            return Err(ThresholdError::NoOperator(text.to_owned()));
+        }
+        Ok(Self { text: text.trim().to_owned(), figure: figure.to_owned(), statistic, operator, limit })
+    }
+}
+
+impl Serialize for Threshold {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Threshold {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl schemars::JsonSchema for Threshold {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Threshold".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "examples": ["startup.p99 < 1s", "failed.ratio <= 0.1%"] })
+    }
+}
+
+impl Threshold {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Checks before the run that some workload has the figure and that the statistic fits it.
+    ///
+    /// # Errors
+    /// Names the figure that resembles it, or the statistics that fit.
+    pub fn check(&self, schemas: &[weir_metrics::Schema]) -> Result<(), ThresholdError> {
+        if self.statistic == Some(Statistic::Ratio) && RATIOS.contains(&self.figure.as_str()) {
+            return Ok(());
+        }
+        let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
+        let Some(figure) = figures().find(|figure| figure.name == self.figure) else {
+            let nearest = figures()
+                .map(|figure| figure.name)
+                .chain(RATIOS)
+                .max_by(|a, b| {
+                    strsim::jaro_winkler(&self.figure, a).total_cmp(&strsim::jaro_winkler(&self.figure, b))
+                })
+                .unwrap_or("startup");
+            return Err(ThresholdError::UnknownFigure {
+                text: self.text.clone(),
+                figure: self.figure.clone(),
+                nearest: nearest.to_owned(),
+            });
+        };
+        let (fits, fitting) = match (figure.kind, self.statistic) {
+            (weir_metrics::Kind::Counter, statistic) => (
+                matches!(statistic, None | Some(Statistic::Rate | Statistic::Count)),
+                "a counter takes none, count or rate",
+            ),
+            (weir_metrics::Kind::Gauge(_), statistic) => (
+                matches!(statistic, None | Some(Statistic::Mean | Statistic::Max)),
+                "a level takes mean or max",
+            ),
+            (_, None) => (false, "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count"),
+            (_, Some(statistic)) => (
+                !matches!(statistic, Statistic::Rate | Statistic::Ratio),
+                "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count",
+            ),
+        };
+        if fits {
+            return Ok(());
+        }
+        let statistic =
+            STATISTICS.iter().find(|(_, s)| Some(*s) == self.statistic).map_or("nothing", |(name, _)| name);
+        Err(ThresholdError::UnfitStatistic {
+            text: self.text.clone(),
+            statistic: statistic.to_owned(),
+            fitting,
+        })
+    }
+
+    /// Compares a finished run: every stage of every workload that has the figure must hold. The
+    /// value is the one farthest on the wrong side. Nothing measured fails.
+    pub fn judge(&self, summary: &Summary) -> ThresholdResult {
+        let values = summary.workloads.iter().flat_map(|workload| self.values(workload));
+        let worst =
+            values.reduce(|a, b| if self.holds(a) && !self.holds(b) || self.worse(b, a) { b } else { a });
+        ThresholdResult {
+            expression: self.text.clone(),
+            value: worst,
+            passed: worst.is_some_and(|value| self.holds(value)),
+        }
+    }
+
+    /// Whether a value satisfies it.
+    pub fn holds(&self, value: f64) -> bool {
+        match self.operator {
+            Operator::Less => value < self.limit,
+            Operator::LessOrEqual => value <= self.limit,
+            Operator::More => value > self.limit,
+            Operator::MoreOrEqual => value >= self.limit,
+            Operator::Equal => value == self.limit,
+            Operator::Unequal => value != self.limit,
+        }
+    }
+
+    fn worse(&self, a: f64, b: f64) -> bool {
+        match self.operator {
+            Operator::Less | Operator::LessOrEqual => a > b,
+            Operator::More | Operator::MoreOrEqual => a < b,
+            Operator::Equal | Operator::Unequal => (a - self.limit).abs() > (b - self.limit).abs(),
+        }
+    }
+
+    fn values(&self, workload: &WorkloadSummary) -> Vec<f64> {
+        if self.statistic == Some(Statistic::Ratio) {
+            return self.ratio(workload).into_iter().collect();
+        }
+        let stages = workload.stages.iter().filter_map(|stage| self.pick(&stage.figures));
+        // Counters are judged over the whole run, ramps included: what is lost in a ramp is lost.
+        match self.statistic {
+            None | Some(Statistic::Count) => {
+                self.pick(&workload.total).map_or_else(|| stages.collect(), |total| vec![total])
+            }
+            Some(_) => stages.collect(),
+        }
+    }
+
+    /// The value of a ratio over the whole of a workload.
+    fn ratio(&self, workload: &WorkloadSummary) -> Option<f64> {
+        let planned = workload.slots.planned as f64;
+        match self.figure.as_str() {
+            "failed" if planned > 0.0 => Some(workload.slots.failed as f64 / planned),
+            "missed" if planned > 0.0 => Some(workload.slots.missed as f64 / planned),
+            "stalled" => {
+                let played: f64 = workload.stages.iter().map(|s| s.playing_mean * s.window_seconds()).sum();
+                let stalled: f64 = workload.stages.iter().map(|s| s.figures.total("stalled")).sum();
+                (played > 0.0).then(|| stalled / played)
+            }
+            "bitrate" => workload
+                .stages
+                .iter()
+                .filter_map(|s| Some(s.actual_bps / s.expected_bps.filter(|bps| *bps > 0.0)?))
+                .reduce(|a, b| if self.worse(b, a) { b } else { a }),
+            _ => None,
+        }
+    }
+
+    fn pick(&self, figures: &Figures) -> Option<f64> {
+        let value = &figures.get(&self.figure)?.value;
+        Some(match (value, self.statistic) {
+            (Value::Counter { total, .. }, None | Some(Statistic::Count)) => *total,
+            (Value::Counter { per_second, .. }, Some(Statistic::Rate)) => *per_second,
+            (Value::Gauge { max, .. }, Some(Statistic::Max)) => *max,
+            (Value::Gauge { mean, .. }, _) => *mean,
+            (Value::Spread(spread), Some(statistic)) if spread.count > 0 || statistic == Statistic::Count => {
+                match statistic {
+                    Statistic::Count => spread.count as f64,
+                    Statistic::Min => spread.min,
+                    Statistic::Mean => spread.mean,
+                    Statistic::P50 => spread.p50,
+                    Statistic::P90 => spread.p90,
+                    Statistic::P95 => spread.p95,
+                    Statistic::P99 => spread.p99,
+                    Statistic::P999 => spread.p999,
+                    Statistic::Max => spread.max,
+                    Statistic::Rate | Statistic::Ratio => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_metrics::Schema;
+
+    #[test]
+    fn a_threshold_is_read_once_and_compared_in_base_units() {
+        let threshold: Threshold = "startup.p99 <= 250ms".parse().unwrap();
+        assert!(threshold.holds(0.25) && !threshold.holds(0.2501));
+        let lost: Threshold = "ts.lost_packets==0".parse().unwrap();
+        assert_eq!(lost.figure, "ts.lost_packets");
+        assert!(lost.holds(0.0));
+    }
+
+    #[test]
+    fn a_wrong_threshold_says_what_would_be_right() {
+        let schemas = [Schema::new(&[])];
+        let check =
+            |text: &str| text.parse::<Threshold>().and_then(|t| t.check(&schemas)).unwrap_err().to_string();
+        assert_eq!(
+            check("startupp.p99 < 1s"),
+            "threshold 'startupp.p99 < 1s': there is no figure 'startupp'; did you mean 'startup'?"
+        );
+        assert!(check("startup < 1s").contains("p99"));
+        assert!(check("stalls.p99 < 1").contains("a counter takes"));
+        assert!(check("startup.p99").contains("no comparison"));
+        assert!(
+            check("startup.p99 < soon").contains("'soon'")
+                || check("startup.p99 < soon").contains("quantity")
+        );
+    }
+}
