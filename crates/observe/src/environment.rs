@@ -12,6 +12,7 @@ mod virtualisation;
 use std::fs;
 
 use rustix::process::Resource;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::cpu::Cpu;
@@ -24,7 +25,7 @@ use crate::host::HostMemory;
 use crate::reader::Reader;
 
 /// The machine that weir runs on. What cannot be read is `None` or empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Name and version of the system: `PRETTY_NAME` of `/etc/os-release`.
     pub os: Option<String>,
@@ -53,7 +54,7 @@ pub struct Environment {
 }
 
 /// A soft and a hard limit; `None` is unlimited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The one in force.
     pub soft: Option<u64>,

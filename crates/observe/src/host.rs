@@ -1,5 +1,6 @@
 //! The machine as a whole: CPU, memory, interfaces, and what its network stack dropped.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::since_boot;
@@ -41,7 +42,7 @@ pub struct HostCpu {
 }
 
 /// Memory in bytes: `/proc/meminfo`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostMemory {
     /// `MemTotal`.
     pub total_bytes: u64,

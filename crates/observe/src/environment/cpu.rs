@@ -2,12 +2,13 @@
 
 use procfs::{CpuInfo, Current};
 use rustix::thread::{CpuSet, sched_getaffinity};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::line_of;
 
 /// The CPUs. A CPU is what the kernel schedules on: a core, or one of its hardware threads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// What it is: `model name` of `/proc/cpuinfo`, or `/sys/firmware/devicetree/base/model` (the board).
     pub model: Option<String>,

@@ -1,11 +1,12 @@
 //! Settings of the kernel that bear on network load.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::line_of;
 
 /// A setting of the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sysctl {
     /// Its name, as sysctl(8) has it.
     pub name: String,

@@ -3,6 +3,7 @@
 use std::fs;
 
 use procfs::process::{LimitValue, Process};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, Version, version};
@@ -11,7 +12,7 @@ use crate::redaction::redact;
 use crate::{Watch, cgroup};
 
 /// A watched server: the first process that matched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetEnvironment {
     /// What was asked for.
     pub watch: Watch,

@@ -4,12 +4,13 @@
 use std::fs;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::line_of;
 
 /// Signs of a virtual machine or a container.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Virtualisation {
     /// The CPU says that a hypervisor runs below: flag `hypervisor` of `/proc/cpuinfo` (x86 only).
     pub hypervisor: bool,
