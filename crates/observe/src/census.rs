@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::field::lossy;
-use crate::reader::{Reader, numbered};
+use crate::reader::{Reader, is_gone, numbered};
 use crate::stat::Stat;
 
 /// A process for good: the pid alone may be given to another one later.
@@ -25,7 +25,7 @@ pub(crate) struct Resident {
     pub(crate) program: String,
 }
 
-/// All processes, by pid.
+/// All processes that live, by pid. Zombies are left out: what they used is known already, or never.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Census {
     residents: Vec<Resident>,
@@ -33,13 +33,15 @@ pub(crate) struct Census {
 
 impl Census {
     /// Reads `/proc` anew. A process that `self` knows under the same name keeps its program: its command
-    /// line is not read again.
+    /// line is not read again. On an error `self` stays as it was.
     pub(crate) fn retake(&mut self, reader: &mut Reader) -> io::Result<()> {
         let mut residents = Vec::with_capacity(self.residents.len() + 16);
         for pid in numbered("/proc")? {
-            // A process that ended since it was listed is left out.
-            if let Some(resident) = self.visit(pid, reader) {
-                residents.push(resident);
+            match self.visit(pid, reader) {
+                Ok(resident) => residents.extend(resident),
+                Err(error) if is_gone(&error) => {}
+                // A census with holes would lose who descends from whom.
+                Err(error) => return Err(error),
             }
         }
         *self = Self::of(residents);
@@ -76,12 +78,15 @@ impl Census {
     }
 
     /// The roots and all below them, each once, in order of pid. Neither `except` nor what is below it is
-    /// entered, unless it is a root.
+    /// entered, unless it is a root. A root that has ended has no children, whoever has its pid now.
     pub(crate) fn families(&self, roots: &[ProcessId], except: u32) -> Vec<ProcessId> {
         let mut members: Vec<ProcessId> = roots.to_vec();
         let mut next = 0;
         while let Some(&parent) = members.get(next) {
             next += 1;
+            if self.find(parent.pid).is_none_or(|resident| resident.id != parent) {
+                continue;
+            }
             for child in self.residents.iter().filter(|child| child.parent == parent.pid) {
                 if child.id.pid != except && !members.contains(&child.id) {
                     members.push(child.id);
@@ -93,19 +98,21 @@ impl Census {
         members
     }
 
-    fn visit(&self, pid: u32, reader: &mut Reader) -> Option<Resident> {
-        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/stat")).ok()?)?;
+    /// `None` for a zombie.
+    fn visit(&self, pid: u32, reader: &mut Reader) -> io::Result<Option<Resident>> {
+        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/stat"))?);
+        let Some(stat) = stat.filter(|stat| !stat.is_dead()) else { return Ok(None) };
         let id = ProcessId { pid, start_ticks: stat.start_ticks };
         let parent = stat.parent;
         if let Some(known) = self.find(pid)
             && known.id == id
             && known.comm.as_bytes() == stat.comm
         {
-            return Some(Resident { parent, ..known.clone() });
+            return Ok(Some(Resident { parent, ..known.clone() }));
         }
         let comm = lossy(stat.comm);
-        let program = reader.read(format_args!("/proc/{pid}/cmdline")).map(program).unwrap_or_default();
-        Some(Resident { id, parent, comm, program })
+        let program = program(reader.read(format_args!("/proc/{pid}/cmdline"))?);
+        Ok(Some(Resident { id, parent, comm, program }))
     }
 }
 
@@ -146,6 +153,13 @@ mod tests {
         let census = Census::of(vec![resident(1, 0), resident(2, 1), resident(3, 2), resident(4, 1)]);
         assert_eq!(pids(&census.families(&[census.find(1).unwrap().id], 2)), [1, 4]);
         assert_eq!(pids(&census.families(&[census.find(2).unwrap().id], 2)), [2, 3]);
+    }
+
+    #[test]
+    fn the_children_of_a_reused_pid_are_strangers() {
+        let census = Census::of(vec![resident(1, 0), resident(2, 1), resident(3, 2)]);
+        let ended = ProcessId { pid: 2, start_ticks: 7 };
+        assert_eq!(census.families(&[ended], 0), [ended]);
     }
 
     #[test]

@@ -13,11 +13,11 @@ pub enum ObserveError {
     /// No process matches. weir itself and the processes above it match by pid only.
     #[error("nothing to watch at `{0}`: start the server first, or look for it with `ps -e` and `ss -ltnp`")]
     NoMatch(Watch),
-    /// A socket listens on the port, and its owner is hidden: `/proc/PID/fd` is readable to the owner's
-    /// user and to root only, and shows the processes of one PID namespace.
+    /// A socket listens on the port, and no process but weir is seen to hold it. `/proc/PID/fd` is readable
+    /// to the owner's user and to root only, and shows the processes of one PID namespace.
     #[error(
-        "port {0} is listened on by a process that weir cannot see: run weir as the server's user or as \
-         root, outside of the container, or watch it by name or pid"
+        "port {0} is listened on by weir itself, or by a process that it cannot see: run weir as the \
+         server's user or as root, outside of the container, or watch the server by name or pid"
     )]
     OwnerHidden(u16),
     /// `/proc` is missing or is not Linux's.

@@ -1,9 +1,10 @@
 //! Least, mean, 95th percentile and greatest of a series.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a series of values comes to. The unit is that of the field that holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// The least value.
     pub min: f64,

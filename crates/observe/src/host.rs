@@ -9,7 +9,7 @@ use crate::process_set::Units;
 use crate::reader::Reader;
 
 /// The machine at one moment. A part is `None` where its file cannot be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSample {
     /// Time since boot in seconds, suspension included: `CLOCK_BOOTTIME`.
     pub uptime_seconds: f64,
@@ -27,7 +27,7 @@ pub struct HostSample {
 
 /// CPU time of all CPUs together since boot, in seconds: the first line of `/proc/stat`. The five parts add
 /// up to the time that has passed, times the number of CPUs that were online.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCpu {
     /// Work: user (guests included), nice, system, irq and softirq.
     pub busy_seconds: f64,
@@ -56,7 +56,7 @@ pub struct HostMemory {
 }
 
 /// One network interface: a line of `/proc/net/dev`. All are counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceSample {
     /// Its name.
     pub name: String,
@@ -76,7 +76,7 @@ pub struct InterfaceSample {
 
 /// What the network stack repeated and threw away: counters of the network namespace, of every process in
 /// it. A counter that the kernel does not have is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkCounters {
     /// TCP segments sent: `OutSegs` of `/proc/net/snmp`.
     pub tcp_sent_segments: u64,

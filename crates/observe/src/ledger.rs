@@ -46,7 +46,14 @@ impl<K: Eq + Hash, const N: usize> Ledger<K, N> {
         account.round = self.round;
     }
 
-    /// Ends a round: keys that were not recorded in it are forgotten. Returns the totals.
+    /// Keeps what is booked for these keys, which are there and cannot be read this time.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&K) -> bool) {
+        for (_, account) in self.accounts.iter_mut().filter(|(key, _)| is_kept(key)) {
+            account.round = self.round;
+        }
+    }
+
+    /// Ends a round: keys that were neither recorded nor kept in it are forgotten. Returns the totals.
     pub(crate) fn close(&mut self) -> [u64; N] {
         let round = self.round;
         self.accounts.retain(|_, account| account.round == round);
@@ -72,6 +79,17 @@ mod tests {
         // The same key after an absence is another process.
         ledger.record("worker", [3], Opening::Full);
         assert_eq!(ledger.close(), [154]);
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_read_for_a_while_is_not_booked_twice() {
+        let mut ledger = Ledger::new();
+        ledger.record("server", [100], Opening::Full);
+        assert_eq!(ledger.close(), [100]);
+        ledger.keep(|key| *key == "server");
+        assert_eq!(ledger.close(), [100]);
+        ledger.record("server", [130], Opening::Full);
+        assert_eq!(ledger.close(), [130]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a set of processes has used so far: counters since the watch began, and gauges of now.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A set of processes (a target and its children, or weir itself) at one moment.
@@ -7,12 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Counters never run backwards. What a process had used up to the last sample before it ended is kept;
 /// what it used after that sample is lost. A process that was there at the first sample counts from its
 /// own start, as does one that started later; an older one that joins the set late counts from then on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessSample {
     /// Processes in the set now.
     pub processes: u64,
     /// Processes of the set that have ended since the watch began.
     pub exited: u64,
+    /// Processes of the set that could not be read whole this time, as when weir is out of descriptors:
+    /// their counters may stand still, and threads and gauges of theirs be missing.
+    pub unread: u64,
     /// CPU time, user and system, in seconds: `utime + stime` of `/proc/PID/stat`, in steps of one clock
     /// tick (10 ms). Interrupts and softirqs that work for the process are not in it.
     pub cpu_seconds: f64,
@@ -39,7 +43,7 @@ pub struct ProcessSample {
 }
 
 /// One thread at one moment: `/proc/PID/task/TID/stat`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSample {
     /// Its process.
     pub pid: u32,
@@ -55,7 +59,7 @@ pub struct ThreadSample {
 
 /// What the CPU quota of a control group held back: `cpu.stat` of the group of the first process of the
 /// set, and of the groups above it, added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttling {
     /// Periods in which the group used up its quota: `nr_throttled`.
     pub periods: u64,

@@ -1,15 +1,15 @@
 //! The processes that belong together, and the reading of them.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::time::Duration;
+use std::{fs, io};
 
 use crate::census::ProcessId;
 use crate::cgroup;
 use crate::field::lossy;
 use crate::ledger::{Ledger, Opening};
 use crate::process::{ProcessSample, ThreadSample, Throttling};
-use crate::reader::{Reader, numbered};
+use crate::reader::{Reader, is_gone, numbered};
 use crate::stat::{Stat, context_switches};
 
 /// A set of processes: grows by [`ProcessSet::admit`], shrinks as they end.
@@ -24,7 +24,12 @@ pub(crate) struct ProcessSet {
     throttle_files: Option<Vec<String>>,
 }
 
-type ThreadId = ProcessId;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ThreadId {
+    pid: u32,
+    tid: u32,
+    start_ticks: u64,
+}
 
 impl ProcessSet {
     /// An empty set. Processes that started before `began_ticks` (clock ticks since boot) and are not
@@ -58,7 +63,18 @@ impl ProcessSet {
     pub(crate) fn sample(&mut self, reader: &mut Reader, units: &Units) -> ProcessSample {
         let mut sample = ProcessSample { descriptors: Some(0), ..ProcessSample::default() };
         let members = std::mem::take(&mut self.members);
-        self.members = members.into_iter().filter(|&id| self.read(id, reader, units, &mut sample)).collect();
+        let before = members.len();
+        let lives = |id: &ProcessId| match self.read(*id, reader, units, &mut sample) {
+            Ok(lives) => lives,
+            Err(_) => {
+                self.usage.keep(|process| process == id);
+                self.switches.keep(|thread| thread.pid == id.pid);
+                sample.unread += 1;
+                true
+            }
+        };
+        self.members = members.into_iter().filter(lives).collect();
+        self.exited += (before - self.members.len()) as u64;
 
         let [user, system, major_faults] = self.usage.close();
         let [voluntary, involuntary] = self.switches.close();
@@ -73,36 +89,43 @@ impl ProcessSet {
         sample
     }
 
-    /// Adds one process to the sample; false when it has ended.
+    /// Adds one process to the sample; false when it has ended, an error when nobody can tell.
     fn read(
         &mut self,
         id: ProcessId,
         reader: &mut Reader,
         units: &Units,
         sample: &mut ProcessSample,
-    ) -> bool {
+    ) -> io::Result<bool> {
         let pid = id.pid;
-        let stat = reader.read(format_args!("/proc/{pid}/stat")).ok().and_then(Stat::parse);
+        let text = match reader.read(format_args!("/proc/{pid}/stat")) {
+            Err(error) if is_gone(&error) => return Ok(false),
+            text => text?,
+        };
         // Another start time is another process that was given the pid.
-        let Some(stat) = stat.filter(|stat| stat.start_ticks == id.start_ticks) else {
-            self.exited += 1;
-            return false;
+        let Some(stat) = Stat::parse(text).filter(|stat| stat.start_ticks == id.start_ticks) else {
+            return Ok(false);
         };
         let opening = self.opening(id.start_ticks);
         self.usage.record(id, [stat.user_ticks, stat.system_ticks, stat.major_faults], opening);
         if stat.is_dead() {
-            self.exited += 1;
-            return false;
+            return Ok(false);
         }
         sample.processes += 1;
         sample.rss_bytes += stat.rss_pages * units.page_bytes;
         sample.descriptors = sample.descriptors.zip(descriptors(pid)).map(|(sum, count)| sum + count);
-        // The directory may vanish with the process; then its threads are not in this sample.
-        if let Ok(threads) = numbered(&format!("/proc/{pid}/task")) {
-            let threads = threads.filter_map(|tid| self.read_thread(pid, tid, reader, units));
-            sample.threads.extend(threads);
+        // A thread, or all of them, may end while they are read.
+        let threads = match numbered(&format!("/proc/{pid}/task")) {
+            Err(error) if is_gone(&error) => return Ok(true),
+            threads => threads?,
+        };
+        for tid in threads {
+            match self.read_thread(pid, tid, reader, units) {
+                Err(error) if is_gone(&error) => {}
+                thread => sample.threads.extend(thread?),
+            }
         }
-        true
+        Ok(true)
     }
 
     fn read_thread(
@@ -111,8 +134,9 @@ impl ProcessSet {
         tid: u32,
         reader: &mut Reader,
         units: &Units,
-    ) -> Option<ThreadSample> {
-        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/task/{tid}/stat")).ok()?)?;
+    ) -> io::Result<Option<ThreadSample>> {
+        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/task/{tid}/stat"))?);
+        let Some(stat) = stat else { return Ok(None) };
         let start_ticks = stat.start_ticks;
         let thread = ThreadSample {
             pid,
@@ -121,12 +145,12 @@ impl ProcessSet {
             started_seconds: units.seconds(start_ticks),
             cpu_seconds: units.seconds(stat.user_ticks + stat.system_ticks),
         };
-        let status = reader.read(format_args!("/proc/{pid}/task/{tid}/status")).ok()?;
-        if let Some((voluntary, involuntary)) = context_switches(status) {
-            let id = ThreadId { pid: tid, start_ticks };
+        let switches = context_switches(reader.read(format_args!("/proc/{pid}/task/{tid}/status"))?);
+        if let Some((voluntary, involuntary)) = switches {
+            let id = ThreadId { pid, tid, start_ticks };
             self.switches.record(id, [voluntary, involuntary], self.opening(start_ticks));
         }
-        Some(thread)
+        Ok(Some(thread))
     }
 
     fn opening(&self, start_ticks: u64) -> Opening {
@@ -145,6 +169,10 @@ impl ProcessSet {
             let sum = sum.get_or_insert_default();
             sum.periods += level.periods;
             sum.seconds += level.seconds;
+        }
+        // A server that was started again may be in another group: look again next time.
+        if sum.is_none() && self.throttle_files.as_ref().is_some_and(|files| !files.is_empty()) {
+            self.throttle_files = None;
         }
         sum
     }
@@ -184,5 +212,44 @@ fn descriptors(pid: u32) -> Option<u64> {
     match fs::metadata(&path).ok()?.len() {
         0 => Some(fs::read_dir(path).ok()?.count() as u64),
         count => Some(count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::census::Census;
+
+    fn this_process() -> ProcessId {
+        let mut census = Census::default();
+        census.retake(&mut Reader::default()).unwrap();
+        census.find(std::process::id()).unwrap().id
+    }
+
+    fn sample(set: &mut ProcessSet) -> ProcessSample {
+        set.sample(&mut Reader::default(), &Units::of_kernel())
+    }
+
+    #[test]
+    fn a_pid_that_was_given_to_another_process_is_an_exit() {
+        let id = this_process();
+        let mut set = ProcessSet::new(0);
+        set.admit(ProcessId { start_ticks: id.start_ticks - 1, ..id });
+        let sample = sample(&mut set);
+        assert_eq!((sample.processes, sample.exited), (0, 1));
+        assert!(sample.threads.is_empty());
+        assert_eq!(set.members().count(), 0);
+    }
+
+    #[test]
+    fn an_older_process_that_joins_late_counts_from_then_on() {
+        let id = this_process();
+        let mut late = ProcessSet::new(u64::MAX);
+        sample(&mut late);
+        assert!(late.admit(id) && !late.admit(id));
+        let joined = sample(&mut late);
+        assert_eq!((joined.cpu_seconds, joined.voluntary_switches), (0.0, 0));
+        assert_eq!(joined.processes, 1);
+        assert!(joined.rss_bytes > 0 && joined.descriptors > Some(0));
     }
 }

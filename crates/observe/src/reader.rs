@@ -4,6 +4,8 @@ use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, Read as _};
 
+use rustix::io::Errno;
+
 /// Reads whole files without allocating, once it has seen the largest.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
@@ -36,6 +38,12 @@ impl Reader {
     }
 }
 
+/// Whether a file of `/proc/PID` could not be read because the process has ended: no such file on opening
+/// it, no such process on reading it. Anything else (no descriptor left, not allowed) says nothing of it.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
+}
+
 /// The numbers among the names of a directory: pids of `/proc`, tids of `task`, descriptors of `fd`.
 pub(crate) fn numbered(path: &str) -> io::Result<impl Iterator<Item = u32> + use<>> {
     Ok(std::fs::read_dir(path)?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
@@ -54,6 +62,7 @@ mod tests {
         assert_eq!(reader.read(format_args!("{}", file.path().display())).unwrap(), text);
         std::fs::write(file.path(), b"short").unwrap();
         assert_eq!(reader.read(format_args!("{}", file.path().display())).unwrap(), b"short");
-        assert!(reader.read(format_args!("/proc/0/stat")).is_err());
+        assert!(is_gone(&reader.read(format_args!("/proc/0/stat")).unwrap_err()));
+        assert!(!is_gone(&reader.read(format_args!("/proc")).unwrap_err()));
     }
 }

@@ -1,12 +1,13 @@
 //! One line of `observe.ndjson`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{HostSample, ProcessSample, TargetSample};
 
 /// Everything that was observed at one moment. Counters are running totals:
 /// [`Usage::between`](crate::Usage::between) two samples makes rates of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// When, in nanoseconds on the caller's monotonic clock.
     pub at_ns: u64,

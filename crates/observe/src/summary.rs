@@ -1,5 +1,6 @@
 //! What the samples of a window come to.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::thread_table::ThreadTable;
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// A stretch of time on the clock of the samples, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// The first nanosecond.
     pub from_ns: u64,
@@ -20,7 +21,7 @@ pub struct Window {
 
 /// What the samples of a window come to: `min`, `p95` and `max` are taken over the intervals between
 /// samples, means over the whole window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageSummary {
     /// From the first sample in the window to the last, in seconds.
     pub seconds: f64,
@@ -35,7 +36,7 @@ pub struct UsageSummary {
 }
 
 /// A target over a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetSummary {
     /// What was asked for.
     pub watch: Watch,
@@ -48,7 +49,7 @@ pub struct TargetSummary {
 }
 
 /// A set of processes over a window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessSummary {
     /// Processes.
     pub processes: Figure,
@@ -80,7 +81,7 @@ pub struct ProcessSummary {
 }
 
 /// The machine over a window. A part is `None` where it could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSummary {
     /// Share of CPU time spent working, from 0 to 1.
     pub cpu_busy_ratio: Option<Figure>,
@@ -109,7 +110,7 @@ pub struct HostSummary {
 }
 
 /// An interface over a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceSummary {
     /// Its name.
     pub name: String,

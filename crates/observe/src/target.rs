@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::census::{Census, ProcessId, Resident};
@@ -14,7 +15,7 @@ use crate::sockets::{Sockets, inodes_held};
 use crate::{ObserveError, Watch};
 
 /// A watched server at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetSample {
     /// What was asked for.
     pub watch: Watch,
@@ -30,7 +31,7 @@ pub struct TargetSample {
 }
 
 /// Whether a target lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetState {
     /// At least one of the processes that matched is there.
@@ -41,13 +42,13 @@ pub enum TargetState {
 }
 
 /// A count of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// TCP sockets in state `ESTABLISHED` whose local port is one of the target's: over sock_diag(7), or
     /// from `/proc/PID/net/tcp` and `tcp6`. Those that the server has not accepted yet are among them.
     pub established: u64,
-    /// When they were counted, on the clock of `Sample::at_ns`. Counting takes 0.5 % of a core at most:
-    /// below some 5,000 connections each sample has its own count, above it some repeat the one before.
+    /// When they were counted, on the clock of `Sample::at_ns`. Counting takes 1 % of a core at most: up
+    /// to some 8,000 connections each sample of a second has its own count, above it some repeat the last.
     pub counted_at_ns: u64,
 }
 
@@ -79,7 +80,7 @@ impl Target {
             sockets: Sockets::own(),
             ports: BTreeSet::new(),
             searched: BTreeSet::new(),
-            counting: Ration::of_core(0.005),
+            counting: Ration::of_core(0.01),
             connections: None,
         };
         target.enroll(census);

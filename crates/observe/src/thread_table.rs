@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ThreadSample;
 
 /// A thread over a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSummary {
     /// Its process.
     pub pid: u32,
@@ -25,7 +26,7 @@ pub struct ThreadSummary {
 
 /// The threads of one name over a window. Digits at the end of a name stand for one name: `worker-1` and
 /// `worker-12` are `worker-*`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadNameSummary {
     /// The name.
     pub name: String,

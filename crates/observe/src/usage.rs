@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// What was used between two samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// The time between the samples, in seconds.
     pub seconds: f64,
@@ -23,7 +24,7 @@ pub struct Usage {
 }
 
 /// What a target used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetUsage {
     /// What was asked for.
     pub watch: Watch,
@@ -36,7 +37,7 @@ pub struct TargetUsage {
 }
 
 /// What a set of processes used. Gauges are those of the later sample.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUsage {
     /// Processes.
     pub processes: u64,
@@ -63,7 +64,7 @@ pub struct ProcessUsage {
 }
 
 /// What a thread used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadUsage {
     /// Its process.
     pub pid: u32,
@@ -76,7 +77,7 @@ pub struct ThreadUsage {
 }
 
 /// What the machine used. Gauges are those of the later sample; ratios are of all CPUs together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostUsage {
     /// Share of CPU time spent working, from 0 to 1.
     pub cpu_busy_ratio: Option<f64>,
@@ -102,7 +103,7 @@ pub struct HostUsage {
 }
 
 /// What an interface carried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceUsage {
     /// Its name.
     pub name: String,

@@ -104,6 +104,15 @@ mod tests {
     }
 
     #[test]
+    fn it_is_a_string_in_json_and_in_the_schema() {
+        let watch = Watch::Port(1935);
+        assert_eq!(serde_json::to_string(&watch).unwrap(), "\"port=1935\"");
+        assert_eq!(serde_json::from_str::<Watch>("\"port=1935\"").unwrap(), watch);
+        assert!(serde_json::from_str::<Watch>("\"port=x\"").unwrap_err().to_string().contains("1 to 65535"));
+        assert_eq!(schemars::schema_for!(Watch).get("type").unwrap(), "string");
+    }
+
+    #[test]
     fn a_bad_text_is_told_what_is_accepted() {
         for text in ["", "nginx", "Name=x", "tcp=1"] {
             assert_eq!(text.parse::<Watch>(), Err(WatchError::UnknownKind(text.into())));

@@ -1,0 +1,52 @@
+//! Established connections of a target.
+
+use std::net::TcpStream;
+
+use weir_observe::{Observer, Watch};
+
+use crate::puppet::Puppet;
+
+const LATER: u64 = 100_000_000_000;
+
+#[test]
+fn connections_are_counted_exactly_by_pid_name_and_port() {
+    let mut puppet = Puppet::start();
+    let port: u16 = puppet.tell("listen 127.0.0.1").parse().unwrap();
+    let other: u16 = puppet.tell("listen ::1").parse().unwrap();
+    let watches = [Watch::Pid(puppet.pid()), Watch::Name(puppet.name().into()), Watch::Port(port)];
+    let mut observer = Observer::new(watches).unwrap();
+    let counts = |observer: &mut Observer, now_ns| {
+        let counts =
+            observer.sample(now_ns).targets.into_iter().map(|it| it.connections.unwrap().established);
+        counts.collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&mut observer, 0), [0, 0, 0]);
+
+    let mut four: Vec<_> = (0..120).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let _six: Vec<_> = (0..5).map(|_| TcpStream::connect(("::1", other)).unwrap()).collect();
+    assert_eq!(counts(&mut observer, LATER), [125, 125, 120]);
+    four.truncate(20);
+    assert_eq!(counts(&mut observer, 2 * LATER), [25, 25, 20]);
+}
+
+#[test]
+fn a_port_that_is_opened_later_is_found() {
+    let mut puppet = Puppet::start();
+    let mut observer = puppet.observer();
+    let target = observer.sample(0).targets.remove(0);
+    assert_eq!((target.ports, target.connections), (vec![], None));
+    let port: u16 = puppet.tell("listen 127.0.0.1").parse().unwrap();
+    let _stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let target = observer.sample(LATER).targets.remove(0);
+    assert_eq!(target.ports, [port]);
+    assert_eq!(target.connections.unwrap().established, 1);
+}
+
+#[test]
+fn the_ports_of_another_network_namespace_are_seen() {
+    let mut puppet = Puppet::start_by(&["unshare", "--net"]);
+    let port: u16 = puppet.tell("listen 0.0.0.0").parse().unwrap();
+    let target = puppet.observer().sample(0).targets.remove(0);
+    assert_eq!(target.ports, [port]);
+    assert_eq!(target.connections.unwrap().established, 0);
+}

@@ -1,0 +1,10 @@
+//! What is done by a child process of the test must show in the samples: as much as the child itself says.
+
+mod children;
+mod connections;
+mod cpu;
+mod death;
+mod memory;
+mod puppet;
+mod selection;
+mod switches;

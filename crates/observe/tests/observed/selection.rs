@@ -1,0 +1,51 @@
+//! Which processes a watch picks.
+
+use std::net::TcpListener;
+
+use weir_observe::{ObserveError, Observer, Watch};
+
+use crate::puppet::Puppet;
+
+#[test]
+fn weir_is_no_target_unless_asked_for_by_pid() {
+    let own_name = std::fs::read_to_string("/proc/self/comm").unwrap().trim().to_owned();
+    let watch = Watch::Name(own_name);
+    assert!(matches!(Observer::new([watch.clone()]), Err(ObserveError::NoMatch(it)) if it == watch));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    assert!(matches!(Observer::new([Watch::Port(port)]), Err(ObserveError::OwnerHidden(it)) if it == port));
+
+    let pid = std::process::id();
+    let sample = Observer::new([Watch::Pid(pid)]).unwrap().sample(0);
+    assert!(sample.targets[0].process.threads.iter().any(|thread| thread.pid == pid));
+}
+
+#[test]
+fn a_process_above_weir_does_not_take_weir_in() {
+    let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get() as u32;
+    let sample = Observer::new([Watch::Pid(parent)]).unwrap().sample(0);
+    let pid = std::process::id();
+    assert!(sample.targets[0].process.threads.iter().all(|thread| thread.pid != pid));
+}
+
+#[test]
+fn nothing_to_watch_is_an_error_with_a_remedy() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for watch in [Watch::Name("no-such-server".into()), Watch::Pid(i32::MAX as u32), Watch::Port(port)] {
+        let error = Observer::new([watch.clone()]).unwrap_err();
+        assert!(matches!(&error, ObserveError::NoMatch(it) if *it == watch), "{error}");
+        assert!(error.to_string().contains("start the server first"), "{error}");
+    }
+}
+
+#[test]
+fn targets_are_described_without_their_environment() {
+    let mut puppet = Puppet::start();
+    let port: u16 = puppet.tell("listen 127.0.0.1").parse().unwrap();
+    let described = Observer::new([Watch::Port(port)]).unwrap().describe_targets();
+    assert_eq!(described[0].pid, puppet.pid());
+    assert_eq!(described[0].executable, std::env::current_exe().unwrap().to_str().map(str::to_owned));
+    assert!(described[0].command_line[0].ends_with(puppet.name()));
+    let json = serde_json::to_string(&described).unwrap();
+    assert!(!json.contains(&std::env::var("PATH").unwrap()));
+}
