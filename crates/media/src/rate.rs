@@ -65,6 +65,22 @@ impl FrameRate {
             .then_some(Self { frames: NonZeroU32::new(frames)?, seconds: NonZeroU32::new(seconds)? })
     }
 
+    /// The rate that people mean by a decimal; `None` outside 0.001 to 1000. Decimals next to a rate of NTSC
+    /// become that rate (29.97 is 30000/1001), others are taken as thousandths.
+    pub fn from_decimal(decimal: f64) -> Option<Self> {
+        if !(0.001..=1000.0).contains(&decimal) {
+            return None;
+        }
+        let whole = decimal.round();
+        if decimal == whole {
+            Self::new(whole as u32, 1)
+        } else if whole > 0.0 && (decimal - whole * 1000.0 / 1001.0).abs() < 0.006 {
+            Self::new(whole as u32 * 1000, 1001)
+        } else {
+            Self::new((decimal * 1000.0).round() as u32, 1000)
+        }
+    }
+
     /// So many frames a second.
     pub(crate) const fn whole(frames: u32) -> Self {
         match NonZeroU32::new(frames) {
@@ -99,8 +115,7 @@ impl FrameRate {
 #[error("`{0}` is not a frame rate; write 25, 30000/1001 or 29.97")]
 pub struct ParseFrameRateError(String);
 
-/// Reads `25`, `30000/1001` and `29.97`. Decimals next to a rate of NTSC become that rate (29.97 is
-/// 30000/1001, 23.976 is 24000/1001); others are taken as thousandths.
+/// Reads `25`, `30000/1001` and, by [`FrameRate::from_decimal`], `29.97`.
 impl FromStr for FrameRate {
     type Err = ParseFrameRateError;
 
@@ -110,19 +125,7 @@ impl FromStr for FrameRate {
             let part = |part: &str| part.trim().parse().map_err(|_| error());
             return Self::new(part(frames)?, part(seconds)?).ok_or_else(error);
         }
-        let decimal: f64 = text.trim().parse().map_err(|_| error())?;
-        if !(0.001..=1000.0).contains(&decimal) {
-            return Err(error());
-        }
-        let whole = decimal.round() as u32;
-        let ratio = if decimal == f64::from(whole) {
-            Self::new(whole, 1)
-        } else if (decimal - f64::from(whole) * 1000.0 / 1001.0).abs() < 0.006 && whole > 0 {
-            Self::new(whole * 1000, 1001)
-        } else {
-            Self::new((decimal * 1000.0).round() as u32, 1000)
-        };
-        ratio.ok_or_else(error)
+        text.trim().parse().ok().and_then(Self::from_decimal).ok_or_else(error)
     }
 }
 

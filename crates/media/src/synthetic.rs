@@ -68,3 +68,24 @@ impl Source for Synthetic {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClockReading, Stamp};
+
+    #[test]
+    fn nothing_is_allocated_once_the_largest_frame_has_come() {
+        let mut source = Synthetic::new(Arc::new(Clip::prepare(&Settings::default()).unwrap()));
+        let mut frame = Frame::empty();
+        source.next(&mut frame).unwrap();
+        let buffer = frame.payload.as_ptr();
+        for _ in 0..1000 {
+            source.next(&mut frame).unwrap();
+            if frame.track == Track::Video {
+                Stamp { captured: ClockReading::ZERO, sequence_number: 7 }.put(&mut frame.payload);
+            }
+            assert_eq!(frame.payload.as_ptr(), buffer);
+        }
+    }
+}

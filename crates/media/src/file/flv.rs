@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
+use weir_rtmp::amf0::{self, Value};
 use weir_rtmp::flv::{
     AudioCodec, AudioPacketType, AudioTag, FourCc, Limits, Reader, Tag, VideoCodec, VideoTag,
 };
@@ -10,7 +11,7 @@ use weir_rtmp::message::MediaKind;
 
 use super::index::{MAX_SAMPLES, RawSample, RawTrack};
 use super::{Contents, damaged};
-use crate::{AudioConfig, FileFault, Track, VideoConfig, aac};
+use crate::{AudioConfig, FileFault, FrameRate, Track, VideoConfig, aac};
 
 /// Reads the index of an FLV file.
 pub(super) fn read(file: &File) -> Result<Contents, FileFault> {
@@ -22,6 +23,9 @@ pub(super) fn read(file: &File) -> Result<Contents, FileFault> {
 /// A pass over the tags.
 #[derive(Default)]
 struct Scan {
+    /// Out of `onMetaData`, which an FLV file need not have.
+    resolution: Option<(u16, u16)>,
+    frame_rate: Option<FrameRate>,
     video: TrackScan,
     audio: TrackScan,
 }
@@ -63,8 +67,26 @@ impl Scan {
         match tag.kind {
             MediaKind::Video if !tag.body.is_empty() => self.video_tag(tag, offset),
             MediaKind::Audio if !tag.body.is_empty() => self.audio_tag(tag, offset),
+            MediaKind::Data => {
+                self.metadata(tag.body);
+                Ok(())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Script data (annex E.5). What cannot be read is passed over: nothing hangs on it.
+    fn metadata(&mut self, body: &[u8]) {
+        let Ok(values) = amf0::decode(body) else { return };
+        let [name, properties, ..] = &values[..] else { return };
+        if name.as_str() != Some("onMetaData") {
+            return;
+        }
+        let number = |name| properties.get(name).and_then(Value::as_number);
+        let pixels =
+            |name| number(name).filter(|&value| (1.0..=65535.0).contains(&value)).map(|value| value as u16);
+        self.resolution = pixels("width").zip(pixels("height"));
+        self.frame_rate = number("framerate").and_then(FrameRate::from_decimal);
     }
 
     fn video_tag(&mut self, tag: &Tag<'_>, offset: u64) -> Result<(), FileFault> {
@@ -167,7 +189,9 @@ impl Scan {
         let mut contents = Contents::default();
         if !self.video.samples.is_empty() {
             let (configuration, track) = self.video.finish("H.264")?;
-            contents.video = Some((video_config(configuration)?, track));
+            let mut config = video_config(configuration)?;
+            (config.resolution, config.frame_rate) = (self.resolution, self.frame_rate);
+            contents.video = Some((config, track));
         }
         if !self.audio.samples.is_empty() {
             let (configuration, track) = self.audio.finish("AAC")?;

@@ -231,3 +231,55 @@ impl<'a> Coder<'a> {
 
 /// No picture is smaller: length, headers, and a skipped run.
 const MIN_PICTURE_BYTES: u64 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settings() -> impl Strategy<Value = Settings> {
+        let size = (32u16..=200, 32u16..=200);
+        let rate = prop_oneof![Just((25, 1)), Just((24000, 1001)), Just((30000, 1001)), Just((60, 1))];
+        (size, rate, 1u32..=40, 20u64..=5000, 1.0..20.0, any::<bool>(), any::<u64>()).prop_map(
+            |((width, height), (frames, seconds), gop_frames, kbps, keyframe_ratio, stamped, seed)| {
+                Settings {
+                    video: VideoSettings {
+                        width: width * 2,
+                        height: height * 2,
+                        frame_rate: FrameRate::new(frames, seconds).unwrap(),
+                        gop_frames,
+                        bit_rate: BitRate::from_kbps(kbps),
+                        keyframe_ratio,
+                        stamped,
+                    },
+                    audio: None,
+                    seed,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn a_gop_weighs_what_was_asked_or_the_error_says_what_can_be(mut settings in settings()) {
+            match Clip::prepare(&settings) {
+                Ok(_) => {}
+                Err(SyntheticError::VideoRateTooLow { minimum, .. }) => settings.video.bit_rate = minimum,
+                Err(SyntheticError::VideoRateTooHigh { maximum, .. }) => settings.video.bit_rate = maximum,
+                Err(error) => return Err(TestCaseError::fail(error.to_string())),
+            }
+            let clip = Clip::prepare(&settings).unwrap();
+            let rate = settings.video.frame_rate;
+            let frames = clip.ends.len() as u64;
+            let asked = settings.video.bit_rate.bytes_in(
+                frames * u64::from(rate.denominator()),
+                rate.numerator().into(),
+            );
+            let made = clip.pictures.len() as u64;
+            // One grain is 14 bytes; a picture all of noise may fall a little short of its bare estimate.
+            prop_assert!(made.abs_diff(asked) <= 16 + asked / 200, "{made} bytes instead of {asked}");
+        }
+    }
+}
