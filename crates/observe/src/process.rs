@@ -38,7 +38,8 @@ pub struct ProcessSample {
     pub major_faults: u64,
     /// The threads of now, by process and thread id.
     pub threads: Vec<ThreadSample>,
-    /// How often the set's control group ran into its CPU quota. `None` without such a quota.
+    /// How often the set's control group ran into its CPU quota. `None` where the group keeps no count of
+    /// it; 0 where there is no quota.
     pub throttling: Option<Throttling>,
 }
 
