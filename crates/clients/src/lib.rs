@@ -1,11 +1,33 @@
 //! Virtual viewers and publishers, one module a protocol.
 //!
-//! A client is a [`weir_shard::Session`] that writes its figures into the shard's [`Ledger`].
-//! What every protocol shares stands beside the protocols: the [`Life`] of a client, the playout
-//! model, the drift. Nothing here knows that a run exists.
+//! A client is a [`weir_shard::Session`] that writes its figures into the shard's [`Ledger`]; a
+//! [`Workload`] makes them. What every protocol shares stands beside the protocols: the [`Life`] of a
+//! client, its [`Target`], the modelled player ([`Playout`] in a [`Viewing`]), the [`Drift`], what
+//! publishers publish. Nothing here knows that a run exists.
 
+mod drift;
+mod host_clock;
 mod ledger;
 mod life;
+mod material;
+mod playout;
+mod rtmp;
+mod sequence;
+mod target;
+mod timeline;
+mod viewing;
+mod workload;
 
+pub use drift::Drift;
+pub use host_clock::HostClock;
 pub use ledger::{Ending, Ledger, ON_TIME, Remark, Slot};
 pub use life::{Life, Phase, Timeouts};
+pub use material::{MaterialError, MaterialOptions};
+pub use playout::{Change, Playout};
+pub use rtmp::RtmpOptions;
+pub use sequence::{Finding, Sequence};
+pub use target::{Credentials, Scheme, Target, TargetError, expand, shown};
+pub use timeline::{Position, Timeline, Track};
+pub use viewing::{Reading, Seen, Viewing};
+pub use weir_media::{BitRate, FrameRate};
+pub use workload::{PlayOptions, PublishOptions, Workload, WorkloadError, play, publish};

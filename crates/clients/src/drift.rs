@@ -1,0 +1,79 @@
+//! Delay drift: how far arrival has moved against media time since the first frame.
+
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// How often the drift of a silent stream is looked at.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// (arrival − first arrival) − (media time − first media time), signed: positive when media comes later
+/// than it should. While nothing comes, the drift grows with the clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Drift {
+    first: Option<(Moment, i64)>,
+    /// Latest media time, and when the drift was last looked at.
+    last: (i64, Moment),
+}
+
+impl Drift {
+    /// A frame of media time `media` (microseconds) arrived; its drift in microseconds.
+    pub fn arrive(&mut self, now: Moment, media: i64) -> i64 {
+        let (first_arrival, first_media) = *self.first.get_or_insert((now, media));
+        self.last = (media, now);
+        now.micros_since(first_arrival) - (media - first_media)
+    }
+
+    /// The drift of a stream that has been silent for a second since it was last looked at.
+    pub fn pass(&mut self, now: Moment) -> Option<i64> {
+        self.next().filter(|next| *next <= now)?;
+        Some(self.arrive(now, self.last.0))
+    }
+
+    /// When to call [`Self::pass`]; `None` before the first frame.
+    pub fn next(&self) -> Option<Moment> {
+        self.first.map(|_| self.last.1 + SILENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream of 25 frames a second that is held for 1.5 s in every 5 and then catches up at once.
+    #[test]
+    fn a_stream_held_for_a_second_and_a_half_drifts_so_far_and_comes_back() {
+        let mut drift = Drift::default();
+        let (mut lowest, mut highest) = (i64::MAX, i64::MIN);
+        for frame in 0..1_000i64 {
+            let due = frame * 40;
+            let phase = due % 5_000;
+            let held = if phase >= 3_500 { 5_000 - phase } else { 0 };
+            let now = Moment::from_nanos((1_000 + due + held) as u64 * 1_000_000);
+            let value = drift.arrive(now, due * 1_000);
+            assert_eq!(value, held * 1_000);
+            (lowest, highest) = (lowest.min(value), highest.max(value));
+        }
+        assert_eq!((lowest, highest), (0, 1_480_000));
+    }
+
+    #[test]
+    fn the_drift_of_a_silent_stream_grows_with_the_clock() {
+        let mut drift = Drift::default();
+        assert_eq!((drift.next(), drift.pass(Moment::from_nanos(9))), (None, None));
+        let start = Moment::from_nanos(5);
+        drift.arrive(start, 700);
+        assert_eq!(drift.pass(start + Duration::from_millis(999)), None);
+        for second in 1..=4 {
+            let now = drift.next().unwrap();
+            assert_eq!(drift.pass(now), Some(second * 1_000_000));
+        }
+    }
+
+    #[test]
+    fn media_that_comes_faster_than_its_clock_drifts_below_zero() {
+        let mut drift = Drift::default();
+        let start = Moment::from_nanos(0);
+        drift.arrive(start, 0);
+        assert_eq!(drift.arrive(start, 2_000_000), -2_000_000);
+    }
+}

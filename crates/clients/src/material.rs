@@ -1,0 +1,134 @@
+//! What publishers publish: made or read once, shared by all, played by each from its own start.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_media::{
+    AudioSettings, BitRate, Clip, FrameRate, Looped, MediaFile, Settings, Source, SourceError, Synthetic,
+    SyntheticError, VideoSettings,
+};
+
+/// What to publish.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MaterialOptions {
+    /// Made H.264 and AAC.
+    Synthetic {
+        /// Of the whole stream, sound included, without the protocol's overhead.
+        bit_rate: BitRate,
+        /// Frames a second.
+        frame_rate: FrameRate,
+        /// From keyframe to keyframe.
+        gop: Duration,
+        /// Width and height in pixels.
+        resolution: (u16, u16),
+        /// Of the sound alone; `None` for no sound.
+        audio_bit_rate: Option<BitRate>,
+        /// Equal seeds give equal streams.
+        seed: u64,
+    },
+    /// An MP4 or FLV file, in a loop.
+    File(PathBuf),
+}
+
+impl Default for MaterialOptions {
+    /// 1 Mbit/s, 25 frames a second, a keyframe every 2 s, 640x360, sound of 64 kbit/s.
+    fn default() -> Self {
+        Self::Synthetic {
+            bit_rate: BitRate::from_kbps(1_000),
+            frame_rate: FrameRate::new(25, 1).expect("25 is a frame rate"),
+            gop: Duration::from_secs(2),
+            resolution: (640, 360),
+            audio_bit_rate: Some(BitRate::from_kbps(64)),
+            seed: 1,
+        }
+    }
+}
+
+/// Material that cannot be had; says why and what would do.
+#[derive(Debug, thiserror::Error)]
+pub enum MaterialError {
+    /// It cannot be made as asked.
+    #[error("the synthetic stream cannot be made: {0}")]
+    Synthetic(#[from] SyntheticError),
+    /// The whole stream is to have no more bits than its sound.
+    #[error(
+        "a bit rate of {whole} leaves nothing for the pictures beside sound of {audio}; raise the first or lower the second"
+    )]
+    NothingForPictures {
+        /// The whole.
+        whole: BitRate,
+        /// The sound.
+        audio: BitRate,
+    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] SourceError),
+}
+
+/// Material that is ready: immutable, and shared.
+#[derive(Clone, Debug)]
+pub(crate) enum Material {
+    Made(Arc<Clip>),
+    File(Arc<MediaFile>),
+}
+
+impl Material {
+    /// Makes or opens it.
+    pub(crate) fn prepare(options: &MaterialOptions, stamped: bool) -> Result<Self, MaterialError> {
+        match options {
+            MaterialOptions::File(path) => Ok(Self::File(Arc::new(MediaFile::open(path)?))),
+            &MaterialOptions::Synthetic { bit_rate, frame_rate, gop, resolution, audio_bit_rate, seed } => {
+                let audio = audio_bit_rate.map_or(0, BitRate::bps);
+                let pictures = bit_rate.bps().saturating_sub(audio);
+                if pictures == 0 {
+                    let audio = BitRate::from_bps(audio);
+                    return Err(MaterialError::NothingForPictures { whole: bit_rate, audio });
+                }
+                let settings = Settings {
+                    video: VideoSettings {
+                        width: resolution.0,
+                        height: resolution.1,
+                        frame_rate,
+                        gop_frames: (gop.as_secs_f64() * frame_rate.as_f64()).round().max(1.0) as u32,
+                        bit_rate: BitRate::from_bps(pictures),
+                        stamped,
+                        ..VideoSettings::default()
+                    },
+                    audio: audio_bit_rate
+                        .map(|bit_rate| AudioSettings { bit_rate, ..AudioSettings::default() }),
+                    seed,
+                };
+                Ok(Self::Made(Arc::new(Clip::prepare(&settings)?)))
+            }
+        }
+    }
+
+    /// Plays it from the start.
+    pub(crate) fn source(&self) -> Box<dyn Source + Send> {
+        match self {
+            Self::Made(clip) => Box::new(Synthetic::new(clip.clone())),
+            Self::File(file) => Box::new(Looped::new(file.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn material_that_cannot_be_had_says_what_would_do() {
+        let nothing = MaterialOptions::Synthetic {
+            bit_rate: BitRate::from_kbps(50),
+            frame_rate: FrameRate::new(25, 1).unwrap(),
+            gop: Duration::from_secs(2),
+            resolution: (640, 360),
+            audio_bit_rate: Some(BitRate::from_kbps(64)),
+            seed: 1,
+        };
+        let said = Material::prepare(&nothing, true).unwrap_err().to_string();
+        assert!(said.contains("raise the first"), "{said}");
+        let said = Material::prepare(&MaterialOptions::File("/no/such.flv".into()), true).unwrap_err();
+        assert!(said.to_string().contains("/no/such.flv"), "{said}");
+    }
+}

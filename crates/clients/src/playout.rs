@@ -1,0 +1,166 @@
+//! The modelled player: a buffer of media that fills as media arrives and drains with the clock.
+
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// A player that starts when `start` of media is buffered, stalls when none is left, and plays on when
+/// `resume` is buffered again.
+///
+/// It is a function of what it is told. Whether its client reads at every event or in large batches makes
+/// no difference, as long as the client reads whatever waits before it lets time pass [`Self::runs_dry`].
+#[derive(Clone, Copy, Debug)]
+pub struct Playout {
+    start: Duration,
+    resume: Duration,
+    /// Media received since the first frame.
+    received: Duration,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Has not begun to play.
+    Filling,
+    /// Plays: what has been shown is the time since this moment.
+    Playing { epoch: Moment },
+    /// Ran dry when this much had been shown, which was all that had come.
+    Stalled { since: Moment, shown: Duration },
+}
+
+/// What became of the player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It began to play.
+    Started,
+    /// It ran dry at this moment.
+    Stalled(Moment),
+    /// It plays again, having been stalled since this moment.
+    Resumed(Moment),
+}
+
+impl Playout {
+    /// A player with an empty buffer.
+    pub fn new(start: Duration, resume: Duration) -> Self {
+        Self { start, resume, received: Duration::ZERO, state: State::Filling }
+    }
+
+    /// Takes note that media up to `media` (since the first frame) had come by `now`. A player that ran
+    /// dry before must have been told so by [`Self::pass`].
+    pub fn receive(&mut self, now: Moment, media: Duration) -> Option<Change> {
+        self.received = self.received.max(media);
+        match self.state {
+            State::Filling if self.received >= self.start => {
+                self.state = State::Playing { epoch: now };
+                Some(Change::Started)
+            }
+            State::Stalled { since, shown }
+                if self.received >= shown + self.resume && self.received > shown =>
+            {
+                self.state = State::Playing { epoch: now - shown };
+                Some(Change::Resumed(since))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes note that nothing more had come by `now`.
+    pub fn pass(&mut self, now: Moment) -> Option<Change> {
+        let dry = self.runs_dry().filter(|dry| *dry <= now)?;
+        self.state = State::Stalled { since: dry, shown: self.received };
+        Some(Change::Stalled(dry))
+    }
+
+    /// When the player runs dry if nothing comes; `None` while it does not play.
+    pub fn runs_dry(&self) -> Option<Moment> {
+        match self.state {
+            State::Playing { epoch } => Some(epoch + self.received),
+            State::Filling | State::Stalled { .. } => None,
+        }
+    }
+
+    /// Since when it has waited for media, if it does.
+    pub fn stalled_since(&self) -> Option<Moment> {
+        match self.state {
+            State::Stalled { since, .. } => Some(since),
+            State::Filling | State::Playing { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Moment {
+        Moment::from_nanos(milliseconds * 1_000_000)
+    }
+
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    /// Plays a list of (arrival, media received) to the end of time, letting it pass in between.
+    fn stalls(start: u64, resume: u64, arrivals: &[(u64, u64)]) -> Vec<(u64, Option<u64>)> {
+        let mut playout = Playout::new(ms(start), ms(resume));
+        let mut stalls: Vec<(u64, Option<u64>)> = Vec::new();
+        let mut note = |change: Option<Change>, now: u64| match change {
+            Some(Change::Stalled(since)) => stalls.push((since.as_nanos() / 1_000_000, None)),
+            Some(Change::Resumed(_)) => stalls.last_mut().unwrap().1 = Some(now),
+            Some(Change::Started) | None => {}
+        };
+        for &(arrival, media) in arrivals {
+            // What comes at the very moment is in time.
+            note(playout.pass(at(arrival) - Duration::from_nanos(1)), arrival);
+            note(playout.receive(at(arrival), ms(media)), arrival);
+        }
+        note(playout.pass(at(1_000_000)), 1_000_000);
+        stalls
+    }
+
+    #[test]
+    fn a_player_stalls_when_it_has_shown_all_it_got() {
+        const NEVER: u64 = 0;
+        let cases: &[(&str, u64, u64, &[(u64, u64)], &[(u64, u64)])] = &[
+            ("never enough to start", 1_000, 1_000, &[(0, 0), (500, 900)], &[]),
+            (
+                "starts with 1 s, runs out at its end",
+                1_000,
+                1_000,
+                &[(0, 0), (1_000, 1_000)],
+                &[(2_000, NEVER)],
+            ),
+            (
+                "arrives just in time",
+                1_000,
+                1_000,
+                &[(0, 1_000), (1_000, 2_000), (2_000, 3_000)],
+                &[(3_000, NEVER)],
+            ),
+            (
+                "half a second late, resumes when 1 s is there",
+                1_000,
+                1_000,
+                &[(0, 1_000), (1_500, 1_500), (2_000, 2_000)],
+                &[(1_000, 2_000), (3_000, NEVER)],
+            ),
+            (
+                "a smaller rebuffer resumes earlier",
+                1_000,
+                400,
+                &[(0, 1_000), (1_500, 1_500), (2_000, 2_000)],
+                &[(1_000, 1_500), (2_500, NEVER)],
+            ),
+            ("a burst at the start lasts", 1_000, 1_000, &[(0, 5_000), (4_999, 6_000)], &[(6_000, NEVER)]),
+        ];
+        for (name, start, resume, arrivals, expected) in cases {
+            let expected: Vec<_> =
+                expected.iter().map(|&(since, until)| (since, (until != NEVER).then_some(until))).collect();
+            assert_eq!(stalls(*start, *resume, arrivals), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_of_nothing_starts_at_once_and_resumes_with_the_next_frame() {
+        assert_eq!(stalls(0, 0, &[(0, 0), (40, 40), (80, 80)]), [(0, Some(40)), (120, None)]);
+    }
+}

@@ -1,0 +1,29 @@
+//! RTMP players and publishers.
+
+mod address;
+mod figures;
+mod play;
+mod publish;
+mod refusal;
+mod workload;
+
+pub(crate) use workload::{play, publish};
+
+use crate::target::Scheme;
+
+/// The schemes of both.
+pub(crate) const SCHEMES: &[Scheme] =
+    &[Scheme { name: "rtmp", port: 1935, secure: false }, Scheme { name: "rtmps", port: 443, secure: true }];
+
+/// What only RTMP has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtmpOptions {
+    /// Whether to offer the handshake with digests, which some servers demand before H.264.
+    pub digest_handshake: bool,
+}
+
+impl Default for RtmpOptions {
+    fn default() -> Self {
+        Self { digest_handshake: false }
+    }
+}

@@ -1,0 +1,334 @@
+//! A URL, read once: where to connect, what to ask for there, and what of it may be shown.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+use weir_shard::tls::ServerName;
+
+/// What a URL says, template expanded.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The part before `://`, in lower case.
+    pub scheme: String,
+    /// Name or address of the server, without the brackets of an IPv6 literal.
+    pub host: String,
+    /// The port, the scheme's own if the URL names none.
+    pub port: u16,
+    /// What follows host and port, from its `/` on and with its query.
+    pub path: String,
+    /// User and password, to be used and never shown.
+    pub credentials: Option<Credentials>,
+    default_port: u16,
+}
+
+/// User and password of a URL; their `Debug` shows neither.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user.
+    pub user: String,
+    /// The password, empty if none was given.
+    pub password: String,
+}
+
+/// A scheme that a workload speaks, and its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    /// The part before `://`.
+    pub name: &'static str,
+    /// The port of a URL that names none.
+    pub port: u16,
+    /// Whether links are TLS.
+    pub secure: bool,
+}
+
+/// A URL that leads nowhere. Names it without its secrets, and says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// There is no `scheme://`.
+    #[error("{url}: no scheme; write for example rtmp://host/app/stream")]
+    NoScheme {
+        /// The text.
+        url: String,
+    },
+    /// The scheme is not one of the verb's.
+    #[error("{url}: cannot {verb} {scheme}://; known: {known}")]
+    UnknownScheme {
+        /// The URL.
+        url: String,
+        /// What was asked for: play or publish.
+        verb: &'static str,
+        /// Its scheme.
+        scheme: String,
+        /// The schemes that would do.
+        known: String,
+    },
+    /// There is no host.
+    #[error("{url}: no host between :// and the path")]
+    NoHost {
+        /// The URL.
+        url: String,
+    },
+    /// The port is no number from 1 to 65535.
+    #[error("{url}: '{port}' is no port; give a number from 1 to 65535")]
+    BadPort {
+        /// The URL.
+        url: String,
+        /// What stands there.
+        port: String,
+    },
+    /// The path does not name what is needed.
+    #[error("{url}: {missing}")]
+    Incomplete {
+        /// The URL.
+        url: String,
+        /// What is missing, and how it is written.
+        missing: &'static str,
+    },
+    /// The name of the host has no address.
+    #[error("{url}: {host} has no address ({words}); check the name, or give the address itself")]
+    NotResolved {
+        /// The URL.
+        url: String,
+        /// The host.
+        host: String,
+        /// The resolver's words.
+        words: String,
+    },
+    /// The host cannot be the name in a certificate.
+    #[error("{url}: no certificate can carry the name {host}; use the server's DNS name or address")]
+    NoServerName {
+        /// The URL.
+        url: String,
+        /// The host.
+        host: String,
+    },
+    /// No URL was given.
+    #[error("no URL; give one such as rtmp://host/app/stream")]
+    None,
+}
+
+/// The URLs that a template stands for: `{i}` becomes 0 to `streams` − 1; a URL without it is itself.
+pub fn expand(url: &str, streams: u32) -> Vec<String> {
+    if url.contains("{i}") {
+        (0..streams.max(1)).map(|i| url.replace("{i}", &i.to_string())).collect()
+    } else {
+        vec![url.to_owned()]
+    }
+}
+
+/// The scheme of a URL, in lower case.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn scheme_of(url: &str) -> Result<String, TargetError> {
+    match url.split_once("://") {
+        Some((scheme, _)) if !scheme.is_empty() => Ok(scheme.to_ascii_lowercase()),
+        _ => Err(TargetError::NoScheme { url: shown(url) }),
+    }
+}
+
+impl Target {
+    /// Reads a URL of one of `schemes`.
+    ///
+    /// # Errors
+    /// Scheme, host or port are not what a URL has there.
+    pub fn parse(url: &str, verb: &'static str, schemes: &[Scheme]) -> Result<Self, TargetError> {
+        let name = scheme_of(url)?;
+        let Some(scheme) = schemes.iter().find(|scheme| scheme.name == name) else {
+            let known = schemes.iter().map(|s| format!("{}://", s.name)).collect::<Vec<_>>().join(", ");
+            return Err(TargetError::UnknownScheme { url: shown(url), verb, scheme: name, known });
+        };
+        let rest = &url[name.len() + 3..];
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (credentials, place) = match authority.rsplit_once('@') {
+            Some((user, place)) => {
+                let (user, password) = user.split_once(':').unwrap_or((user, ""));
+                (Some(Credentials { user: user.to_owned(), password: password.to_owned() }), place)
+            }
+            None => (None, authority),
+        };
+        let (host, port) = split_port(place).ok_or_else(|| TargetError::NoHost { url: shown(url) })?;
+        if host.is_empty() {
+            return Err(TargetError::NoHost { url: shown(url) });
+        }
+        let port = match port {
+            None | Some("") => scheme.port,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or_else(|| TargetError::BadPort { url: shown(url), port: text.to_owned() })?,
+        };
+        Ok(Self {
+            scheme: name,
+            host: host.to_owned(),
+            port,
+            path: path.to_owned(),
+            credentials,
+            default_port: scheme.port,
+        })
+    }
+
+    /// Scheme, host, and port if it is not the scheme's own: the beginning of a URL without user.
+    pub fn base(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == self.default_port {
+            format!("{}://{host}", self.scheme)
+        } else {
+            format!("{}://{host}:{}", self.scheme, self.port)
+        }
+    }
+
+    /// The name that the server's certificate must carry.
+    ///
+    /// # Errors
+    /// The host is no name or address that a certificate can carry.
+    pub fn server_name(&self) -> Result<ServerName<'static>, TargetError> {
+        ServerName::try_from(self.host.clone())
+            .map_err(|_| TargetError::NoServerName { url: self.to_string(), host: self.host.clone() })
+    }
+
+    /// The address of the server. A name with several addresses (`localhost` on most systems) gets the
+    /// first that takes a connection within a second, or else the first.
+    ///
+    /// # Errors
+    /// The name has no address.
+    pub fn resolve(&self) -> Result<SocketAddr, TargetError> {
+        let error = |words: String| TargetError::NotResolved {
+            url: self.to_string(),
+            host: self.host.clone(),
+            words,
+        };
+        if let Ok(address) = self.host.parse::<IpAddr>() {
+            return Ok(SocketAddr::new(address, self.port));
+        }
+        let addresses: Vec<_> = (self.host.as_str(), self.port)
+            .to_socket_addrs()
+            .map_err(|failure| error(failure.to_string()))?
+            .collect();
+        let answers =
+            |address: &&SocketAddr| TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok();
+        let first = addresses.first().ok_or_else(|| error("the resolver gave none".to_owned()))?;
+        let chosen = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
+        Ok(*chosen.unwrap_or(first))
+    }
+}
+
+/// Host and port; `None` if brackets do not match. Two colons without brackets are an IPv6 literal.
+fn split_port(place: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(inner) = place.strip_prefix('[') {
+        let (host, rest) = inner.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Some((host, Some(port))),
+            None => rest.is_empty().then_some((host, None)),
+        };
+    }
+    match place.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => Some((place, None)),
+        Some((host, port)) => Some((host, Some(port))),
+        None => Some((place, None)),
+    }
+}
+
+/// A URL as it may be shown: without user and password, and without what a query holds, which is
+/// where tokens are.
+pub fn shown(url: &str) -> String {
+    let (front, query) = match url.split_once('?') {
+        Some((front, _)) => (front, "?…"),
+        None => (url, ""),
+    };
+    let start = front.find("://").map_or(0, |at| at + 3);
+    let end = front[start..].find('/').map_or(front.len(), |at| start + at);
+    match front[start..end].rfind('@') {
+        Some(at) => format!("{}{}{query}", &front[..start], &front[start + at + 1..]),
+        None => format!("{front}{query}"),
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&format!("{}{}", self.base(), self.path)))
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMES: &[Scheme] = &[
+        Scheme { name: "rtmp", port: 1935, secure: false },
+        Scheme { name: "rtmps", port: 443, secure: true },
+    ];
+
+    fn parse(url: &str) -> Result<Target, TargetError> {
+        Target::parse(url, "play", SCHEMES)
+    }
+
+    #[test]
+    fn the_parts_of_a_url_are_told_apart() {
+        for (url, host, port, path) in [
+            ("rtmp://host/live/a", "host", 1935, "/live/a"),
+            ("RTMPS://host/live/a", "host", 443, "/live/a"),
+            ("rtmp://10.0.0.1:2935/live/a?t=1", "10.0.0.1", 2935, "/live/a?t=1"),
+            ("rtmp://[::1]/live/a", "::1", 1935, "/live/a"),
+            ("rtmp://[fe80::1]:1936/live/a", "fe80::1", 1936, "/live/a"),
+            ("rtmp://::1/live/a", "::1", 1935, "/live/a"),
+            ("rtmp://u:p@ss@host:1/x", "host", 1, "/x"),
+            ("rtmp://host", "host", 1935, ""),
+        ] {
+            let target = parse(url).unwrap();
+            assert_eq!((&*target.host, target.port, &*target.path), (host, port, path), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_url_says_what_to_do() {
+        for (url, words) in [
+            ("host/live", "no scheme"),
+            ("http://host/live", "known: rtmp://, rtmps://"),
+            ("rtmp:///live/a", "no host"),
+            ("rtmp://[::1/live/a", "no host"),
+            ("rtmp://host:0/a", "'0' is no port"),
+            ("rtmp://host:99999/a", "'99999' is no port"),
+        ] {
+            let said = parse(url).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_shown() {
+        let target = parse("rtmp://me:secret@[::1]:1/live/a?token=secret").unwrap();
+        for shown in [target.to_string(), format!("{target:?}"), format!("{:?}", target.credentials)] {
+            assert!(!shown.contains("secret") && !shown.contains("me:"), "{shown}");
+        }
+        assert_eq!(target.to_string(), "rtmp://[::1]:1/live/a?…");
+        let said = parse("rtmp://me:secret@host:x/live/a?token=secret").unwrap_err().to_string();
+        assert!(!said.contains("secret"), "{said}");
+    }
+
+    #[test]
+    fn a_template_stands_for_its_streams() {
+        assert_eq!(expand("rtmp://h/l/s{i}?k={i}", 2), ["rtmp://h/l/s0?k=0", "rtmp://h/l/s1?k=1"]);
+        assert_eq!(expand("rtmp://h/l/s", 3), ["rtmp://h/l/s"]);
+    }
+
+    #[test]
+    fn a_literal_is_its_own_address_and_an_unknown_name_an_error() {
+        assert_eq!(parse("rtmp://[::1]:7/a/b").unwrap().resolve().unwrap(), "[::1]:7".parse().unwrap());
+        let said = parse("rtmp://no-such-host.invalid/a/b").unwrap().resolve().unwrap_err().to_string();
+        assert!(said.contains("no-such-host.invalid has no address"), "{said}");
+    }
+}

@@ -1,0 +1,170 @@
+//! The media time of a stream that is told by timestamps which wrap, jump, and come on two tracks.
+
+use std::time::Duration;
+
+/// A track of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Track {
+    /// Pictures.
+    Video,
+    /// Sound.
+    Audio,
+}
+
+/// Turns the timestamps of one stream into a media time that has no wraps and no jumps.
+///
+/// A timestamp is taken for a jump when it lies more than a second further ahead of its track's last one
+/// than time has passed, or more than 250 ms behind it. Media time goes on after a jump as if it had not
+/// happened (one usual step later); its size is reported. Both tracks jumping is one jump.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeline {
+    hertz: u32,
+    bits: u32,
+    tracks: [Option<Mark>; 2],
+}
+
+/// The last timestamp of a track.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    timestamp: u64,
+    /// The same in ticks of media time.
+    media: i64,
+    /// The last step, in ticks: the usual one.
+    step: i64,
+}
+
+/// Where a timestamp lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Media time since an origin of the timeline's choice, in microseconds.
+    pub media: i64,
+    /// Size of the jump before this timestamp, in microseconds, if there was one.
+    pub jump: Option<i64>,
+}
+
+impl Timeline {
+    /// Timestamps of `bits` bits that count `hertz` ticks a second.
+    pub const fn new(hertz: u32, bits: u32) -> Self {
+        Self { hertz, bits, tracks: [None; 2] }
+    }
+
+    /// Places a timestamp that came at most `passed` after the one before it.
+    #[inline]
+    pub fn place(&mut self, track: Track, timestamp: u64, passed: Duration) -> Position {
+        let other = self.tracks[1 - track as usize];
+        let mut jump = None;
+        let mark = match (self.tracks[track as usize], other) {
+            (Some(last), other) => {
+                let step = self.difference(timestamp, last.timestamp);
+                if self.is_step(step, passed) {
+                    Mark { timestamp, media: last.media + step, step }
+                } else {
+                    // The other track may have jumped the same way already: go where it went.
+                    let along = other.map(|other| other.media + self.difference(timestamp, other.timestamp));
+                    let media = match along.filter(|along| self.is_near(along - last.media)) {
+                        Some(along) => along,
+                        None => {
+                            jump = Some(self.micros(step - last.step));
+                            last.media + last.step
+                        }
+                    };
+                    Mark { timestamp, media, step: last.step }
+                }
+            }
+            (None, Some(other)) => {
+                let apart = self.difference(timestamp, other.timestamp);
+                // Tracks of one stream start together, whatever their timestamps say.
+                let apart = if self.is_near(apart / 10) { apart } else { 0 };
+                Mark { timestamp, media: other.media + apart, step: 0 }
+            }
+            (None, None) => Mark { timestamp, media: 0, step: 0 },
+        };
+        self.tracks[track as usize] = Some(mark);
+        Position { media: self.micros(mark.media), jump }
+    }
+
+    /// `later − earlier` on a counter that wraps.
+    fn difference(&self, later: u64, earlier: u64) -> i64 {
+        let shift = 64 - self.bits;
+        (later.wrapping_sub(earlier) << shift) as i64 >> shift
+    }
+
+    fn is_step(&self, step: i64, passed: Duration) -> bool {
+        let second = i64::from(self.hertz);
+        let passed = passed.as_millis() as i64 * second / 1_000;
+        -second / 4 <= step && step <= second + passed
+    }
+
+    fn is_near(&self, ticks: i64) -> bool {
+        ticks.abs() <= i64::from(self.hertz)
+    }
+
+    fn micros(&self, ticks: i64) -> i64 {
+        (i128::from(ticks) * 1_000_000 / i128::from(self.hertz)) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Track::{Audio, Video};
+
+    const SHORT: Duration = Duration::from_millis(40);
+
+    fn rtmp() -> Timeline {
+        Timeline::new(1_000, 32)
+    }
+
+    #[test]
+    fn a_wrap_is_no_jump() {
+        let mut timeline = rtmp();
+        let start = u64::from(u32::MAX) - 100;
+        timeline.place(Video, start, SHORT);
+        let position = timeline.place(Video, (start + 140) & u64::from(u32::MAX), SHORT);
+        assert_eq!(position, Position { media: 140_000, jump: None });
+        let mut timeline = Timeline::new(90_000, 33);
+        timeline.place(Video, (1 << 33) - 1_800, SHORT);
+        assert_eq!(timeline.place(Video, 1_800, SHORT), Position { media: 40_000, jump: None });
+    }
+
+    #[test]
+    fn a_jump_has_its_exact_size_and_is_counted_once_for_both_tracks() {
+        for size in [-7_000i64, 5_000, 3_600_000] {
+            let mut timeline = rtmp();
+            let mut jumps = Vec::new();
+            let mut last = 0;
+            for frame in 0..100i64 {
+                let offset = if frame >= 50 { size } else { 0 };
+                for (track, at) in [(Video, frame * 40), (Audio, frame * 40 + 13)] {
+                    let position = timeline.place(track, (100_000 + at + offset) as u64, SHORT);
+                    jumps.extend(position.jump);
+                    last = position.media;
+                }
+            }
+            assert_eq!((jumps, last), (vec![size * 1_000], 99 * 40_000 + 13_000));
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_source_is_no_jump() {
+        let mut timeline = rtmp();
+        timeline.place(Video, 0, SHORT);
+        let position = timeline.place(Video, 5_040, Duration::from_secs(5));
+        assert_eq!(position, Position { media: 5_040_000, jump: None });
+    }
+
+    #[test]
+    fn a_step_back_within_reordering_is_no_jump() {
+        let mut timeline = rtmp();
+        timeline.place(Video, 1_000, SHORT);
+        assert_eq!(timeline.place(Video, 920, SHORT), Position { media: -80_000, jump: None });
+    }
+
+    #[test]
+    fn tracks_that_start_far_apart_start_together() {
+        let mut timeline = rtmp();
+        timeline.place(Video, 1_000_000, SHORT);
+        assert_eq!(timeline.place(Audio, 0, SHORT), Position { media: 0, jump: None });
+        assert_eq!(timeline.place(Audio, 23, SHORT), Position { media: 23_000, jump: None });
+    }
+}

@@ -1,0 +1,216 @@
+//! What every viewer makes of the frames it gets, whatever the protocol: playout, drift, the source's rate.
+
+use crate::drift::Drift;
+use crate::playout::{Change, Playout};
+use crate::timeline::{Timeline, Track};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use weir_metrics::common::{
+    DRIFT, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+};
+use weir_metrics::{Moment, Recorder};
+
+/// Bytes that one read of a crowd client may wait for.
+const BATCH: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
+
+/// How often the time of a stall that lasts is booked.
+const STALL_BOOKING: Duration = Duration::from_secs(1);
+
+/// A stream without pictures is measured in pieces of this length instead of groups of pictures.
+const SOUND_PIECE: i64 = 1_000_000;
+
+/// How a viewer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// At every event: arrival times are exact, and drift is recorded.
+    Witness,
+    /// In batches of about a second: bytes, frames and stalls are exact, arrival times are not.
+    Crowd,
+}
+
+/// A viewer that plays. Its client hands over every frame, says when a read has ended and when a
+/// deadline has passed; it books what follows.
+///
+/// A crowd client's batch waits in the kernel, where the model cannot see it. So before the model
+/// stalls, [`Self::pass`] asks for a read of what waits; only if that is nothing does it stall, as of
+/// the moment when it ran dry. While it is stalled [`Self::batch`] is 1, so that it resumes in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Viewing {
+    reading: Reading,
+    timeline: Timeline,
+    playout: Playout,
+    drift: Drift,
+    /// Media time of the first frame, in microseconds of the timeline.
+    origin: Option<i64>,
+    /// Furthest media time since the first frame, in microseconds.
+    media: i64,
+    /// Bytes of frames since the first.
+    bytes: u64,
+    has_pictures: bool,
+    /// Media time and bytes before it where the present group of pictures began.
+    group: Option<(i64, u64)>,
+    batch: usize,
+    /// The last read that brought a frame.
+    last_read: Moment,
+    read_brought_frames: bool,
+    pulling: bool,
+    stalled_booked: Moment,
+}
+
+/// One frame, as a viewer sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Its track.
+    pub track: Track,
+    /// Its decode timestamp, on the clock of the viewer's timeline.
+    pub timestamp: u64,
+    /// Its length, in bytes.
+    pub bytes: u32,
+    /// Whether a group of pictures begins here.
+    pub keyframe: bool,
+}
+
+impl Viewing {
+    /// A viewer that begins to play with the read of `now`.
+    pub fn new(reading: Reading, timeline: Timeline, playout: Playout, now: Moment) -> Self {
+        Self {
+            reading,
+            timeline,
+            playout,
+            drift: Drift::default(),
+            origin: None,
+            media: 0,
+            bytes: 0,
+            has_pictures: false,
+            group: None,
+            batch: 1,
+            last_read: now,
+            read_brought_frames: false,
+            pulling: false,
+            stalled_booked: now,
+        }
+    }
+
+    /// A frame came in the read of `now`.
+    #[inline]
+    pub fn frame(&mut self, now: Moment, frame: Seen, recorder: &mut Recorder) {
+        // Within one read the arrival of each frame is not known: it came after the read before.
+        let position = self.timeline.place(frame.track, frame.timestamp, now.since(self.last_read));
+        let media = position.media - *self.origin.get_or_insert(position.media);
+        if let Some(jump) = position.jump {
+            recorder.count(TIMESTAMP_JUMPS, 1);
+            recorder.record_signed(TIMESTAMP_JUMP, jump);
+            self.group = None;
+        }
+        self.read_brought_frames = true;
+        self.has_pictures |= frame.track == Track::Video;
+        if frame.keyframe && frame.track == Track::Video || !self.has_pictures {
+            self.group_boundary(media, recorder);
+        }
+        self.bytes += u64::from(frame.bytes);
+        self.media = self.media.max(media);
+        if self.reading == Reading::Witness && (frame.track == Track::Video || !self.has_pictures) {
+            recorder.record_signed(DRIFT, self.drift.arrive(now, media));
+        }
+    }
+
+    /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing.
+    pub fn end_of_read(&mut self, now: Moment, empty: bool, recorder: &mut Recorder) {
+        // What came in this read was here before the model ran dry, unless a pull found nothing then.
+        let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
+        let media = Duration::from_micros(self.media.max(0) as u64);
+        if let Some(change) = self.playout.receive(arrival, media) {
+            self.book(change, now, recorder);
+        }
+        if std::mem::take(&mut self.pulling)
+            && empty
+            && let Some(change) = self.playout.pass(now)
+        {
+            self.book(change, now, recorder);
+        }
+        if std::mem::take(&mut self.read_brought_frames) {
+            self.last_read = now;
+        }
+    }
+
+    /// The moment of [`Self::next`] passed. Says whether what waits must be read now; then
+    /// [`Self::end_of_read`] follows even if nothing waited.
+    pub fn pass(&mut self, now: Moment, recorder: &mut Recorder) -> bool {
+        if self.reading == Reading::Witness
+            && let Some(drift) = self.drift.pass(now)
+        {
+            recorder.record_signed(DRIFT, drift);
+        }
+        if self.playout.stalled_since().is_some() && self.stalled_booked + STALL_BOOKING <= now {
+            self.book_stalled(now, recorder);
+        }
+        self.pulling = self.playout.runs_dry().is_some_and(|dry| dry <= now);
+        self.pulling
+    }
+
+    /// When to call [`Self::pass`].
+    pub fn next(&self) -> Option<Moment> {
+        let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + STALL_BOOKING);
+        let drift = if self.reading == Reading::Witness { self.drift.next() } else { None };
+        [self.playout.runs_dry(), stalled, drift].into_iter().flatten().min()
+    }
+
+    /// How many bytes the next read should wait for.
+    pub fn batch(&self) -> usize {
+        // Only a model that plays has a moment when it asks for what waits.
+        if self.reading == Reading::Crowd && self.playout.runs_dry().is_some() { self.batch } else { 1 }
+    }
+
+    /// The viewer stops; a stall that lasts ends here.
+    pub fn leave(&mut self, now: Moment, recorder: &mut Recorder) {
+        if let Some(since) = self.playout.stalled_since() {
+            self.book(Change::Resumed(since), now, recorder);
+        }
+    }
+
+    fn book(&mut self, change: Change, now: Moment, recorder: &mut Recorder) {
+        match change {
+            Change::Started => self.size_batch(),
+            Change::Stalled(since) => {
+                recorder.count(STALLS, 1);
+                self.stalled_booked = since;
+            }
+            Change::Resumed(since) => {
+                self.book_stalled(now, recorder);
+                recorder.record(STALL_LENGTH, now.since(since).as_micros() as u64);
+            }
+        }
+    }
+
+    fn book_stalled(&mut self, now: Moment, recorder: &mut Recorder) {
+        recorder.count(STALLED, now.since(self.stalled_booked).as_micros() as u64);
+        self.stalled_booked = now;
+    }
+
+    /// A group of pictures ends and the next begins at `media`.
+    fn group_boundary(&mut self, media: i64, recorder: &mut Recorder) {
+        if let Some((began, bytes_before)) = self.group {
+            if !self.has_pictures && media < began + SOUND_PIECE {
+                return;
+            }
+            if media > began {
+                recorder.count(SOURCE, self.bytes - bytes_before);
+                recorder.count(SOURCE_TIME, (media - began) as u64);
+                self.size_batch();
+            }
+        }
+        self.group = Some((media, self.bytes));
+    }
+
+    /// Makes a batch about a second of the stream, if it is far from that.
+    fn size_batch(&mut self) {
+        if self.media <= 0 {
+            return;
+        }
+        let second = (u128::from(self.bytes) * 1_000_000 / self.media as u128) as usize;
+        let second = second.clamp(*BATCH.start(), *BATCH.end());
+        if second * 3 < self.batch * 2 || second * 2 > self.batch * 3 {
+            self.batch = second;
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The seam to the engine: what a group of clients does, and how one of them is made.
+
+use crate::ledger::{Ledger, Slot};
+use crate::life::Timeouts;
+use crate::material::{MaterialError, MaterialOptions};
+use crate::rtmp::{self, RtmpOptions};
+use crate::target::{Target, TargetError, expand, scheme_of};
+use std::time::Duration;
+use weir_metrics::{Moment, Schema};
+use weir_shard::tls::{TlsError, Trust};
+use weir_shard::{Door, Session};
+
+/// A group of clients that do the same. Client n goes to target n modulo the number of targets.
+pub trait Workload: Send + Sync {
+    /// The figures that its clients fill.
+    fn schema(&self) -> Schema;
+
+    /// Its targets, in the order of their URLs.
+    fn targets(&self) -> &[Target];
+
+    /// Where a client's link leads.
+    fn door(&self, client: u32) -> &Door;
+
+    /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
+    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>>;
+
+    /// A few words for reports: what it does, and to what. Holds no secret.
+    fn describe(&self) -> String;
+}
+
+/// How to play.
+#[derive(Clone, Debug)]
+pub struct PlayOptions {
+    /// How many streams `{i}` in a URL stands for.
+    pub streams: u32,
+    /// Longest stay in each phase before playing.
+    pub timeouts: Timeouts,
+    /// The first so many clients are witnesses.
+    pub first_witnesses: u32,
+    /// Of the others, every so-manieth is a witness; 0 for none.
+    pub witness_every: u32,
+    /// How much the modelled player buffers before it begins to play.
+    pub playout_buffer: Duration,
+    /// How much it buffers before it plays on after a stall; `None` for as much as at the start.
+    pub rebuffer: Option<Duration>,
+    /// How long a stream that has ended may take to come back before its viewers have failed.
+    pub end_grace: Duration,
+    /// Whom to trust over TLS.
+    pub trust: Trust,
+    /// What only RTMP has.
+    pub rtmp: RtmpOptions,
+}
+
+impl Default for PlayOptions {
+    fn default() -> Self {
+        Self {
+            streams: 1,
+            timeouts: Timeouts::all(Duration::from_secs(10)),
+            first_witnesses: 4,
+            witness_every: 50,
+            playout_buffer: Duration::from_secs(1),
+            rebuffer: None,
+            end_grace: Duration::from_secs(2),
+            trust: Trust::System,
+            rtmp: RtmpOptions::default(),
+        }
+    }
+}
+
+impl PlayOptions {
+    /// Whether a client reads at every event.
+    pub fn is_witness(&self, client: u32) -> bool {
+        client < self.first_witnesses || self.witness_every > 0 && client % self.witness_every == 0
+    }
+}
+
+/// How to publish, and what.
+#[derive(Clone, Debug)]
+pub struct PublishOptions {
+    /// How many streams `{i}` in a URL stands for.
+    pub streams: u32,
+    /// Longest stay in each phase before publishing.
+    pub timeouts: Timeouts,
+    /// How long a server may take nothing.
+    pub send_timeout: Duration,
+    /// What to publish.
+    pub material: MaterialOptions,
+    /// Whether every video frame carries a clock stamp.
+    pub stamp: bool,
+    /// Whom to trust over TLS.
+    pub trust: Trust,
+    /// What only RTMP has.
+    pub rtmp: RtmpOptions,
+}
+
+impl Default for PublishOptions {
+    fn default() -> Self {
+        Self {
+            streams: 1,
+            timeouts: Timeouts::all(Duration::from_secs(10)),
+            send_timeout: Duration::from_secs(10),
+            material: MaterialOptions::default(),
+            stamp: true,
+            trust: Trust::System,
+            rtmp: RtmpOptions::default(),
+        }
+    }
+}
+
+/// A workload that cannot be had; says why and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// A URL leads nowhere.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// TLS settings could not be made.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// There is nothing to publish.
+    #[error(transparent)]
+    Material(#[from] MaterialError),
+    /// The URLs speak several protocols.
+    #[error("{first}:// and {second}:// in one workload; give each its own")]
+    SeveralProtocols {
+        /// A scheme.
+        first: String,
+        /// A scheme of another protocol.
+        second: String,
+    },
+}
+
+type Make<Options> = fn(&[String], &Options) -> Result<Box<dyn Workload>, WorkloadError>;
+
+/// One line a protocol that can be played: the schemes, and who makes the workload.
+const PLAYERS: &[(&[&str], Make<PlayOptions>)] = &[(&["rtmp", "rtmps"], rtmp::play)];
+
+/// One line a protocol that can be published.
+const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] = &[(&["rtmp", "rtmps"], rtmp::publish)];
+
+/// Viewers of these URLs, by their scheme. Resolves names, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere, or TLS settings that cannot be made.
+pub fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+    let urls: Vec<_> = urls.iter().flat_map(|url| expand(url, options.streams)).collect();
+    protocol("play", PLAYERS, &urls)?(&urls, options)
+}
+
+/// Publishers to these URLs, by their scheme. Resolves names and makes the material, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere, TLS settings or material that cannot be made.
+pub fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+    let urls: Vec<_> = urls.iter().flat_map(|url| expand(url, options.streams)).collect();
+    protocol("publish", PUBLISHERS, &urls)?(&urls, options)
+}
+
+/// Who makes workloads of the scheme of all these URLs.
+fn protocol<Options>(
+    verb: &'static str,
+    protocols: &[(&[&str], Make<Options>)],
+    urls: &[String],
+) -> Result<Make<Options>, WorkloadError> {
+    let mut found: Option<(&[&str], Make<Options>, String)> = None;
+    for url in urls {
+        let scheme = scheme_of(url)?;
+        match &found {
+            Some((schemes, _, _)) if schemes.contains(&&*scheme) => {}
+            Some((_, _, first)) => {
+                return Err(WorkloadError::SeveralProtocols { first: first.clone(), second: scheme });
+            }
+            None => match protocols.iter().find(|(schemes, _)| schemes.contains(&&*scheme)) {
+                Some((schemes, make)) => found = Some((schemes, *make, scheme)),
+                None => {
+                    let known: Vec<_> =
+                        protocols.iter().flat_map(|(s, _)| *s).map(|s| format!("{s}://")).collect();
+                    let url = crate::target::shown(url);
+                    let known = known.join(", ");
+                    return Err(TargetError::UnknownScheme { url, verb, scheme, known }.into());
+                }
+            },
+        }
+    }
+    found.map(|(_, make, _)| make).ok_or_else(|| TargetError::None.into())
+}
