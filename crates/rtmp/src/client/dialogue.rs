@@ -233,22 +233,23 @@ impl Dialogue {
 impl Dialogue {
     pub(super) fn connect(&mut self) {
         let options = Arc::clone(&self.options);
-        let mut properties = Object::new().with("app", &*options.app);
-        if options.role == Role::Publish {
-            properties = properties.with("type", "nonprivate");
-        }
-        properties = properties.with("flashVer", &*options.flash_version).with("tcUrl", &*options.tc_url);
-        if options.role == Role::Play {
+        let mut properties = Object::new()
+            .with("app", &*options.app)
+            .with("flashVer", &*options.flash_version)
+            .with("tcUrl", &*options.tc_url)
+            .with("objectEncoding", 0.0)
+            // Enhanced RTMP v1, "Enhancing NetConnection connect Command": any codec will do.
+            .with("fourCcList", Value::StrictArray(vec!["*".into()]));
+        properties = match options.role {
             // What Flash Player said it could; some servers send nothing that is not in here.
-            properties = properties
+            Role::Play => properties
                 .with("fpad", false)
                 .with("capabilities", 239.0)
                 .with("audioCodecs", 3575.0)
                 .with("videoCodecs", 252.0)
-                .with("videoFunction", 1.0);
-        }
-        properties = properties.with("objectEncoding", 0.0);
-        properties = properties.with("fourCcList", Value::StrictArray(vec!["*".into()]));
+                .with("videoFunction", 1.0),
+            Role::Publish => properties.with("type", "nonprivate"),
+        };
         self.tell_connection(&Command::connect(CONNECT, properties));
         self.state = State::Connect;
     }
@@ -323,7 +324,7 @@ impl Dialogue {
     }
 }
 
-/// The info object of an answer; nginx and others leave out the null before it.
+/// The info object of an answer; some servers leave out the null before it.
 fn status_of<'a>(command: &Command<'a>, otherwise: Level) -> Status<'a> {
     Status::from_value(command.arguments.first().unwrap_or(&command.object), otherwise)
 }

@@ -37,7 +37,8 @@ pub enum ServerEvent<'a> {
     Media(MediaMessage<'a>),
     /// The stream's metadata: a data message `onMetaData`, whole, to be given to every viewer now and later.
     Metadata(MediaMessage<'a>),
-    /// The client stops publishing or playing on a message stream (`closeStream`, `deleteStream`).
+    /// The client stops publishing or playing on a message stream (`closeStream`, `deleteStream`); one that sends
+    /// both is heard twice.
     Closed {
         /// The message stream.
         message_stream_id: u32,

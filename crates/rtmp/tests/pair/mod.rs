@@ -1,6 +1,6 @@
 //! A client and a server on a wire of memory, which deliver each other's bytes in pieces of a given size.
 
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use weir_rtmp::client::Role;
 use weir_rtmp::handshake::Scheme;

@@ -1,6 +1,6 @@
 //! What the tests say on the wire, and how they write down what they hear.
 
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use weir_rtmp::chunk::{Error, Event, Limits, MessageHeader, Reader};
 use weir_rtmp::message::MessageKind;
