@@ -30,4 +30,4 @@ pub use target::{Credentials, Scheme, Target, TargetError, expand, shown};
 pub use timeline::{Position, Timeline, Track};
 pub use viewing::{Reading, Seen, Viewing};
 pub use weir_media::{BitRate, FrameRate};
-pub use workload::{PlayOptions, PublishOptions, Workload, WorkloadError, play, publish};
+pub use workload::{PlayOptions, PublishOptions, Workload, WorkloadError, play, publish, schema_of};

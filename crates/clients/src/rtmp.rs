@@ -15,6 +15,9 @@ use crate::target::Scheme;
 pub(crate) const SCHEMES: &[Scheme] =
     &[Scheme { name: "rtmp", port: 1935, secure: false }, Scheme { name: "rtmps", port: 443, secure: true }];
 
+/// The figures of both.
+pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
+
 /// What only RTMP has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtmpOptions {

@@ -137,6 +137,14 @@ const PLAYERS: &[(&[&str], Make<PlayOptions>)] = &[(&["rtmp", "rtmps"], rtmp::pl
 /// One line a protocol that can be published.
 const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] = &[(&["rtmp", "rtmps"], rtmp::publish)];
 
+/// One line a protocol: the figures of its clients.
+const SCHEMAS: &[(&[&str], Schema)] = &[(&["rtmp", "rtmps"], rtmp::SCHEMA)];
+
+/// The figures of the clients of a scheme, for reading back what they have written.
+pub fn schema_of(scheme: &str) -> Option<Schema> {
+    SCHEMAS.iter().find(|(schemes, _)| schemes.contains(&scheme)).map(|(_, schema)| *schema)
+}
+
 /// Viewers of these URLs, by their scheme. Resolves names, so it may take a while.
 ///
 /// # Errors

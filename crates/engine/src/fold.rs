@@ -246,6 +246,11 @@ impl Fold {
         self.points.last_key_value().map(|(second, points)| (*second, points.as_slice()))
     }
 
+    /// What each workload's clients do.
+    pub fn roles(&self) -> Vec<Role> {
+        self.workloads.iter().map(|workload| workload.facts.role).collect()
+    }
+
     /// The failures so far, all workloads together.
     pub fn failed(&self) -> u64 {
         self.workloads.iter().map(|workload| workload.total.figures.counter(FAILED)).sum()

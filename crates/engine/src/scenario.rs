@@ -383,9 +383,14 @@ impl WorkloadSpec {
 fn explain(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let (place, what) = match (error.location(), first.split_once(": ")) {
-        (Some(at), Some((_, what))) => (format!("{}:{}: ", at.line(), at.column()), what),
-        _ => (String::new(), first),
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    // The library repeats the place in words.
+    let (place, what) = match error.location() {
+        Some(at) => {
+            let words = format!("line {} column {}: ", at.line(), at.column());
+            (format!("{}:{}: ", at.line(), at.column()), first.strip_prefix(&words).unwrap_or(first))
+        }
+        None => (String::new(), first),
     };
     let what = match nearest_key(what) {
         Some((unknown, nearest)) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),

@@ -1,2 +1,64 @@
 //! The command line: arguments in, exit code out.
-fn main() {}
+
+mod args;
+mod conduct;
+mod demo;
+mod doctor;
+mod exit;
+mod live;
+mod load;
+mod origin;
+mod prepare;
+mod report;
+mod watch;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use exit::{Exit, Failure};
+use std::io::Write;
+use std::process::ExitCode;
+use weir_engine::scenario::{Scenario, ScenarioError};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli.verb) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            // A closed terminal cannot be told.
+            let _ = writeln!(std::io::stderr(), "weir: {failure}");
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(verb: Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Demo(args) => demo::demo(&args),
+        Verb::Play(args) => {
+            conduct::conduct(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run)
+        }
+        Verb::Publish(args) => {
+            conduct::conduct(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run)
+        }
+        Verb::Run(args) => {
+            let mut scenario = Scenario::read(&args.file).map_err(|error| match error {
+                ScenarioError::Read { .. } => Failure::new(Exit::Usage, error),
+                _ => Failure::new(Exit::Scenario, error),
+            })?;
+            if let Some(target) = &args.target {
+                load::retarget(&mut scenario, target);
+            }
+            load::add_options(&mut scenario, &args.run);
+            conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run)
+        }
+        Verb::Watch(args) => watch::watch(&args),
+        Verb::Origin(args) => origin::origin(&args),
+        Verb::Report(args) => report::report(&args),
+        Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Schema(args) => {
+            let text = if args.what == "scenario" { Scenario::schema() } else { weir_report::schema() };
+            let _ = writeln!(std::io::stdout(), "{text}");
+            Ok(Exit::Passed)
+        }
+    }
+}

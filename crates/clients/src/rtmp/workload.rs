@@ -1,10 +1,9 @@
 //! Groups of RTMP players and publishers.
 
 use super::address::Address;
-use super::figures::FIGURES;
 use super::play::{self, Player};
 use super::publish::{self, Publisher};
-use super::{RtmpOptions, SCHEMES};
+use super::{RtmpOptions, SCHEMA, SCHEMES};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
 use crate::material::Material;
@@ -73,7 +72,7 @@ pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<d
 
 impl Workload for Play {
     fn schema(&self) -> Schema {
-        Schema::new(FIGURES)
+        SCHEMA
     }
 
     fn targets(&self) -> &[Target] {
@@ -98,7 +97,7 @@ impl Workload for Play {
 
 impl Workload for Publish {
     fn schema(&self) -> Schema {
-        Schema::new(FIGURES)
+        SCHEMA
     }
 
     fn targets(&self) -> &[Target] {

@@ -1,0 +1,352 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use weir_engine::scenario::{BitRateText, Span, StageSpec};
+use weir_engine::threshold::Threshold;
+use weir_origin::Fault;
+
+/// weir puts a live streaming server under a real load and writes down what it carried.
+///
+/// Exit codes: 0 passed · 1 internal error · 2 usage · 97 target died · 98 run invalid ·
+/// 99 thresholds failed · 104 bad scenario · 105 interrupted · 108 aborted by a threshold.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
+    Demo(Demo),
+    /// Viewers of a server: rtmp:// rtmps://
+    Play(Play),
+    /// Publishers to one or several servers: rtmp:// rtmps://
+    Publish(Publish),
+    /// A scenario file: several workloads, stages, thresholds
+    Run(Run),
+    /// Watch a server's processes without a load
+    Watch(Watch),
+    /// The small server that weir carries
+    Origin(Origin),
+    /// Print or write again the report of a run directory
+    Report(Report),
+    /// What this machine can generate, and what stands in the way
+    Doctor(Doctor),
+    /// Print a JSON Schema: of scenario files, or of summary.json
+    Schema(Schema),
+}
+
+/// What every load takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Load {
+    /// Clients at once [default: 1, or one a URL and stream for publishers]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) clients: Option<u32>,
+    /// Streams that `{i}` in a URL stands for, 0 to N - 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: Option<u32>,
+    /// Clients started a second while a stage ramps: 20/s [default: 50/s, or faster to ramp within 5 s]
+    #[arg(long, value_name = "RATE", value_parser = arrival)]
+    pub(crate) arrival: Option<String>,
+    /// Time to hold all clients: 30s, 10m [default: 30s]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// A stage, N clients held for TIME, instead of -c and -d; repeat for a table: 500@15s
+    #[arg(long = "stage", value_name = "N@TIME", value_parser = stage, conflicts_with_all = ["clients", "duration"])]
+    pub(crate) stages: Vec<StageSpec>,
+    /// Time after each ramp that is left out of the figures [default: 2s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) warmup: Option<Span>,
+    /// Time given for goodbyes at the end [default: 1s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) drain: Option<Span>,
+    /// Longest stay in each phase before playing: connect, handshake, request, media [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Span>,
+    /// Local address to connect from; repeat to use several in turn
+    #[arg(long, value_name = "IP")]
+    pub(crate) bind_addr: Vec<IpAddr>,
+    /// Take any certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// PEM file of certificates to trust
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Name of the run in reports [default: the verb]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// What every run takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunOptions {
+    /// The target's processes: name=nginx, pid=123 or port=1935; repeatable
+    #[arg(long, value_name = "WHAT", value_parser = watch_text)]
+    pub(crate) watch: Vec<String>,
+    /// What is asked of the target, exit code 99 if it fails: 'startup.p99 < 1s'; repeatable
+    #[arg(long = "threshold", value_name = "EXPR")]
+    pub(crate) thresholds: Vec<Threshold>,
+    /// A threshold that ends the run as soon as it fails, exit code 108; repeatable
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) abort: Vec<Threshold>,
+    /// Threads for viewers [default: half the cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) shards: Option<u32>,
+    /// A label that the run carries: site=lab; repeatable
+    #[arg(long = "tag", value_name = "K=V", value_parser = tag)]
+    pub(crate) tags: Vec<(String, String)>,
+    /// Run directory, new or empty [default: weir-runs/NAME-TIME]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) print: Print,
+    /// No live view; plain lines, as into a pipe
+    #[arg(long)]
+    pub(crate) no_tui: bool,
+}
+
+/// What is printed at the end.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Print {
+    /// Where the summary goes as JSON; - for stdout, instead of the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// What is printed at the end
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = weir_report::NAMES)]
+    pub(crate) format: String,
+    /// Print the table only
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print more: every thread, every figure
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// `weir play`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Play {
+    /// Where to play: rtmp://host[:port]/app/stream; viewers take several in turn
+    #[arg(required = true, value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) load: Load,
+    /// One viewer in N reads at every event and gives latency and drift
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) witness_every: u32,
+    /// Media that a modelled player buffers before it starts
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) buffer: Span,
+    /// What the source sends to each viewer [default: read off the stream]
+    #[arg(long, value_name = "BITRATE")]
+    pub(crate) expect: Option<BitRateText>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// What a publisher sends.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Content {
+    /// Video bit rate
+    #[arg(long, value_name = "BITRATE", default_value = "500kbps")]
+    pub(crate) bitrate: BitRateText,
+    /// Audio bit rate, 0 for none
+    #[arg(long, value_name = "BITRATE", default_value = "64kbps")]
+    pub(crate) audio_bitrate: String,
+    /// Frames a second: 25, 29.97 or 30000/1001
+    #[arg(long, value_name = "N", default_value = "25")]
+    pub(crate) fps: String,
+    /// Time between keyframes
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) gop: Span,
+    /// Picture size
+    #[arg(long, value_name = "WxH", default_value = "640x360")]
+    pub(crate) size: String,
+    /// Loop an FLV or MP4 file (H.264, AAC) instead
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["bitrate", "audio_bitrate", "fps", "gop", "size"])]
+    pub(crate) file: Option<PathBuf>,
+    /// Leave the clock stamp (an SEI message in every frame) out: no latency can be measured
+    #[arg(long)]
+    pub(crate) no_stamp: bool,
+}
+
+/// `weir publish`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Publish {
+    /// Where to publish: rtmp://host[:port]/app/stream; several get the same stream
+    #[arg(required = true, value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) load: Load,
+    #[command(flatten)]
+    pub(crate) content: Content,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// `weir run`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Run {
+    /// The scenario file (YAML; `weir schema scenario` prints its schema)
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Replace HOST:PORT in every URL of the scenario
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// `weir demo`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// `weir watch`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Watch {
+    /// Processes of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Vec<String>,
+    /// This process
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u32>,
+    /// Whoever listens on this TCP port
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Vec<u16>,
+    /// For how long [default: until Ctrl-C]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// One line of JSON a second instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `weir origin`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Origin {
+    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address, default_value = ":1935")]
+    pub(crate) rtmp: SocketAddr,
+    /// Certificate chain (PEM): listen for RTMPS instead
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The certificate's key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Worker threads
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) workers: u16,
+    /// Time for which packets to a viewer are merged into one write; 0s sends each at once
+    #[arg(long, value_name = "TIME", default_value = "350ms")]
+    pub(crate) merge: Span,
+    /// Start viewers at the next keyframe instead of at the last one
+    #[arg(long)]
+    pub(crate) no_gop_cache: bool,
+    /// Media that a slow viewer may fall behind before frames are dropped
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub(crate) queue: Span,
+    /// Refuse viewers of a stream that nobody publishes, instead of letting them wait
+    #[arg(long)]
+    pub(crate) refuse_missing: bool,
+    /// Publish what comes in to another server too: rtmp://host/app; repeatable
+    #[arg(long, value_name = "URL")]
+    pub(crate) forward: Vec<String>,
+    /// A scripted fault, such as 'delay 80ms' or 'drop unit=every:100 viewer=3'; repeatable
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub(crate) faults: Vec<Fault>,
+    /// For how long [default: until Ctrl-C]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+}
+
+/// `weir report`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Report {
+    /// A run directory
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) print: Print,
+    /// Also write summary.json and the reports into the run directory again
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+/// `weir doctor`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Doctor {
+    /// Look at the limits only, measure nothing
+    #[arg(long)]
+    pub(crate) no_load: bool,
+    /// Highest number of clients to try
+    #[arg(long, value_name = "N", default_value_t = 8_000, value_parser = clap::value_parser!(u32).range(100..))]
+    pub(crate) most: u32,
+}
+
+/// `weir schema`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Schema {
+    /// Of what
+    #[arg(value_parser = ["scenario", "summary"])]
+    pub(crate) what: String,
+}
+
+fn stage(text: &str) -> Result<StageSpec, String> {
+    let wrong = || format!("'{text}' is not a stage; write clients@time, such as 500@15s");
+    let (clients, hold) = text.split_once('@').ok_or_else(wrong)?;
+    let clients = clients.trim().parse().map_err(|_| wrong())?;
+    let hold: Span = hold.trim().parse().map_err(|error| format!("{error}"))?;
+    Ok(StageSpec { clients, hold, ramp: None })
+}
+
+fn arrival(text: &str) -> Result<String, String> {
+    weir_metrics::parse_rate(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn watch_text(text: &str) -> Result<String, String> {
+    text.parse::<weir_observe::Watch>().map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("'{text}' is not a tag; write key=value"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `:1935` is on loopback; any other address must be asked for.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
+    whole.parse().map_err(|_| format!("'{text}' is not an address; write :1935, 0.0.0.0:1935 or [::]:1935"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bare_port_listens_on_loopback_only() {
+        assert_eq!(listen_address(":1935").unwrap().to_string(), "127.0.0.1:1935");
+        assert_eq!(listen_address("0.0.0.0:1935").unwrap().to_string(), "0.0.0.0:1935");
+        assert!(listen_address("1935").is_err());
+    }
+
+    #[test]
+    fn a_stage_is_clients_at_time() {
+        assert_eq!(stage("500@15s").unwrap().clients, 500);
+        assert!(stage("500").is_err() && stage("@15s").is_err() && stage("5@x").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! The live view: four times a second on a terminal, a plain line every few seconds into a pipe.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+use weir_engine::fold::Fold;
+use weir_engine::run::Watcher;
+use weir_engine::summary::{Role, WorkloadPoint};
+use weir_metrics::BitRate;
+
+/// Seconds between two plain lines.
+const PLAIN_EVERY: u32 = 5;
+
+/// How a run is shown while it goes, on stderr.
+pub(crate) enum Live {
+    /// A bar that is drawn over itself.
+    Bar(ProgressBar),
+    /// Lines.
+    Plain,
+    /// Nothing.
+    Silent,
+}
+
+impl Live {
+    /// A bar on a terminal, else lines.
+    pub(crate) fn new(length: Duration, no_tui: bool, quiet: bool) -> Self {
+        if quiet {
+            return Self::Silent;
+        }
+        if no_tui || !std::io::stderr().is_terminal() {
+            return Self::Plain;
+        }
+        let bar = ProgressBar::with_draw_target(Some(length.as_millis() as u64), ProgressDrawTarget::stderr_with_hz(4));
+        let style = ProgressStyle::with_template("{bar:20} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.progress_chars("━╸─"));
+        Self::Bar(bar)
+    }
+
+    /// Takes the view away before the report is printed.
+    pub(crate) fn clear(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Watcher for Live {
+    fn second(&mut self, second: u32, fold: &Fold) {
+        let Some((_, points)) = fold.latest() else { return };
+        let line = line(second, points, &fold.roles(), fold.failed());
+        match self {
+            Self::Bar(bar) => bar.set_message(line),
+            Self::Plain if second % PLAIN_EVERY == PLAIN_EVERY - 1 => {
+                // A reader that is gone must not end the run.
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+            Self::Plain | Self::Silent => {}
+        }
+    }
+
+    fn tick(&mut self, elapsed: Duration) {
+        if let Self::Bar(bar) = self {
+            bar.set_position(elapsed.as_millis() as u64);
+        }
+    }
+}
+
+fn line(second: u32, points: &[WorkloadPoint], roles: &[Role], failed: u64) -> String {
+    let mut parts = vec![format!("{} s", second + 1)];
+    for (point, role) in points.iter().zip(roles) {
+        let rate = BitRate::from_bps(point.actual_bps);
+        parts.push(match role {
+            Role::Play => format!("{} of {} play, {rate}", point.playing, point.planned),
+            Role::Publish => format!("{} of {} publish, {rate}", point.playing, point.planned),
+        });
+        if let Some(startup) = point.startup_p99_seconds {
+            parts.push(format!("startup p99 {:.0} ms", startup * 1e3));
+        }
+        if point.stalls > 0 {
+            parts.push(format!("{} stalls", point.stalls));
+        }
+    }
+    if failed > 0 {
+        parts.push(format!("{failed} failed"));
+    }
+    parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_plays_and_what_failed() {
+        let point = WorkloadPoint { planned: 10, playing: 9, actual_bps: 2.5e6, stalls: 2, ..WorkloadPoint::default() };
+        assert_eq!(line(4, &[point], &[Role::Play], 1), "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls · 1 failed");
+    }
+}

@@ -1,0 +1,113 @@
+//! From the flags of `play` and `publish` to the scenario that they stand for.
+
+use crate::args::{Content, Load, Play, Publish, RunOptions};
+use std::time::Duration;
+use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
+
+/// How long clients are held when nothing is said.
+const DEFAULT_HOLD: Duration = Duration::from_secs(30);
+
+/// `weir play`.
+pub(crate) fn of_play(args: &Play) -> Scenario {
+    let workload = WorkloadSpec {
+        play: OneOrMany(args.urls.clone()),
+        witness_every: Some(args.witness_every),
+        buffer: Some(args.buffer.clone()),
+        expect: args.expect.clone(),
+        ..workload(&args.load)
+    };
+    scenario("play", workload, &args.load, &args.run)
+}
+
+/// `weir publish`.
+pub(crate) fn of_publish(args: &Publish) -> Scenario {
+    let publish = OneOrMany(args.urls.clone());
+    let workload = WorkloadSpec { publish, ..with_content(workload(&args.load), &args.content) };
+    scenario("publish", workload, &args.load, &args.run)
+}
+
+fn with_content(workload: WorkloadSpec, content: &Content) -> WorkloadSpec {
+    let made = content.file.is_none();
+    WorkloadSpec {
+        bitrate: made.then(|| content.bitrate.clone()),
+        audio_bitrate: made.then(|| content.audio_bitrate.clone()),
+        fps: made.then(|| content.fps.clone()),
+        gop: made.then(|| content.gop.clone()),
+        size: made.then(|| content.size.clone()),
+        file: content.file.clone(),
+        no_stamp: content.no_stamp,
+        ..workload
+    }
+}
+
+fn workload(load: &Load) -> WorkloadSpec {
+    let single = load.stages.is_empty();
+    WorkloadSpec {
+        streams: load.streams,
+        clients: load.clients,
+        duration: single.then(|| load.duration.clone().unwrap_or_else(|| DEFAULT_HOLD.into())),
+        arrival: load.arrival.clone(),
+        stages: load.stages.clone(),
+        timeout: load.timeout.clone(),
+        ..WorkloadSpec::default()
+    }
+}
+
+fn scenario(verb: &str, workload: WorkloadSpec, load: &Load, run: &RunOptions) -> Scenario {
+    let mut scenario = Scenario {
+        name: load.name.clone().unwrap_or_else(|| verb.to_owned()),
+        workloads: vec![workload],
+        warmup: load.warmup.clone(),
+        drain: load.drain.clone(),
+        bind_addr: load.bind_addr.clone(),
+        seed: load.seed,
+        insecure: load.insecure,
+        cacert: load.cacert.clone(),
+        ..Scenario::default()
+    };
+    add_options(&mut scenario, run);
+    // A load of which nothing ever played has measured nothing: it must not pass.
+    if scenario.thresholds.is_empty() {
+        scenario.thresholds.extend("played > 0".parse());
+    }
+    scenario
+}
+
+/// Adds what the flags of a run say to what a scenario says.
+pub(crate) fn add_options(scenario: &mut Scenario, run: &RunOptions) {
+    scenario.watch.extend(run.watch.iter().cloned());
+    scenario.thresholds.extend(run.thresholds.iter().cloned());
+    scenario.abort.extend(run.abort.iter().cloned());
+    scenario.tags.extend(run.tags.iter().cloned());
+    scenario.shards = run.shards.or(scenario.shards);
+}
+
+/// Puts `target` (`host:port`) in the place of the server in every URL.
+pub(crate) fn retarget(scenario: &mut Scenario, target: &str) {
+    for workload in &mut scenario.workloads {
+        for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
+            if let Some((scheme, rest)) = url.split_once("://") {
+                let path = rest.find('/').map_or("", |at| &rest[at..]);
+                *url = format!("{scheme}://{target}{path}");
+            }
+        }
+    }
+}
+
+/// A span that is a constant of the program.
+pub(crate) fn span(duration: Duration) -> Option<Span> {
+    Some(duration.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_pointed_at_another_server() {
+        let text = "workloads: [{play: ['rtmp://a:1/live/x', 'rtmp://b/live/y'], duration: 1s}]";
+        let mut scenario = Scenario::parse(text).unwrap();
+        retarget(&mut scenario, "127.0.0.1:9");
+        assert_eq!(scenario.workloads[0].play.0, ["rtmp://127.0.0.1:9/live/x", "rtmp://127.0.0.1:9/live/y"]);
+    }
+}

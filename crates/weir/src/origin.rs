@@ -1,0 +1,52 @@
+//! `weir origin`: the small server, until Ctrl-C.
+
+use crate::args;
+use crate::conduct::interrupt_flag;
+use crate::exit::{Exit, Failure};
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use weir_origin::{MissingStream, Origin, OriginConfig, Secure};
+
+/// Runs an origin; prints where it listens, one line an address, then what it served.
+pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
+    crate::prepare::raise_descriptors();
+    let interrupt = interrupt_flag()?;
+    let origin = Origin::start(config(args)).map_err(Failure::with(Exit::Usage))?;
+    let mut out = std::io::stdout();
+    for (scheme, address) in origin.addresses() {
+        // Whoever started it reads this line; a closed pipe must not end the server.
+        let _ = writeln!(out, "listening on {scheme}://{address}");
+    }
+    let _ = out.flush();
+    let started = Instant::now();
+    let ended = || args.duration.as_ref().is_some_and(|span| started.elapsed() >= span.get());
+    while !interrupt.load(Ordering::Relaxed) && !ended() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let counts = origin.stop();
+    let _ = writeln!(out, "{counts}");
+    Ok(Exit::Passed)
+}
+
+fn config(args: &args::Origin) -> OriginConfig {
+    let mut config = OriginConfig {
+        workers: usize::from(args.workers),
+        merge: args.merge.get(),
+        forward: args.forward.clone(),
+        faults: args.faults.clone(),
+        ..OriginConfig::default()
+    };
+    match (&args.cert, &args.key) {
+        (Some(chain), Some(key)) => {
+            config.rtmps = Some(Secure { address: args.rtmp, chain: chain.clone(), key: key.clone() });
+        }
+        _ => config.rtmp = Some(args.rtmp),
+    }
+    config.history.gop_cache = !args.no_gop_cache;
+    config.history.queue = args.queue.get();
+    if args.refuse_missing {
+        config.missing_stream = MissingStream::Refuse;
+    }
+    config
+}

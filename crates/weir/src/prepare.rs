@@ -1,0 +1,151 @@
+//! From a scenario to a run that is ready: URLs resolved, material made, limits raised and checked.
+
+use crate::exit::{Exit, Failure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::time::Duration;
+use weir_clients::{FrameRate, MaterialOptions, PlayOptions, PublishOptions, Timeouts, Workload};
+use weir_engine::fold::WorkloadFacts;
+use weir_engine::plan::Plan;
+use weir_engine::run::Prepared;
+use weir_engine::scenario::{Scenario, Span, WorkloadSpec};
+use weir_engine::summary::{Role, RunFacts};
+use weir_observe::{Environment, Observer};
+use weir_shard::clock;
+use weir_shard::tls::Trust;
+
+/// Descriptors that weir needs beside those of its clients.
+const OWN_DESCRIPTORS: u64 = 128;
+
+/// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
+/// scenario for files.
+pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
+    let plan = scenario.plan().map_err(Failure::with(wrong))?;
+    check_limits(&plan)?;
+    let workloads = scenario
+        .workloads
+        .iter()
+        .map(|spec| workload(spec, &scenario))
+        .collect::<Result<Vec<_>, String>>()
+        .map_err(Failure::with(wrong))?;
+    let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema()).collect();
+    for threshold in scenario.thresholds.iter().chain(&scenario.abort) {
+        threshold.check(&schemas).map_err(Failure::with(wrong))?;
+    }
+    let watches: Vec<_> = scenario
+        .watch
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, weir_observe::WatchError>>()
+        .map_err(Failure::with(wrong))?;
+    let mut observer = Observer::new(watches).map_err(Failure::with(Exit::Usage))?;
+    let targets = observer.describe_targets();
+    let facts = RunFacts {
+        name: scenario.name.clone(),
+        id: String::new(),
+        started_at_seconds: clock::wall_nanos() as f64 * 1e-9,
+        duration_seconds: 0.0,
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: scenario.seed,
+        tags: scenario.tags.clone(),
+        environment: Environment::read(),
+        targets,
+    };
+    Ok(Prepared { scenario, plan, workloads, observer, facts })
+}
+
+fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, Box<dyn Workload>), String> {
+    let (role, urls) = spec.verb().map_err(|error| error.to_string())?;
+    let trust = match &scenario.cacert {
+        _ if scenario.insecure => Trust::Anyone,
+        Some(path) => Trust::File(path.clone()),
+        None => Trust::System,
+    };
+    let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
+    let streams = spec.streams.unwrap_or(1);
+    let (made, frame_time) = match role {
+        Role::Play => {
+            let mut options = PlayOptions { streams, timeouts, trust, ..PlayOptions::default() };
+            options.witness_every = spec.witness_every.unwrap_or(options.witness_every);
+            options.playout_buffer = spec.buffer.as_ref().map_or(options.playout_buffer, Span::get);
+            (weir_clients::play(urls, &options), None)
+        }
+        Role::Publish => {
+            let (material, frame_time) = material(spec, scenario.seed)?;
+            let stamp = !spec.no_stamp;
+            let options =
+                PublishOptions { streams, timeouts, trust, material, stamp, ..PublishOptions::default() };
+            (weir_clients::publish(urls, &options), frame_time)
+        }
+    };
+    let made = made.map_err(|error| error.to_string())?;
+    let facts = WorkloadFacts {
+        name: spec.label(),
+        role,
+        protocol: made.targets().first().map_or_else(String::new, |target| target.scheme.clone()),
+        targets: made.targets().iter().map(ToString::to_string).collect(),
+        expect: spec.expect.as_ref().map(weir_engine::scenario::BitRateText::get),
+        frame_time_seconds: frame_time,
+    };
+    Ok((facts, made))
+}
+
+/// What a publisher sends, and the time between two of its frames where that is known.
+fn material(spec: &WorkloadSpec, seed: u64) -> Result<(MaterialOptions, Option<f64>), String> {
+    if let Some(file) = &spec.file {
+        return Ok((MaterialOptions::File(file.clone()), None));
+    }
+    let bits = |bps: f64| weir_clients::BitRate::from_bps(bps as u64);
+    let frame_rate: FrameRate =
+        spec.fps.as_deref().unwrap_or("25").parse().map_err(|error| format!("fps: {error}"))?;
+    let audio_bit_rate = match spec.audio_bitrate.as_deref().unwrap_or("64kbps") {
+        "0" => None,
+        text => Some(bits(text.parse::<weir_metrics::BitRate>().map_err(|error| error.to_string())?.bps())),
+    };
+    let size = spec.size.as_deref().unwrap_or("640x360");
+    let resolution = size
+        .split_once('x')
+        .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
+        .ok_or_else(|| format!("'{size}' is not a picture size; write for example 1280x720"))?;
+    let material = MaterialOptions::Synthetic {
+        bit_rate: bits(spec.bitrate.as_ref().map_or(500e3, |rate| rate.get().bps())),
+        frame_rate,
+        gop: spec.gop.as_ref().map_or(Duration::from_secs(2), Span::get),
+        resolution,
+        audio_bit_rate,
+        seed,
+    };
+    Ok((material, Some(1.0 / frame_rate.as_f64())))
+}
+
+/// Raises the descriptor limit as far as it goes and refuses a plan that would not fit: better than
+/// booking this machine's failures.
+fn check_limits(plan: &Plan) -> Result<(), Failure> {
+    let needed = most_at_once(plan) + OWN_DESCRIPTORS;
+    let limit = raise_descriptors();
+    if needed > limit {
+        let line = format!(
+            "{needed} descriptors are needed and {limit} are allowed; raise the hard limit (`ulimit -Hn`, LimitNOFILE=) or use fewer clients"
+        );
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    Ok(())
+}
+
+/// The soft limit of open files after raising it to the hard one.
+pub(crate) fn raise_descriptors() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
+        Err(_) => limit.current.unwrap_or(u64::MAX),
+    }
+}
+
+/// The highest number of clients that the plan holds at one time.
+fn most_at_once(plan: &Plan) -> u64 {
+    let mut changes: Vec<(Duration, i64)> =
+        plan.slots.iter().flat_map(|slot| [(slot.start, 1), (slot.stop, -1)]).collect();
+    changes.sort_unstable();
+    let mut now = 0;
+    changes.iter().map(|(_, change)| { now += change; now }).max().unwrap_or(0) as u64
+}

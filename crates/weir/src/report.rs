@@ -1,0 +1,29 @@
+//! `weir report`: a run directory read back, summed up again, printed.
+
+use crate::args::Report;
+use crate::conduct::{print, write_artefacts};
+use crate::exit::{Exit, Failure};
+use weir_engine::record;
+use weir_engine::summary::{Outcome, Summary};
+
+/// Prints the report of a finished or crashed run.
+pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
+    let (head, fold) =
+        record::read(&args.directory, weir_clients::schema_of).map_err(Failure::with(Exit::Usage))?;
+    let mut run = head.run;
+    // How it ended is in the summary that it wrote, if it came so far.
+    let written: Option<Summary> = std::fs::read(args.directory.join("summary.json"))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let outcome = written.as_ref().map_or(Outcome::Interrupted, |summary| summary.outcome.clone());
+    run.duration_seconds = written.as_ref().map_or_else(
+        || fold.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0),
+        |summary| summary.run.duration_seconds,
+    );
+    let summary = fold.finish(run, outcome, &head.scenario.thresholds);
+    if args.write {
+        write_artefacts(&summary, &args.directory)?;
+    }
+    print(&summary, &args.print, Some(&args.directory))?;
+    Ok(Exit::of(&summary))
+}
