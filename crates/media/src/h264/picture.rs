@@ -20,14 +20,19 @@ pub(crate) const FRAME_NUM_BITS: u32 = 8;
 /// The bytes by which an I_PCM macroblock outweighs the flat or skipped one that it replaces, within one.
 pub(crate) const PCM_BYTES: u64 = 386;
 
-/// The smallest picture with room for bars and lane, in macroblocks each way.
+/// The smallest picture in which the block can move, in macroblocks each way.
 pub(crate) const MIN_MACROBLOCKS: u32 = 4;
+
+/// The most macroblocks of grain in a picture: more would outweigh one of I_PCM.
+const MAX_GRAIN: u32 = 30;
 
 /// A scene of one size. Coding a picture changes nothing but the noise.
 #[derive(Debug)]
 pub(crate) struct Scene {
     columns: u32,
     rows: u32,
+    /// The height of lane and block.
+    lane_rows: u32,
     noise: Noise,
     /// Horizontal motion in the lane of the picture being coded, one a macroblock, in quarter pixels.
     motion: Vec<i32>,
@@ -65,11 +70,10 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// The weight that adds about so many bytes: no more than that, and less by one grain at most.
-    pub(crate) fn of_bytes(kind: Kind, bytes: u64, capacity: u32) -> Self {
-        let pcm = (bytes / PCM_BYTES).min(capacity.into());
-        let grain = (bytes - pcm * PCM_BYTES) * 8 / kind.grain_bits();
-        Self { pcm: pcm as u32, grain: grain.min(u64::from(capacity) - pcm) as u32 }
+    /// The weight that adds so many bytes, at most [`Scene::noise_bytes`], or less by a grain.
+    pub(crate) fn of_bytes(kind: Kind, bytes: u64) -> Self {
+        let grain = bytes % PCM_BYTES * 8 / kind.grain_bits();
+        Self { pcm: (bytes / PCM_BYTES) as u32, grain: grain as u32 }
     }
 }
 
@@ -86,17 +90,23 @@ impl Kind {
 impl Scene {
     /// A scene of so many macroblocks.
     pub(crate) fn new(columns: u32, rows: u32, seed: u64) -> Self {
-        Self { columns, rows, noise: Noise::new(seed), motion: vec![0; (columns * LANE_ROWS) as usize] }
+        let lane_rows = rows.div_ceil(20);
+        let motion = vec![0; (columns * lane_rows) as usize];
+        Self { columns, rows, lane_rows, noise: Noise::new(seed), motion }
     }
 
-    /// How many macroblocks may be noise.
-    pub(crate) fn noise_capacity(&self) -> u32 {
-        self.columns * (self.rows - LANE_ROWS)
+    /// The most bytes that noise can add to a picture, so that every number below can be met as well:
+    /// I_PCM all over, but for the lane, the first row of the bars (whose colours the rows below repeat at
+    /// little cost) and the macroblocks that fine weight may need. `None` if nothing is left.
+    pub(crate) fn noise_bytes(&self) -> Option<u64> {
+        let macroblocks = self.columns * self.rows.checked_sub(self.lane_rows + 1)?;
+        let pcm = macroblocks.checked_sub(MAX_GRAIN).filter(|&pcm| pcm > 0)?;
+        Some(u64::from(pcm) * PCM_BYTES + PCM_BYTES - 1)
     }
 
     /// How many pixels the block can go.
     pub(crate) fn block_travel(&self) -> u32 {
-        self.columns * 16 - BLOCK_START - BLOCK_WIDTH
+        (self.columns * 16).saturating_sub(BLOCK_START + self.block_width())
     }
 
     /// Appends the picture to `out` as one NAL unit.
@@ -197,9 +207,9 @@ impl Scene {
     fn moved(&mut self, bits: &mut BitWriter, block: u32, previous: u32, end: u32) -> u32 {
         let mut skipped = 0;
         self.motion.fill(0);
-        for address in 0..end.min(self.columns * LANE_ROWS) {
+        for address in 0..end.min(self.columns * self.lane_rows) {
             let (column, row) = (address % self.columns, address / self.columns);
-            let touched = [block, previous].iter().any(|&at| block_touches(column, at));
+            let touched = [block, previous].iter().any(|&at| self.block_touches(column, at));
             let motion = if touched { 4 * (previous as i32 - block as i32) } else { 0 };
             self.motion[address as usize] = motion;
             let predicted = self.predicted_motion(column, row);
@@ -214,7 +224,7 @@ impl Scene {
             bits.unsigned_golomb(0); // coded_block_pattern 0, table 9-4 for inter
         }
         // Below the lane nothing moves; with a still left neighbour, or none, a skipped macroblock is still.
-        skipped + end.saturating_sub(self.columns * LANE_ROWS)
+        skipped + end.saturating_sub(self.columns * self.lane_rows)
     }
 
     /// The motion of a neighbour, if that is in the picture.
@@ -251,12 +261,25 @@ impl Scene {
         }
     }
 
+    /// In pixels: twice the height.
+    fn block_width(&self) -> u32 {
+        32 * self.lane_rows
+    }
+
+    /// Whether the block, `at` pixels from its start, covers a part of this column of the lane.
+    fn block_touches(&self, column: u32, at: u32) -> bool {
+        let (from, to) = (BLOCK_START + at, BLOCK_START + at + self.block_width());
+        from < (column + 1) * 16 && column * 16 < to
+    }
+
     /// The colour of a macroblock in an IDR picture, where the block stands on the grid.
     fn colour(&self, column: u32, row: u32, block: u32) -> Colour {
-        match row {
-            0..LANE_ROWS if block_touches(column, block) => WHITE,
-            0..LANE_ROWS => LANE,
-            _ => BARS[(column * BARS.len() as u32 / self.columns) as usize],
+        if row >= self.lane_rows {
+            BARS[(column * BARS.len() as u32 / self.columns) as usize]
+        } else if self.block_touches(column, block) {
+            WHITE
+        } else {
+            LANE
         }
     }
 }
@@ -290,23 +313,11 @@ const BARS: [Colour; 8] = [
     colour(16, 128, 128),
 ];
 
-/// The lane's height, in macroblocks; the block's too.
-const LANE_ROWS: u32 = 2;
-
 /// Where the block starts, in pixels: not at the edge, whose pixels repeat beyond it (clause 8.4.2.2.1).
 const BLOCK_START: u32 = 16;
 
-/// In pixels.
-const BLOCK_WIDTH: u32 = 32;
-
 /// In a P picture the intra types of table 7-11 follow the five of table 7-13.
 const FIRST_INTRA_IN_P: u32 = 5;
-
-/// Whether the block, `at` pixels from its start, covers a part of this column of the lane.
-fn block_touches(column: u32, at: u32) -> bool {
-    let (from, to) = (BLOCK_START + at, BLOCK_START + at + BLOCK_WIDTH);
-    from < (column + 1) * 16 && column * 16 < to
-}
 
 /// NAL unit header and slice header (clause 7.3.3).
 fn slice_header(bits: &mut BitWriter, kind: Kind) {

@@ -16,9 +16,9 @@ pub struct Settings {
 /// The pictures of a [`Clip`](crate::Clip).
 #[derive(Debug, Clone, PartialEq)]
 pub struct VideoSettings {
-    /// In pixels; even, 64 or more.
+    /// In pixels; even. The smallest picture is 128x96, or another shape of as many macroblocks.
     pub width: u16,
-    /// In pixels; even, 64 or more.
+    /// In pixels; even.
     pub height: u16,
     /// Frames per second.
     pub frame_rate: FrameRate,
@@ -75,8 +75,8 @@ impl Default for AudioSettings {
 /// Why a clip cannot be made as asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SyntheticError {
-    /// Chroma has half the pixels of luma each way, and bars and block need some room.
-    #[error("a picture of {width}x{height} cannot be made; both must be even, and 64 or more")]
+    /// Chroma has half the pixels of luma each way, and bars, block and noise need some room.
+    #[error("a picture of {width}x{height} cannot be made; both must be even, and the smallest is 128x96")]
     Resolution {
         /// In pixels.
         width: u16,

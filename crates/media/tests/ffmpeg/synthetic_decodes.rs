@@ -93,7 +93,7 @@ fn a_picture_of_noise_all_over() {
 
 #[test]
 fn the_smallest_picture() {
-    check(&video(64, 64, "15", 15, 100));
+    check(&video(128, 96, "15", 15, 60));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn every_kind_of_sound() {
     for (sample_rate, channels, kbps) in
         [(48_000, 1, 24), (44_100, 2, 96), (48_000, 2, 320), (8_000, 1, 8), (96_000, 2, 128)]
     {
-        let mut settings = video(64, 64, "25", 25, 100);
+        let mut settings = video(128, 96, "25", 25, 100);
         settings.audio = Some(AudioSettings { sample_rate, channels, bit_rate: BitRate::from_kbps(kbps) });
         check(&settings);
     }
@@ -160,31 +160,35 @@ fn a_keyframe_is_as_many_times_larger_as_asked() {
 
 #[test]
 fn the_block_crosses_the_lane_on_colour_bars() {
-    let directory = tempfile::tempdir().unwrap();
-    let settings = video(320, 180, "25", 25, 200);
-    let (written, _) = made(&settings, directory.path());
-    let raw = directory.path().join("raw.yuv");
-    ffmpeg(&format!("-i {} -f rawvideo -pix_fmt yuv420p {}", written.video.display(), raw.display()));
-    let raw = std::fs::read(raw).unwrap();
-    let pixels = 320 * 180;
-    for index in 0..25 {
-        let picture = &raw[index * pixels * 3 / 2..][..pixels * 3 / 2];
-        let block = 16 + (320 - 16 - 32) * index / 25;
-        for row in [0, 31] {
-            for column in 0..320 {
-                let expected = if (block..block + 32).contains(&column) { 235 } else { 40 };
-                assert_eq!(picture[row * 320 + column], expected, "picture {index}, {column}x{row}");
+    for (width, height, lane) in [(320, 180, 16), (640, 480, 32), (1280, 720, 48)] {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = video(width, height, "25", 25, 400);
+        let (written, _) = made(&settings, directory.path());
+        let raw = directory.path().join("raw.yuv");
+        ffmpeg(&format!("-i {} -f rawvideo -pix_fmt yuv420p {}", written.video.display(), raw.display()));
+        let raw = std::fs::read(raw).unwrap();
+        let (width, height) = (usize::from(width), usize::from(height));
+        let pixels = width * height;
+        for index in 0..25 {
+            let picture = &raw[index * pixels * 3 / 2..][..pixels * 3 / 2];
+            let block = 16 + (width - 16 - 2 * lane) * index / 25;
+            for row in [0, 15, lane / 2, lane - 1] {
+                let expected: Vec<u8> = (0..width)
+                    .map(|column| if (block..block + 2 * lane).contains(&column) { 235 } else { 40 })
+                    .collect();
+                assert_eq!(&picture[row * width..][..width], expected, "picture {index}, row {row}");
             }
-        }
-        let bars = [180, 168, 146, 134, 63, 51, 28, 16];
-        let blues = [128, 44, 148, 64, 192, 108, 212, 128];
-        let reds = [128, 136, 44, 52, 204, 212, 120, 128];
-        for macroblock in 0..20 {
-            let bar = macroblock * 8 / 20;
-            let (column, row) = (macroblock * 16 + 5, 70);
-            assert_eq!(picture[row * 320 + column], bars[bar], "picture {index}, bar {bar}");
-            assert_eq!(picture[pixels + row / 2 * 160 + column / 2], blues[bar]);
-            assert_eq!(picture[pixels * 5 / 4 + row / 2 * 160 + column / 2], reds[bar]);
+            let bars = [180, 168, 146, 134, 63, 51, 28, 16];
+            let blues = [128, 44, 148, 64, 192, 108, 212, 128];
+            let reds = [128, 136, 44, 52, 204, 212, 120, 128];
+            let row = lane + 6;
+            for macroblock in 0..width / 16 {
+                let bar = macroblock * 8 * 16 / width;
+                let column = macroblock * 16 + 5;
+                assert_eq!(picture[row * width + column], bars[bar], "picture {index}, bar {bar}");
+                let chroma = pixels + row / 2 * (width / 2) + column / 2;
+                assert_eq!((picture[chroma], picture[chroma + pixels / 4]), (blues[bar], reds[bar]));
+            }
         }
     }
 }
@@ -192,7 +196,7 @@ fn the_block_crosses_the_lane_on_colour_bars() {
 #[test]
 fn the_timeline_rises_through_the_loops() {
     let directory = tempfile::tempdir().unwrap();
-    let mut settings = video(64, 64, "29.97", 7, 100);
+    let mut settings = video(128, 96, "29.97", 7, 100);
     settings.audio = Some(AudioSettings::default());
     let mut source = Synthetic::new(Arc::new(Clip::prepare(&settings).unwrap()));
     let written = write(&mut source, Duration::from_secs(20), directory.path(), |_| {});
@@ -219,7 +223,8 @@ fn equal_seeds_give_equal_bytes() {
 fn what_cannot_be_made_says_what_can() {
     let error = |settings: &Settings| Clip::prepare(settings).unwrap_err().to_string();
     starts(&error(&video(1920, 1080, "30", 30, 50)), "50 kbit/s is too little for these pictures; ask for ");
-    starts(&error(&video(64, 64, "30", 30, 50_000)), "50 Mbit/s is too much for these pictures; ask for ");
+    starts(&error(&video(128, 96, "30", 30, 50_000)), "50 Mbit/s is too much for these pictures; ask for ");
+    starts(&error(&video(64, 64, "30", 30, 500)), "a picture of 64x64 cannot be made");
     starts(&error(&video(321, 240, "30", 30, 500)), "a picture of 321x240 cannot be made");
     starts(&error(&video(640, 360, "30", 0, 500)), "a GOP of 0 frames has no keyframe");
     starts(&error(&video(640, 360, "0.001", 60, 500)), "a GOP of ");
