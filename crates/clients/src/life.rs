@@ -54,6 +54,8 @@ pub struct Life {
     began: Moment,
     phase: Phase,
     phase_began: Moment,
+    /// When the present timeout began: one covers waiting and opening.
+    timeout_began: Moment,
     timeouts: Timeouts,
 }
 
@@ -64,7 +66,7 @@ impl Life {
         recorder.count(STARTED, 1);
         recorder.record(START_LAG, micros(now, slot.planned));
         recorder.shift(ACTIVE, 1);
-        Self { slot, began: now, phase: Phase::Connecting, phase_began: now, timeouts }
+        Self { slot, began: now, phase: Phase::Connecting, phase_began: now, timeout_began: now, timeouts }
     }
 
     /// Its slot.
@@ -97,6 +99,9 @@ impl Life {
             recorder.shift(PLAYING, 1);
             recorder.record(STARTUP, micros(now, self.slot.planned));
         }
+        if (self.phase, phase) != (Phase::Waiting, Phase::Opening) {
+            self.timeout_began = now;
+        }
         self.phase = phase;
         self.phase_began = now;
     }
@@ -110,7 +115,7 @@ impl Life {
             Phase::Waiting | Phase::Opening => self.timeouts.media,
             Phase::Playing | Phase::Over => return None,
         };
-        Some(self.phase_began + limit)
+        Some(self.timeout_began + limit)
     }
 
     /// The failure to book when [`Self::deadline`] has passed, with its words.
@@ -173,4 +178,45 @@ impl Phase {
 
 fn micros(now: Moment, since: Moment) -> u64 {
     now.since(since).as_micros() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_metrics::Schema;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn begin(late: Duration) -> (Life, Ledger, Moment) {
+        let mut ledger = Ledger::new([Schema::new(&[])]);
+        let planned = Moment::from_nanos(7_000_000_000);
+        let slot = Slot { client: 0, workload: 0, planned };
+        let life = Life::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
+        (life, ledger, planned)
+    }
+
+    #[test]
+    fn one_timeout_covers_the_way_from_consent_to_the_first_frame() {
+        let (mut life, mut ledger, start) = begin(Duration::ZERO);
+        life.reach(Phase::Waiting, start + SECOND, &mut ledger);
+        life.reach(Phase::Opening, start + 5 * SECOND, &mut ledger);
+        assert_eq!(life.deadline(), Some(start + 11 * SECOND));
+        life.reach(Phase::Playing, start + 6 * SECOND, &mut ledger);
+        assert_eq!(life.deadline(), None);
+    }
+
+    #[test]
+    fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
+        let (mut life, mut ledger, start) = begin(SECOND);
+        life.reach(Phase::Handshaking, start + 2 * SECOND, &mut ledger);
+        life.finish(&mut ledger);
+        life.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut ledger);
+        assert_eq!(ledger.take_ended(), [(life.slot(), Ending::Late)]);
+        let figures = ledger.take_figures().remove(0);
+        assert_eq!(
+            (figures.spread(CONNECT).max() / 100_000, figures.spread(START_LAG).max() / 10_000),
+            (20, 100)
+        );
+        assert_eq!((figures.gauge(ACTIVE), figures.counter(weir_metrics::common::FAILED)), (0, 0));
+    }
 }

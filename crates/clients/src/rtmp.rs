@@ -19,14 +19,8 @@ pub(crate) const SCHEMES: &[Scheme] =
 pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
 
 /// What only RTMP has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtmpOptions {
     /// Whether to offer the handshake with digests, which some servers demand before H.264.
     pub digest_handshake: bool,
-}
-
-impl Default for RtmpOptions {
-    fn default() -> Self {
-        Self { digest_handshake: false }
-    }
 }

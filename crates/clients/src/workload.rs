@@ -70,7 +70,7 @@ impl Default for PlayOptions {
 impl PlayOptions {
     /// Whether a client reads at every event.
     pub fn is_witness(&self, client: u32) -> bool {
-        client < self.first_witnesses || self.witness_every > 0 && client % self.witness_every == 0
+        client < self.first_witnesses || self.witness_every > 0 && client.is_multiple_of(self.witness_every)
     }
 }
 

@@ -27,8 +27,12 @@ use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
 use weir_shard::{Context, Event, Session};
 
-/// How long a stream may bring sound only before it is taken to have no pictures.
-const PICTURES_MAY_COME: Duration = Duration::from_secs(1);
+/// How long a stream may bring sound only before it is taken to have no pictures. Servers send sound while
+/// they wait for the next keyframe, so this is no less than a usual group of pictures.
+const PICTURES_MAY_COME: Duration = Duration::from_secs(5);
+
+/// Names in metadata by which a stream promises pictures.
+const PICTURES: &[&[u8]] = &[b"width", b"videocodecid", b"videodatarate", b"framerate"];
 
 /// What all players of a workload share.
 #[derive(Debug)]
@@ -52,9 +56,10 @@ struct Viewer {
     reading: Reading,
     viewing: Viewing,
     sequence: Sequence,
-    /// When the first sound came, while no picture has.
+    /// When the first sound came.
     first_sound: Option<Moment>,
-    pictures_came: bool,
+    /// Pictures have come, or metadata says that they will.
+    has_pictures: bool,
     stopping: bool,
     /// The server said that the stream has ended: when that becomes a failure, and its words.
     ended: Option<Box<(Moment, String)>>,
@@ -95,7 +100,7 @@ impl Player {
                 common,
                 sequence: Sequence::default(),
                 first_sound: None,
-                pictures_came: false,
+                has_pictures: false,
                 stopping: false,
                 ended: None,
                 refused: None,
@@ -226,14 +231,14 @@ impl Viewer {
         match media.kind {
             MediaKind::Video => self.video(media, now, ledger),
             MediaKind::Audio => self.audio(media, now, ledger),
-            MediaKind::Data => ledger.of(self.life.slot()).count(DATA_MESSAGES, 1),
+            MediaKind::Data => self.data(media, ledger),
         }
     }
 
     #[inline]
     fn video(&mut self, media: &Media<'_>, now: Moment, ledger: &mut Ledger) {
         self.begin_media(now, ledger);
-        self.pictures_came = true;
+        self.has_pictures = true;
         let Ok(tag) = VideoTag::parse(media.head) else { return self.unreadable(media, ledger) };
         if media.head[0] & 0x80 != 0 {
             ledger.of(self.life.slot()).count(ENHANCED, 1);
@@ -274,9 +279,7 @@ impl Viewer {
         }
         self.tally.sounds += 1;
         self.ended = None;
-        if !self.pictures_came {
-            self.first_sound.get_or_insert(now);
-        }
+        self.first_sound.get_or_insert(now);
         if self.life.phase() == Phase::Playing {
             let seen = Seen {
                 track: Track::Audio,
@@ -286,6 +289,14 @@ impl Viewer {
             };
             self.viewing.frame(now, seen, ledger.of(self.life.slot()));
         }
+    }
+
+    #[cold]
+    fn data(&mut self, media: &Media<'_>, ledger: &mut Ledger) {
+        ledger.of(self.life.slot()).count(DATA_MESSAGES, 1);
+        // The head may end inside the metadata, so it is searched and not decoded.
+        let names = |name: &&[u8]| media.head.windows(name.len()).any(|bytes| bytes == *name);
+        self.has_pictures |= PICTURES.iter().any(names);
     }
 
     /// Media is consent, whether the server says so or not.
@@ -318,18 +329,18 @@ impl Viewer {
     /// A deadline passed: one of several.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
         let (now, ledger) = (context.now, &mut *context.world);
+        if self.sound_judged_at().is_some_and(|at| at <= now)
+            && let Some(first) = self.first_sound
+        {
+            // It has been playing since its first frame.
+            self.life.reach(Phase::Playing, first, ledger);
+        }
         if self.life.deadline().is_some_and(|deadline| deadline <= now) {
-            if self.sound_only(now) {
-                return self.play_sound(ledger);
-            }
             let (failure, words) = self.life.overdue();
             return self.fail(failure, words, now, ledger);
         }
         if let Some(ended) = self.ended.take_if(|ended| ended.0 <= now) {
             return self.fail(Failure::StreamEnded, &ended.1, now, ledger);
-        }
-        if self.sound_only(now) {
-            self.play_sound(ledger);
         }
         if self.life.phase() == Phase::Playing
             && self.viewing.next().is_some_and(|next| next <= now)
@@ -339,22 +350,10 @@ impl Viewer {
         }
     }
 
-    /// Whether sound has come for so long without a picture that none will.
-    fn sound_only(&self, now: Moment) -> bool {
-        self.sound_judged_at().is_some_and(|at| at <= now)
-    }
-
+    /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
-        let first =
-            self.first_sound.filter(|_| self.life.phase() == Phase::Opening && !self.pictures_came)?;
-        Some(first + PICTURES_MAY_COME)
-    }
-
-    /// A stream of sound only has been playing since its first frame.
-    fn play_sound(&mut self, ledger: &mut Ledger) {
-        if let Some(first) = self.first_sound {
-            self.life.reach(Phase::Playing, first, ledger);
-        }
+        let first = self.first_sound.filter(|_| self.life.phase() == Phase::Opening && !self.has_pictures)?;
+        Some(self.life.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 
     /// When to be told the time.
