@@ -74,6 +74,13 @@ impl Crew {
         let mut ending: Option<Moment> = None;
         loop {
             let now = clock::now();
+            if now >= self.second_end() {
+                // Counts of the crowd are exact where a window begins or ends.
+                if edges.binary_search(&(self.second + 1)).is_ok() {
+                    self.shard.sweep();
+                }
+                self.report(false);
+            }
             if ending.is_none() && (now >= end || self.orders.stop.load(Ordering::Relaxed)) {
                 self.stop_all(now);
                 ending = Some(now + self.orders.drain);
@@ -81,13 +88,6 @@ impl Crew {
             if ending.is_none() {
                 self.start_due(now);
                 self.stop_due(now);
-            }
-            if now >= self.second_end() {
-                // Counts of the crowd are exact where a window begins or ends.
-                if edges.binary_search(&(self.second + 1)).is_ok() {
-                    self.shard.sweep();
-                }
-                self.report(false);
             }
             if ending.is_some_and(|by| now >= by || self.shard.is_empty()) {
                 self.report(true);

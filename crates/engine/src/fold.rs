@@ -403,8 +403,13 @@ impl WorkloadFold {
         let (begin, end) = (stage.span.window_begin, stage.span.window_end);
         if (begin..end).contains(&second) {
             stage.window.add(figures);
-            let half = usize::from(second - begin >= (end - begin) / 2);
-            stage.halves[half] += figures.counter(MEDIA);
+            // Two halves of the same length: the odd second in the middle belongs to neither.
+            let half = (end - begin) / 2;
+            if second - begin < half {
+                stage.halves[0] += figures.counter(MEDIA);
+            } else if end - second <= half {
+                stage.halves[1] += figures.counter(MEDIA);
+            }
         }
     }
 
@@ -472,7 +477,7 @@ impl WorkloadFold {
                 ));
             }
             let [first, second] = stage.halves.map(|bytes| bytes as f64);
-            if seconds >= 4 && (first - second).abs() > 0.1 * first.max(second) {
+            if seconds >= 10 && (first - second).abs() > 0.1 * first.max(second) {
                 warnings.push(format!(
                     "{place}: no steady state, the window's halves differ by {:.0} %",
                     100.0 * (first - second).abs() / first.max(second)
