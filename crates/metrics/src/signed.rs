@@ -34,7 +34,10 @@ impl SignedHistogram {
     /// Counts one value.
     pub fn record(&mut self, value: i64) {
         let half = if value < 0 { &mut self.below } else { &mut self.above };
-        half.saturating_record(value.unsigned_abs());
+        // Grows to any u64; saturating alone would keep the first, tiny range.
+        if half.record(value.unsigned_abs()).is_err() {
+            half.saturating_record(value.unsigned_abs());
+        }
     }
 
     /// Adds another's counts.
@@ -105,6 +108,15 @@ pub(crate) fn add_resizing(sum: &mut Histogram<u64>, other: &Histogram<u64>) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn large_values_of_both_signs_keep_three_digits() {
+        let mut histogram = SignedHistogram::default();
+        histogram.record(3_600_000_000);
+        histogram.record(-1_500_000);
+        assert!((histogram.max() - 3_600_000_000).abs() <= 3_600_000, "{}", histogram.max());
+        assert!((histogram.min() + 1_500_000).abs() <= 1_500, "{}", histogram.min());
+    }
 
     proptest! {
         #[test]
