@@ -117,10 +117,13 @@ mod tests {
         stalls
     }
 
+    /// Name, start, resume, (arrival, media received), (stalled since, until).
+    type Case<'a> = (&'a str, u64, u64, &'a [(u64, u64)], &'a [(u64, u64)]);
+
     #[test]
     fn a_player_stalls_when_it_has_shown_all_it_got() {
         const NEVER: u64 = 0;
-        let cases: &[(&str, u64, u64, &[(u64, u64)], &[(u64, u64)])] = &[
+        let cases: &[Case<'_>] = &[
             ("never enough to start", 1_000, 1_000, &[(0, 0), (500, 900)], &[]),
             (
                 "starts with 1 s, runs out at its end",

@@ -214,3 +214,120 @@ impl Viewing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_metrics::Schema;
+
+    /// A frame on its way: when it arrives, and what it is.
+    type Arrival = (Moment, Seen);
+
+    /// A viewer and what its kernel holds for it.
+    struct Reader {
+        viewing: Viewing,
+        waiting: Vec<Arrival>,
+        recorder: Recorder,
+        reads: u32,
+    }
+
+    impl Reader {
+        /// Drives a viewer as a shard does: arrivals first, then deadlines.
+        fn run(reading: Reading, arrivals: &[Arrival], end: Moment) -> Self {
+            let second = Duration::from_secs(1);
+            let playout = Playout::new(second, second / 2);
+            let mut reader = Self {
+                viewing: Viewing::new(reading, Timeline::new(1_000, 32), playout, arrivals[0].0),
+                waiting: Vec::new(),
+                recorder: Recorder::new(Schema::new(&[])),
+                reads: 0,
+            };
+            for &(now, seen) in arrivals {
+                reader.pass_until(now);
+                reader.waiting.push((now, seen));
+                reader.wake(now);
+            }
+            reader.pass_until(end);
+            reader.read(end);
+            reader.viewing.leave(end, &mut reader.recorder);
+            reader
+        }
+
+        /// All deadlines before `now`.
+        fn pass_until(&mut self, now: Moment) {
+            while let Some(next) = self.viewing.next().filter(|next| *next < now) {
+                if self.viewing.pass(next, &mut self.recorder) {
+                    self.read(next);
+                }
+                self.wake(next);
+            }
+        }
+
+        /// The kernel says that enough waits.
+        fn wake(&mut self, now: Moment) {
+            let bytes: u32 = self.waiting.iter().map(|(_, seen)| seen.bytes).sum();
+            if bytes > 0 && bytes as usize >= self.viewing.batch() {
+                self.read(now);
+            }
+        }
+
+        fn read(&mut self, now: Moment) {
+            let waiting = std::mem::take(&mut self.waiting);
+            let empty = waiting.is_empty();
+            self.reads += u32::from(!empty);
+            for (_, seen) in waiting {
+                self.viewing.frame(now, seen, &mut self.recorder);
+            }
+            self.viewing.end_of_read(now, empty, &mut self.recorder);
+        }
+    }
+
+    /// Frames of 40 ms, each held for some time, in order.
+    fn arrivals(delays: &[u16], sizes: &[u32]) -> Vec<Arrival> {
+        let mut arrivals = Vec::new();
+        let mut now = Moment::default();
+        for (frame, delay) in delays.iter().enumerate() {
+            let due = Moment::from_nanos((frame as u64 * 40 + 1_000) * 1_000_000);
+            now = now.max(due + Duration::from_millis(u64::from(*delay)));
+            let seen = Seen {
+                track: Track::Video,
+                timestamp: frame as u64 * 40,
+                bytes: sizes[frame % sizes.len()],
+                keyframe: frame % 50 == 0,
+            };
+            arrivals.push((now, seen));
+        }
+        arrivals
+    }
+
+    proptest! {
+        #[test]
+        fn batches_find_the_stalls_that_single_reads_find(
+            // Now and then a frame is held for up to 4 s, and those behind it with it.
+            delays in prop::collection::vec(prop_oneof![30 => 0u16..30, 1 => 0u16..4_000], 100..800),
+            sizes in prop::collection::vec(1u32..9_000, 1..60),
+        ) {
+            let arrivals = arrivals(&delays, &sizes);
+            let end = arrivals[arrivals.len() - 1].0 + Duration::from_secs(5);
+            let witness = Reader::run(Reading::Witness, &arrivals, end);
+            let crowd = Reader::run(Reading::Crowd, &arrivals, end);
+            for figure in [STALLS, STALLED, SOURCE, SOURCE_TIME, TIMESTAMP_JUMPS] {
+                prop_assert_eq!(witness.recorder.counter(figure), crowd.recorder.counter(figure));
+            }
+            prop_assert_eq!(witness.recorder.spread(STALL_LENGTH), crowd.recorder.spread(STALL_LENGTH));
+            prop_assert!(witness.recorder.counter(STALLS) > 0, "nothing comes for the last five seconds");
+            prop_assert!(crowd.reads <= witness.reads);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_about_a_second_of_the_stream() {
+        for (size, expected) in [(50, 4_096), (1_160, 29_000), (100_000, 65_536)] {
+            let reader =
+                Reader::run(Reading::Crowd, &arrivals(&[0; 200], &[size]), Moment::from_nanos(9_000_000_000));
+            let batch = reader.viewing.batch as f64 / f64::from(expected);
+            assert!((0.65..=1.5).contains(&batch), "{size}: {}", reader.viewing.batch);
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! What the tests stand on: slots, a shard with clients, nginx with its RTMP module.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod dialogue;
+
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

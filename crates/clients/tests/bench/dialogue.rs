@@ -1,0 +1,182 @@
+//! A client on the rig, in dialogue with weir's own RTMP server, on virtual time.
+
+use std::time::Duration;
+use weir_clients::{Ending, Ledger, Remark, Slot, Workload};
+use weir_metrics::{Moment, Recorder};
+use weir_rtmp::message::{MediaKind, Status};
+use weir_rtmp::{Server, ServerEvent, ServerOptions, flv};
+use weir_shard::{Event, Rig, Session};
+
+/// What the server does with a request to play or publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Accept,
+    Nothing,
+    Refuse(&'static str, &'static str),
+}
+
+/// How the server behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Manners {
+    pub handshake: bool,
+    pub connect: Answer,
+    pub request: Answer,
+}
+
+pub const POLITE: Manners = Manners { handshake: true, connect: Answer::Accept, request: Answer::Accept };
+
+/// A media message that the server got.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub at: Moment,
+    pub kind: MediaKind,
+    pub timestamp: u32,
+    pub payload: Vec<u8>,
+}
+
+pub struct Dialogue {
+    pub rig: Rig<Ledger>,
+    pub client: Box<dyn Session<Ledger>>,
+    pub server: Server,
+    manners: Manners,
+    pub got: Vec<Got>,
+    pub closed: bool,
+    /// Bytes of the server that its client's kernel holds, below the low-water mark.
+    pub waiting: Vec<u8>,
+}
+
+pub const STREAM: u32 = 1;
+
+impl Dialogue {
+    /// Client `client` of a workload, its link not yet established.
+    pub fn new(workload: &dyn Workload, client: u32, manners: Manners) -> Self {
+        let mut rig = Rig::new(Ledger::new([workload.schema()]));
+        let slot = Slot { client, workload: 0, planned: rig.now };
+        let client = workload.start(slot, rig.now, &mut rig.world);
+        let mut dialogue = Self {
+            rig,
+            client,
+            server: Server::new(ServerOptions::default(), 7),
+            manners,
+            got: Vec::new(),
+            closed: false,
+            waiting: Vec::new(),
+        };
+        dialogue.tell(Event::Opening);
+        dialogue
+    }
+
+    pub fn tell(&mut self, event: Event<'_>) {
+        self.rig.tell(&mut *self.client, event);
+        self.answer_pull();
+    }
+
+    /// Carries bytes to and fro until both are silent, in no time.
+    pub fn talk(&mut self) {
+        loop {
+            let sent = self.rig.take_sent();
+            if !sent.is_empty() && self.manners.handshake {
+                self.hear(&sent);
+            }
+            let output = std::mem::take(self.server.output());
+            if sent.is_empty() && output.is_empty() {
+                return;
+            }
+            self.deliver(&output);
+        }
+    }
+
+    /// Bytes reach the client's kernel; the client is told when enough of them wait.
+    pub fn deliver(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+        if !self.rig.closed && !self.waiting.is_empty() && self.waiting.len() >= self.rig.low_water {
+            let bytes = std::mem::take(&mut self.waiting);
+            self.rig.tell(&mut *self.client, Event::Bytes(&bytes));
+        }
+    }
+
+    /// Lets time pass on both sides.
+    pub fn advance(&mut self, span: Duration) {
+        let end = self.rig.now + span;
+        while let Some(at) = self.rig.timer.filter(|at| *at <= end && !self.rig.closed) {
+            self.rig.now = self.rig.now.max(at);
+            self.rig.timer = None;
+            self.tell(Event::Timer);
+        }
+        self.rig.now = end;
+        // What a lowered mark uncovers is there at once.
+        self.deliver(&[]);
+    }
+
+    fn answer_pull(&mut self) {
+        if std::mem::take(&mut self.rig.pulled) && !self.rig.closed {
+            let bytes = std::mem::take(&mut self.waiting);
+            self.rig.tell(&mut *self.client, Event::Bytes(&bytes));
+        }
+    }
+
+    /// Connects, and takes what there is to take before media.
+    pub fn connect(&mut self) {
+        self.tell(Event::Connected);
+        self.talk();
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        let (mut connect, mut request) = (false, None);
+        let now = self.rig.now;
+        let (got, closed) = (&mut self.got, &mut self.closed);
+        let heard = self.server.input(bytes, &mut |event| match event {
+            ServerEvent::Connect(_) => connect = true,
+            ServerEvent::Play { message_stream_id, .. } => request = Some((message_stream_id, true)),
+            ServerEvent::Publish { message_stream_id, .. } => request = Some((message_stream_id, false)),
+            ServerEvent::Media(media) | ServerEvent::Metadata(media) => got.push(Got {
+                at: now,
+                kind: media.kind,
+                timestamp: media.timestamp,
+                payload: media.payload.to_vec(),
+            }),
+            ServerEvent::Closed { .. } => *closed = true,
+            _ => {}
+        });
+        heard.unwrap();
+        if connect {
+            match self.manners.connect {
+                Answer::Accept => self.server.accept_connect(),
+                Answer::Refuse(code, words) => self.server.reject_connect(&Status::error(code, words)),
+                Answer::Nothing => {}
+            }
+        }
+        if let Some((stream, plays)) = request {
+            match self.manners.request {
+                Answer::Accept if plays => self.server.accept_play(stream),
+                Answer::Accept => self.server.accept_publish(stream),
+                Answer::Refuse(code, words) => self.server.send_status(stream, &Status::error(code, words)),
+                Answer::Nothing => {}
+            }
+        }
+    }
+
+    /// The server sends a frame of video of `length` bytes.
+    pub fn video(&mut self, timestamp: u32, keyframe: bool, length: usize) {
+        let mut body = Vec::new();
+        flv::avc_frame(keyframe, 0, &vec![0x55; length], &mut body);
+        self.server.send(STREAM, MediaKind::Video, timestamp, &body);
+        self.talk();
+    }
+
+    /// The server sends a frame of audio.
+    pub fn audio(&mut self, timestamp: u32) {
+        let mut body = Vec::new();
+        flv::aac_frame(&[0x21; 100], &mut body);
+        self.server.send(STREAM, MediaKind::Audio, timestamp, &body);
+        self.talk();
+    }
+
+    /// How the client ended, with the words kept of it, and its figures.
+    pub fn outcome(&mut self) -> (Option<Ending>, Vec<Remark>, Recorder) {
+        let ended = self.rig.world.take_ended();
+        assert!(ended.len() <= 1, "one client, one end: {ended:?}");
+        let figures = self.rig.world.take_figures().remove(0);
+        (ended.first().map(|(_, ending)| *ending), self.rig.world.take_remarks(), figures)
+    }
+}

@@ -1,0 +1,244 @@
+//! What an RTMP player measures equals what was done to it, on a made-up clock.
+
+mod bench;
+
+use bench::dialogue::{Dialogue, POLITE, STREAM};
+use std::time::Duration;
+use weir_clients::{HostClock, PlayOptions, Workload, play};
+use weir_media::{Framing, Stamp};
+use weir_metrics::common::{
+    CONNECT, DRIFT, DUPLICATE, FIRST_BYTE, FIRST_FRAME, FRAMES, HANDSHAKE, KEYFRAMES, LATENCY, LOST, MEDIA,
+    PLAYED, READS, RECEIVED, REORDERED, REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STAMPED,
+    STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS,
+};
+use weir_metrics::{Recorder, Spread};
+use weir_rtmp::amf0::Object;
+use weir_rtmp::flv;
+use weir_rtmp::message::{MediaKind, data};
+use weir_shard::Event;
+
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+const WITNESS: u32 = 0;
+const CROWD: u32 = 7;
+
+fn players() -> Box<dyn Workload> {
+    play(&["rtmp://127.0.0.1/live/a".to_owned()], &PlayOptions::default()).unwrap()
+}
+
+fn connected(client: u32) -> Dialogue {
+    let mut dialogue = Dialogue::new(&*players(), client, POLITE);
+    dialogue.connect();
+    dialogue
+}
+
+/// The one value of a distribution, in milliseconds; histograms keep three digits.
+fn value(figures: &Recorder, spread: Spread) -> u64 {
+    let histogram = figures.spread(spread);
+    assert_eq!(histogram.len(), 1);
+    (histogram.max() + 500) / 1_000
+}
+
+#[test]
+fn each_startup_phase_is_as_long_as_the_clock_says() {
+    let workload = players();
+    let mut dialogue = Dialogue::new(&*workload, WITNESS, POLITE);
+    dialogue.advance(ms(10));
+    dialogue.tell(Event::Connected);
+    // The server answers the handshake after 20 ms, the rest after 30 ms, at once.
+    dialogue.advance(ms(20));
+    dialogue.talk();
+    dialogue.advance(ms(40));
+    dialogue.audio(0);
+    dialogue.video(0, false, 100);
+    dialogue.advance(ms(80));
+    dialogue.video(80, true, 100);
+    let (_, _, figures) = dialogue.outcome();
+    let phases = [CONNECT, HANDSHAKE, FIRST_BYTE, FIRST_FRAME, STARTUP].map(|spread| value(&figures, spread));
+    assert_eq!(phases, [10, 20, 40, 80, 150]);
+    assert_eq!(value(&figures, REQUEST), 0);
+    assert_eq!(figures.counter(PLAYED), 1);
+}
+
+#[test]
+fn every_byte_message_and_frame_is_counted_once() {
+    let mut dialogue = connected(WITNESS);
+    let before = dialogue.outcome().2;
+    let mut wire = 0;
+    for frame in 0..250u32 {
+        let mut body = Vec::new();
+        flv::avc_frame(frame % 50 == 0, 0, &[1; 995], &mut body);
+        dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
+        wire += dialogue.server.output().len();
+        dialogue.talk();
+        dialogue.advance(ms(40));
+    }
+    let figures = dialogue.outcome().2;
+    assert!(before.counter(RECEIVED) > 3_073, "the handshake counts too");
+    assert_eq!(figures.counter(RECEIVED), wire as u64);
+    assert_eq!((figures.counter(MEDIA), figures.counter(UNITS)), (250_000, 250));
+    assert_eq!((figures.counter(FRAMES), figures.counter(KEYFRAMES)), (250, 5));
+    assert_eq!(figures.counter(READS), 250);
+    // Four whole groups of 50 frames of 1,000 bytes in 2 s.
+    assert_eq!((figures.counter(SOURCE), figures.counter(SOURCE_TIME)), (200_000, 8_000_000));
+    assert_eq!(figures.counter(STALLS), 0);
+}
+
+/// Plays 25 frames a second for 60 s; from 20 s on the network holds them for 1.5 s in every 5.
+fn held(client: u32) -> Recorder {
+    let mut dialogue = connected(client);
+    for tick in 0..1_500u64 {
+        let due = tick * 40;
+        let hold = due >= 20_000 && due % 5_000 >= 3_500;
+        if !hold {
+            // What was held comes at once.
+            let first = if due > 20_000 && due % 5_000 == 0 { tick - 37 } else { tick };
+            for frame in first..=tick {
+                let mut body = Vec::new();
+                flv::avc_frame(frame % 50 == 0, 0, &[1; 1_000], &mut body);
+                dialogue.server.send(STREAM, MediaKind::Video, frame as u32 * 40, &body);
+            }
+            let bytes = std::mem::take(dialogue.server.output());
+            dialogue.deliver(&bytes);
+        }
+        dialogue.advance(ms(40));
+    }
+    dialogue.tell(Event::Stop);
+    dialogue.outcome().2
+}
+
+#[test]
+fn a_crowd_client_finds_the_same_stalls_as_a_witness_with_a_tenth_of_the_reads() {
+    let (witness, crowd) = (held(WITNESS), held(CROWD));
+    // Eight holds, of which the last lasts to the end. The first eats the one second of buffer; since
+    // what comes late is shown late, the buffer is larger from then on by the length of the stall.
+    assert!(witness.counter(STALLS) >= 1, "{}", witness.counter(STALLS));
+    assert_eq!(witness.counter(STALLS), crowd.counter(STALLS));
+    assert_eq!(witness.counter(STALLED), crowd.counter(STALLED));
+    assert_eq!(witness.spread(STALL_LENGTH), crowd.spread(STALL_LENGTH));
+    assert_eq!(witness.counter(FRAMES), crowd.counter(FRAMES));
+    assert_eq!(witness.counter(SOURCE), crowd.counter(SOURCE));
+    assert!(crowd.counter(READS) * 8 < witness.counter(READS), "{} reads", crowd.counter(READS));
+    // Drift is for witnesses: the held frame of a hold is 1.48 s late.
+    assert_eq!(crowd.signed(DRIFT).len(), 0);
+    let highest = witness.signed(DRIFT).value_at_quantile(1.0);
+    assert!((1_470_000..=1_530_000).contains(&highest), "{highest}");
+}
+
+#[test]
+fn a_crowd_client_of_a_steady_stream_never_stalls_and_reads_about_once_a_second() {
+    let mut dialogue = connected(CROWD);
+    for frame in 0..1_500u32 {
+        dialogue.video(frame * 40, frame % 50 == 0, 1_000);
+        dialogue.advance(ms(40));
+    }
+    let figures = dialogue.outcome().2;
+    assert_eq!(figures.counter(STALLS), 0);
+    assert!(figures.counter(READS) < 170, "{} reads in 60 s", figures.counter(READS));
+    assert!(dialogue.rig.low_water >= 20_000, "{}", dialogue.rig.low_water);
+}
+
+#[test]
+fn a_stream_that_stops_stalls_until_the_end_and_drifts_on() {
+    for client in [WITNESS, CROWD] {
+        let mut dialogue = connected(client);
+        for frame in 0..100u32 {
+            dialogue.video(frame * 40, frame % 50 == 0, 1_000);
+            dialogue.advance(ms(40));
+        }
+        dialogue.advance(Duration::from_secs(30));
+        // 1 s of buffer, started with the frame of 1,000 ms; the last frame is of 3,960 ms.
+        let figures = dialogue.outcome().2;
+        assert_eq!(figures.counter(STALLS), 1);
+        assert!(
+            (28_000_000..=29_100_000).contains(&figures.counter(STALLED)),
+            "{}",
+            figures.counter(STALLED)
+        );
+        assert_eq!(dialogue.rig.low_water, 1, "a stalled client reads at every event");
+        if client == WITNESS {
+            let highest = figures.signed(DRIFT).value_at_quantile(1.0);
+            assert!((29_900_000..=30_100_000).contains(&highest), "{highest}");
+        }
+        dialogue.tell(Event::Stop);
+        let figures = dialogue.outcome().2;
+        assert_eq!(value(&figures, STALL_LENGTH) / 100, 290);
+    }
+}
+
+#[test]
+fn a_jump_of_timestamps_is_told_in_size_and_is_no_drift() {
+    let mut dialogue = connected(WITNESS);
+    for frame in 0..500u32 {
+        let jump = if frame >= 250 { 60_000 } else { 0 };
+        dialogue.video(frame * 40 + jump, frame % 50 == 0, 1_000);
+        dialogue.advance(ms(40));
+    }
+    let figures = dialogue.outcome().2;
+    assert_eq!(figures.counter(TIMESTAMP_JUMPS), 1);
+    let size = figures.signed(TIMESTAMP_JUMP).value_at_quantile(1.0);
+    assert!((59_900_000..=60_100_000).contains(&size), "{size}");
+    assert_eq!(figures.counter(STALLS), 0);
+    assert!(figures.signed(DRIFT).value_at_quantile(1.0).abs() < 1_000);
+}
+
+#[test]
+fn sound_alone_plays_from_its_first_frame() {
+    let mut dialogue = connected(WITNESS);
+    dialogue.advance(ms(70));
+    for frame in 0..300u32 {
+        dialogue.audio(frame * 20);
+        dialogue.advance(ms(20));
+    }
+    let figures = dialogue.outcome().2;
+    assert_eq!((value(&figures, STARTUP), figures.counter(PLAYED)), (70, 1));
+}
+
+#[test]
+fn sound_before_promised_pictures_is_not_yet_playing() {
+    let mut dialogue = connected(WITNESS);
+    let mut body = Vec::new();
+    data::set_metadata(Object::new().with("width", 640.0), &mut body);
+    dialogue.server.send(STREAM, MediaKind::Data, 0, data::for_viewers(&body));
+    for frame in 0..300u32 {
+        dialogue.audio(frame * 20);
+        dialogue.advance(ms(20));
+    }
+    assert_eq!(dialogue.outcome().2.counter(PLAYED), 0);
+    dialogue.video(6_000, true, 100);
+    let figures = dialogue.outcome().2;
+    assert_eq!(figures.counter(PLAYED), 1);
+    assert!(figures.spread(STARTUP).equivalent(figures.spread(STARTUP).max(), 6_000_000));
+}
+
+#[test]
+fn a_stamp_tells_latency_and_which_frames_are_missing() {
+    const LATENCY_MS: u64 = 35;
+    let clock = HostClock::read();
+    let mut dialogue = connected(WITNESS);
+    let mut dropped = 0;
+    for frame in 0..500u32 {
+        if frame % 10 == 7 {
+            dropped += 1;
+        } else {
+            // A picture behind a stamp.
+            let mut unit = vec![0, 0, 0, 3, if frame % 50 == 0 { 0x65 } else { 0x41 }, 0x88, 0x80];
+            let captured = clock.at(dialogue.rig.now - ms(LATENCY_MS));
+            Stamp { captured, sequence_number: frame }.put(&mut unit);
+            assert!(Stamp::find(&unit, Framing::LengthPrefixed).is_some());
+            let mut body = Vec::new();
+            flv::avc_frame(frame % 50 == 0, 0, &unit, &mut body);
+            dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
+            dialogue.talk();
+        }
+        dialogue.advance(ms(40));
+    }
+    dialogue.tell(Event::Stop);
+    let figures = dialogue.outcome().2;
+    assert_eq!((figures.counter(STAMPED), figures.counter(LOST)), (450, dropped));
+    assert_eq!((figures.counter(REORDERED), figures.counter(DUPLICATE)), (0, 0));
+    let latency = figures.spread(LATENCY);
+    assert!(latency.equivalent(latency.min(), 35_000) && latency.equivalent(latency.max(), 35_000));
+}
