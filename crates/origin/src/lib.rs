@@ -1,1 +1,27 @@
 //! A small server a protocol, with scripted faults.
+//!
+//! [`Origin::start`] starts a real server in threads of its own: others publish to it and play from
+//! it, and [`Origin::counts`] says to the byte what it did. A protocol is one module that turns its
+//! messages into the packets of a stream; streams, [`fault`]s and [`counts`](Counts) name no
+//! protocol. Nothing here prints.
+
+mod burn;
+mod config;
+mod counts;
+mod error;
+pub mod fault;
+mod forward;
+mod origin;
+mod publisher;
+mod registry;
+mod rtmp;
+mod stream;
+mod viewer;
+mod worker;
+
+pub use config::{Departure, MissingStream, OriginConfig, Patience, Secure};
+pub use counts::{Counts, StreamCounts, Tally, ViewerCounts};
+pub use error::OriginError;
+pub use fault::{Effect, Fault, ParseFaultError};
+pub use origin::{Addresses, Origin};
+pub use stream::{History, Kind};

@@ -16,5 +16,5 @@ pub mod tls;
 
 pub use link::Door;
 pub use rig::Rig;
-pub use session::{Context, Event, Session, SessionId, World};
+pub use session::{Context, Event, Outgoing, Session, SessionId, World};
 pub use shard::{Mailbox, OpenError, Shard, listener};

@@ -220,6 +220,12 @@ impl Link {
         }
     }
 
+    /// Makes the close that follows a reset (socket(7), SO_LINGER with zero seconds).
+    pub(crate) fn reset(&self) {
+        // Fails only on a socket that is already gone.
+        let _ = socket2::SockRef::from(&self.stream).set_linger(Some(std::time::Duration::ZERO));
+    }
+
     /// Sets the low-water mark, and a receive buffer that holds several times as much.
     pub(crate) fn set_low_water(&self, bytes: usize) {
         // Both only tune: on refusal the link works, with more wake-ups.
@@ -294,4 +300,6 @@ pub(crate) struct Entry<W> {
     pub(crate) deadline: crate::timer::Deadline,
     pub(crate) low_water: usize,
     pub(crate) paused: bool,
+    /// Most bytes of one read.
+    pub(crate) read_limit: usize,
 }

@@ -25,6 +25,8 @@ pub struct Rig<W> {
     pub low_water: usize,
     /// Whether it asked to be closed.
     pub closed: bool,
+    /// Whether it asked to be reset.
+    pub reset: bool,
     /// Whether its last call asked for a read.
     pub pulled: bool,
     /// Whom it woke.
@@ -43,6 +45,7 @@ impl<W> Rig<W> {
             timer: None,
             low_water: 1,
             closed: false,
+            reset: false,
             pulled: false,
             woken: Vec::new(),
         }
@@ -67,6 +70,7 @@ impl<W> Rig<W> {
         self.low_water = orders.low_water.unwrap_or(self.low_water);
         self.pulled = orders.pull;
         self.closed |= orders.close;
+        self.reset |= orders.reset;
     }
 
     /// Lets time pass, firing the session's deadlines in order.

@@ -92,8 +92,10 @@ pub(crate) struct Orders {
     pub(crate) timer: Option<Option<Moment>>,
     pub(crate) low_water: Option<usize>,
     pub(crate) paused: Option<bool>,
+    pub(crate) read_limit: Option<usize>,
     pub(crate) pull: bool,
     pub(crate) close: bool,
+    pub(crate) reset: bool,
 }
 
 /// What a session has at hand while it handles an event.
@@ -155,6 +157,11 @@ impl<W> Context<'_, W> {
         self.orders.paused = Some(paused);
     }
 
+    /// From now on, read at most so many bytes at a time.
+    pub fn limit_reads(&mut self, bytes: usize) {
+        self.orders.read_limit = Some(bytes.max(1));
+    }
+
     /// Wakes another session of this shard.
     pub fn wake(&mut self, id: SessionId) {
         self.wake.push(id);
@@ -163,6 +170,34 @@ impl<W> Context<'_, W> {
     /// Ends this session after this call. What still waits to be sent is tried once and dropped.
     pub fn close(&mut self) {
         self.orders.close = true;
+    }
+
+    /// Ends this session after this call with a reset: the peer's link fails, and what it was not
+    /// sent yet is lost.
+    pub fn reset(&mut self) {
+        self.orders.reset = true;
+        self.orders.close = true;
+    }
+
+    /// The world and the link apart, to send shared buffers that the world holds.
+    pub fn split(&mut self) -> (&mut W, Outgoing<'_>) {
+        (self.world, Outgoing(self.link))
+    }
+}
+
+/// The sending end of a session's link.
+pub struct Outgoing<'a>(&'a mut dyn Transmit);
+
+impl Outgoing<'_> {
+    /// See [`Context::write`].
+    pub fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
+        self.0.write(slices)
+    }
+}
+
+impl fmt::Debug for Outgoing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing").field("unsent", &self.0.unsent()).finish()
     }
 }
 

@@ -281,6 +281,7 @@ impl<W: World> Shard<W> {
             deadline: Deadline::default(),
             low_water: 1,
             paused: false,
+            read_limit: RECEIVE_BUFFER,
         });
         Ok(id)
     }
@@ -309,7 +310,7 @@ impl<W: World> Shard<W> {
     fn read(&mut self, id: SessionId, to_end: bool) {
         for _ in 0..READS_A_TURN {
             match self.read_once(id) {
-                Some(n) if n < self.buffer.len() && !to_end => return,
+                Some(full) if !full && !to_end => return,
                 Some(_) => {}
                 None => return,
             }
@@ -317,13 +318,15 @@ impl<W: World> Shard<W> {
         self.unread.push(id);
     }
 
-    /// Reads once and tells the session. `None`: nothing waited, or the session has ended.
-    fn read_once(&mut self, id: SessionId) -> Option<usize> {
+    /// Reads once and tells the session. Says whether it read all that it may; `None`: nothing
+    /// waited, or the session has ended.
+    fn read_once(&mut self, id: SessionId) -> Option<bool> {
         let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
         if entry.paused || entry.link.state == State::Connecting {
             return None;
         }
-        let n = match entry.link.read(&mut self.buffer) {
+        let limit = entry.read_limit;
+        let n = match entry.link.read(&mut self.buffer[..limit]) {
             Ok(Some(n)) => n,
             Ok(None) => return None,
             Err(error) => {
@@ -352,7 +355,7 @@ impl<W: World> Shard<W> {
             self.tell(id, Event::Bytes(&buffer[..n]));
             self.buffer = buffer;
         }
-        Some(n)
+        Some(n == limit)
     }
 
     /// Answers [`Context::pull`]: one read, and [`Event::Bytes`] even if it brought nothing in clear.
@@ -407,6 +410,12 @@ impl<W: World> Shard<W> {
         let resumed = orders.paused == Some(false) && entry.paused;
         if let Some(paused) = orders.paused {
             entry.paused = paused;
+        }
+        if let Some(bytes) = orders.read_limit {
+            entry.read_limit = bytes.min(RECEIVE_BUFFER);
+        }
+        if orders.reset {
+            entry.link.reset();
         }
         if orders.close {
             self.remove(id);

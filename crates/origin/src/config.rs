@@ -1,0 +1,102 @@
+//! What an origin is to do.
+
+use crate::fault::Fault;
+use crate::stream::History;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What an origin is to do. The default listens nowhere.
+#[derive(Clone, Debug)]
+pub struct OriginConfig {
+    /// Where to listen for RTMP; port 0 lets the system choose.
+    pub rtmp: Option<SocketAddr>,
+    /// Where to listen for RTMP over TLS.
+    pub rtmps: Option<Secure>,
+    /// How many threads, each with its share of the connections.
+    pub workers: usize,
+    /// How long packets may wait to be sent together. Zero: each is sent as it comes.
+    pub merge: Duration,
+    /// What is kept of each stream.
+    pub history: History,
+    /// What a viewer of a stream that no one publishes gets.
+    pub missing_stream: MissingStream,
+    /// What viewers get when their publisher goes.
+    pub departure: Departure,
+    /// Where to publish again what is published here: `rtmp://HOST[:PORT][/APP[/STREAM]]`; what is
+    /// not said stays as it is here.
+    pub forward: Vec<String>,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// How patient the origin is.
+    pub patience: Patience,
+}
+
+impl Default for OriginConfig {
+    fn default() -> Self {
+        Self {
+            rtmp: None,
+            rtmps: None,
+            workers: 1,
+            merge: Duration::from_millis(350),
+            history: History::default(),
+            missing_stream: MissingStream::Wait,
+            departure: Departure::Stay,
+            forward: Vec::new(),
+            faults: Vec::new(),
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// A listener with TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secure {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// The certificate chain, a PEM file.
+    pub chain: PathBuf,
+    /// Its key, a PEM file.
+    pub key: PathBuf,
+}
+
+/// What a viewer of a stream that no one publishes gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingStream {
+    /// It waits for a publisher.
+    #[default]
+    Wait,
+    /// It is told that there is no such stream.
+    Refuse,
+}
+
+/// What viewers get when their publisher goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Departure {
+    /// They are told, and wait for the next publisher.
+    #[default]
+    Stay,
+    /// They are told, and their connection is closed.
+    Close,
+}
+
+/// How long the origin waits for peers that do not move on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// From the connection to a request to play or publish.
+    pub request: Duration,
+    /// While a publisher sends nothing.
+    pub publisher: Duration,
+    /// While a viewer takes nothing of what waits for it.
+    pub viewer: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            request: Duration::from_secs(15),
+            publisher: Duration::from_secs(60),
+            viewer: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the origin sent and received, to the byte and the unit: the truth that tests compare with.
+
+use crate::stream::{Kind, Packet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Packets of each kind, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Video units.
+    pub video: u64,
+    /// Audio units.
+    pub audio: u64,
+    /// Other media units.
+    pub data: u64,
+    /// Codec settings, metadata and their like.
+    pub setup: u64,
+    /// Bytes of all these, without the protocol's framing.
+    pub payload_bytes: u64,
+    /// Bytes of all these, with the protocol's framing.
+    pub framed_bytes: u64,
+}
+
+impl Tally {
+    /// Media units of all kinds.
+    pub fn units(&self) -> u64 {
+        self.video + self.audio + self.data
+    }
+
+    /// Packets of all kinds, settings included.
+    pub fn packets(&self) -> u64 {
+        self.units() + self.setup
+    }
+
+    pub(crate) fn count(&mut self, packet: &Packet) {
+        let cell = match packet.kind {
+            Kind::Video => &mut self.video,
+            Kind::Audio => &mut self.audio,
+            Kind::Data => &mut self.data,
+            Kind::Setup => &mut self.setup,
+        };
+        *cell += 1;
+        self.payload_bytes += u64::from(packet.payload);
+        self.framed_bytes += packet.len() as u64;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.video += other.video;
+        self.audio += other.audio;
+        self.data += other.data;
+        self.setup += other.setup;
+        self.payload_bytes += other.payload_bytes;
+        self.framed_bytes += other.framed_bytes;
+    }
+}
+
+/// One viewer's share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewerCounts {
+    /// Its number, from 1, in the order of requests.
+    pub number: u64,
+    /// Its address.
+    pub peer: SocketAddr,
+    /// The stream that it watches.
+    pub stream: Arc<str>,
+    /// Whether it is still there.
+    pub present: bool,
+    /// What the link took of the stream, whole packets.
+    pub sent: Tally,
+    /// Everything that its link was given, the dialogue included; without TLS.
+    pub link_bytes: u64,
+    /// Packets that it was not sent because it was too slow.
+    pub skipped: u64,
+    /// Their bytes, framed.
+    pub skipped_bytes: u64,
+    /// Packets that a fault kept from it.
+    pub dropped: Tally,
+}
+
+/// One stream's share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamCounts {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How often it was published.
+    pub publications: u64,
+    /// Whether it is being published.
+    pub live: bool,
+    /// What its publishers sent.
+    pub received: Tally,
+    /// What of it came before anything decodable, and was not passed on.
+    pub undecodable: Tally,
+    /// Packets that a fault kept from all viewers.
+    pub dropped: Tally,
+}
+
+impl StreamCounts {
+    pub(crate) fn new(name: Arc<str>) -> Self {
+        let none = Tally::default();
+        Self { name, publications: 0, live: false, received: none, undecodable: none, dropped: none }
+    }
+}
+
+/// What the origin has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Links accepted.
+    pub links: u64,
+    /// Viewers, in the order of their numbers. Of those that are gone, the first 65,536 a worker are kept.
+    pub viewers: Vec<ViewerCounts>,
+    /// Streams, by name.
+    pub streams: Vec<StreamCounts>,
+}
+
+impl Counts {
+    /// What all viewers were sent.
+    pub fn sent(&self) -> Tally {
+        self.viewers.iter().fold(Tally::default(), |mut sum, viewer| {
+            sum.add(&viewer.sent);
+            sum
+        })
+    }
+
+    /// How many viewers are there now.
+    pub fn present(&self) -> usize {
+        self.viewers.iter().filter(|viewer| viewer.present).count()
+    }
+
+    /// The viewer at an address.
+    pub fn viewer(&self, peer: SocketAddr) -> Option<&ViewerCounts> {
+        self.viewers.iter().rev().find(|viewer| viewer.peer == peer)
+    }
+
+    /// The stream of a name.
+    pub fn stream(&self, name: &str) -> Option<&StreamCounts> {
+        self.streams.iter().find(|stream| &*stream.name == name)
+    }
+
+    /// Puts another worker's counts to these.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.links += other.links;
+        self.viewers.extend(other.viewers);
+        self.viewers.sort_by_key(|viewer| viewer.number);
+        for stream in other.streams {
+            match self.streams.iter_mut().find(|mine| mine.name == stream.name) {
+                Some(mine) => {
+                    mine.publications += stream.publications;
+                    mine.live |= stream.live;
+                    mine.received.add(&stream.received);
+                    mine.undecodable.add(&stream.undecodable);
+                    mine.dropped.add(&stream.dropped);
+                }
+                None => self.streams.push(stream),
+            }
+        }
+        self.streams.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+}

@@ -1,0 +1,211 @@
+//! Scripted faults: what goes wrong, for whom and when, the same for all protocols.
+//!
+//! A fault is written as one line, `ACTION [VALUE] [KEY=VALUE …]`:
+//!
+//! | line | effect |
+//! |---|---|
+//! | `stall at=2s for=1500ms [every=5s]` | nothing is sent for 1.5 s, then all that waited; in every 5 s, if said |
+//! | `stall unit=100 for=1500ms` | the same before unit 100 |
+//! | `drop unit=every:100` | units 100, 200, … are never sent |
+//! | `duplicate unit=7` | unit 7 is sent twice |
+//! | `swap unit=7` | unit 7 is sent after unit 8 |
+//! | `delay 80ms` | every unit is sent 80 ms later |
+//! | `jump at=3s by=-500ms` · `jump unit=90 by=2s` | from then on, timestamps are moved |
+//! | `reset viewers=5..10 at=1s` · `reset unit=50` | the connection is reset |
+//! | `close at=1s` | the connection is closed |
+//! | `unauthorized [phase=play] [words=…]` | the request is answered with 401 or its like |
+//! | `reject [phase=connect] [code=…] [words=…]` | the request is refused |
+//! | `silent phase=play` | from this phase on, nothing is ever answered |
+//! | `read rate=100kbps` | the publisher's bytes are read no faster |
+//! | `refuse` | the port is taken, and every connection refused |
+//! | `burn 200ms thread=busy` | a thread of this name uses 200 ms of CPU in every second |
+//!
+//! - Whom: `viewer=3`, `viewers=5..10`, `publisher=1`, `publishers=1..2`, `link=4`, `links=1..9`,
+//!   `stream=live/a`; numbers count from 1 in the order of coming, both ends of a range belong to it,
+//!   and `A..` has no end. Unless said, a fault of units befalls every viewer, `read` every publisher,
+//!   a refusal every link. A fault of a `stream` befalls its units as they come in.
+//! - Units: `unit=K`, `unit=A..B`, `unit=every:K`; each viewer (or stream) counts its own from 1, and
+//!   what a decoder is told beforehand does not count. `kind=video`, `audio` or `keyframe` counts
+//!   those only.
+//! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
+//!   acceptance.
+//! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. Who is a viewer shows with `play`.
+//! - `words` reaches to the end of the line.
+
+mod effect;
+mod gate;
+mod grammar;
+mod script;
+
+pub use effect::{Effect, Subject, What};
+pub(crate) use gate::{Front, Gate, Unit as GateUnit};
+pub use grammar::ParseFaultError;
+pub(crate) use script::{Answer, Cut, Script};
+
+use std::time::Duration;
+use weir_metrics::BitRate;
+
+/// One thing that goes wrong. [`std::str::FromStr`] reads the line that the module describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// What happens.
+    pub action: Action,
+    /// To whom.
+    pub whom: Whom,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Nothing is sent for a while, then all that waited.
+    Stall {
+        /// When it begins.
+        when: When,
+        /// How long it lasts.
+        span: Duration,
+        /// How often it comes back; only with a time.
+        every: Option<Duration>,
+    },
+    /// Units are never sent.
+    Drop(Pick),
+    /// Units are sent twice.
+    Duplicate(Pick),
+    /// Units are sent after the one that follows them.
+    Swap(Pick),
+    /// Every unit is sent later.
+    Delay(Duration),
+    /// From some point on, timestamps are moved.
+    Jump {
+        /// When.
+        when: When,
+        /// By how many microseconds.
+        by: i64,
+    },
+    /// The connection is reset.
+    Reset(When),
+    /// The connection is closed.
+    Close(When),
+    /// A request is refused.
+    Refusal {
+        /// Which request.
+        phase: Phase,
+        /// Whether for want of credentials.
+        unauthorized: bool,
+        /// The protocol's code, if not the usual one.
+        code: Option<String>,
+        /// The words, if not the usual ones.
+        words: Option<String>,
+    },
+    /// From a phase on, nothing is answered.
+    Silent(Phase),
+    /// What a publisher sends is read slowly.
+    Read(BitRate),
+    /// No connection is accepted.
+    Refuse,
+    /// A thread uses CPU time.
+    Burn {
+        /// How much in every second.
+        share: Duration,
+        /// The thread's name.
+        thread: String,
+    },
+}
+
+/// To whom it happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// The origin itself.
+    Origin,
+    /// Links, by the order of acceptance.
+    Links(Range),
+    /// Viewers, by the order of their requests.
+    Viewers(Range),
+    /// Publishers, by the order of their requests.
+    Publishers(Range),
+    /// A stream, as it comes in.
+    Stream(String),
+}
+
+/// Numbers from 1; both ends belong to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+impl Range {
+    /// Every number.
+    pub const ALL: Self = Self { first: 1, last: u64::MAX };
+
+    /// Whether `number` belongs to it.
+    pub fn contains(self, number: u64) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+}
+
+/// Which units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Which numbers.
+    pub units: Units,
+    /// Which units are counted.
+    pub of: Counted,
+}
+
+/// Which numbers of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    /// These.
+    In(Range),
+    /// The multiples of this number.
+    Every(u64),
+}
+
+impl Units {
+    /// Whether unit `number` is meant.
+    pub fn contains(self, number: u64) -> bool {
+        match self {
+            Self::In(range) => range.contains(number),
+            Self::Every(k) => number.is_multiple_of(k),
+        }
+    }
+}
+
+/// Which units are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// All.
+    Any,
+    /// Video.
+    Video,
+    /// Audio.
+    Audio,
+    /// Video keyframes.
+    Keyframe,
+}
+
+/// When it happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// After so much time.
+    At(Duration),
+    /// At these units.
+    Unit(Pick),
+}
+
+/// How far a connection has come, in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// The connection is there, nothing was said.
+    Accept,
+    /// The protocol's handshake.
+    Handshake,
+    /// The request to be let in.
+    Connect,
+    /// The request to be sent a stream.
+    Play,
+    /// The request to publish one.
+    Publish,
+}

@@ -1,0 +1,80 @@
+//! What a fault really did, for tests to compare with.
+
+use std::sync::Arc;
+use weir_metrics::Moment;
+
+/// One thing that a fault did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect {
+    /// When, on `CLOCK_MONOTONIC`.
+    pub at: Moment,
+    /// Position of the fault in the configuration.
+    pub fault: usize,
+    /// To whom.
+    pub subject: Subject,
+    /// What.
+    pub what: What,
+}
+
+/// To whom it was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A link, by its number.
+    Link(u64),
+    /// A viewer, by its number.
+    Viewer(u64),
+    /// A publisher, by its number.
+    Publisher(u64),
+    /// A stream, by its name.
+    Stream(Arc<str>),
+}
+
+/// What was done. Timestamps are media time in microseconds, as the publisher sent them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    /// A unit was not sent.
+    Dropped {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+        /// Its timestamp.
+        timestamp: i64,
+    },
+    /// A unit was sent twice.
+    Duplicated {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+        /// Its timestamp.
+        timestamp: i64,
+    },
+    /// A unit was sent after the one that follows it.
+    Swapped {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+        /// Its timestamp.
+        timestamp: i64,
+    },
+    /// Something waited because of a stall; once for each stall.
+    Stalled {
+        /// Until when.
+        until: Moment,
+    },
+    /// Units began to be sent later; once.
+    Delayed,
+    /// Timestamps began to be moved; once.
+    Jumped {
+        /// The first that was moved, as it was before.
+        timestamp: i64,
+        /// By how many microseconds.
+        by: i64,
+    },
+    /// The connection was reset.
+    Reset,
+    /// The connection was closed.
+    Closed,
+    /// A request was refused.
+    Refused,
+    /// Something was not answered.
+    Silenced,
+    /// Reading paused to keep to the rate; once.
+    Paced,
+}

@@ -1,0 +1,115 @@
+//! Where units wait because of a fault.
+
+use super::Counted;
+use super::script::{Cut, Ruling, Script};
+use crate::stream::Packet;
+use std::collections::VecDeque;
+use weir_metrics::Moment;
+
+/// The way of units between a stream and a link (or a publisher and a stream), with the faults of a
+/// [`Script`] on it. Units come out in the order and at the times that the script wants.
+#[derive(Debug)]
+pub(crate) struct Gate<T> {
+    queue: VecDeque<(Moment, Item<T>)>,
+    /// A unit that goes after the next one that counts the same way.
+    swapped: Option<(Counted, Unit<T>)>,
+    /// When the last one in the queue may go: nothing overtakes.
+    last: Moment,
+}
+
+#[derive(Debug)]
+enum Item<T> {
+    Unit(Unit<T>),
+    Cut(Cut),
+}
+
+/// A unit on its way, with what its owner wants to know when it comes out.
+#[derive(Clone, Debug)]
+pub(crate) struct Unit<T> {
+    pub(crate) packet: Packet,
+    pub(crate) owner: T,
+}
+
+/// What [`Gate::front`] finds.
+#[derive(Debug)]
+pub(crate) enum Front {
+    /// So many units may go.
+    Units(usize),
+    /// The connection ends.
+    Cut(Cut),
+    /// Nothing may go before this time; with no time, nothing waits.
+    Wait(Option<Moment>),
+}
+
+impl<T: Clone> Gate<T> {
+    pub(crate) fn new() -> Self {
+        Self { queue: VecDeque::new(), swapped: None, last: Moment::default() }
+    }
+
+    /// Takes a unit with what was ruled about it.
+    pub(crate) fn push(&mut self, unit: Unit<T>, ruling: Ruling, now: Moment) {
+        let at = (now + ruling.wait).max(self.last);
+        self.last = at;
+        if let Some(cut) = ruling.cut {
+            self.queue.push_back((at, Item::Cut(cut)));
+            return;
+        }
+        if ruling.dropped {
+            return;
+        }
+        let after = self.swapped.take_if(|(counted, _)| counted.includes(&unit.packet));
+        match ruling.swapped {
+            Some(counted) if after.is_none() => self.swapped = Some((counted, unit)),
+            _ => {
+                if ruling.duplicated {
+                    self.queue.push_back((at, Item::Unit(unit.clone())));
+                }
+                self.queue.push_back((at, Item::Unit(unit)));
+            }
+        }
+        self.queue.extend(after.map(|(_, unit)| (at, Item::Unit(unit))));
+    }
+
+    /// Lets a swapped unit go that nothing followed: the stream has ended.
+    pub(crate) fn finish(&mut self) {
+        let last = self.last;
+        self.queue.extend(self.swapped.take().map(|(_, unit)| (last, Item::Unit(unit))));
+    }
+
+    /// What may happen now.
+    pub(crate) fn front(&self, script: Option<&mut Script>, now: Moment) -> Front {
+        let Some((at, item)) = self.queue.front() else { return Front::Wait(None) };
+        if let Some(end) = script.and_then(|script| script.stalled(now)) {
+            return Front::Wait(Some(end));
+        }
+        match item {
+            _ if *at > now => Front::Wait(Some(*at)),
+            Item::Cut(cut) => Front::Cut(*cut),
+            Item::Unit(_) => {
+                let ready = |entry: &&(Moment, Item<T>)| entry.0 <= now && matches!(entry.1, Item::Unit(_));
+                Front::Units(self.queue.iter().take_while(ready).count())
+            }
+        }
+    }
+
+    /// The units at the front.
+    pub(crate) fn units(&self) -> impl Iterator<Item = &Unit<T>> {
+        self.queue.iter().map_while(|(_, item)| match item {
+            Item::Unit(unit) => Some(unit),
+            Item::Cut(_) => None,
+        })
+    }
+
+    /// Takes the first unit out.
+    pub(crate) fn pop(&mut self) -> Option<Unit<T>> {
+        match self.queue.pop_front()?.1 {
+            Item::Unit(unit) => Some(unit),
+            Item::Cut(_) => None,
+        }
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len() + usize::from(self.swapped.is_some())
+    }
+}

@@ -1,0 +1,367 @@
+//! Reads a fault from its line.
+
+use super::{Action, Counted, Fault, Phase, Pick, Range, Units, When, Whom};
+use std::str::FromStr;
+use std::time::Duration;
+use weir_metrics::{ParseUnitError, parse_duration};
+
+/// A line that is no fault; says what is wrong and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseFaultError {
+    /// The first word is no action.
+    #[error(
+        "'{0}' is no fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, \
+         unauthorized, reject, silent, read, refuse and burn"
+    )]
+    Action(String),
+    /// A word is not KEY=VALUE, or its key does not belong to the action.
+    #[error("'{word}' does not belong to '{action}'")]
+    Word {
+        /// The action.
+        action: String,
+        /// The word.
+        word: String,
+    },
+    /// Something is missing.
+    #[error("'{action}' needs {needs}")]
+    Missing {
+        /// The action.
+        action: String,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// A value is not what its key takes.
+    #[error("{key}={value}: expected {expected}")]
+    Value {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// A value is not a quantity.
+    #[error(transparent)]
+    Unit(#[from] ParseUnitError),
+}
+
+use ParseFaultError as Error;
+
+impl FromStr for Fault {
+    type Err = ParseFaultError;
+
+    fn from_str(line: &str) -> Result<Self, Error> {
+        let mut words = Words::split(line)?;
+        let action = words.action()?;
+        let whom = words.whom(&action)?;
+        match words.rest.first() {
+            Some((key, value)) => {
+                let word = if key.is_empty() { (*value).to_owned() } else { format!("{key}={value}") };
+                Err(Error::Word { action: words.name.to_owned(), word })
+            }
+            None => Ok(Self { action, whom }),
+        }
+    }
+}
+
+/// The words of a line that no one has asked for yet; a bare value has an empty key.
+struct Words<'a> {
+    name: &'a str,
+    rest: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Words<'a> {
+    fn split(line: &'a str) -> Result<Self, Error> {
+        let (line, text) = match line.find(" words=") {
+            Some(at) => (&line[..at], Some(line[at + " words=".len()..].trim())),
+            None => (line, None),
+        };
+        let mut words = line.split_whitespace();
+        let name = words.next().ok_or_else(|| Error::Action(String::new()))?;
+        let mut rest: Vec<_> = words.map(|word| word.split_once('=').unwrap_or(("", word))).collect();
+        rest.extend(text.map(|text| ("words", text)));
+        Ok(Self { name, rest })
+    }
+
+    fn take(&mut self, key: &str) -> Option<&'a str> {
+        let at = self.rest.iter().position(|(other, _)| *other == key)?;
+        Some(self.rest.remove(at).1)
+    }
+
+    fn need(&mut self, key: &str, needs: &'static str) -> Result<&'a str, Error> {
+        self.take(key).ok_or_else(|| self.missing(needs))
+    }
+
+    fn missing(&self, needs: &'static str) -> Error {
+        Error::Missing { action: self.name.to_owned(), needs }
+    }
+
+    fn duration(&mut self, key: &str) -> Result<Option<Duration>, Error> {
+        Ok(self.take(key).map(parse_duration).transpose()?)
+    }
+
+    fn action(&mut self) -> Result<Action, Error> {
+        Ok(match self.name {
+            "stall" => self.stall()?,
+            "drop" => Action::Drop(self.pick()?),
+            "duplicate" => Action::Duplicate(self.pick()?),
+            "swap" => Action::Swap(self.pick()?),
+            "delay" => Action::Delay(parse_duration(self.need("", "a time, as in 'delay 80ms'")?)?),
+            "jump" => {
+                let by = signed(self.need("by", "by=±TIME, as in 'jump at=3s by=-500ms'")?)?;
+                Action::Jump { when: self.when()?, by }
+            }
+            "reset" => Action::Reset(self.when()?),
+            "close" => Action::Close(self.when()?),
+            "unauthorized" => self.refusal(true)?,
+            "reject" => self.refusal(false)?,
+            "silent" => {
+                let phase = self.need("phase", "phase=accept, handshake, connect, play or publish")?;
+                Action::Silent(phase_of(phase)?)
+            }
+            "read" => Action::Read(self.need("rate", "rate=RATE, as in 'read rate=100kbps'")?.parse()?),
+            "refuse" => Action::Refuse,
+            "burn" => {
+                let share = parse_duration(self.need("", "a time in every second, as in 'burn 200ms'")?)?;
+                let thread = self.need("thread", "thread=NAME")?;
+                if share > Duration::from_secs(1) {
+                    return Err(wrong("burn", &format!("{share:?}"), "at most 1s in every second"));
+                }
+                // The kernel keeps fifteen bytes of a thread's name (prctl(2), PR_SET_NAME).
+                if thread.is_empty() || thread.len() > 15 {
+                    return Err(wrong("thread", thread, "a name of 1 to 15 bytes"));
+                }
+                Action::Burn { share, thread: thread.to_owned() }
+            }
+            other => return Err(Error::Action(other.to_owned())),
+        })
+    }
+
+    fn stall(&mut self) -> Result<Action, Error> {
+        let span = self.need("for", "for=TIME, as in 'stall at=2s for=1500ms'")?;
+        let span = parse_duration(span)?;
+        let when = self.when()?;
+        let every = match when {
+            When::At(_) => self.duration("every")?,
+            When::Unit(_) => None,
+        };
+        if every.is_some_and(|every| every <= span) {
+            return Err(wrong("every", &format!("{every:?}"), "a time longer than 'for'"));
+        }
+        Ok(Action::Stall { when, span, every })
+    }
+
+    fn refusal(&mut self, unauthorized: bool) -> Result<Action, Error> {
+        let phase = self.take("phase").map_or(Ok(Phase::Connect), phase_of)?;
+        if phase < Phase::Connect {
+            return Err(wrong("phase", "accept", "connect, play or publish: before, nothing was asked"));
+        }
+        Ok(Action::Refusal {
+            phase,
+            unauthorized,
+            code: self.take("code").map(str::to_owned),
+            words: self.take("words").map(str::to_owned),
+        })
+    }
+
+    fn when(&mut self) -> Result<When, Error> {
+        match self.duration("at")? {
+            Some(at) => Ok(When::At(at)),
+            None if self.rest.iter().any(|(key, _)| *key == "unit") => Ok(When::Unit(self.pick()?)),
+            None => Err(self.missing("at=TIME or unit=NUMBER")),
+        }
+    }
+
+    fn pick(&mut self) -> Result<Pick, Error> {
+        const EXPECTED: &str = "a number, A..B, A.. or every:K, counted from 1";
+        let text = self.need("unit", "unit=K, unit=A..B or unit=every:K")?;
+        let units = match text.strip_prefix("every:") {
+            Some(k) => match k.parse() {
+                Ok(k) if k > 0 => Units::Every(k),
+                _ => return Err(wrong("unit", text, EXPECTED)),
+            },
+            None => Units::In(range(text).ok_or_else(|| wrong("unit", text, EXPECTED))?),
+        };
+        let of = match self.take("kind") {
+            None => Counted::Any,
+            Some("video") => Counted::Video,
+            Some("audio") => Counted::Audio,
+            Some("keyframe") => Counted::Keyframe,
+            Some(other) => return Err(wrong("kind", other, "video, audio or keyframe")),
+        };
+        Ok(Pick { units, of })
+    }
+
+    fn whom(&mut self, action: &Action) -> Result<Whom, Error> {
+        const EXPECTED: &str = "a number, A..B or A.., counted from 1";
+        let mut said = None;
+        for (one, many, whom) in [
+            ("link", "links", Whom::Links as fn(Range) -> Whom),
+            ("viewer", "viewers", Whom::Viewers),
+            ("publisher", "publishers", Whom::Publishers),
+        ] {
+            if !whom(Range::ALL).suits(action) {
+                continue;
+            }
+            if let Some(text) = self.take(one).or_else(|| self.take(many)) {
+                said = Some(whom(range(text).ok_or_else(|| wrong(many, text, EXPECTED))?));
+                break;
+            }
+        }
+        if said.is_none() && Whom::Stream(String::new()).suits(action) {
+            said = self.take("stream").map(|name| Whom::Stream(name.to_owned()));
+        }
+        Ok(said.unwrap_or_else(|| Whom::usual(action)))
+    }
+}
+
+impl Whom {
+    /// Whether an action can happen to such a one.
+    fn suits(&self, action: &Action) -> bool {
+        match action {
+            Action::Refuse | Action::Burn { .. } => *self == Self::Origin,
+            Action::Read(_) => matches!(self, Self::Publishers(_)),
+            Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
+                Self::Links(_) => true,
+                Self::Viewers(_) => *phase == Phase::Play,
+                Self::Publishers(_) => *phase == Phase::Publish,
+                _ => false,
+            },
+            Action::Reset(when) | Action::Close(when) => match self {
+                Self::Links(_) => matches!(when, When::At(_)),
+                Self::Viewers(_) | Self::Publishers(_) => true,
+                _ => false,
+            },
+            _ => matches!(self, Self::Viewers(_) | Self::Stream(_)),
+        }
+    }
+
+    /// To whom it happens unless said otherwise.
+    fn usual(action: &Action) -> Self {
+        match action {
+            Action::Refuse | Action::Burn { .. } => Self::Origin,
+            Action::Read(_) => Self::Publishers(Range::ALL),
+            Action::Refusal { .. } | Action::Silent(_) => Self::Links(Range::ALL),
+            _ => Self::Viewers(Range::ALL),
+        }
+    }
+}
+
+fn wrong(key: &str, value: &str, expected: &'static str) -> Error {
+    Error::Value { key: key.to_owned(), value: value.to_owned(), expected }
+}
+
+fn range(text: &str) -> Option<Range> {
+    let (first, last) = match text.split_once("..") {
+        None => {
+            let number = text.parse().ok()?;
+            (number, number)
+        }
+        Some((first, "")) => (first.parse().ok()?, u64::MAX),
+        Some((first, last)) => (first.parse().ok()?, last.parse().ok()?),
+    };
+    (1 <= first && first <= last).then_some(Range { first, last })
+}
+
+fn phase_of(text: &str) -> Result<Phase, Error> {
+    Ok(match text {
+        "accept" => Phase::Accept,
+        "handshake" => Phase::Handshake,
+        "connect" => Phase::Connect,
+        "play" => Phase::Play,
+        "publish" => Phase::Publish,
+        _ => return Err(wrong("phase", text, "accept, handshake, connect, play or publish")),
+    })
+}
+
+fn signed(text: &str) -> Result<i64, Error> {
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    Ok(sign * parse_duration(text)?.as_micros() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(line: &str) -> Fault {
+        line.parse().unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    fn pick(units: Units) -> Pick {
+        Pick { units, of: Counted::Any }
+    }
+
+    #[test]
+    fn a_line_says_what_happens_to_whom_and_when() {
+        let all = Whom::Viewers(Range::ALL);
+        let ms = Duration::from_millis;
+        assert_eq!(
+            fault("drop unit=every:100 viewer=3"),
+            Fault {
+                action: Action::Drop(pick(Units::Every(100))),
+                whom: Whom::Viewers(Range { first: 3, last: 3 })
+            }
+        );
+        assert_eq!(
+            fault("stall at=2s for=1500ms every=5s"),
+            Fault {
+                action: Action::Stall { when: When::At(ms(2_000)), span: ms(1_500), every: Some(ms(5_000)) },
+                whom: all.clone(),
+            }
+        );
+        assert_eq!(fault("delay 80ms"), Fault { action: Action::Delay(ms(80)), whom: all });
+        assert_eq!(
+            fault("reset viewers=5..10 at=1s"),
+            Fault {
+                action: Action::Reset(When::At(ms(1_000))),
+                whom: Whom::Viewers(Range { first: 5, last: 10 }),
+            }
+        );
+        assert_eq!(
+            fault("jump at=3s by=-500ms stream=live/a").action,
+            Action::Jump { when: When::At(ms(3_000)), by: -500_000 }
+        );
+        assert_eq!(
+            fault("reject phase=play code=a.b words=not today, thank you").action,
+            Action::Refusal {
+                phase: Phase::Play,
+                unauthorized: false,
+                code: Some("a.b".into()),
+                words: Some("not today, thank you".into()),
+            }
+        );
+        assert_eq!(fault("silent phase=play").whom, Whom::Links(Range::ALL));
+        assert_eq!(fault("read rate=100kbps").whom, Whom::Publishers(Range::ALL));
+        assert_eq!(
+            fault("burn 200ms thread=busy").action,
+            Action::Burn { share: ms(200), thread: "busy".into() }
+        );
+        assert_eq!(fault("refuse").whom, Whom::Origin);
+    }
+
+    #[test]
+    fn what_is_no_fault_is_refused_with_a_remedy() {
+        for (line, words) in [
+            ("explode", "'explode' is no fault; known are stall, drop"),
+            ("drop", "'drop' needs unit=K, unit=A..B or unit=every:K"),
+            ("drop unit=0", "unit=0: expected a number, A..B, A.. or every:K, counted from 1"),
+            ("drop unit=every:0", "unit=every:0: expected"),
+            ("drop unit=5 colour=red", "'colour=red' does not belong to 'drop'"),
+            ("drop unit=5 link=1", "'link=1' does not belong to 'drop'"),
+            ("silent phase=connect viewer=1", "'viewer=1' does not belong to 'silent'"),
+            ("delay soon", "'soon' is not a duration"),
+            ("stall at=1s", "'stall' needs for=TIME"),
+            ("stall at=1s for=2s every=1s", "expected a time longer than 'for'"),
+            ("burn 2s thread=x", "at most 1s in every second"),
+            ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
+            ("reset", "'reset' needs at=TIME or unit=NUMBER"),
+            ("", "'' is no fault"),
+        ] {
+            let error = line.parse::<Fault>().expect_err(line).to_string();
+            assert!(error.contains(words), "{line}: {error}");
+        }
+    }
+}

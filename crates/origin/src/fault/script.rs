@@ -1,0 +1,264 @@
+//! The faults that befall one link, viewer, publisher or stream, and how far each has come.
+
+use super::{Action, Counted, Effect, Fault, Phase, Pick, Subject, What, When, Whom};
+use crate::stream::{Kind, Packet};
+use std::time::Duration;
+use weir_metrics::{BitRate, Moment};
+
+/// The part of the configured faults that concerns one party. Decides unit by unit, from numbers and
+/// times alone: the same input has the same outcome.
+#[derive(Debug)]
+pub(crate) struct Script {
+    subject: Subject,
+    active: Vec<Active>,
+    /// When its first unit was, or its link's acceptance.
+    began: Option<Moment>,
+    effects: Vec<Effect>,
+}
+
+#[derive(Debug)]
+struct Active {
+    fault: usize,
+    action: Action,
+    counted: u64,
+    /// One more than the last repetition that was told in [`Effect`]s, for those that are told once.
+    told: u64,
+}
+
+/// What becomes of a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ruling {
+    pub(crate) dropped: bool,
+    pub(crate) duplicated: bool,
+    /// It goes after the next unit that counts the same way.
+    pub(crate) swapped: Option<Counted>,
+    pub(crate) wait: Duration,
+    /// Microseconds to move the timestamp by.
+    pub(crate) shift: i64,
+    /// The connection ends before this unit.
+    pub(crate) cut: Option<Cut>,
+}
+
+/// How a connection is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Reset,
+    Close,
+}
+
+/// What is answered at a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Nothing,
+    Refusal { unauthorized: bool, code: Option<String>, words: Option<String> },
+}
+
+impl Counted {
+    pub(crate) fn includes(self, packet: &Packet) -> bool {
+        match self {
+            Self::Any => packet.kind != Kind::Setup,
+            Self::Video => packet.kind == Kind::Video,
+            Self::Audio => packet.kind == Kind::Audio,
+            Self::Keyframe => packet.kind == Kind::Video && packet.keyframe,
+        }
+    }
+}
+
+impl Active {
+    /// Counts the unit, if the fault does; says its number if the fault means it.
+    fn meets(&mut self, pick: Pick, packet: &Packet) -> Option<u64> {
+        if !pick.of.includes(packet) {
+            return None;
+        }
+        self.counted += 1;
+        pick.units.contains(self.counted).then_some(self.counted)
+    }
+
+    fn once(&mut self) -> bool {
+        std::mem::replace(&mut self.told, 1) == 0
+    }
+}
+
+impl Script {
+    /// The faults of `subject`; `None` when there are none.
+    pub(crate) fn of(faults: &[Fault], subject: Subject) -> Option<Box<Self>> {
+        let active: Vec<_> = faults
+            .iter()
+            .enumerate()
+            .filter(|(_, fault)| match (&fault.whom, &subject) {
+                (Whom::Links(range), Subject::Link(n))
+                | (Whom::Viewers(range), Subject::Viewer(n))
+                | (Whom::Publishers(range), Subject::Publisher(n)) => range.contains(*n),
+                (Whom::Stream(name), Subject::Stream(other)) => **name == **other,
+                _ => false,
+            })
+            .map(|(n, fault)| Active { fault: n, action: fault.action.clone(), counted: 0, told: 0 })
+            .collect();
+        (!active.is_empty()).then(|| Box::new(Self { subject, active, began: None, effects: Vec::new() }))
+    }
+
+    /// Starts the clock, unless it runs.
+    pub(crate) fn begin(&mut self, now: Moment) {
+        self.began.get_or_insert(now);
+    }
+
+    /// Whether units need to be looked at one by one.
+    pub(crate) fn rules_units(&self) -> bool {
+        self.active.iter().any(|active| {
+            !matches!(active.action, Action::Refusal { .. } | Action::Silent(_) | Action::Read(_))
+        })
+    }
+
+    /// What becomes of the next unit.
+    pub(crate) fn rule(&mut self, packet: &Packet, now: Moment) -> Ruling {
+        let mut ruling = Ruling::default();
+        let is_unit = packet.kind != Kind::Setup;
+        if is_unit {
+            self.begin(now);
+        }
+        let elapsed = now.since(self.began.unwrap_or(now));
+        let timestamp = packet.timestamp;
+        for active in &mut self.active {
+            let what = match active.action.clone() {
+                Action::Delay(by) => {
+                    ruling.wait += by;
+                    (is_unit && active.once()).then_some(What::Delayed)
+                }
+                Action::Jump { when, by } => {
+                    let from_here = match when {
+                        When::At(at) => self.began.is_some() && elapsed >= at,
+                        When::Unit(pick) => active.told > 0 || active.meets(pick, packet).is_some(),
+                    };
+                    ruling.shift += if from_here { by } else { 0 };
+                    (from_here && active.once()).then_some(What::Jumped { timestamp, by })
+                }
+                Action::Drop(pick) => active.meets(pick, packet).map(|unit| {
+                    ruling.dropped = true;
+                    What::Dropped { unit, timestamp }
+                }),
+                Action::Duplicate(pick) => active.meets(pick, packet).map(|unit| {
+                    ruling.duplicated = true;
+                    What::Duplicated { unit, timestamp }
+                }),
+                Action::Swap(pick) => active.meets(pick, packet).map(|unit| {
+                    ruling.swapped = Some(pick.of);
+                    What::Swapped { unit, timestamp }
+                }),
+                Action::Stall { when: When::Unit(pick), span, .. } => active.meets(pick, packet).map(|_| {
+                    ruling.wait += span;
+                    What::Stalled { until: now + ruling.wait }
+                }),
+                Action::Reset(When::Unit(pick)) => active.meets(pick, packet).map(|_| {
+                    ruling.cut = Some(Cut::Reset);
+                    What::Reset
+                }),
+                Action::Close(When::Unit(pick)) => active.meets(pick, packet).map(|_| {
+                    ruling.cut = Some(Cut::Close);
+                    What::Closed
+                }),
+                _ => None,
+            };
+            if let Some(what) = what {
+                let subject = self.subject.clone();
+                self.effects.push(Effect { at: now, fault: active.fault, subject, what });
+            }
+        }
+        ruling
+    }
+
+    /// The end of the stall that holds everything back now, if there is one.
+    pub(crate) fn stalled(&mut self, now: Moment) -> Option<Moment> {
+        let elapsed = now.since(self.began?);
+        let mut end = None;
+        for active in &mut self.active {
+            let Action::Stall { when: When::At(at), span, every } = active.action else { continue };
+            let Some(since) = elapsed.checked_sub(at) else { continue };
+            let (round, into) = match every {
+                Some(every) => (
+                    (since.as_nanos() / every.as_nanos()) as u64,
+                    Duration::from_nanos((since.as_nanos() % every.as_nanos()) as u64),
+                ),
+                None => (0, since),
+            };
+            if into >= span {
+                continue;
+            }
+            let until = now + (span - into);
+            end = end.max(Some(until));
+            if active.told <= round {
+                active.told = round + 1;
+                let (fault, subject) = (active.fault, self.subject.clone());
+                self.effects.push(Effect { at: now, fault, subject, what: What::Stalled { until } });
+            }
+        }
+        end
+    }
+
+    /// Whether the connection has to end now.
+    pub(crate) fn cut(&mut self, now: Moment) -> Option<Cut> {
+        let elapsed = now.since(self.began?);
+        for active in &mut self.active {
+            let (at, cut, what) = match active.action {
+                Action::Reset(When::At(at)) => (at, Cut::Reset, What::Reset),
+                Action::Close(When::At(at)) => (at, Cut::Close, What::Closed),
+                _ => continue,
+            };
+            if elapsed >= at && active.once() {
+                let (fault, subject) = (active.fault, self.subject.clone());
+                self.effects.push(Effect { at: now, fault, subject, what });
+                return Some(cut);
+            }
+        }
+        None
+    }
+
+    /// When [`Self::cut`] has to be asked again.
+    pub(crate) fn next_cut(&self) -> Option<Moment> {
+        let began = self.began?;
+        let cuts = self.active.iter().filter(|active| active.told == 0);
+        cuts.filter_map(|active| match active.action {
+            Action::Reset(When::At(at)) | Action::Close(When::At(at)) => Some(began + at),
+            _ => None,
+        })
+        .min()
+    }
+
+    /// What is answered at a phase, if not what the protocol wants.
+    pub(crate) fn answer(&mut self, phase: Phase, now: Moment) -> Option<Answer> {
+        let (at, answer) = self.active.iter().enumerate().find_map(|(at, active)| match &active.action {
+            Action::Silent(from) if *from == phase => Some((at, Answer::Nothing)),
+            Action::Refusal { phase: of, unauthorized, code, words } if *of == phase => {
+                let (code, words) = (code.clone(), words.clone());
+                Some((at, Answer::Refusal { unauthorized: *unauthorized, code, words }))
+            }
+            _ => None,
+        })?;
+        let what = if answer == Answer::Nothing { What::Silenced } else { What::Refused };
+        let (fault, subject) = (self.active[at].fault, self.subject.clone());
+        self.effects.push(Effect { at: now, fault, subject, what });
+        Some(answer)
+    }
+
+    /// How fast the party is read from.
+    pub(crate) fn read_rate(&self) -> Option<BitRate> {
+        self.active.iter().find_map(|active| match active.action {
+            Action::Read(rate) => Some(rate),
+            _ => None,
+        })
+    }
+
+    /// Notes that reading was held up to keep to [`Self::read_rate`].
+    pub(crate) fn paced(&mut self, now: Moment) {
+        let paced = self.active.iter_mut().find(|active| matches!(active.action, Action::Read(_)));
+        if let Some(active) = paced.filter(|active| active.told == 0) {
+            active.told = 1;
+            let (fault, subject) = (active.fault, self.subject.clone());
+            self.effects.push(Effect { at: now, fault, subject, what: What::Paced });
+        }
+    }
+
+    /// Hands out what was done since the last call.
+    pub(crate) fn take_effects(&mut self) -> std::vec::Drain<'_, Effect> {
+        self.effects.drain(..)
+    }
+}

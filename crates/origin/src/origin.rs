@@ -1,0 +1,256 @@
+//! The origin as its owner sees it: started, asked, stopped.
+
+use crate::burn::burn;
+use crate::config::OriginConfig;
+use crate::counts::Counts;
+use crate::error::OriginError;
+use crate::fault::{Action, Effect};
+use crate::forward::{self, Route};
+use crate::registry::Registry;
+use crate::rtmp::RtmpSession;
+use crate::worker::{Message, Report, Settings, Worker};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_shard::tls::server_config;
+use weir_shard::{Mailbox, Shard, clock};
+
+/// The longest that a worker sleeps when nothing happens.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// A running origin. Dropping it stops it.
+#[derive(Debug)]
+pub struct Origin {
+    addresses: Addresses,
+    mailboxes: Vec<Mailbox<Message>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    /// Ports that are taken and not listened on, because of a fault.
+    _refusing: Vec<socket2::Socket>,
+}
+
+/// Where an origin listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// For RTMP.
+    pub rtmp: Option<SocketAddr>,
+    /// For RTMP over TLS.
+    pub rtmps: Option<SocketAddr>,
+}
+
+/// One place to listen, with a listener for each worker.
+struct Place {
+    address: SocketAddr,
+    listeners: Vec<TcpListener>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+impl Origin {
+    /// Takes the ports and starts the workers, in threads named `weir-origin-0` and so on.
+    ///
+    /// # Errors
+    /// A port or certificate that cannot be used, a place to forward to that is none, or a system
+    /// that refuses a thread.
+    pub fn start(config: &OriginConfig) -> Result<Self, OriginError> {
+        let workers = config.workers.max(1);
+        let routes = config.forward.iter().map(|url| Route::parse(url)).collect::<Result<_, _>>()?;
+        let refuse = config.faults.iter().any(|fault| fault.action == Action::Refuse);
+        let mut refusing = Vec::new();
+        let mut addresses = Addresses::default();
+        let mut places = Vec::new();
+        for (address, tls) in
+            [(config.rtmp, None), (config.rtmps.as_ref().map(|secure| secure.address), config.rtmps.as_ref())]
+        {
+            let Some(address) = address else { continue };
+            let tls = tls.map(|secure| server_config(&secure.chain, &secure.key)).transpose()?;
+            let secure = tls.is_some();
+            let bound = if refuse {
+                let socket = take(address).map_err(|error| listen_error(address, error))?;
+                let bound = local_address(&socket, address)?;
+                refusing.push(socket);
+                bound
+            } else {
+                let place = Place::open(address, workers, tls)?;
+                let bound = place.address;
+                places.push(place);
+                bound
+            };
+            *(if secure { &mut addresses.rtmps } else { &mut addresses.rtmp }) = Some(bound);
+        }
+        let settings = Arc::new(Settings {
+            merge: config.merge,
+            history: config.history,
+            missing_stream: config.missing_stream,
+            departure: config.departure,
+            patience: config.patience,
+            faults: config.faults.clone(),
+            routes,
+            registry: Registry::default(),
+        });
+        let mut origin = Self {
+            addresses,
+            mailboxes: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            threads: Vec::new(),
+            _refusing: refusing,
+        };
+        origin.start_workers(workers, places, &settings)?;
+        for fault in &config.faults {
+            if let Action::Burn { share, thread } = &fault.action {
+                let burning = burn(thread, *share, origin.stop.clone()).map_err(OriginError::Thread)?;
+                origin.threads.push(burning);
+            }
+        }
+        Ok(origin)
+    }
+
+    fn start_workers(
+        &mut self,
+        workers: usize,
+        mut places: Vec<Place>,
+        settings: &Arc<Settings>,
+    ) -> Result<(), OriginError> {
+        let (ready, mailboxes) = channel();
+        for number in 0..workers {
+            let listeners = places
+                .iter_mut()
+                .filter_map(|place| place.listeners.pop().map(|listener| (listener, place.tls.clone())));
+            let (listeners, settings, ready) = (listeners.collect(), settings.clone(), ready.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("weir-origin-{number}"))
+                .spawn(move || work(number, settings, listeners, &ready))
+                .map_err(OriginError::Thread)?;
+            self.threads.push(thread);
+        }
+        drop(ready);
+        let mut ready: Vec<_> =
+            mailboxes.iter().take(workers).collect::<io::Result<_>>().map_err(OriginError::Thread)?;
+        ready.sort_by_key(|(number, _)| *number);
+        self.mailboxes = ready.into_iter().map(|(_, mailbox)| mailbox).collect();
+        for (number, mailbox) in self.mailboxes.iter().enumerate() {
+            let others = self.mailboxes.iter().enumerate().filter(|(other, _)| *other != number);
+            mailbox.post(Message::Peers(others.map(|(_, mailbox)| mailbox.clone()).collect()));
+        }
+        Ok(())
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
+    /// What it has sent and received up to now.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for report in self.reports() {
+            counts.merge(report.counts);
+        }
+        counts
+    }
+
+    /// What faults did up to now, in the order of time.
+    pub fn effects(&self) -> Vec<Effect> {
+        let mut effects: Vec<_> = self.reports().flat_map(|report| report.effects).collect();
+        effects.sort_by_key(|effect| effect.at);
+        effects
+    }
+
+    fn reports(&self) -> impl Iterator<Item = Report> {
+        let (reply, reports): (_, Receiver<Report>) = channel();
+        for mailbox in &self.mailboxes {
+            mailbox.post(Message::Report(reply.clone()));
+        }
+        reports.into_iter()
+    }
+
+    /// Ends all connections and threads. Returns when they have ended.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for mailbox in &self.mailboxes {
+            mailbox.post(Message::Stop);
+        }
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has said so itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+type Ready = io::Result<(usize, Mailbox<Message>)>;
+type Listeners = Vec<(TcpListener, Option<Arc<rustls::ServerConfig>>)>;
+
+/// The life of a worker's thread.
+fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
+    let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
+        for (listener, tls) in listeners {
+            shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
+        }
+        Ok(shard)
+    });
+    let mut shard = match opened {
+        Ok(shard) => shard,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    let _ = ready.send(Ok((number, shard.mailbox())));
+    while !shard.world.stopping {
+        let now = clock::now();
+        let next = forward::begin_due(&mut shard, now);
+        let until = next.map_or(now + LONGEST_SLEEP, |next| next.min(now + LONGEST_SLEEP));
+        if shard.turn(until).is_err() {
+            return;
+        }
+    }
+}
+
+impl Place {
+    fn open(
+        address: SocketAddr,
+        workers: usize,
+        tls: Option<Arc<rustls::ServerConfig>>,
+    ) -> Result<Self, OriginError> {
+        // Listeners that share a port would share it with another server's as well: a plain one sees it.
+        let plain = TcpListener::bind(address).map_err(|error| listen_error(address, error))?;
+        let address = plain.local_addr().map_err(|error| listen_error(address, error))?;
+        drop(plain);
+        let listeners = (0..workers).map(|_| weir_shard::listener(address)).collect::<io::Result<_>>();
+        let listeners = listeners.map_err(|error| listen_error(address, error))?;
+        Ok(Self { address, listeners, tls })
+    }
+}
+
+/// Takes a port without listening: the system refuses whoever comes.
+fn take(address: SocketAddr) -> io::Result<socket2::Socket> {
+    let socket = socket2::Socket::new(
+        socket2::Domain::for_address(address),
+        socket2::Type::STREAM.cloexec(),
+        Some(socket2::Protocol::TCP),
+    )?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn local_address(socket: &socket2::Socket, asked: SocketAddr) -> Result<SocketAddr, OriginError> {
+    let address = socket.local_addr().map_err(|error| listen_error(asked, error))?;
+    Ok(address.as_socket().unwrap_or(asked))
+}
+
+fn listen_error(address: SocketAddr, source: io::Error) -> OriginError {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => OriginError::InUse { address },
+        io::ErrorKind::PermissionDenied => OriginError::Forbidden { address },
+        _ => OriginError::Listen { address, source },
+    }
+}

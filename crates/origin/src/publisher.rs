@@ -1,0 +1,202 @@
+//! One publication of a stream, whatever protocol it comes in by: the name is taken, packets go into
+//! the log of this worker and to the other workers, faults of the stream act on the way.
+
+use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
+use crate::stream::{Opening, Packet};
+use crate::worker::{Arrival, StreamKey, Worker};
+use std::sync::Arc;
+use weir_metrics::{BitRate, Moment};
+use weir_shard::Context;
+
+/// Moves a packet's timestamp by so many microseconds; the protocol knows where it stands.
+pub(crate) type Retime = fn(&Packet, i64) -> Packet;
+
+pub(crate) struct Publisher {
+    name: Arc<str>,
+    publication: u64,
+    stream: StreamKey,
+    /// Faults of the publisher's connection.
+    script: Option<Box<Script>>,
+    /// Faults of the stream.
+    gate: Option<Box<(Script, Gate<Option<Arc<Opening>>>)>>,
+    retime: Retime,
+    /// What the other workers have not been sent yet.
+    shipment: Vec<Arrival>,
+    seen_video_keyframe: bool,
+    heard: Moment,
+}
+
+impl Publisher {
+    /// Takes the name; `None` when another one has it. `number` is the publisher's.
+    pub(crate) fn claim(
+        name: &Arc<str>,
+        number: u64,
+        retime: Retime,
+        context: &mut Context<'_, Worker>,
+    ) -> Option<Self> {
+        let settings = context.world.settings().clone();
+        let publication = settings.registry.claim(name)?;
+        let stream = context.world.begin(name, publication);
+        context.world.announce(name, publication);
+        for id in context.world.take_wakes(stream) {
+            context.wake(id);
+        }
+        let script = Script::of(&settings.faults, Subject::Publisher(number));
+        let gate = Script::of(&settings.faults, Subject::Stream(name.clone()))
+            .map(|script| Box::new((*script, Gate::new())));
+        Some(Self {
+            name: name.clone(),
+            publication,
+            stream,
+            script,
+            gate,
+            retime,
+            shipment: Vec::new(),
+            seen_video_keyframe: false,
+            heard: context.now,
+        })
+    }
+
+    /// Takes the next packet.
+    pub(crate) fn take(
+        &mut self,
+        packet: Packet,
+        opening: Option<Arc<Opening>>,
+        worker: &mut Worker,
+        now: Moment,
+    ) -> Option<Cut> {
+        use crate::stream::Kind;
+        self.heard = now;
+        let counts = worker.stream_counts(self.stream);
+        counts.received.count(&packet);
+        if packet.kind == Kind::Video {
+            self.seen_video_keyframe |= packet.keyframe;
+            if !self.seen_video_keyframe {
+                counts.undecodable.count(&packet);
+                return None;
+            }
+        }
+        let cut = self.script.as_mut().and_then(|script| {
+            let cut = script.rule(&packet, now).cut;
+            worker.note(script.take_effects());
+            cut
+        });
+        if cut.is_some() {
+            return cut;
+        }
+        let Some(gate) = &mut self.gate else {
+            self.pass(Arrival { arrived: now, packet, opening }, worker);
+            return None;
+        };
+        let (script, gate) = &mut **gate;
+        let ruling = script.rule(&packet, now);
+        if ruling.dropped {
+            worker.stream_counts(self.stream).dropped.count(&packet);
+        }
+        let (packet, opening) = match ruling.shift {
+            0 => (packet, opening),
+            by => {
+                let moved = opening.map(|opening| {
+                    let packets = opening.packets.iter().map(|packet| (self.retime)(packet, by)).collect();
+                    Arc::new(Opening { version: opening.version, packets })
+                });
+                ((self.retime)(&packet, by), moved)
+            }
+        };
+        gate.push(GateUnit { packet, owner: opening }, ruling, now);
+        worker.note(script.take_effects());
+        self.release(worker, now);
+        None
+    }
+
+    /// Lets through what a fault held back until now.
+    pub(crate) fn release(&mut self, worker: &mut Worker, now: Moment) {
+        let Some(mut gate) = self.gate.take() else { return };
+        while let Front::Units(units) = gate.1.front(Some(&mut gate.0), now) {
+            for _ in 0..units {
+                if let Some(GateUnit { packet, owner }) = gate.1.pop() {
+                    self.pass(Arrival { arrived: now, packet, opening: owner }, worker);
+                }
+            }
+        }
+        worker.note(gate.0.take_effects());
+        self.gate = Some(gate);
+    }
+
+    fn pass(&mut self, arrival: Arrival, worker: &mut Worker) {
+        if worker.has_peers() {
+            self.shipment.push(arrival.clone());
+        }
+        worker.push(self.stream, arrival);
+    }
+
+    /// Tells viewers here and the other workers of what came. To be called after each batch.
+    pub(crate) fn flush(&mut self, context: &mut Context<'_, Worker>) {
+        if !self.shipment.is_empty() {
+            context.world.ship(self.publication, std::mem::take(&mut self.shipment));
+        }
+        for id in context.world.take_wakes(self.stream) {
+            context.wake(id);
+        }
+    }
+
+    /// Whether the connection has to end now, because of a fault.
+    pub(crate) fn cut(&mut self, worker: &mut Worker, now: Moment) -> Option<Cut> {
+        let script = self.script.as_mut()?;
+        let cut = script.cut(now);
+        worker.note(script.take_effects());
+        cut
+    }
+
+    /// How fast the publisher is read from, if a fault says so.
+    pub(crate) fn read_rate(&self) -> Option<BitRate> {
+        self.script.as_ref()?.read_rate()
+    }
+
+    /// Notes that it is not read from before `until`: until then its silence is ours.
+    pub(crate) fn paced(&mut self, until: Moment, worker: &mut Worker, now: Moment) {
+        self.heard = until;
+        if let Some(script) = &mut self.script {
+            script.paced(now);
+            worker.note(script.take_effects());
+        }
+    }
+
+    /// When [`Self::release`], [`Self::cut`] and [`Self::is_silent`] have to be asked again.
+    pub(crate) fn deadline(&mut self, worker: &Worker, now: Moment) -> Moment {
+        let mut deadline = self.heard + worker.settings().patience.publisher;
+        if let Some(gate) = &mut self.gate
+            && let Front::Wait(Some(at)) = gate.1.front(Some(&mut gate.0), now)
+        {
+            deadline = deadline.min(at);
+        }
+        let cut = self.script.as_ref().and_then(|script| script.next_cut());
+        cut.map_or(deadline, |cut| deadline.min(cut))
+    }
+
+    /// Whether it has sent nothing for too long.
+    pub(crate) fn is_silent(&self, worker: &Worker, now: Moment) -> bool {
+        now >= self.heard + worker.settings().patience.publisher
+    }
+
+    /// Ends the publication and gives the name free. What a fault still holds goes out first.
+    pub(crate) fn end(mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        if let Some(gate) = self.gate.take() {
+            let (_, mut gate) = *gate;
+            gate.finish();
+            while gate.len() > 0 {
+                if let Some(GateUnit { packet, owner }) = gate.pop() {
+                    self.pass(Arrival { arrived: now, packet, opening: owner }, context.world);
+                }
+            }
+        }
+        self.flush(context);
+        context.world.end(self.publication);
+        context.world.announce_end(self.publication);
+        context.world.settings().registry.release(&self.name);
+        for id in context.world.take_wakes(self.stream) {
+            context.wake(id);
+        }
+    }
+}

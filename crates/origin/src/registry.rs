@@ -1,0 +1,60 @@
+//! Who publishes which name, over all workers. Asked when a publication or a viewer begins or ends,
+//! never for a packet.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The names in use, and the numbers given out.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    names: Mutex<HashMap<Arc<str>, u64>>,
+    publications: AtomicU64,
+    links: AtomicU64,
+    viewers: AtomicU64,
+    publishers: AtomicU64,
+}
+
+impl Registry {
+    /// Takes a name for a publication, which gets a number. `None`: another one has it.
+    pub(crate) fn claim(&self, name: &Arc<str>) -> Option<u64> {
+        let mut names = self.names();
+        if names.contains_key(name) {
+            return None;
+        }
+        let publication = next(&self.publications);
+        names.insert(name.clone(), publication);
+        Some(publication)
+    }
+
+    /// Gives the name of a publication free.
+    pub(crate) fn release(&self, name: &str) {
+        self.names().remove(name);
+    }
+
+    /// Whether someone publishes under a name.
+    pub(crate) fn is_live(&self, name: &str) -> bool {
+        self.names().contains_key(name)
+    }
+
+    pub(crate) fn next_link(&self) -> u64 {
+        next(&self.links)
+    }
+
+    pub(crate) fn next_viewer(&self) -> u64 {
+        next(&self.viewers)
+    }
+
+    pub(crate) fn next_publisher(&self) -> u64 {
+        next(&self.publishers)
+    }
+
+    fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
+        // No code panics while it holds the lock; if it did, the map would still be whole.
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn next(counter: &AtomicU64) -> u64 {
+    counter.fetch_add(1, Ordering::Relaxed) + 1
+}

@@ -1,0 +1,9 @@
+//! RTMP: how its publishers and viewers speak to the streams of a worker.
+
+mod forward;
+mod framing;
+mod intake;
+mod session;
+
+pub(crate) use forward::ForwardSession;
+pub(crate) use session::RtmpSession;

@@ -1,0 +1,120 @@
+//! A stream of ours, published again on another RTMP server.
+
+use super::framing::{CHUNK_SIZE, rewriter};
+use crate::forward::{Forwarding, Route};
+use crate::viewer::{Standing, Viewer, Watcher};
+use crate::worker::Worker;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_rtmp::{Client, ClientEvent, ClientOptions};
+use weir_shard::{Context, Event, Session};
+
+/// From the connection to the other server's consent.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The session of one connection to another server.
+pub(crate) struct ForwardSession {
+    forwarding: Forwarding,
+    client: Client,
+    deadline: Moment,
+    viewer: Option<Viewer>,
+    since: Option<Moment>,
+}
+
+impl ForwardSession {
+    pub(crate) fn new(forwarding: Forwarding, route: &Route, now: Moment) -> Self {
+        let (app, stream) = route.destination(&forwarding.name);
+        let url = format!("{}/{app}", route.server);
+        let options = ClientOptions { chunk_size: CHUNK_SIZE, ..ClientOptions::publish(url, app, stream) };
+        let seed = now.as_nanos();
+        let client = Client::new(options, seed);
+        Self { forwarding, client, deadline: now + PATIENCE, viewer: None, since: None }
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        let (mut begins, mut refused) = (false, false);
+        let outcome = self.client.input(bytes, &mut |event| match event {
+            ClientEvent::Publishing => begins = true,
+            ClientEvent::Status(status) => refused |= status.is_error(),
+            _ => {}
+        });
+        if outcome.is_err() || refused {
+            return self.end(context);
+        }
+        self.say(context);
+        if begins && self.viewer.is_none() {
+            self.begin(context);
+        }
+    }
+
+    fn begin(&mut self, context: &mut Context<'_, Worker>) {
+        let Some(framing) = self.client.framing() else { return };
+        if !context.world.is_under_way(self.forwarding.publication) {
+            return self.end(context);
+        }
+        self.since = Some(context.now);
+        let rewrite = || rewriter(framing, true);
+        let viewer =
+            Viewer::join(&Watcher::Forward, &self.forwarding.name, Some(rewrite()), rewrite, context);
+        self.viewer = Some(viewer);
+        self.pump(context);
+    }
+
+    fn pump(&mut self, context: &mut Context<'_, Worker>) {
+        let Some(viewer) = &mut self.viewer else { return };
+        if viewer.pump(context) != Standing::Same {
+            self.client.close();
+            self.say(context);
+            self.end(context);
+        }
+    }
+
+    fn say(&mut self, context: &mut Context<'_, Worker>) {
+        let words = std::mem::take(self.client.output());
+        match &mut self.viewer {
+            _ if words.is_empty() => {}
+            Some(viewer) => viewer.say(&words, context),
+            None => context.send(&words),
+        }
+    }
+
+    /// Ends this connection; asks for another one if the publication goes on.
+    fn end(&mut self, context: &mut Context<'_, Worker>) {
+        if let Some(viewer) = self.viewer.take() {
+            viewer.leave(context);
+        }
+        context.close();
+        if context.world.is_under_way(self.forwarding.publication) {
+            let again = self.forwarding.again(self.since, context.now);
+            context.world.forwardings.push(again);
+        }
+    }
+}
+
+impl Session<Worker> for ForwardSession {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
+        match event {
+            Event::Opening => {}
+            Event::Connected => self.say(context),
+            Event::Bytes(bytes) => self.read(bytes, context),
+            Event::Writable => self.pump(context),
+            Event::Woken => {
+                if let Some(viewer) = &mut self.viewer {
+                    viewer.woken();
+                }
+                self.pump(context);
+            }
+            Event::Timer if self.viewer.is_none() => self.end(context),
+            Event::Timer => self.pump(context),
+            Event::Stop | Event::Closed { .. } => self.end(context),
+        }
+        let deadline = match &mut self.viewer {
+            Some(viewer) => viewer.deadline(context.world, context.now),
+            None => Some(self.deadline),
+        };
+        match deadline {
+            Some(at) => context.set_timer(at),
+            None => context.clear_timer(),
+        }
+    }
+}

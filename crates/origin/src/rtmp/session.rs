@@ -1,0 +1,485 @@
+//! One accepted RTMP connection: a viewer, a publisher, or someone who is still asking.
+
+use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
+use super::intake::Intake;
+use crate::config::{Departure, MissingStream};
+use crate::fault::{Answer, Cut, Phase, Script, Subject};
+use crate::publisher::Publisher;
+use crate::viewer::{Standing, Viewer, Watcher};
+use crate::worker::Worker;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_rtmp::message::Status;
+use weir_rtmp::server::{MediaMessage, Server, ServerEvent, ServerOptions};
+use weir_shard::{Context, Event, Session};
+
+/// Bytes of the dialogue that may wait for a peer that does not read.
+const UNSENT_LIMIT: usize = 256 * 1024;
+/// Bytes of an application's and a stream's name together.
+const NAME_LIMIT: usize = 1_024;
+/// How long a peer that was refused may take to hear it and go.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Bytes that are read at a time from a publisher that is read slowly.
+const SLOW_READ: usize = 4 * 1024;
+
+/// A session of an RTMP connection.
+pub(crate) struct RtmpSession {
+    server: Server,
+    desk: Desk,
+}
+
+/// The part of a session that decides; it hears the server's events while the server reads.
+struct Desk {
+    peer: SocketAddr,
+    link: u64,
+    script: Option<Box<Script>>,
+    app: String,
+    stage: Stage,
+    replies: Vec<Reply>,
+    /// Bytes sent before the peer became a viewer.
+    said: u64,
+    /// The end of the connection, if it is decided.
+    cut: Option<Cut>,
+}
+
+enum Stage {
+    /// The TCP connection is there, nothing was read.
+    Accepted,
+    /// Has asked for nothing yet, since then.
+    Asking(Moment),
+    Playing(Box<Playing>),
+    Publishing(Box<Publishing>),
+    /// Was refused; is closed then.
+    Leaving(Moment),
+    /// Is never answered again, because of a fault.
+    Silent,
+}
+
+struct Playing {
+    viewer: Viewer,
+    message_stream_id: u32,
+}
+
+struct Publishing {
+    publisher: Publisher,
+    intake: Intake,
+    /// When a publisher that is read slowly may be read from again.
+    resume: Option<Moment>,
+    /// Up to when its rate is used up.
+    used: Moment,
+}
+
+/// What the server is to say when it has read on.
+enum Reply {
+    AcceptConnect,
+    RejectConnect(Status<'static>),
+    AcceptPlay(u32),
+    AcceptPublish(u32),
+    Status(u32, Status<'static>),
+}
+
+impl RtmpSession {
+    /// The session of a connection that was just accepted.
+    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr) -> Self {
+        let link = worker.accept();
+        let options = ServerOptions { chunk_size: CHUNK_SIZE, ..ServerOptions::default() };
+        Self {
+            server: Server::new(options, link),
+            desk: Desk {
+                peer,
+                link,
+                script: Script::of(&worker.settings().faults, Subject::Link(link)),
+                app: String::new(),
+                stage: Stage::Accepted,
+                replies: Vec::new(),
+                said: 0,
+                cut: None,
+            },
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        if matches!(self.desk.stage, Stage::Accepted) {
+            self.desk.stage = Stage::Asking(context.now);
+            if self.desk.fault(Phase::Handshake, None, context).is_some() {
+                self.desk.stage = Stage::Silent;
+            }
+        }
+        if matches!(self.desk.stage, Stage::Silent | Stage::Leaving(_)) {
+            return;
+        }
+        let Self { server, desk } = self;
+        let outcome = server.input(bytes, &mut |event| desk.hear(event, context));
+        if matches!(desk.stage, Stage::Silent) {
+            return;
+        }
+        if outcome.is_err() {
+            return self.end(Some(Cut::Close), context);
+        }
+        self.reply(context);
+        self.desk.pace(bytes.len(), context);
+        if let Stage::Publishing(publishing) = &mut self.desk.stage {
+            publishing.publisher.flush(context);
+        }
+    }
+
+    /// Says what has been decided, and then sends a new viewer what waits for it.
+    fn reply(&mut self, context: &mut Context<'_, Worker>) {
+        let mut plays = false;
+        for reply in self.desk.replies.drain(..) {
+            match reply {
+                Reply::AcceptConnect => self.server.accept_connect(),
+                Reply::RejectConnect(status) => self.server.reject_connect(&status),
+                Reply::AcceptPlay(id) => {
+                    self.server.accept_play(id);
+                    plays = true;
+                }
+                Reply::AcceptPublish(id) => self.server.accept_publish(id),
+                Reply::Status(id, status) => self.server.send_status(id, &status),
+            }
+        }
+        self.say(context);
+        if plays {
+            self.pump(context);
+        }
+    }
+
+    /// Sends the dialogue's output.
+    fn say(&mut self, context: &mut Context<'_, Worker>) {
+        let words = std::mem::take(self.server.output());
+        if words.is_empty() {
+            return;
+        }
+        match &mut self.desk.stage {
+            Stage::Playing(playing) => playing.viewer.say(&words, context),
+            _ => {
+                self.desk.said += words.len() as u64;
+                context.send(&words);
+            }
+        }
+        if context.unsent() > UNSENT_LIMIT {
+            self.desk.cut = Some(Cut::Close);
+        }
+    }
+
+    /// Sends a viewer what waits for it.
+    fn pump(&mut self, context: &mut Context<'_, Worker>) {
+        let Stage::Playing(playing) = &mut self.desk.stage else { return };
+        let id = playing.message_stream_id;
+        match playing.viewer.pump(context) {
+            Standing::Same => {}
+            Standing::Begun => {
+                self.server
+                    .send_status(id, &status("NetStream.Play.PublishNotify", "The stream is published."));
+                self.say(context);
+            }
+            Standing::Ended => {
+                self.server.end_play(id);
+                self.say(context);
+                if context.world.settings().departure == Departure::Close {
+                    self.desk.leave(context);
+                    self.desk.stage = Stage::Leaving(context.now + FAREWELL);
+                }
+            }
+            Standing::Cut(cut) => self.desk.cut = Some(cut),
+            Standing::Stuck => self.desk.cut = Some(Cut::Reset),
+        }
+    }
+
+    fn time(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        if let Some(script) = &mut self.desk.script
+            && let Some(cut) = script.cut(now)
+        {
+            context.world.note(script.take_effects());
+            self.desk.cut = Some(cut);
+            return;
+        }
+        match &mut self.desk.stage {
+            Stage::Playing(_) => self.pump(context),
+            Stage::Publishing(publishing) => {
+                let publisher = &mut publishing.publisher;
+                publisher.release(context.world, now);
+                publisher.flush(context);
+                self.desk.cut = publisher.cut(context.world, now);
+                if publishing.resume.is_some_and(|at| at <= now) {
+                    publishing.resume = None;
+                    context.pause_reading(false);
+                } else if publisher.is_silent(context.world, now) {
+                    self.desk.cut = Some(Cut::Close);
+                }
+            }
+            Stage::Leaving(at) if now >= *at => self.desk.cut = Some(Cut::Close),
+            Stage::Accepted => self.desk.cut = Some(Cut::Close),
+            Stage::Asking(since) if now >= *since + context.world.settings().patience.request => {
+                self.desk.cut = Some(Cut::Close);
+            }
+            Stage::Asking(_) | Stage::Leaving(_) | Stage::Silent => {}
+        }
+    }
+
+    fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
+        self.desk.leave(context);
+        match cut {
+            Some(Cut::Reset) => context.reset(),
+            Some(Cut::Close) => context.close(),
+            None => {}
+        }
+    }
+
+    /// Sets the one deadline of the session.
+    fn arm(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        let patience = context.world.settings().patience;
+        let deadline = match &mut self.desk.stage {
+            Stage::Accepted => Some(now + patience.request),
+            Stage::Asking(since) => Some(*since + patience.request),
+            Stage::Playing(playing) => playing.viewer.deadline(context.world, now),
+            Stage::Publishing(publishing) => {
+                let deadline = publishing.publisher.deadline(context.world, now);
+                Some(publishing.resume.map_or(deadline, |resume| resume.min(deadline)))
+            }
+            Stage::Leaving(at) => Some(*at),
+            Stage::Silent => None,
+        };
+        let cut = self.desk.script.as_ref().and_then(|script| script.next_cut());
+        match [deadline, cut].into_iter().flatten().min() {
+            Some(at) => context.set_timer(at),
+            None => context.clear_timer(),
+        }
+    }
+}
+
+impl Session<Worker> for RtmpSession {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
+        match event {
+            Event::Opening => {}
+            Event::Connected => {
+                if let Some(script) = &mut self.desk.script {
+                    script.begin(context.now);
+                }
+                if self.desk.fault(Phase::Accept, None, context).is_some() {
+                    self.desk.stage = Stage::Silent;
+                }
+            }
+            Event::Bytes(bytes) => self.read(bytes, context),
+            Event::Writable => self.pump(context),
+            Event::Woken => {
+                if let Stage::Playing(playing) = &mut self.desk.stage {
+                    playing.viewer.woken();
+                }
+                self.pump(context);
+            }
+            Event::Timer => self.time(context),
+            Event::Stop => return self.end(Some(Cut::Close), context),
+            Event::Closed { .. } => return self.end(None, context),
+        }
+        match self.desk.cut.take() {
+            Some(cut) => self.end(Some(cut), context),
+            None => self.arm(context),
+        }
+    }
+}
+
+impl Desk {
+    fn hear(&mut self, event: ServerEvent<'_>, context: &mut Context<'_, Worker>) {
+        // What follows a refusal or a silence in the same bytes is not heard.
+        if matches!(self.stage, Stage::Silent | Stage::Leaving(_)) {
+            return;
+        }
+        match event {
+            ServerEvent::Connect(request) => self.connect(request.app, context),
+            ServerEvent::Play { message_stream_id, stream, .. } => {
+                self.play(message_stream_id, stream, context);
+            }
+            ServerEvent::Publish { message_stream_id, stream } => {
+                self.publish(message_stream_id, stream, context);
+            }
+            ServerEvent::Media(message) => self.media(&message, false, context),
+            ServerEvent::Metadata(message) => self.media(&message, true, context),
+            ServerEvent::Closed { .. } => {
+                if matches!(self.stage, Stage::Playing(_) | Stage::Publishing(_)) {
+                    self.leave(context);
+                    self.stage = Stage::Asking(context.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn connect(&mut self, app: &str, context: &mut Context<'_, Worker>) {
+        let app = app.split('?').next().unwrap_or_default().trim_matches('/');
+        app.clone_into(&mut self.app);
+        match self.fault(Phase::Connect, None, context) {
+            None => self.replies.push(Reply::AcceptConnect),
+            Some(Answer::Nothing) => self.stage = Stage::Silent,
+            Some(Answer::Refusal { unauthorized, code, words }) => {
+                // Authentication by Adobe's plug-in is what clients know; it is told in words.
+                let usual = if unauthorized {
+                    "[ AccessManager.Reject ] : [ code=401 need auth; authmod=adobe ] : Unauthorized"
+                } else {
+                    "[ Server.Reject ] : Connection refused."
+                };
+                let status = Status::error(
+                    code.unwrap_or_else(|| "NetConnection.Connect.Rejected".into()),
+                    words.unwrap_or_else(|| usual.into()),
+                );
+                self.replies.push(Reply::RejectConnect(status));
+                self.stage = Stage::Leaving(context.now + FAREWELL);
+            }
+        }
+    }
+
+    fn play(&mut self, id: u32, stream: &str, context: &mut Context<'_, Worker>) {
+        let settings = context.world.settings().clone();
+        let number = settings.registry.next_viewer();
+        let fault = self.fault(Phase::Play, Some(Subject::Viewer(number)), context);
+        let name = match fault {
+            None => self.name_of(stream),
+            Some(answer) => return self.refuse(id, answer, "NetStream.Play.Failed", context),
+        };
+        let missing = settings.missing_stream == MissingStream::Refuse;
+        let name = name.filter(|name| !missing || settings.registry.is_live(name));
+        let Some(name) = name else {
+            let words = format!("No such stream: {stream}");
+            return self.turn_away(id, Status::error("NetStream.Play.StreamNotFound", words), context);
+        };
+        self.leave(context);
+        let watcher = Watcher::Viewer { number, peer: self.peer, said: self.said };
+        let own = (id != SHARED.message_stream_id).then_some(id);
+        let rewrite = own.map(|message_stream_id| {
+            rewriter(weir_rtmp::chunk::MediaFraming { message_stream_id, ..SHARED }, false)
+        });
+        let viewer = Viewer::join(&watcher, &name, rewrite, || rewriter(SHARED, false), context);
+        self.stage = Stage::Playing(Box::new(Playing { viewer, message_stream_id: id }));
+        self.replies.push(Reply::AcceptPlay(id));
+    }
+
+    fn publish(&mut self, id: u32, stream: &str, context: &mut Context<'_, Worker>) {
+        let registry = &context.world.settings().clone().registry;
+        let number = registry.next_publisher();
+        let fault = self.fault(Phase::Publish, Some(Subject::Publisher(number)), context);
+        if let Some(answer) = fault {
+            return self.refuse(id, answer, "NetStream.Publish.Denied", context);
+        }
+        let Some(name) = self.name_of(stream) else {
+            let status =
+                Status::error("NetStream.Publish.BadName", "A stream needs a name, and not a long one.");
+            return self.turn_away(id, status, context);
+        };
+        self.leave(context);
+        let Some(publisher) = Publisher::claim(&name, number, retime, context) else {
+            let status = Status::error("NetStream.Publish.BadName", format!("{name} is being published."));
+            return self.turn_away(id, status, context);
+        };
+        if publisher.read_rate().is_some() {
+            context.limit_reads(SLOW_READ);
+        }
+        self.stage = Stage::Publishing(Box::new(Publishing {
+            publisher,
+            intake: Intake::default(),
+            resume: None,
+            used: context.now,
+        }));
+        self.replies.push(Reply::AcceptPublish(id));
+    }
+
+    fn media(&mut self, message: &MediaMessage<'_>, metadata: bool, context: &mut Context<'_, Worker>) {
+        let Stage::Publishing(publishing) = &mut self.stage else { return };
+        if self.cut.is_some() {
+            return;
+        }
+        let (packet, opening) = if metadata {
+            (publishing.intake.metadata(message), None)
+        } else {
+            publishing.intake.media(message)
+        };
+        self.cut = publishing.publisher.take(packet, opening, context.world, context.now);
+    }
+
+    /// Holds up the reading of a publisher that a fault has read slowly.
+    fn pace(&mut self, bytes: usize, context: &mut Context<'_, Worker>) {
+        let Stage::Publishing(publishing) = &mut self.stage else { return };
+        let Some(rate) = publishing.publisher.read_rate() else { return };
+        let cost = Duration::from_secs_f64(bytes as f64 * 8.0 / rate.bps());
+        publishing.used = publishing.used.max(context.now) + cost;
+        publishing.resume = Some(publishing.used);
+        publishing.publisher.paced(publishing.used, context.world, context.now);
+        context.pause_reading(true);
+    }
+
+    /// Takes the peer off its stream.
+    fn leave(&mut self, context: &mut Context<'_, Worker>) {
+        match std::mem::replace(&mut self.stage, Stage::Asking(context.now)) {
+            Stage::Playing(playing) => playing.viewer.leave(context),
+            Stage::Publishing(publishing) => publishing.publisher.end(context),
+            other => self.stage = other,
+        }
+    }
+
+    fn turn_away(&mut self, id: u32, status: Status<'static>, context: &mut Context<'_, Worker>) {
+        self.replies.push(Reply::Status(id, status));
+        self.leave(context);
+        self.stage = Stage::Leaving(context.now + FAREWELL);
+    }
+
+    /// Answers a request as a fault wants it.
+    fn refuse(&mut self, id: u32, answer: Answer, usual: &'static str, context: &mut Context<'_, Worker>) {
+        match answer {
+            Answer::Nothing => {
+                self.leave(context);
+                self.stage = Stage::Silent;
+            }
+            Answer::Refusal { unauthorized, code, words } => {
+                let usual_words = if unauthorized { "401 Unauthorized" } else { "Refused." };
+                let status = Status::error(
+                    code.unwrap_or_else(|| usual.into()),
+                    words.unwrap_or_else(|| usual_words.into()),
+                );
+                self.turn_away(id, status, context);
+            }
+        }
+    }
+
+    /// What a fault answers at a phase, for the link or for who asks.
+    fn fault(
+        &mut self,
+        phase: Phase,
+        who: Option<Subject>,
+        context: &mut Context<'_, Worker>,
+    ) -> Option<Answer> {
+        let now = context.now;
+        let mut own = who.and_then(|who| Script::of(&context.world.settings().faults, who));
+        for script in [&mut self.script, &mut own].into_iter().flatten() {
+            if let Some(answer) = script.answer(phase, now) {
+                context.world.note(script.take_effects());
+                return Some(answer);
+            }
+        }
+        None
+    }
+
+    /// The name that a stream goes by: application and stream, without queries.
+    fn name_of(&self, stream: &str) -> Option<Arc<str>> {
+        let stream = stream.split('?').next().unwrap_or_default().trim_matches('/');
+        let long = self.app.len() + stream.len() > NAME_LIMIT;
+        match (&*self.app, stream) {
+            (_, "") => None,
+            _ if long => None,
+            ("", stream) => Some(stream.into()),
+            (app, stream) => Some(format!("{app}/{stream}").into()),
+        }
+    }
+}
+
+fn status(code: &'static str, words: &'static str) -> Status<'static> {
+    Status::new(code, words)
+}
+
+impl std::fmt::Debug for RtmpSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RtmpSession").field("link", &self.desk.link).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,17 @@
+//! A stream: what one publisher sends, as packets that all viewers share.
+//!
+//! Packets are framed once, by the protocol that took them in, and never change. A [`Log`] keeps the
+//! latest of them; a [`Cursor`] is one viewer's position in it; an [`Outlet`] puts packets on a link
+//! and remembers the one that was cut. No sockets, no threads, no protocol.
+
+mod cursor;
+mod log;
+mod outlet;
+mod packet;
+
+pub(crate) use cursor::Cursor;
+pub use log::History;
+pub(crate) use log::Log;
+pub(crate) use outlet::{Outlet, Written};
+pub use packet::Kind;
+pub(crate) use packet::{Opening, Packet};

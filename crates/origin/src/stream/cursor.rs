@@ -1,0 +1,165 @@
+//! Where one viewer stands in a stream.
+
+use super::log::Log;
+use super::packet::{Opening, Packet};
+use std::sync::Arc;
+use weir_metrics::Moment;
+
+/// A viewer's position: at a keyframe first, with what must come before it; later packet by packet.
+/// A viewer that has fallen too far behind is moved to a later keyframe.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    place: Place,
+    /// The version of the opening that was sent whole.
+    opened: Option<u64>,
+    /// What is still to be sent before the packet that the viewer stands at.
+    preface: Option<(Arc<Opening>, usize)>,
+    lost: Lost,
+}
+
+/// What a viewer was not sent because it was too slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Has just come and waits for a keyframe at or after this number.
+    Waiting(u64),
+    /// Was too slow; what passes before the next keyframe is lost to it.
+    Lagging(Position),
+    /// Is sent this packet next.
+    At(Position),
+}
+
+/// A packet's number, and the bytes of the stream before it: its log may forget the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    number: u64,
+    offset: u64,
+}
+
+impl Position {
+    fn of(log: &Log, number: u64) -> Self {
+        Self { number, offset: log.offset_of(number) }
+    }
+}
+
+impl Cursor {
+    /// A viewer who comes now: at the cached keyframe, or waiting for the next one.
+    pub(crate) fn new(log: &Log) -> Self {
+        let cached = if log.history().gop_cache { log.last_keyframe() } else { None };
+        let place = Place::Waiting(cached.unwrap_or_else(|| log.end()));
+        Self { place, opened: None, preface: None, lost: Lost::default() }
+    }
+
+    /// Takes the viewer to the stream's next publication. What it was not yet sent of this one is lost.
+    pub(crate) fn renew(&mut self, log: &Log) {
+        if let Place::At(position) | Place::Lagging(position) = self.place {
+            self.lose(position, Position::of(log, log.end()));
+        }
+        self.place = Place::Waiting(log.end());
+        self.preface = None;
+        self.opened = None;
+    }
+
+    /// Finds the place to go on from: a keyframe for who waits for one or is too far behind.
+    pub(crate) fn settle(&mut self, log: &Log, now: Moment) {
+        match self.place {
+            Place::Waiting(from) => {
+                if let Some(keyframe) = log.keyframe_from(from) {
+                    self.start(log, Position::of(log, keyframe));
+                }
+            }
+            Place::At(position) if !log.is_stale(position.number, now) => {}
+            Place::At(position) => match log.last_keyframe() {
+                Some(keyframe) if keyframe > position.number => self.skip(log, position, keyframe),
+                _ if position.number < log.start() => self.lag(log, position),
+                // Late, but in the middle of the latest group: there is nowhere to skip to.
+                _ => {}
+            },
+            Place::Lagging(position) => self.lag(log, position),
+        }
+    }
+
+    fn lag(&mut self, log: &Log, position: Position) {
+        match log.keyframe_from(position.number) {
+            Some(keyframe) => self.skip(log, position, keyframe),
+            None => {
+                let end = Position::of(log, log.end());
+                self.lose(position, end);
+                self.place = Place::Lagging(end);
+            }
+        }
+    }
+
+    fn skip(&mut self, log: &Log, from: Position, keyframe: u64) {
+        let position = Position::of(log, keyframe);
+        self.lose(from, position);
+        self.start(log, position);
+    }
+
+    fn start(&mut self, log: &Log, keyframe: Position) {
+        let opening = log.get(keyframe.number).and_then(|entry| entry.opening.as_ref());
+        let under_way = self.preface.take();
+        self.preface = opening.filter(|opening| self.opened != Some(opening.version)).map(|opening| {
+            let sent = match under_way {
+                Some((other, sent)) if other.version == opening.version => sent,
+                _ => 0,
+            };
+            (opening.clone(), sent)
+        });
+        self.place = Place::At(keyframe);
+    }
+
+    fn lose(&mut self, from: Position, to: Position) {
+        self.lost.packets += to.number - from.number;
+        self.lost.bytes += to.offset - from.offset;
+    }
+
+    /// What comes next, in order; fills `next` and says how many.
+    pub(crate) fn gather<'a>(&'a self, log: &'a Log, next: &mut [Option<&'a Packet>]) -> usize {
+        let Place::At(position) = self.place else { return 0 };
+        let preface = self.preface.iter().flat_map(|(opening, sent)| &opening.packets[*sent..]);
+        let packets = preface.chain(log.from(position.number).map(|entry| &entry.packet));
+        next.iter_mut().zip(packets).map(|(slot, packet)| *slot = Some(packet)).count()
+    }
+
+    /// Notes that so many of the gathered packets are on their way.
+    pub(crate) fn advance(&mut self, log: &Log, mut packets: usize) {
+        let Place::At(position) = self.place else { return };
+        if packets == 0 {
+            return;
+        }
+        if let Some((opening, sent)) = &mut self.preface {
+            let taken = packets.min(opening.packets.len() - *sent);
+            *sent += taken;
+            packets -= taken;
+            if *sent == opening.packets.len() {
+                self.opened = Some(opening.version);
+                self.preface = None;
+            }
+        }
+        self.place = Place::At(Position::of(log, position.number + packets as u64));
+    }
+
+    /// Whether the viewer waits for a keyframe.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !matches!(self.place, Place::At(_))
+    }
+
+    /// Whether the viewer has been given everything that it will get of what the log holds.
+    pub(crate) fn is_done(&self, log: &Log) -> bool {
+        match self.place {
+            Place::Waiting(_) | Place::Lagging(_) => true,
+            Place::At(position) => position.number >= log.end(),
+        }
+    }
+
+    /// Hands out what was lost since the last call.
+    pub(crate) fn take_lost(&mut self) -> Lost {
+        std::mem::take(&mut self.lost)
+    }
+}

@@ -1,0 +1,399 @@
+//! One viewer of a stream, whatever protocol it is sent in: where it stands, when it is sent what
+//! waits, what faults do to it.
+
+use crate::counts::Tally;
+use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
+use crate::stream::{Cursor, Outlet, Packet, Written};
+use crate::worker::{CountKey, StreamKey, Worker};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_shard::Context;
+
+/// Packets of one write.
+const BATCH: usize = Outlet::BATCH;
+/// Units that faults may hold back for one viewer. What is more waits in the stream's log, and is
+/// skipped there like everything that a slow viewer does not take.
+const HELD_BACK: usize = 65_536;
+/// Turns that a merge period is divided into: viewers of one turn are sent to in one go.
+const TURNS: u64 = 64;
+
+/// How long packets wait on their way to another server: its viewers will wait once more.
+const FORWARD_MERGE: Duration = Duration::from_millis(40);
+
+/// Frames a packet otherwise than its stream does: for another link, at a timestamp that is so many
+/// microseconds later. `None`: this link has no use for the packet.
+pub(crate) type Rewrite = Box<dyn Fn(&Packet, i64) -> Option<Packet>>;
+
+/// Who watches.
+pub(crate) enum Watcher {
+    /// A viewer, counted, with its number and address.
+    /// `said` bytes went over its link before.
+    Viewer { number: u64, peer: SocketAddr, said: u64 },
+    /// Another server that the stream is forwarded to.
+    Forward,
+}
+
+pub(crate) struct Viewer {
+    stream: StreamKey,
+    counts: Option<CountKey>,
+    cursor: Cursor,
+    outlet: Outlet,
+    /// The way for packets that cannot go from the log to the link as they are.
+    detour: Option<Box<Detour>>,
+    publication: u64,
+    /// Whether the end of this publication was told.
+    ended: bool,
+    /// Whether the stream wakes it at the next keyframe.
+    listed: bool,
+    merge: Duration,
+    phase: Duration,
+    next_turn: Moment,
+    /// Since when the link takes nothing.
+    blocked: Option<Moment>,
+}
+
+struct Detour {
+    script: Option<Box<Script>>,
+    gate: Gate<()>,
+    rewrite: Rewrite,
+}
+
+/// How things stand after [`Viewer::pump`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// As before.
+    Same,
+    /// The stream's next publication began.
+    Begun,
+    /// The publication is over, and everything of it was sent.
+    Ended,
+    /// A fault ends the connection.
+    Cut(Cut),
+    /// The viewer takes nothing any more.
+    Stuck,
+}
+
+impl Viewer {
+    /// A viewer comes to a stream. Packets go through `rewrite` if it is given, or if faults want it.
+    pub(crate) fn join(
+        watcher: &Watcher,
+        name: &Arc<str>,
+        rewrite: Option<Rewrite>,
+        plain: impl FnOnce() -> Rewrite,
+        context: &mut Context<'_, Worker>,
+    ) -> Self {
+        let id = context.id();
+        let worker = &mut *context.world;
+        let stream = worker.stream_of(name);
+        worker.join(stream, id);
+        let settings = worker.settings().clone();
+        let (counts, script, merge, number) = match *watcher {
+            Watcher::Viewer { number, peer, said } => {
+                let script = Script::of(&settings.faults, Subject::Viewer(number));
+                let script = script.filter(|script| script.rules_units());
+                let counts = worker.count_viewer(number, peer, name);
+                worker.viewer_counts(counts).link_bytes = said;
+                (Some(counts), script, settings.merge, number)
+            }
+            Watcher::Forward => (None, None, settings.merge.min(FORWARD_MERGE), 0),
+        };
+        let detour = match (script, rewrite) {
+            (None, None) => None,
+            (script, rewrite) => {
+                let rewrite = rewrite.unwrap_or_else(plain);
+                Some(Box::new(Detour { script, gate: Gate::new(), rewrite }))
+            }
+        };
+        let stream_now = worker.stream(stream);
+        Self {
+            stream,
+            counts,
+            cursor: Cursor::new(&stream_now.log),
+            outlet: Outlet::default(),
+            detour,
+            publication: stream_now.publication,
+            // One who comes between two publications has not missed an end.
+            ended: !stream_now.live,
+            listed: false,
+            merge,
+            phase: phase(number, merge),
+            next_turn: Moment::default(),
+            blocked: None,
+        }
+    }
+
+    /// Sends what waits, as far as the link takes it. To be called at every event that concerns the
+    /// stream or the link.
+    pub(crate) fn pump(&mut self, context: &mut Context<'_, Worker>) -> Standing {
+        let stream = context.world.stream(self.stream);
+        let begun = stream.live && stream.publication != self.publication;
+        if begun {
+            self.publication = stream.publication;
+            self.ended = false;
+            self.cursor.renew(&stream.log);
+        }
+        if let Some(cut) = self.overdue_cut(context) {
+            return Standing::Cut(cut);
+        }
+        let drained = if self.detour.is_some() {
+            match self.pump_detour(context) {
+                Ok(drained) => drained,
+                Err(cut) => return Standing::Cut(cut),
+            }
+        } else {
+            self.pump_straight(context)
+        };
+        self.book_lost(context.world);
+        self.wait_for_keyframe(context);
+        if begun {
+            return Standing::Begun;
+        }
+        let stream = context.world.stream(self.stream);
+        if drained && !stream.live && !self.ended && self.cursor.is_done(&stream.log) {
+            self.ended = true;
+            return Standing::Ended;
+        }
+        let patience = context.world.settings().patience.viewer;
+        if self.blocked.is_some_and(|since| context.now >= since + patience) {
+            return Standing::Stuck;
+        }
+        Standing::Same
+    }
+
+    /// From the log to the link. Says whether everything went.
+    fn pump_straight(&mut self, context: &mut Context<'_, Worker>) -> bool {
+        let now = context.now;
+        loop {
+            let (worker, mut link) = context.split();
+            let log = &worker.stream(self.stream).log;
+            self.cursor.settle(log, now);
+            let mut next = [None; BATCH];
+            let gathered = self.cursor.gather(log, &mut next);
+            let written = self.outlet.write(&next[..gathered], &mut |slices| link.write(slices));
+            self.cursor.advance(log, written.packets);
+            if !self.book_sent(worker, &written, now) {
+                return false;
+            }
+            if gathered < BATCH {
+                return true;
+            }
+        }
+    }
+
+    /// From the log through the gate, and from there to the link.
+    fn pump_detour(&mut self, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
+        let now = context.now;
+        let Some(mut detour) = self.detour.take() else { return Ok(true) };
+        if self.blocked.is_none() {
+            self.fill(&mut detour, context.world, now);
+        }
+        let outcome = self.empty(&mut detour, context);
+        if let Some(script) = &mut detour.script {
+            context.world.note(script.take_effects());
+        }
+        self.detour = Some(detour);
+        outcome
+    }
+
+    fn fill(&mut self, detour: &mut Detour, worker: &mut Worker, now: Moment) {
+        let mut dropped = Tally::default();
+        let log = &worker.stream(self.stream).log;
+        while detour.gate.len() < HELD_BACK {
+            self.cursor.settle(log, now);
+            let mut next = [None; BATCH];
+            let gathered = self.cursor.gather(log, &mut next);
+            for packet in next[..gathered].iter().flatten() {
+                let ruling =
+                    detour.script.as_mut().map(|script| script.rule(packet, now)).unwrap_or_default();
+                if ruling.dropped {
+                    dropped.count(packet);
+                }
+                if let Some(packet) = (detour.rewrite)(packet, ruling.shift) {
+                    detour.gate.push(GateUnit { packet, owner: () }, ruling, now);
+                }
+            }
+            self.cursor.advance(log, gathered);
+            if gathered < BATCH {
+                break;
+            }
+        }
+        let stream = worker.stream(self.stream);
+        if !stream.live && self.cursor.is_done(&stream.log) {
+            detour.gate.finish();
+        }
+        if let Some(counts) = self.counts {
+            worker.viewer_counts(counts).dropped.add(&dropped);
+        }
+    }
+
+    fn empty(&mut self, detour: &mut Detour, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
+        let now = context.now;
+        loop {
+            let ready = match detour.front(now) {
+                Front::Units(ready) => ready.min(BATCH),
+                Front::Cut(cut) if self.outlet.cut().is_none() => return Err(cut),
+                Front::Cut(_) | Front::Wait(_) => 0,
+            };
+            let mut next = [None; BATCH];
+            next.iter_mut().zip(detour.gate.units().take(ready)).for_each(|(slot, unit)| {
+                *slot = Some(&unit.packet);
+            });
+            let (worker, mut link) = context.split();
+            let written = self.outlet.write(&next[..ready], &mut |slices| link.write(slices));
+            for _ in 0..written.packets {
+                detour.gate.pop();
+            }
+            if !self.book_sent(worker, &written, now) {
+                return Ok(false);
+            }
+            if ready == 0 {
+                return Ok(detour.gate.len() == 0);
+            }
+        }
+    }
+
+    fn overdue_cut(&mut self, context: &mut Context<'_, Worker>) -> Option<Cut> {
+        let script = self.detour.as_mut()?.script.as_mut()?;
+        let cut = script.cut(context.now)?;
+        context.world.note(script.take_effects());
+        Some(cut)
+    }
+
+    fn wait_for_keyframe(&mut self, context: &mut Context<'_, Worker>) {
+        if self.cursor.is_waiting() && !self.listed {
+            self.listed = true;
+            let id = context.id();
+            context.world.wait(self.stream, id);
+        }
+    }
+
+    /// Counts what was written; says whether the link took everything.
+    fn book_sent(&mut self, worker: &mut Worker, written: &Written, now: Moment) -> bool {
+        if let Some(key) = self.counts {
+            let counts = worker.viewer_counts(key);
+            counts.sent.add(&written.sent);
+            counts.link_bytes += written.bytes as u64;
+        }
+        if written.whole {
+            self.blocked = None;
+        } else if written.bytes > 0 {
+            self.blocked = Some(now);
+        } else {
+            self.blocked.get_or_insert(now);
+        }
+        written.whole
+    }
+
+    fn book_lost(&mut self, worker: &mut Worker) {
+        let lost = self.cursor.take_lost();
+        if let Some(key) = self.counts
+            && lost.packets > 0
+        {
+            let counts = worker.viewer_counts(key);
+            counts.skipped += lost.packets;
+            counts.skipped_bytes += lost.bytes;
+        }
+    }
+
+    /// Sends something of the protocol's own, at a packet boundary.
+    pub(crate) fn say(&mut self, words: &[u8], context: &mut Context<'_, Worker>) {
+        let mut bytes = words.len();
+        if let Some((packet, sent)) = self.outlet.take_rest() {
+            context.send(&packet.bytes[sent..]);
+            bytes += packet.len() - sent;
+            if let Some(counts) = self.counts {
+                context.world.viewer_counts(counts).sent.count(&packet);
+            }
+        }
+        context.send(words);
+        if let Some(counts) = self.counts {
+            context.world.viewer_counts(counts).link_bytes += bytes as u64;
+        }
+    }
+
+    /// The stream woke it: it will have to ask to be woken again.
+    pub(crate) fn woken(&mut self) {
+        self.listed = false;
+    }
+
+    /// When [`Self::pump`] has to be called again if nothing happens before.
+    pub(crate) fn deadline(&mut self, worker: &Worker, now: Moment) -> Option<Moment> {
+        let stuck = self.blocked.map(|since| since + worker.settings().patience.viewer);
+        let takes_turns = !self.merge.is_zero() && !self.ended && !self.cursor.is_waiting();
+        let turn = (takes_turns && self.blocked.is_none()).then(|| {
+            if self.next_turn <= now {
+                self.next_turn = next_turn(now, self.merge, self.phase);
+            }
+            self.next_turn
+        });
+        let fault = self.detour.as_mut().and_then(|detour| {
+            let cut = detour.script.as_ref().and_then(|script| script.next_cut());
+            let wait = match detour.front(now) {
+                Front::Wait(at) => at,
+                Front::Units(_) | Front::Cut(_) => None,
+            };
+            [cut, wait].into_iter().flatten().min()
+        });
+        [stuck, turn, fault].into_iter().flatten().min()
+    }
+
+    /// The viewer leaves.
+    pub(crate) fn leave(self, context: &mut Context<'_, Worker>) {
+        let id = context.id();
+        context.world.leave(self.stream, id);
+        if let Some(counts) = self.counts {
+            context.world.depart(counts);
+        }
+    }
+}
+
+impl Detour {
+    fn front(&mut self, now: Moment) -> Front {
+        self.gate.front(self.script.as_deref_mut(), now)
+    }
+}
+
+/// Where in the merge period a viewer has its turn: numbers that follow each other lie far apart,
+/// and any many of them are spread evenly (the van der Corput sequence).
+fn phase(number: u64, merge: Duration) -> Duration {
+    let turn = (number % TURNS).reverse_bits() >> (u64::BITS - TURNS.ilog2());
+    Duration::from_nanos(merge.as_nanos() as u64 / TURNS * turn)
+}
+
+/// The first turn after `now`.
+fn next_turn(now: Moment, merge: Duration, phase: Duration) -> Moment {
+    let (now, merge, phase) = (now.as_nanos(), merge.as_nanos() as u64, phase.as_nanos() as u64);
+    let rounds = (now + merge - phase) / merge;
+    Moment::from_nanos(rounds * merge + phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_spread_evenly_over_the_merge_period() {
+        let merge = Duration::from_millis(640);
+        for n in [1, 2, 4, 16, 64] {
+            let mut phases: Vec<_> = (0..n).map(|number| phase(number, merge)).collect();
+            phases.sort_unstable();
+            let gaps: Vec<_> = phases.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(gaps.iter().all(|gap| *gap == merge / n as u32), "{n}: {phases:?}");
+        }
+    }
+
+    #[test]
+    fn the_next_turn_is_ahead_and_at_most_a_period_away() {
+        let merge = Duration::from_millis(350);
+        for number in 0..70 {
+            let phase = phase(number, merge);
+            for now in [0, 1, 349_999_999, 350_000_000, 1_234_567_890] {
+                let now = Moment::from_nanos(now);
+                let turn = next_turn(now, merge, phase);
+                assert!(turn > now && turn.since(now) <= merge, "{number} {now:?} {turn:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
+
+use crate::config::{Departure, MissingStream, Patience};
+use crate::counts::{Counts, StreamCounts, Tally, ViewerCounts};
+use crate::fault::{Effect, Fault};
+use crate::forward::{Forwarding, Route};
+use crate::registry::Registry;
+use crate::stream::{History, Log, Opening, Packet};
+use slab::Slab;
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_shard::{Mailbox, SessionId, World};
+
+/// Viewers that are gone and still counted one by one.
+const DEPARTED_KEPT: usize = 65_536;
+/// Streams that are over and still counted.
+const PAST_STREAMS_KEPT: usize = 65_536;
+/// Effects of faults that are kept.
+const EFFECTS_KEPT: usize = 262_144;
+
+/// What all workers have in common.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) merge: Duration,
+    pub(crate) history: History,
+    pub(crate) missing_stream: MissingStream,
+    pub(crate) departure: Departure,
+    pub(crate) patience: Patience,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) registry: Registry,
+}
+
+/// What workers tell each other, and the origin's owner them.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// These are the other workers.
+    Peers(Vec<Mailbox<Message>>),
+    /// A publication began on another worker.
+    Begin { name: Arc<str>, publication: u64 },
+    /// Packets of one.
+    Packets { publication: u64, packets: Vec<Arrival> },
+    /// It is over.
+    End { publication: u64 },
+    /// What has been counted?
+    Report(Sender<Report>),
+    /// The worker has to end.
+    Stop,
+}
+
+/// What a worker has counted.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) counts: Counts,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// A packet that came, from a publisher or another worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) arrived: Moment,
+    pub(crate) packet: Packet,
+    pub(crate) opening: Option<Arc<Opening>>,
+}
+
+/// Names a stream of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamKey(usize);
+
+/// Names a viewer's counts on one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CountKey(usize);
+
+/// One stream on one worker.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    counts: StreamCounts,
+    pub(crate) log: Log,
+    /// The latest publication, and whether it goes on.
+    pub(crate) publication: u64,
+    pub(crate) live: bool,
+    viewers: BTreeSet<SessionId>,
+    /// Viewers that cannot go on before a keyframe or another change.
+    waiting: Vec<SessionId>,
+    /// What viewers have to be woken for.
+    news: News,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum News {
+    None,
+    Keyframe,
+    Packets,
+    Change,
+}
+
+/// The [`World`] of one worker.
+pub(crate) struct Worker {
+    settings: Arc<Settings>,
+    peers: Vec<Mailbox<Message>>,
+    streams: Slab<Stream>,
+    names: HashMap<Arc<str>, StreamKey>,
+    /// Publications under way, those of other workers included.
+    publications: HashMap<u64, StreamKey>,
+    links: u64,
+    viewers: Slab<ViewerCounts>,
+    departed: Vec<ViewerCounts>,
+    past_streams: HashMap<Arc<str>, StreamCounts>,
+    effects: Vec<Effect>,
+    pub(crate) forwardings: Vec<Forwarding>,
+    pub(crate) stopping: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+        Self {
+            settings,
+            peers: Vec::new(),
+            streams: Slab::new(),
+            names: HashMap::new(),
+            publications: HashMap::new(),
+            links: 0,
+            viewers: Slab::new(),
+            departed: Vec::new(),
+            past_streams: HashMap::new(),
+            effects: Vec::new(),
+            forwardings: Vec::new(),
+            stopping: false,
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// Counts a link and gives it its number.
+    pub(crate) fn accept(&mut self) -> u64 {
+        self.links += 1;
+        self.settings.registry.next_link()
+    }
+
+    /// The stream of a name, made if it is new here.
+    pub(crate) fn stream_of(&mut self, name: &Arc<str>) -> StreamKey {
+        if let Some(key) = self.names.get(name) {
+            return *key;
+        }
+        let counts = self.past_streams.remove(name).unwrap_or_else(|| StreamCounts::new(name.clone()));
+        let key = StreamKey(self.streams.insert(Stream {
+            counts,
+            log: Log::new(self.settings.history),
+            publication: 0,
+            live: false,
+            viewers: BTreeSet::new(),
+            waiting: Vec::new(),
+            news: News::None,
+        }));
+        self.names.insert(name.clone(), key);
+        key
+    }
+
+    pub(crate) fn stream(&self, key: StreamKey) -> &Stream {
+        &self.streams[key.0]
+    }
+
+    pub(crate) fn stream_counts(&mut self, key: StreamKey) -> &mut StreamCounts {
+        &mut self.streams[key.0].counts
+    }
+
+    /// A publication begins, here or on another worker.
+    pub(crate) fn begin(&mut self, name: &Arc<str>, publication: u64) -> StreamKey {
+        let key = self.stream_of(name);
+        let stream = &mut self.streams[key.0];
+        self.publications.retain(|_, other| *other != key);
+        self.publications.insert(publication, key);
+        stream.log.clear();
+        stream.publication = publication;
+        stream.live = true;
+        stream.news = News::Change;
+        key
+    }
+
+    /// A publication that came in on this worker: counted, forwarded, and made known to the others.
+    pub(crate) fn announce(&mut self, name: &Arc<str>, publication: u64) {
+        let key = self.stream_of(name);
+        let counts = self.stream_counts(key);
+        counts.publications += 1;
+        counts.live = true;
+        for route in 0..self.settings.routes.len() {
+            self.forwardings.push(Forwarding::first(route, name.clone(), publication));
+        }
+        for peer in &self.peers {
+            peer.post(Message::Begin { name: name.clone(), publication });
+        }
+    }
+
+    /// Takes the next packet of a stream.
+    pub(crate) fn push(&mut self, key: StreamKey, arrival: Arrival) {
+        let stream = &mut self.streams[key.0];
+        let news = if self.settings.merge.is_zero() {
+            News::Packets
+        } else if arrival.packet.keyframe {
+            News::Keyframe
+        } else {
+            News::None
+        };
+        stream.news = stream.news.max(news);
+        stream.log.push(arrival.packet, arrival.opening, arrival.arrived);
+    }
+
+    pub(crate) fn has_peers(&self) -> bool {
+        !self.peers.is_empty()
+    }
+
+    /// Sends packets to the other workers.
+    pub(crate) fn ship(&self, publication: u64, packets: Vec<Arrival>) {
+        if let Some((last, others)) = self.peers.split_last() {
+            for peer in others {
+                peer.post(Message::Packets { publication, packets: packets.clone() });
+            }
+            last.post(Message::Packets { publication, packets });
+        }
+    }
+
+    /// A publication is over, here or on another worker. Its packets stay for who has not had them.
+    pub(crate) fn end(&mut self, publication: u64) {
+        if let Some(key) = self.publications.remove(&publication) {
+            let stream = &mut self.streams[key.0];
+            stream.live = false;
+            stream.news = News::Change;
+            stream.counts.live = false;
+        }
+    }
+
+    /// Makes the end of a publication known to the other workers.
+    pub(crate) fn announce_end(&self, publication: u64) {
+        for peer in &self.peers {
+            peer.post(Message::End { publication });
+        }
+    }
+
+    /// Whether a publication goes on.
+    pub(crate) fn is_under_way(&self, publication: u64) -> bool {
+        self.publications.contains_key(&publication)
+    }
+
+    /// The viewers to be woken for what has happened to a stream.
+    pub(crate) fn take_wakes(&mut self, key: StreamKey) -> Vec<SessionId> {
+        let Some(stream) = self.streams.get_mut(key.0) else { return Vec::new() };
+        let woken = match std::mem::replace(&mut stream.news, News::None) {
+            News::None => return Vec::new(),
+            News::Keyframe => std::mem::take(&mut stream.waiting),
+            News::Packets | News::Change => {
+                stream.waiting.clear();
+                stream.viewers.iter().copied().collect()
+            }
+        };
+        self.forget_if_idle(key);
+        woken
+    }
+
+    /// A viewer comes to a stream.
+    pub(crate) fn join(&mut self, key: StreamKey, id: SessionId) {
+        self.streams[key.0].viewers.insert(id);
+    }
+
+    /// A viewer cannot go on before a keyframe: it wants to be woken then.
+    pub(crate) fn wait(&mut self, key: StreamKey, id: SessionId) {
+        self.streams[key.0].waiting.push(id);
+    }
+
+    /// A viewer leaves a stream.
+    pub(crate) fn leave(&mut self, key: StreamKey, id: SessionId) {
+        let stream = &mut self.streams[key.0];
+        stream.viewers.remove(&id);
+        stream.waiting.retain(|other| *other != id);
+        self.forget_if_idle(key);
+    }
+
+    /// A stream that no one publishes or watches is kept in the counts only.
+    fn forget_if_idle(&mut self, key: StreamKey) {
+        let Some(stream) = self.streams.get(key.0) else { return };
+        if stream.live || !stream.viewers.is_empty() {
+            return;
+        }
+        let counts = self.streams.remove(key.0).counts;
+        self.names.remove(&counts.name);
+        if counts.publications > 0 && self.past_streams.len() < PAST_STREAMS_KEPT {
+            self.past_streams.insert(counts.name.clone(), counts);
+        }
+    }
+
+    /// Opens a viewer's counts.
+    pub(crate) fn count_viewer(&mut self, number: u64, peer: SocketAddr, stream: &Arc<str>) -> CountKey {
+        CountKey(self.viewers.insert(ViewerCounts {
+            number,
+            peer,
+            stream: stream.clone(),
+            present: true,
+            sent: Tally::default(),
+            link_bytes: 0,
+            skipped: 0,
+            skipped_bytes: 0,
+            dropped: Tally::default(),
+        }))
+    }
+
+    pub(crate) fn viewer_counts(&mut self, key: CountKey) -> &mut ViewerCounts {
+        &mut self.viewers[key.0]
+    }
+
+    /// A viewer is gone.
+    pub(crate) fn depart(&mut self, key: CountKey) {
+        let counts = self.viewers.remove(key.0);
+        if self.departed.len() < DEPARTED_KEPT {
+            self.departed.push(ViewerCounts { present: false, ..counts });
+        }
+    }
+
+    /// Keeps what faults did.
+    pub(crate) fn note(&mut self, effects: impl Iterator<Item = Effect>) {
+        let room = EFFECTS_KEPT.saturating_sub(self.effects.len());
+        self.effects.extend(effects.take(room));
+    }
+}
+
+impl World for Worker {
+    type Message = Message;
+
+    fn receive(&mut self, message: Message, _: Moment, wake: &mut Vec<SessionId>) {
+        match message {
+            Message::Peers(peers) => self.peers = peers,
+            Message::Begin { name, publication } => {
+                let key = self.begin(&name, publication);
+                wake.extend(self.take_wakes(key));
+            }
+            Message::Packets { publication, packets } => {
+                let Some(&key) = self.publications.get(&publication) else { return };
+                for arrival in packets {
+                    self.push(key, arrival);
+                }
+                wake.extend(self.take_wakes(key));
+            }
+            Message::End { publication } => {
+                let key = self.publications.get(&publication).copied();
+                self.end(publication);
+                wake.extend(key.map(|key| self.take_wakes(key)).unwrap_or_default());
+            }
+            Message::Report(reply) => {
+                let counts = Counts {
+                    links: self.links,
+                    viewers: self
+                        .viewers
+                        .iter()
+                        .map(|(_, viewer)| viewer)
+                        .chain(&self.departed)
+                        .cloned()
+                        .collect(),
+                    streams: self
+                        .streams
+                        .iter()
+                        .map(|(_, stream)| &stream.counts)
+                        .chain(self.past_streams.values())
+                        .filter(|stream| stream.publications > 0)
+                        .cloned()
+                        .collect(),
+                };
+                // The asker may have given up.
+                let _ = reply.send(Report { counts, effects: self.effects.clone() });
+            }
+            Message::Stop => self.stopping = true,
+        }
+    }
+}
