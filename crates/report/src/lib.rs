@@ -1,1 +1,68 @@
 //! A finished run as text, Markdown, JSON, CSV, JUnit and HTML.
+//!
+//! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
+//! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it.
+//!
+//! ```
+//! use weir_report::{FORMATS, by_name};
+//! assert!(FORMATS.iter().all(|name| by_name(name).is_some()));
+//! assert!(by_name("pdf").is_none());
+//! ```
+
+mod account;
+mod digest;
+mod document;
+mod quantity;
+mod quote;
+mod stages;
+mod surroundings;
+
+mod csv;
+mod html;
+mod json;
+mod junit;
+mod markdown;
+mod plot;
+mod plots;
+mod text;
+
+pub use crate::csv::Csv;
+pub use crate::html::Html;
+pub use crate::json::{Json, schema};
+pub use crate::junit::Junit;
+pub use crate::markdown::Markdown;
+pub use crate::text::Text;
+
+use std::io;
+use weir_engine::summary::Summary;
+
+/// One form of a report.
+pub trait Format {
+    /// Its name on the command line: one of [`FORMATS`].
+    fn name(&self) -> &'static str;
+
+    /// What its file's name ends in, without the dot.
+    fn extension(&self) -> &'static str;
+
+    /// Writes the whole report.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()>;
+}
+
+/// The names of all formats.
+pub const FORMATS: [&str; 6] = ["text", "markdown", "json", "csv", "junit", "html"];
+
+/// The format of this name; text is 80 columns wide and without colour, as for a file.
+pub fn by_name(name: &str) -> Option<Box<dyn Format>> {
+    Some(match name {
+        "text" => Box::new(Text::default()),
+        "markdown" => Box::new(Markdown),
+        "json" => Box::new(Json),
+        "csv" => Box::new(Csv),
+        "junit" => Box::new(Junit),
+        "html" => Box::new(Html),
+        _ => return None,
+    })
+}

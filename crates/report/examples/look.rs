@@ -1,0 +1,30 @@
+//! Writes the reports of the made-up runs into a directory, to look at them: `cargo run -p weir-report --example look -- DIR`.
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+use weir_report::{FORMATS, Format, Text, by_name};
+fn main() -> std::io::Result<()> {
+    let directory =
+        std::path::PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "target/look".to_owned()));
+    std::fs::create_dir_all(&directory)?;
+    for (name, summary) in [
+        ("steps", fixture::steps()),
+        ("failures", fixture::failures()),
+        ("invalid", fixture::invalid()),
+        ("drift", fixture::drift()),
+        ("both", fixture::both()),
+        ("empty", fixture::empty()),
+        ("nothing_measured", fixture::nothing_measured()),
+    ] {
+        for format in FORMATS {
+            let Some(format) = by_name(format) else { continue };
+            let mut file = std::fs::File::create(directory.join(format!("{name}.{}", format.extension())))?;
+            format.write(&summary, &mut file)?;
+        }
+        for width in [40, 60, 80, 100, 140] {
+            let mut file = std::fs::File::create(directory.join(format!("{name}-{width}.txt")))?;
+            Text { width, colour: width == 100, directory: Some(format!("runs/{}", summary.run.id)) }
+                .write(&summary, &mut file)?;
+        }
+    }
+    Ok(())
+}

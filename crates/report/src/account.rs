@@ -1,0 +1,148 @@
+//! Where a workload's clients and bytes went: the lines under its table.
+
+use crate::document::{Fact, Tone};
+use crate::quantity::{bytes, count, number, seconds, share};
+use crate::quote::quote;
+use crate::stages::percentiles;
+use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, Value, WorkloadSummary};
+
+/// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
+pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
+    let mut facts = vec![slots(&workload.slots)];
+    facts.extend(phases(workload));
+    facts.extend(delivered(workload));
+    facts.extend(stalls(workload));
+    facts.extend(clocks(workload));
+    facts.extend(also_counted(workload));
+    facts
+}
+
+fn slots(slots: &Slots) -> Fact {
+    let Slots { planned, on_time, late, missed, failed } = *slots;
+    let ended = on_time + late + missed + failed;
+    let [all, a, b, c, d] = [planned, on_time, late, missed, failed].map(count);
+    let mut line = format!("{all} planned = {a} on time + {b} late + {c} missed + {d} failed");
+    if ended < planned {
+        line.push_str(&format!(" + {} not ended", count(planned - ended)));
+    }
+    let tone = if missed + failed > 0 || ended != planned { Tone::Doubtful } else { Tone::Plain };
+    Fact::new("Slots", line).tone(tone)
+}
+
+/// Where the time to the first frame went, over the whole run.
+fn phases(workload: &WorkloadSummary) -> Option<Fact> {
+    const PHASES: [(&str, &str); 5] = [
+        ("connect", "connect"),
+        ("handshake", "handshake"),
+        ("request", "request"),
+        ("first_byte", "first byte"),
+        ("first_frame", "first frame"),
+    ];
+    let phases = PHASES.iter().filter_map(|(figure, label)| {
+        let spread = workload.total.spread(figure)?;
+        Some(format!("{label} {}", percentiles(Some(spread)).line()))
+    });
+    let line = phases.collect::<Vec<_>>().join(", ");
+    (!line.is_empty()).then(|| Fact::new("Startup is", format!("{line} (p50 / p99)")))
+}
+
+fn delivered(workload: &WorkloadSummary) -> Option<Fact> {
+    let total = |name| workload.total.total(name);
+    let (verb, link) = match workload.role {
+        Role::Play => ("Received", total("received")),
+        Role::Publish => ("Sent", total("sent")),
+    };
+    if link == 0.0 && total("units") == 0.0 {
+        return None;
+    }
+    let mut line = format!(
+        "{} of media in {} units, {} frames, {} keyframes; {} on the links",
+        bytes(total("media")),
+        number(total("units")),
+        number(total("frames")),
+        number(total("keyframes")),
+        bytes(link)
+    );
+    if workload.role == Role::Play {
+        let [lost, reordered, duplicate] = ["lost", "reordered", "duplicate"].map(|name| number(total(name)));
+        line.push_str(&format!("; {lost} lost, {reordered} reordered, {duplicate} duplicate"));
+    }
+    let tone = if total("lost") > 0.0 { Tone::Doubtful } else { Tone::Plain };
+    Some(Fact::new(verb, line).tone(tone))
+}
+
+fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
+    let stalls = workload.total.total("stalls");
+    if stalls == 0.0 {
+        return None;
+    }
+    let mut line =
+        format!("{} in the whole run, {} in all", number(stalls), seconds(workload.total.total("stalled")));
+    let played: f64 = workload.stages.iter().map(|stage| stage.playing_mean * stage.window_seconds()).sum();
+    if played > 0.0 {
+        let stalled: f64 = workload.stages.iter().map(|stage| stage.figures.total("stalled")).sum();
+        line.push_str(&format!(", {} of playing time in the windows", share(stalled / played)));
+    }
+    if let Some(length) = workload.total.spread("stall_length") {
+        line.push_str(&format!("; length {} (p50 / p99)", percentiles(Some(length)).line()));
+    }
+    Some(Fact::new("Stalls", line).tone(Tone::Doubtful))
+}
+
+/// How precise latency and drift are.
+fn clocks(workload: &WorkloadSummary) -> Option<Fact> {
+    let has = |name| workload.total.spread(name).is_some();
+    if !has("latency") && !has("drift") {
+        return None;
+    }
+    let mut line = match workload.total.get("witnesses").map(|figure| figure.value) {
+        Some(Value::Gauge { max, .. }) if max > 0.0 => format!("from {} witness clients", number(max)),
+        _ => "from witness clients".to_owned(),
+    };
+    if has("latency") {
+        line.push_str(&match workload.clock_uncertainty_seconds {
+            Some(0.0) => "; latency by one clock, exact".to_owned(),
+            Some(uncertainty) => format!("; latency ± {} by the clocks' offset", seconds(uncertainty)),
+            None => "; how far the clocks of publisher and viewers are apart is not known".to_owned(),
+        });
+    }
+    Some(Fact::new("Timing", line))
+}
+
+/// The protocol's own figures: those with a dot in their name.
+fn also_counted(workload: &WorkloadSummary) -> Option<Fact> {
+    let own = workload.total.0.iter().filter(|(name, figure)| name.contains('.') && !is_nothing(figure));
+    let line = own
+        .map(|(name, figure)| format!("{} {}", quote(name, 60), brief(figure)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    (!line.is_empty()).then(|| Fact::new("Also counted", line))
+}
+
+fn is_nothing(figure: &FigureValue) -> bool {
+    match figure.value {
+        Value::Counter { total, .. } => total == 0.0,
+        Value::Gauge { max, .. } => max == 0.0,
+        Value::Spread(spread) => spread.count == 0,
+    }
+}
+
+/// A figure in a few characters: a total, a mean level, two percentiles.
+pub(crate) fn brief(figure: &FigureValue) -> String {
+    let unit = Some(figure.unit);
+    match figure.value {
+        Value::Counter { total, .. } => in_unit(total, unit),
+        Value::Gauge { mean, .. } => format!("{} mean", in_unit(mean, unit)),
+        Value::Spread(spread) if spread.count == 0 => crate::quantity::NOTHING.to_owned(),
+        Value::Spread(spread) => format!("{} / {}", in_unit(spread.p50, unit), in_unit(spread.p99, unit)),
+    }
+}
+
+/// A value in its unit; a plain number if the unit is not known.
+pub(crate) fn in_unit(value: f64, unit: Option<BaseUnit>) -> String {
+    match unit {
+        Some(BaseUnit::Seconds) => seconds(value),
+        Some(BaseUnit::Bytes) => bytes(value),
+        Some(BaseUnit::Count) | None => number(value),
+    }
+}

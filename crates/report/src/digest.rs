@@ -1,0 +1,314 @@
+//! From a summary to what a report says. It names no protocol: figures of protocols are listed by the names
+//! that they bring, those with a dot.
+
+use crate::document::{Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
+use crate::quote::quote;
+use crate::stages::{self, server_name, state_tone, state_word};
+use crate::{account, surroundings};
+use weir_engine::summary::{
+    Outcome, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
+};
+
+/// What names, titles and addresses are cut to.
+pub(crate) const LINE: usize = 200;
+
+/// Everything but the plots and the table of all figures.
+pub(crate) fn digest(summary: &Summary) -> Document {
+    let run = &summary.run;
+    let mut sections = vec![Section::new("Run", vec![Part::Facts(run_facts(summary))])];
+    for workload in &summary.workloads {
+        sections.push(workload_section(workload, summary.workloads.len() > 1));
+    }
+    sections.extend(machines(summary));
+    sections.push(verdict(summary));
+    sections.extend(thresholds(summary));
+    if !summary.warnings.is_empty() {
+        let warnings = summary.warnings.iter();
+        let facts =
+            warnings.map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful)).collect();
+        sections.push(Section::new("Warnings", vec![Part::Facts(facts)]));
+    }
+    sections.extend(surroundings::sections(run));
+    Document {
+        title: format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE)),
+        verdict: state_word(summary.verdict.state),
+        tone: state_tone(summary.verdict.state),
+        sections,
+    }
+}
+
+fn run_facts(summary: &Summary) -> Vec<Fact> {
+    let run = &summary.run;
+    let mut facts = vec![
+        Fact::new("Started", format!("{} UTC", moment(run.started_at_seconds, ' '))),
+        outcome(&summary.outcome, run.duration_seconds),
+    ];
+    if summary.workloads.is_empty() {
+        facts.push(Fact::new("Workloads", "none: nothing was measured").tone(Tone::Doubtful));
+    }
+    for workload in &summary.workloads {
+        let most = workload.stages.iter().map(|stage| stage.clients).max().unwrap_or(0);
+        let (verb, clients) = match workload.role {
+            Role::Play => ("Play", "viewers"),
+            Role::Publish => ("Publish", "publishers"),
+        };
+        let many = if workload.stages.len() > 1 { "up to " } else { "" };
+        facts.push(Fact::new(
+            verb,
+            format!("{}, {many}{} {clients}", addresses(workload), count(most.into())),
+        ));
+        if !workload.stages.is_empty() {
+            let stages = workload.stages.iter().map(stage_span).collect::<Vec<_>>().join(", ");
+            let noun = if workload.stages.len() > 1 { "Stages" } else { "Stage" };
+            facts.push(Fact::new(noun, stages));
+        }
+    }
+    facts.push(Fact::new("Seed", run.seed.to_string()));
+    if !run.tags.is_empty() {
+        let tags = run.tags.iter().map(|(key, value)| format!("{}={}", quote(key, 60), quote(value, LINE)));
+        facts.push(Fact::new("Tags", tags.collect::<Vec<_>>().join(", ")));
+    }
+    facts
+}
+
+fn outcome(outcome: &Outcome, length: f64) -> Fact {
+    let after = span(length);
+    match outcome {
+        Outcome::Completed => Fact::new("Outcome", format!("completed in {after}")),
+        Outcome::Interrupted => {
+            Fact::new("Outcome", format!("interrupted after {after}: figures cover what was run"))
+                .tone(Tone::Doubtful)
+        }
+        Outcome::TargetDied => {
+            Fact::new("Outcome", format!("the target died; the run ended after {after}")).tone(Tone::Bad)
+        }
+        Outcome::Aborted(by) => {
+            Fact::new("Outcome", format!("aborted after {after} by the threshold {}", quote(by, LINE)))
+                .tone(Tone::Bad)
+        }
+    }
+}
+
+/// The first addresses, and how many more there are.
+fn addresses(workload: &WorkloadSummary) -> String {
+    const NAMED: usize = 3;
+    let mut named: Vec<String> = workload.targets.iter().take(NAMED).map(|url| quote(url, LINE)).collect();
+    if workload.targets.len() > NAMED {
+        named.push(format!("and {} more", workload.targets.len() - NAMED));
+    }
+    if named.is_empty() { NOTHING.to_owned() } else { named.join(", ") }
+}
+
+fn stage_span(stage: &StageSummary) -> String {
+    format!(
+        "{} at {}–{}{TIE}s",
+        count(stage.clients.into()),
+        number(stage.begin_seconds),
+        number(stage.end_seconds)
+    )
+}
+
+fn workload_section(workload: &WorkloadSummary, named: bool) -> Section {
+    let verb = match workload.role {
+        Role::Play => "Play",
+        Role::Publish => "Publish",
+    };
+    let name = quote(&workload.name, LINE);
+    let title =
+        if named && !name.eq_ignore_ascii_case(verb) { format!("{verb}: {name}") } else { verb.to_owned() };
+    let mut parts = Vec::new();
+    if !workload.stages.is_empty() {
+        parts.push(Part::Grid(stages::table(workload)));
+    }
+    parts.push(Part::Facts(account::of_workload(workload)));
+    if !workload.failures.is_empty() {
+        parts.push(Part::Grid(failures(workload)));
+    }
+    Section::new(title, parts)
+}
+
+fn failures(workload: &WorkloadSummary) -> Grid {
+    let rows = workload.failures.iter().map(|failure| {
+        let side = match failure.side {
+            weir_metrics::Side::Local => "local",
+            weir_metrics::Side::Remote => "remote",
+            weir_metrics::Side::Protocol => "protocol",
+        };
+        let words =
+            if failure.words.trim().is_empty() { NOTHING.to_owned() } else { quote(&failure.words, LINE) };
+        vec![
+            Cell::text(count(failure.clients)).tone(Tone::Bad),
+            Cell::text(failure.kind.key()),
+            Cell::text(side),
+            Cell::text(words),
+        ]
+    });
+    Grid {
+        caption: "Failures by kind, with the peer's first words".to_owned(),
+        columns: vec![
+            Column::number("Failed"),
+            Column::word("Kind"),
+            Column::word("Side"),
+            Column::prose("In the peer's own words"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// The stages by which things that all workloads share are told: those of the workload that has the most,
+/// viewers before publishers.
+pub(crate) fn leading(summary: &Summary) -> Option<&WorkloadSummary> {
+    let rank = |workload: &&WorkloadSummary| (workload.stages.len(), workload.role == Role::Play);
+    // `max_by_key` takes the last of equals; the scenario's first is meant.
+    summary.workloads.iter().rev().max_by_key(rank)
+}
+
+/// The target's processes with their busiest threads, and the host, stage by stage.
+fn machines(summary: &Summary) -> Vec<Section> {
+    let Some(workload) = leading(summary) else { return Vec::new() };
+    let mut sections = Vec::new();
+    let processes: Vec<_> = workload.stages.iter().flat_map(process_rows).collect();
+    if !processes.is_empty() {
+        let columns = vec![
+            Column::number("Clients"),
+            Column::word("Server"),
+            Column::number("CPU mean / max").narrow("CPU\nmean/max"),
+            Column::number("Open conns").narrow("Open\nconns"),
+            Column::number("Context switches/s").narrow("Switches\n/s"),
+            Column::prose("Busiest threads"),
+        ];
+        let caption = "The target over each stage's window".to_owned();
+        sections.push(Section::new("Target", vec![Part::Grid(Grid { caption, columns, rows: processes })]));
+    }
+    let hosts: Vec<_> = workload.stages.iter().filter_map(host_row).collect();
+    if !hosts.is_empty() {
+        let columns = vec![
+            Column::number("Clients"),
+            Column::number("CPU"),
+            Column::number("Steal"),
+            Column::number("Load1"),
+            Column::number("Memory"),
+            Column::number("Received"),
+            Column::number("Sent"),
+            Column::number("TCP retransmits/s").narrow("Retrans-\nmits/s"),
+            Column::number("Listen drops").narrow("Listen\ndrops"),
+        ];
+        let caption = "The host over each stage's window, loopback included; 100% is one core".to_owned();
+        sections.push(Section::new("Host", vec![Part::Grid(Grid { caption, columns, rows: hosts })]));
+    }
+    sections
+}
+
+fn process_rows(stage: &StageSummary) -> Vec<Vec<Cell>> {
+    let row = |load: &weir_engine::summary::ProcessLoad| {
+        vec![
+            Cell::text(count(stage.clients.into())),
+            Cell::text(server_name(&load.label)),
+            Cell::pair(percent(load.cpu_percent), percent(load.cpu_percent_max)),
+            load.connections_max.map_or_else(Cell::nothing, |number| Cell::text(count(number))),
+            Cell::text(number(load.context_switches_per_second)),
+            Cell::text(threads(&load.threads)),
+        ]
+    };
+    stage.targets.iter().map(row).collect()
+}
+
+/// The busiest few by name: `worker ×4 98% (busiest 51%)`.
+fn threads(threads: &[ThreadLoad]) -> String {
+    let one = |thread: &ThreadLoad| {
+        let name = quote(&thread.name, 32);
+        match thread.threads {
+            0 | 1 => format!("{name} {}", percent(thread.cpu_percent)),
+            many => {
+                let busiest = percent(thread.cpu_percent_busiest);
+                format!("{name} ×{many} {} (busiest {busiest})", percent(thread.cpu_percent))
+            }
+        }
+    };
+    let named: Vec<_> = threads.iter().take(3).map(one).collect();
+    if named.is_empty() { NOTHING.to_owned() } else { named.join(", ") }
+}
+
+fn host_row(stage: &StageSummary) -> Option<Vec<Cell>> {
+    let host = stage.host.as_ref()?;
+    let doubtful = |is: bool| if is { Tone::Doubtful } else { Tone::Plain };
+    Some(vec![
+        Cell::text(count(stage.clients.into())),
+        Cell::text(percent(host.cpu_percent)),
+        Cell::text(percent(host.steal_percent)).tone(doubtful(host.steal_percent >= 1.0)),
+        Cell::text(format!("{:.2}", host.load1_max)),
+        Cell::text(bytes(host.memory_used_max_bytes as f64)),
+        Cell::quantity(bit_rate(host.rx_bps)),
+        Cell::quantity(bit_rate(host.tx_bps)),
+        Cell::text(number(host.tcp_retransmits_per_second))
+            .tone(doubtful(host.tcp_retransmits_per_second >= 1.0)),
+        Cell::text(count(host.listen_drops)).tone(doubtful(host.listen_drops > 0)),
+    ])
+}
+
+fn verdict(summary: &Summary) -> Section {
+    let verdict = &summary.verdict;
+    let played = summary.workloads.iter().flat_map(|it| &it.stages).any(|stage| stage.playing_mean > 0.0);
+    let meaning = match verdict.state {
+        VerdictState::Valid if !played => "the instrument was not at fault, but nothing was measured",
+        VerdictState::Valid => "the instrument had room to spare; the figures can be believed",
+        VerdictState::Degraded => "half of a limit of the instrument was reached; read the figures with care",
+        VerdictState::Invalid => "the instrument was at fault; the figures say nothing about the target",
+    };
+    let tone = state_tone(verdict.state);
+    let mut facts = vec![Fact::new(state_word(verdict.state), meaning).tone(tone)];
+    for reason in &verdict.reasons {
+        let place = reason.stage.and_then(|(workload, stage)| place(summary, workload, stage));
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        facts.push(Fact {
+            label: state_word(reason.state).to_owned(),
+            lines: vec![
+                format!("{}{place}", quote(&reason.text, 500)),
+                format!("Remedy: {}", quote(&reason.remedy, 500)),
+            ],
+            tone: state_tone(reason.state),
+            item: true,
+        });
+    }
+    Section::new("Verdict", vec![Part::Facts(facts)])
+}
+
+/// `play, stage 5: 2,500 clients`.
+fn place(summary: &Summary, workload: u16, stage: u16) -> Option<String> {
+    let workload = summary.workloads.get(usize::from(workload))?;
+    let found = workload.stages.iter().find(|candidate| candidate.stage == stage)?;
+    let clients = count(found.clients.into());
+    Some(format!("{}, stage {}: {clients} clients", quote(&workload.name, 60), u32::from(stage) + 1))
+}
+
+fn thresholds(summary: &Summary) -> Option<Section> {
+    if summary.thresholds.is_empty() {
+        return None;
+    }
+    let rows = summary.thresholds.iter().map(|threshold| {
+        let (word, tone) =
+            if threshold.passed { ("✓ passed", Tone::Good) } else { ("✗ failed", Tone::Bad) };
+        let expression = quote(&threshold.expression, LINE);
+        vec![Cell::text(word).tone(tone), Cell::text(expression), Cell::text(measured(summary, threshold))]
+    });
+    let grid = Grid {
+        caption: "What was asked of the target".to_owned(),
+        columns: vec![Column::word("Result"), Column::prose("Threshold"), Column::number("Measured")],
+        rows: rows.collect(),
+    };
+    Some(Section::new("Thresholds", vec![Part::Grid(grid)]))
+}
+
+/// A threshold's value in the unit of its figure.
+pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String {
+    let Some(value) = threshold.value else { return "nothing".to_owned() };
+    let left = threshold.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
+    let (figure, statistic) = left.rsplit_once('.').unwrap_or((left, ""));
+    if statistic == "ratio" {
+        return share(value);
+    }
+    let known = |name| summary.workloads.iter().find_map(|workload| workload.total.get(name));
+    let unit = known(left).or_else(|| known(figure)).map(|figure| figure.unit);
+    if statistic == "count" { number(value) } else { account::in_unit(value, unit) }
+}

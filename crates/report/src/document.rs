@@ -1,0 +1,163 @@
+//! What a report says, before it has a form: sections of tables and labelled lines. Text, Markdown and
+//! HTML are made from the same value, so that they cannot say different things.
+
+use crate::quantity::joined;
+
+/// A whole report.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) title: String,
+    /// The verdict in one word.
+    pub(crate) verdict: &'static str,
+    pub(crate) tone: Tone,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// A part under a heading.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub(crate) title: String,
+    /// For those who look closer: text leaves it out, Markdown and HTML fold it.
+    pub(crate) detail: bool,
+    pub(crate) parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Part {
+    Grid(Grid),
+    Facts(Vec<Fact>),
+}
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    /// What it shows.
+    pub(crate) caption: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+/// The head of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
+    /// The same where space is short, on one line or two.
+    pub(crate) narrow: &'static str,
+    pub(crate) kind: ColumnKind,
+}
+
+/// How a column behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    /// A word or two: to the left, never broken.
+    Word,
+    /// A number: to the right, never broken.
+    Number,
+    /// A sentence: to the left, broken where need be.
+    Prose,
+}
+
+/// One entry of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) content: Content,
+    pub(crate) tone: Tone,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Text(String),
+    /// A number and its unit.
+    Quantity(String, &'static str),
+    /// Two values that belong together, such as two percentiles.
+    Pair(String, String),
+}
+
+/// A labelled line.
+#[derive(Debug)]
+pub(crate) struct Fact {
+    pub(crate) label: String,
+    pub(crate) lines: Vec<String>,
+    pub(crate) tone: Tone,
+    /// Whether it belongs below the one before it.
+    pub(crate) item: bool,
+}
+
+/// How something bears on the reader. Colour shows it; words always say it too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Doubtful,
+    Bad,
+}
+
+impl Column {
+    pub(crate) const fn word(title: &'static str) -> Self {
+        Self { title, narrow: title, kind: ColumnKind::Word }
+    }
+
+    pub(crate) const fn number(title: &'static str) -> Self {
+        Self { title, narrow: title, kind: ColumnKind::Number }
+    }
+
+    pub(crate) const fn prose(title: &'static str) -> Self {
+        Self { title, narrow: title, kind: ColumnKind::Prose }
+    }
+
+    pub(crate) const fn narrow(self, narrow: &'static str) -> Self {
+        Self { narrow, ..self }
+    }
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { content: Content::Text(text.into()), tone: Tone::Plain }
+    }
+
+    pub(crate) fn nothing() -> Self {
+        Self::text(crate::quantity::NOTHING)
+    }
+
+    pub(crate) fn quantity((number, unit): (String, &'static str)) -> Self {
+        Self { content: Content::Quantity(number, unit), tone: Tone::Plain }
+    }
+
+    pub(crate) fn pair(first: String, second: String) -> Self {
+        Self { content: Content::Pair(first, second), tone: Tone::Plain }
+    }
+
+    pub(crate) fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+
+    /// On one line.
+    pub(crate) fn line(&self) -> String {
+        match &self.content {
+            Content::Text(text) => text.clone(),
+            Content::Quantity(number, unit) => joined((number.clone(), unit)),
+            Content::Pair(first, second) => format!("{first} / {second}"),
+        }
+    }
+}
+
+impl Fact {
+    pub(crate) fn new(label: impl Into<String>, line: impl Into<String>) -> Self {
+        Self { label: label.into(), lines: vec![line.into()], tone: Tone::Plain, item: false }
+    }
+
+    pub(crate) fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+}
+
+impl Section {
+    pub(crate) fn new(title: impl Into<String>, parts: Vec<Part>) -> Self {
+        Self { title: title.into(), detail: false, parts }
+    }
+
+    pub(crate) fn detail(self) -> Self {
+        Self { detail: true, ..self }
+    }
+}

@@ -1,0 +1,146 @@
+//! One page that needs nothing else: no script, no request, readable on paper and on a telephone, in light
+//! and in dark. What others wrote is escaped by the template.
+
+use crate::Format;
+use crate::account::brief;
+use crate::digest::digest;
+use crate::document::{ColumnKind, Document, Part, Section, Tone};
+use crate::plot::Drawing;
+use crate::plots::plots;
+use crate::quantity::{NOTHING, count, number};
+use crate::quote::quote;
+use askama::Template;
+use std::collections::BTreeMap;
+use std::io;
+use weir_engine::summary::{FigureValue, Summary, Value, WorkloadSummary};
+
+/// A self-contained page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Html;
+
+impl Format for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn extension(&self) -> &'static str {
+        "html"
+    }
+
+    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+        Page::of(summary).write_into(out)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page {
+    title: String,
+    verdict: &'static str,
+    tone: Tone,
+    run: String,
+    /// What was run, and its tables.
+    first: Vec<Section>,
+    plots: Vec<Drawing>,
+    /// What explains them.
+    then: Vec<Section>,
+    folded: Vec<Section>,
+    figures: Vec<AllFigures>,
+}
+
+/// All figures of a workload: one row a figure, one column a stage, and the whole run.
+struct AllFigures {
+    workload: String,
+    heads: Vec<String>,
+    rows: Vec<FigureRow>,
+}
+
+struct FigureRow {
+    name: String,
+    unit: &'static str,
+    help: String,
+    values: Vec<String>,
+}
+
+impl Page {
+    fn of(summary: &Summary) -> Self {
+        let Document { title, verdict, tone, sections } = digest(summary);
+        let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
+        let then = first.split_off((1 + summary.workloads.len()).min(first.len()));
+        let plots = plots(summary).into_iter().enumerate();
+        Self {
+            title,
+            verdict,
+            tone,
+            run: quote(&summary.run.id, 200),
+            first,
+            plots: plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}"))).collect(),
+            then,
+            folded,
+            figures: summary.workloads.iter().map(|it| AllFigures::of(it, &summary.glossary)).collect(),
+        }
+    }
+}
+
+impl AllFigures {
+    fn of(workload: &WorkloadSummary, glossary: &BTreeMap<String, String>) -> Self {
+        let stages = &workload.stages;
+        let mut heads: Vec<_> =
+            stages.iter().map(|stage| format!("{} clients", count(stage.clients.into()))).collect();
+        heads.push("Whole run".to_owned());
+        let all = stages.iter().map(|stage| &stage.figures).chain([&workload.total]);
+        let names: BTreeMap<&str, &FigureValue> = all
+            .clone()
+            .flat_map(|figures| &figures.0)
+            .map(|(name, figure)| (name.as_str(), figure))
+            .collect();
+        let row = |(name, figure): (&str, &FigureValue)| FigureRow {
+            name: quote(name, 60),
+            unit: match figure.value {
+                Value::Counter { .. } => "total",
+                Value::Gauge { .. } => "mean",
+                Value::Spread(_) => "p50 / p99",
+            },
+            help: glossary.get(name).map(|help| quote(help, 300)).unwrap_or_default(),
+            values: all
+                .clone()
+                .map(|figures| figures.get(name).map_or_else(|| NOTHING.to_owned(), in_full))
+                .collect(),
+        };
+        Self { workload: quote(&workload.name, 200), heads, rows: names.into_iter().map(row).collect() }
+    }
+}
+
+/// A figure with what else is known of it.
+fn in_full(figure: &FigureValue) -> String {
+    match figure.value {
+        Value::Gauge { .. } => brief(figure).trim_end_matches(" mean").to_owned(),
+        Value::Spread(spread) if spread.count > 0 => {
+            format!("{} of {}", brief(figure), number(spread.count as f64))
+        }
+        _ => brief(figure),
+    }
+}
+
+impl Tone {
+    /// The class that colours it.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Good => "good",
+            Self::Doubtful => "doubtful",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+impl ColumnKind {
+    /// The class that aligns it.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Word => "word",
+            Self::Number => "number",
+            Self::Prose => "prose",
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! For a build server: outcome, verdict and thresholds as test cases.
+
+use crate::Format;
+use crate::digest::{LINE, measured};
+use crate::quantity::{TIE, moment};
+use crate::quote::quote;
+use crate::stages::state_word;
+use askama::Template;
+use std::io;
+use weir_engine::summary::{Outcome, Summary, VerdictState};
+
+/// JUnit's XML.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Junit;
+
+impl Format for Junit {
+    fn name(&self) -> &'static str {
+        "junit"
+    }
+
+    fn extension(&self) -> &'static str {
+        "xml"
+    }
+
+    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+        Suite::of(summary).write_into(out)?;
+        out.write_all(b"\n")
+    }
+}
+
+#[derive(Template)]
+#[template(path = "junit.xml")]
+struct Suite {
+    name: String,
+    time: String,
+    timestamp: String,
+    hostname: String,
+    properties: Vec<(String, String)>,
+    cases: Vec<Case>,
+    failures: usize,
+    errors: usize,
+}
+
+#[derive(Debug)]
+struct Case {
+    class: &'static str,
+    name: String,
+    result: CaseResult,
+    message: String,
+    /// Lines for people.
+    text: String,
+}
+
+/// A threshold fails; what keeps the run from being judged is broken.
+#[derive(Debug)]
+enum CaseResult {
+    Passed,
+    Failed(&'static str),
+    Broken(&'static str),
+}
+
+impl Case {
+    /// Whether it passed with something to say.
+    fn is_remarked(&self) -> bool {
+        matches!(self.result, CaseResult::Passed) && !self.text.is_empty()
+    }
+}
+
+impl Suite {
+    fn of(summary: &Summary) -> Self {
+        let run = &summary.run;
+        let mut cases = vec![outcome(&summary.outcome), verdict(summary)];
+        cases.extend(summary.thresholds.iter().map(|threshold| Case {
+            class: "weir.threshold",
+            name: quote(&threshold.expression, LINE),
+            result: if threshold.passed { CaseResult::Passed } else { CaseResult::Failed("threshold") },
+            message: format!("measured {}", measured(summary, threshold).replace(TIE, " ")),
+            text: String::new(),
+        }));
+        let mut properties = vec![
+            ("run".to_owned(), quote(&run.id, LINE)),
+            ("weir_version".to_owned(), quote(&run.weir_version, LINE)),
+            ("seed".to_owned(), run.seed.to_string()),
+            ("layout".to_owned(), quote(&summary.layout, LINE)),
+        ];
+        properties.extend(
+            run.tags.iter().map(|(key, value)| (format!("tag.{}", quote(key, 60)), quote(value, LINE))),
+        );
+        let count = |test: fn(&CaseResult) -> bool| cases.iter().filter(|case| test(&case.result)).count();
+        Self {
+            name: quote(&run.name, LINE),
+            time: format!("{:.3}", run.duration_seconds),
+            timestamp: moment(run.started_at_seconds, 'T'),
+            hostname: quote(&run.environment.hostname, 80),
+            failures: count(|result| matches!(result, CaseResult::Failed(_))),
+            errors: count(|result| matches!(result, CaseResult::Broken(_))),
+            properties,
+            cases,
+        }
+    }
+}
+
+fn outcome(outcome: &Outcome) -> Case {
+    let (result, message) = match outcome {
+        Outcome::Completed => (CaseResult::Passed, "completed".to_owned()),
+        Outcome::Interrupted => {
+            (CaseResult::Broken("interrupted"), "interrupted before the plan's end".to_owned())
+        }
+        Outcome::TargetDied => {
+            (CaseResult::Failed("target_died"), "all processes of the watched target were gone".to_owned())
+        }
+        Outcome::Aborted(by) => {
+            (CaseResult::Failed("aborted"), format!("aborted by the threshold {}", quote(by, LINE)))
+        }
+    };
+    Case {
+        class: "weir.run",
+        name: "runs to the plan's end".to_owned(),
+        result,
+        message,
+        text: String::new(),
+    }
+}
+
+fn verdict(summary: &Summary) -> Case {
+    let state = summary.verdict.state;
+    let reason = |reason: &weir_engine::summary::Reason| {
+        format!(
+            "{}: {} Remedy: {}",
+            state_word(reason.state),
+            quote(&reason.text, 500),
+            quote(&reason.remedy, 500)
+        )
+    };
+    Case {
+        class: "weir.verdict",
+        name: "the instrument can be believed".to_owned(),
+        result: if state == VerdictState::Invalid {
+            CaseResult::Broken("invalid")
+        } else {
+            CaseResult::Passed
+        },
+        message: state_word(state).to_owned(),
+        text: summary.verdict.reasons.iter().map(reason).collect::<Vec<_>>().join("\n"),
+    }
+}

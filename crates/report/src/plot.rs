@@ -1,0 +1,357 @@
+//! Lines over time as SVG: a pure function of numbers.
+//!
+//! charts-rs was tried first. It spaces the time axis by category, so that ticks fall on odd seconds and a
+//! stage's window cannot be shaded; it writes colours into attributes, so that one drawing cannot follow a
+//! light and a dark page; and its legend stands apart from the lines. This module does that and no more.
+
+use crate::quantity::{SECONDS, Units, number, unit_of};
+use askama::Template;
+use std::fmt::Write as _;
+
+/// Several lines over the same seconds.
+#[derive(Debug)]
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    pub(crate) units: Units,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) bands: Vec<Band>,
+    /// Length of the time axis.
+    pub(crate) seconds: f64,
+}
+
+/// One line. Where there is no value, there is a gap.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, Option<f64>)>,
+    /// What was meant, as against what was.
+    pub(crate) dashed: bool,
+}
+
+/// A stage on the time axis, with the window that figures come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Band {
+    pub(crate) label: String,
+    pub(crate) begin: f64,
+    pub(crate) end: f64,
+    pub(crate) window: (f64, f64),
+}
+
+/// How many lines are told apart by colour.
+pub(crate) const COLOURS: usize = 6;
+
+/// Where the lines are, within the 460 by 216 units of `plot.svg`; text is 11 of them high, and readable
+/// on a page of 360 pixels.
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = 366.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 192.0;
+/// Between two labels beside the lines.
+const LABEL_GAP: f64 = 14.0;
+/// More points than this a line are thinned.
+const POINTS: usize = 640;
+
+/// A plot with every coordinate worked out.
+#[derive(Template)]
+#[template(path = "plot.svg", escape = "html")]
+pub(crate) struct Drawing {
+    id: String,
+    title: String,
+    description: String,
+    unit: &'static str,
+    bands: Vec<DrawnBand>,
+    time_ticks: Vec<Tick>,
+    value_ticks: Vec<Tick>,
+    lines: Vec<DrawnLine>,
+    zero: f64,
+}
+
+struct DrawnBand {
+    label: String,
+    begin: f64,
+    middle: f64,
+    window: f64,
+    window_width: f64,
+}
+
+struct Tick {
+    at: f64,
+    label: String,
+}
+
+struct DrawnLine {
+    class: String,
+    path: String,
+    name: String,
+    label: String,
+    label_at: f64,
+}
+
+/// From values to places.
+struct Axes {
+    seconds: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Axes {
+    fn x(&self, second: f64) -> f64 {
+        LEFT + (RIGHT - LEFT) * (second / self.seconds).clamp(0.0, 1.0)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        BOTTOM - (BOTTOM - TOP) * ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+}
+
+impl Plot {
+    /// The drawing; none if there is nothing to draw.
+    pub(crate) fn draw(&self, id: &str) -> Option<Drawing> {
+        let values = || self.lines.iter().flat_map(|line| line.points.iter().filter_map(|(_, value)| *value));
+        let values = || values().filter(|value| value.is_finite());
+        values().next()?;
+        let (lowest, highest) =
+            values().fold((0.0, 0.0), |(low, high): (f64, f64), v| (low.min(v), high.max(v)));
+        let (scale, unit) = unit_of(highest.max(-lowest), self.units);
+        let step = step((highest - lowest).max(scale * 1e-3) / scale) * scale;
+        let low = (lowest / step).floor() * step;
+        let high = if highest > low { (highest / step).ceil() * step } else { low + step };
+        let axes = Axes { seconds: self.seconds.max(1.0), low, high };
+        let steps = ((high - low) / step).round() as u32;
+        let value_ticks = (0..=steps).map(|count| low + f64::from(count) * step);
+        let drawn = |(position, line): (usize, &Line)| DrawnLine {
+            class: format!("l{}{}", position % COLOURS, if line.dashed { " meant" } else { "" }),
+            path: path(&thinned(&line.points), &axes),
+            name: line.name.clone(),
+            label: shortened(&line.name),
+            label_at: axes.y(self.label_value(line)),
+        };
+        let lines = self.lines.iter().filter(|line| line.points.iter().any(|(_, value)| value.is_some()));
+        let mut lines: Vec<DrawnLine> = lines.enumerate().map(drawn).collect();
+        part(&mut lines);
+        Some(Drawing {
+            id: id.to_owned(),
+            title: self.title.clone(),
+            description: self.description(),
+            unit,
+            bands: self.bands.iter().map(|band| band.drawn(&axes)).collect(),
+            time_ticks: time_ticks(&axes),
+            value_ticks: value_ticks.map(|v| Tick { at: axes.y(v), label: tick_number(v / scale) }).collect(),
+            lines,
+            zero: axes.y(0.0),
+        })
+    }
+
+    /// Where a line is named: at the end of the last window, before the clients leave.
+    fn label_value(&self, line: &Line) -> f64 {
+        let until = self.bands.last().map_or(f64::INFINITY, |band| band.window.1);
+        let measured = || line.points.iter().filter(|(_, value)| value.is_some_and(f64::is_finite));
+        let last =
+            measured().take_while(|(second, _)| *second < until).last().or_else(|| measured().next_back());
+        last.and_then(|(_, value)| *value).unwrap_or(0.0)
+    }
+
+    /// For those who cannot see it: the range of each line.
+    fn description(&self) -> String {
+        let ranges = self.lines.iter().filter_map(|line| {
+            let values = || line.points.iter().filter_map(|(_, value)| *value);
+            let highest = values().reduce(f64::max)?;
+            let lowest = values().reduce(f64::min)?;
+            let say = |value: f64| {
+                let (scale, unit) = unit_of(value, self.units);
+                format!("{} {unit}", number(value / scale))
+            };
+            Some(format!("{} from {} to {}.", line.name, say(lowest).trim(), say(highest).trim()))
+        });
+        ranges.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Band {
+    fn drawn(&self, axes: &Axes) -> DrawnBand {
+        let (begin, end) = (axes.x(self.begin), axes.x(self.end));
+        let (window, window_end) = (axes.x(self.window.0), axes.x(self.window.1));
+        let room = self.label.chars().count() as f64 * 6.0;
+        DrawnBand {
+            label: if end - begin >= room { self.label.clone() } else { String::new() },
+            begin,
+            middle: f64::midpoint(begin, end),
+            window,
+            window_width: (window_end - window).max(0.0),
+        }
+    }
+}
+
+/// The step of 1, 2 or 5 times a power of ten that parts a range into three to five.
+fn step(range: f64) -> f64 {
+    let rough = range / 4.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
+    step.unwrap_or(10.0) * power
+}
+
+fn tick_number(value: f64) -> String {
+    // What is left of adding steps of a tenth.
+    let rounded = (value * 1e6).round() / 1e6;
+    match rounded {
+        v if v.abs() >= 10_000.0 => format!("{}k", v / 1e3),
+        v if v < 0.0 => format!("−{}", -v),
+        v => format!("{v}"),
+    }
+}
+
+/// Ticks on round times: seconds, then minutes, then hours.
+fn time_ticks(axes: &Axes) -> Vec<Tick> {
+    const STEPS: [f64; 17] = [
+        1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
+        14_400.0, 43_200.0, 86_400.0,
+    ];
+    let step = STEPS.into_iter().find(|step| axes.seconds / step <= 7.0).unwrap_or(axes.seconds / 6.0);
+    let count = (axes.seconds / step).floor() as u32;
+    let label = |second: f64| {
+        let whole = second as u64;
+        match axes.seconds {
+            s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
+            s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
+            _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
+        }
+    };
+    (0..=count).map(|n| f64::from(n) * step).map(|at| Tick { at: axes.x(at), label: label(at) }).collect()
+}
+
+/// Long lines keep the lowest and the highest of each bucket, so that no peak is lost.
+fn thinned(points: &[(f64, Option<f64>)]) -> Vec<(f64, Option<f64>)> {
+    if points.len() <= POINTS {
+        return points.to_vec();
+    }
+    let bucket = points.len().div_ceil(POINTS / 2);
+    let of_bucket = |bucket: &[(f64, Option<f64>)]| {
+        let measured = || bucket.iter().enumerate().filter_map(|(at, (_, value))| Some((at, (*value)?)));
+        let lowest = measured().min_by(|a, b| a.1.total_cmp(&b.1));
+        let highest = measured().max_by(|a, b| a.1.total_cmp(&b.1));
+        match (lowest, highest) {
+            (Some((a, _)), Some((b, _))) if a == b => vec![bucket[a]],
+            (Some((a, _)), Some((b, _))) => vec![bucket[a.min(b)], bucket[a.max(b)]],
+            _ => bucket[..1].to_vec(),
+        }
+    };
+    points.chunks(bucket).flat_map(of_bucket).collect()
+}
+
+/// The path of a line; a value between two gaps is a dot.
+fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
+    let mut path = String::new();
+    let mut run = 0;
+    for (second, value) in points {
+        let Some(value) = value.filter(|value| value.is_finite()) else {
+            if run == 1 {
+                path.push_str("h0");
+            }
+            run = 0;
+            continue;
+        };
+        let letter = if run == 0 { 'M' } else { 'L' };
+        let _ = write!(path, "{letter}{:.1} {:.1}", axes.x(*second), axes.y(value));
+        run += 1;
+    }
+    if run == 1 {
+        path.push_str("h0");
+    }
+    path
+}
+
+/// Moves labels apart, in the order of their lines from top to bottom, and keeps them on the drawing.
+fn part(lines: &mut [DrawnLine]) {
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by(|a, b| lines[*a].label_at.total_cmp(&lines[*b].label_at));
+    let mut above = TOP - LABEL_GAP;
+    for &position in &order {
+        above = lines[position].label_at.max(above + LABEL_GAP);
+        lines[position].label_at = above;
+    }
+    let mut below = BOTTOM + LABEL_GAP;
+    for &position in order.iter().rev() {
+        below = lines[position].label_at.min(below - LABEL_GAP);
+        lines[position].label_at = below;
+    }
+}
+
+/// What fits beside the lines.
+fn shortened(name: &str) -> String {
+    const ROOM: usize = 14;
+    if name.chars().count() <= ROOM {
+        return name.to_owned();
+    }
+    name.chars().take(ROOM - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::COUNT;
+
+    fn plot(points: Vec<(f64, Option<f64>)>) -> Plot {
+        let lines = vec![Line { name: "a <b>".to_owned(), points, dashed: false }];
+        Plot { title: "T & t".to_owned(), units: COUNT, lines, bands: Vec::new(), seconds: 60.0 }
+    }
+
+    #[test]
+    fn nothing_measured_is_not_drawn() {
+        assert!(plot(Vec::new()).draw("p").is_none());
+        assert!(plot(vec![(0.0, None), (1.0, Some(f64::NAN))]).draw("p").is_none());
+    }
+
+    #[test]
+    fn steps_are_round_and_few() {
+        for (range, expected) in [(1.0, 0.5), (2_500.0, 1_000.0), (97.0, 50.0), (0.0041, 0.002), (4.0, 1.0)] {
+            assert!((step(range) / expected - 1.0).abs() < 1e-9, "{range}: {}", step(range));
+        }
+    }
+
+    #[test]
+    fn a_flat_line_at_zero_has_an_axis() {
+        let drawing = plot(vec![(0.0, Some(0.0)), (1.0, Some(0.0))]).draw("p").unwrap();
+        assert!(drawing.value_ticks.len() >= 2);
+        assert!(drawing.lines[0].path.chars().all(|letter| "ML0123456789. ".contains(letter)));
+    }
+
+    #[test]
+    fn a_gap_parts_a_line_and_a_lone_value_is_a_dot() {
+        let points = vec![(0.0, Some(1.0)), (1.0, None), (2.0, Some(2.0)), (3.0, Some(2.0))];
+        let drawing = plot(points).draw("p").unwrap();
+        assert_eq!(drawing.lines[0].path.matches('M').count(), 2);
+        assert_eq!(drawing.lines[0].path.matches("h0").count(), 1);
+    }
+
+    #[test]
+    fn a_day_is_thinned_and_keeps_its_peak() {
+        let points: Vec<_> =
+            (0..86_400).map(|s| (f64::from(s), Some(if s == 43_210 { 9.0 } else { 1.0 }))).collect();
+        let thin = thinned(&points);
+        assert!(thin.len() <= POINTS);
+        assert!(thin.contains(&(43_210.0, Some(9.0))));
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let svg = plot(vec![(0.0, Some(1.0))]).draw("p").unwrap().to_string();
+        assert!(!svg.contains("<b>") && !svg.contains("& t"), "{svg}");
+    }
+
+    #[test]
+    fn labels_never_overlap_nor_leave_the_drawing() {
+        let line = |at| DrawnLine {
+            class: String::new(),
+            path: String::new(),
+            name: String::new(),
+            label: String::new(),
+            label_at: at,
+        };
+        let mut lines: Vec<_> = [190.0, 190.0, 189.0, 34.0, 34.0].into_iter().map(line).collect();
+        part(&mut lines);
+        let mut places: Vec<_> = lines.iter().map(|line| line.label_at).collect();
+        places.sort_by(f64::total_cmp);
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_GAP - 1e-9), "{places:?}");
+        assert!(places[0] >= TOP - 1e-9 && places[4] <= BOTTOM + 1e-9, "{places:?}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Which lines are drawn: the summary's seconds as plots.
+
+use crate::digest::leading;
+use crate::plot::{Band, COLOURS, Line, Plot};
+use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count};
+use crate::quote::quote;
+use crate::stages::server_name;
+use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
+
+/// All plots of a run; those of which nothing was measured draw nothing.
+pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
+    let bands = bands(summary);
+    let seconds = summary.series.last().map_or(0.0, |point| f64::from(point.second) + 1.0);
+    let plot = |title: &str, units: Units, lines: Vec<Line>| Plot {
+        title: title.to_owned(),
+        units,
+        lines,
+        bands: bands.clone(),
+        seconds,
+    };
+    vec![
+        plot("Clients", COUNT, clients(summary)),
+        plot("Bit rate", BIT_RATE, rates(summary)),
+        plot("CPU, 100% is one core", PERCENT, cpu(summary)),
+        plot("Startup", SECONDS, percentiles(summary, |it| (it.startup_p50_seconds, it.startup_p99_seconds))),
+        plot("Latency", SECONDS, percentiles(summary, |it| (it.latency_p50_seconds, it.latency_p99_seconds))),
+        plot("Delay drift", SECONDS, percentiles(summary, |it| (it.drift_p50_seconds, it.drift_p99_seconds))),
+        plot("CPU of the target's threads", PERCENT, threads(summary)),
+        plot("Memory of the target", BYTES, memory(summary)),
+        plot("Stalls and failures in each second", COUNT, troubles(summary)),
+    ]
+}
+
+/// The stages of the workload that has the most of them.
+fn bands(summary: &Summary) -> Vec<Band> {
+    let stages = leading(summary).map_or(&[][..], |workload| &workload.stages);
+    let band = |stage: &weir_engine::summary::StageSummary| Band {
+        label: count(stage.clients.into()),
+        begin: stage.begin_seconds,
+        end: stage.end_seconds,
+        window: (stage.window_begin_seconds.into(), stage.window_end_seconds.into()),
+    };
+    stages.iter().map(band).collect()
+}
+
+/// A line through the seconds of the run.
+fn line(summary: &Summary, name: String, value: impl Fn(&Point) -> Option<f64>) -> Line {
+    // A second's value stands at its middle.
+    let points = summary.series.iter().map(|point| (f64::from(point.second) + 0.5, value(point)));
+    Line { name, points: points.collect(), dashed: false }
+}
+
+/// The same of one workload.
+fn workload_line(
+    summary: &Summary,
+    workload: usize,
+    what: &str,
+    value: impl Fn(&WorkloadPoint) -> Option<f64>,
+) -> Line {
+    let name = match &summary.workloads[..] {
+        [_] => what.to_owned(),
+        several => format!("{} {what}", quote(&several[workload].name, 60)),
+    };
+    line(summary, name, |point| value(point.workloads.get(workload)?))
+}
+
+fn workloads(summary: &Summary, role: Option<Role>) -> impl Iterator<Item = usize> + '_ {
+    let fits = move |position: &usize| role.is_none_or(|role| summary.workloads[*position].role == role);
+    // Two lines each: more could not be told apart.
+    (0..summary.workloads.len()).filter(fits).take(COLOURS / 2)
+}
+
+fn clients(summary: &Summary) -> Vec<Line> {
+    let two = |workload| {
+        let planned = workload_line(summary, workload, "planned", |it| Some(it.planned.into()));
+        let playing = workload_line(summary, workload, "playing", |it| Some(it.playing as f64));
+        [Line { dashed: true, ..planned }, playing]
+    };
+    workloads(summary, None).flat_map(two).collect()
+}
+
+fn rates(summary: &Summary) -> Vec<Line> {
+    let two = |workload| {
+        let expected = workload_line(summary, workload, "expected", |it| it.expected_bps);
+        let actual = workload_line(summary, workload, "actual", |it| Some(it.actual_bps));
+        [Line { dashed: true, ..expected }, actual]
+    };
+    workloads(summary, None).flat_map(two).collect()
+}
+
+fn percentiles(summary: &Summary, of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>)) -> Vec<Line> {
+    let two = |workload| {
+        let upper = workload_line(summary, workload, "p99", |it| of(it).1);
+        let median = workload_line(summary, workload, "p50", |it| of(it).0);
+        [upper, median]
+    };
+    workloads(summary, Some(Role::Play))
+        .chain(workloads(summary, Some(Role::Publish)))
+        .flat_map(two)
+        .collect()
+}
+
+/// The watched servers' names, in the order of the points' values.
+fn servers(summary: &Summary) -> impl Iterator<Item = (usize, String)> + '_ {
+    let stages = summary.workloads.iter().flat_map(|workload| &workload.stages);
+    let most = stages.max_by_key(|stage| stage.targets.len());
+    let labels = most.map_or(&[][..], |stage| &stage.targets);
+    labels.iter().map(|load| server_name(&load.label)).enumerate().take(COLOURS - 2)
+}
+
+fn cpu(summary: &Summary) -> Vec<Line> {
+    let of_server = |(position, name)| {
+        line(summary, name, move |point: &Point| point.target_cpu_percent.get(position).copied())
+    };
+    let mut lines: Vec<Line> = servers(summary).map(of_server).collect();
+    lines.push(line(summary, "generator".to_owned(), |point| point.generator_cpu_percent));
+    let host = line(summary, "whole host".to_owned(), |point| point.host_cpu_percent);
+    lines.push(Line { dashed: true, ..host });
+    lines
+}
+
+fn memory(summary: &Summary) -> Vec<Line> {
+    let of_server = |(position, name)| {
+        line(summary, name, move |point: &Point| point.target_rss_bytes.get(position).map(|it| *it as f64))
+    };
+    servers(summary).map(of_server).collect()
+}
+
+/// The busiest names.
+fn threads(summary: &Summary) -> Vec<Line> {
+    let mut sums = std::collections::BTreeMap::<&str, f64>::new();
+    for (name, cpu) in summary.series.iter().flat_map(|point| &point.thread_cpu_percent) {
+        *sums.entry(name).or_default() += cpu;
+    }
+    let mut names: Vec<_> = sums.into_iter().collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let of_name = |(name, _): (&str, f64)| {
+        let name = name.to_owned();
+        line(summary, quote(&name, 60), move |point| point.thread_cpu_percent.get(&name).copied())
+    };
+    names.into_iter().take(COLOURS).map(of_name).collect()
+}
+
+fn troubles(summary: &Summary) -> Vec<Line> {
+    let sum = |of: fn(&WorkloadPoint) -> u64| {
+        move |point: &Point| Some(point.workloads.iter().map(of).sum::<u64>() as f64)
+    };
+    let any = summary.series.iter().flat_map(|point| &point.workloads).any(|it| it.stalls + it.failed > 0);
+    if !any {
+        return Vec::new();
+    }
+    let failures = line(summary, "failures".to_owned(), sum(|it| it.failed));
+    vec![line(summary, "stalls".to_owned(), sum(|it| it.stalls)), Line { dashed: true, ..failures }]
+}

@@ -1,0 +1,144 @@
+//! The classic table: one row a stage of a workload.
+
+use crate::document::{Cell, Column, Grid, Tone};
+use crate::quantity::{bit_rate, bytes, count, number, percent, seconds};
+use crate::quote::quote;
+use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState, WorkloadSummary};
+
+/// The table of one workload. Where several servers were watched, a row holds the first one's load and the
+/// rows below it those of the others.
+pub(crate) fn table(workload: &WorkloadSummary) -> Grid {
+    let timing = Timing::of(workload);
+    let mut columns = vec![
+        Column::word("Server"),
+        Column::number("CPU"),
+        Column::number("Mem"),
+        Column::number("Conn"),
+        Column::number("Expected"),
+        match workload.role {
+            Role::Play => Column::number("Actual"),
+            Role::Publish => Column::number("Actual sent").narrow("Actual\nsent"),
+        },
+        Column::number("Generator CPU").narrow("Gen.\nCPU"),
+        Column::number("Startup p50/p99").narrow("Startup\np50/p99"),
+        timing.column(),
+    ];
+    if workload.role == Role::Play {
+        columns.push(Column::number("Stalls"));
+    }
+    columns.push(Column::word("Verdict"));
+    let rows = workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing)).collect();
+    Grid { caption: "One row a stage".to_owned(), columns, rows }
+}
+
+/// The timing figure of a workload's table.
+#[derive(Clone, Copy, Debug)]
+enum Timing {
+    Latency,
+    Drift,
+    SendLag,
+}
+
+impl Timing {
+    /// Latency if any frame bore a stamp, drift otherwise; a publisher's own lag.
+    fn of(workload: &WorkloadSummary) -> Self {
+        let any = |name| workload.stages.iter().any(|stage| stage.figures.spread(name).is_some());
+        match workload.role {
+            Role::Publish => Self::SendLag,
+            Role::Play if !any("latency") && any("drift") => Self::Drift,
+            Role::Play => Self::Latency,
+        }
+    }
+
+    fn column(self) -> Column {
+        match self {
+            Self::Latency => Column::number("Latency p50/p99").narrow("Latency\np50/p99"),
+            Self::Drift => Column::number("Drift p50/p99").narrow("Drift\np50/p99"),
+            Self::SendLag => Column::number("Send lag p50/p99").narrow("Send lag\np50/p99"),
+        }
+    }
+
+    fn figure(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Drift => "drift",
+            Self::SendLag => "send_lag",
+        }
+    }
+}
+
+fn rows(role: Role, stage: &StageSummary, timing: Timing) -> Vec<Vec<Cell>> {
+    let mut servers = stage.targets.iter().map(server);
+    let mut first =
+        servers.next().unwrap_or_else(|| [Cell::nothing(), Cell::nothing(), Cell::nothing()]).to_vec();
+    first.push(connections(stage));
+    first.push(stage.expected_bps.map_or_else(Cell::nothing, |bps| Cell::quantity(bit_rate(bps))));
+    first.push(Cell::quantity(bit_rate(stage.actual_bps)));
+    first.push(
+        stage.generator.as_ref().map_or_else(Cell::nothing, |load| Cell::text(percent(load.cpu_percent))),
+    );
+    first.push(percentiles(stage.figures.spread("startup")));
+    first.push(percentiles(stage.figures.spread(timing.figure())));
+    if role == Role::Play {
+        let stalls = stage.figures.total("stalls");
+        let tone = if stalls > 0.0 { Tone::Doubtful } else { Tone::Plain };
+        first.push(Cell::text(number(stalls)).tone(tone));
+    }
+    first.push(Cell::text(state_word(stage.verdict)).tone(state_tone(stage.verdict)));
+    let width = first.len();
+    let others = servers.map(|cells| {
+        let mut row = cells.to_vec();
+        row.resize(width, Cell::text(""));
+        row
+    });
+    std::iter::once(first).chain(others).collect()
+}
+
+fn server(load: &ProcessLoad) -> [Cell; 3] {
+    [
+        Cell::text(server_name(&load.label)),
+        Cell::text(percent(load.cpu_percent)),
+        Cell::text(bytes(load.rss_max_bytes as f64)),
+    ]
+}
+
+/// `nginx` for `name=nginx`, `:1935` for `port=1935`, `pid 12`.
+pub(crate) fn server_name(label: &str) -> String {
+    let name = match label.split_once('=') {
+        Some(("name", name)) => name.to_owned(),
+        Some(("port", port)) => format!(":{port}"),
+        Some((kind, value)) => format!("{kind} {value}"),
+        None => label.to_owned(),
+    };
+    quote(&name, 24)
+}
+
+/// The clients of the plan; if not all of them played, those that did and those of the plan.
+fn connections(stage: &StageSummary) -> Cell {
+    let planned = f64::from(stage.clients);
+    if (stage.playing_mean - planned).abs() < (planned * 0.005).max(0.5) {
+        return Cell::text(count(stage.clients.into()));
+    }
+    let playing = stage.playing_mean.max(0.0).round() as u64;
+    Cell::pair(count(playing), count(stage.clients.into())).tone(Tone::Doubtful)
+}
+
+pub(crate) fn percentiles(spread: Option<&Spread>) -> Cell {
+    spread.map_or_else(Cell::nothing, |spread| Cell::pair(seconds(spread.p50), seconds(spread.p99)))
+}
+
+pub(crate) fn state_word(state: VerdictState) -> &'static str {
+    match state {
+        VerdictState::Valid => "valid",
+        VerdictState::Degraded => "degraded",
+        VerdictState::Invalid => "invalid",
+    }
+}
+
+pub(crate) fn state_tone(state: VerdictState) -> Tone {
+    match state {
+        VerdictState::Valid => Tone::Good,
+        VerdictState::Degraded => Tone::Doubtful,
+        VerdictState::Invalid => Tone::Bad,
+    }
+}

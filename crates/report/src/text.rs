@@ -1,0 +1,270 @@
+//! The report for a terminal or a text file: tables as wide as allowed, and under 60 columns one block of
+//! labelled lines a row. Colour repeats what words say.
+
+use crate::Format;
+use crate::digest::digest;
+use crate::document::{Cell as Entry, ColumnKind, Content, Fact, Grid, Part, Tone};
+use crate::quantity::TIE;
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle,
+    Table, TableStyle, Width,
+};
+use std::fmt::Write as _;
+use std::io;
+use weir_engine::summary::Summary;
+
+/// Plain text.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// Columns of the page; 20 at least are taken.
+    pub width: u16,
+    /// Whether to colour, with ANSI escapes.
+    pub colour: bool,
+    /// Where the run's files lie, if the last line shall say so.
+    pub directory: Option<String>,
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self { width: 80, colour: false, directory: None }
+    }
+}
+
+impl Format for Text {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn extension(&self) -> &'static str {
+        "txt"
+    }
+
+    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut page =
+            Page { width: self.width.max(20), colour: self.colour, text: String::new(), headed: 0 };
+        let document = digest(summary);
+        page.heading(&document.title, &document.verdict.to_uppercase(), document.tone);
+        for (position, section) in document.sections.iter().filter(|section| !section.detail).enumerate() {
+            // The first section, the run itself, stands under the title.
+            if position > 0 {
+                page.heading(&section.title, "", Tone::Plain);
+            }
+            for part in &section.parts {
+                match part {
+                    Part::Grid(grid) => page.grid(grid),
+                    Part::Facts(facts) => page.facts(facts),
+                }
+            }
+        }
+        page.heading("Files", "", Tone::Plain);
+        let place = self.directory.as_ref().unwrap_or(&summary.run.id);
+        page.facts(&[
+            Fact::new("Run", crate::quote::quote(place, 1_000)),
+            Fact::new("Definitions", "docs/method.md; 100% CPU is one core"),
+        ]);
+        out.write_all(page.text.as_bytes())
+    }
+}
+
+struct Page {
+    width: u16,
+    colour: bool,
+    text: String,
+    /// Length of the text just after a heading.
+    headed: usize,
+}
+
+/// Ways to set a table, the roomiest first.
+#[derive(Clone, Copy)]
+struct Setting {
+    /// Blanks between two columns.
+    gap: u16,
+    /// Heads in their short form, and two values of a cell one below the other.
+    stacked: bool,
+    /// Units below their numbers.
+    broken_units: bool,
+    /// Longest name of a server before it is broken.
+    name: u16,
+}
+
+const SETTINGS: [Setting; 5] = [
+    Setting { gap: 2, stacked: false, broken_units: false, name: 24 },
+    Setting { gap: 2, stacked: true, broken_units: false, name: 24 },
+    Setting { gap: 1, stacked: true, broken_units: false, name: 24 },
+    Setting { gap: 1, stacked: true, broken_units: true, name: 24 },
+    Setting { gap: 1, stacked: true, broken_units: true, name: 8 },
+];
+
+/// Below this width a table's rows are blocks of lines.
+const NARROW: u16 = 60;
+
+impl Page {
+    fn heading(&mut self, title: &str, word: &str, tone: Tone) {
+        let title = if word.is_empty() { title.to_owned() } else { format!("{title} · {word}") };
+        let mut table = self.table();
+        let cell = Cell::new(title);
+        let cell = if self.colour { cell.add_attribute(Attribute::Bold) } else { cell };
+        table.add_row(vec![self.toned(cell, tone)]);
+        self.blank();
+        self.lines(table);
+        self.headed = self.text.len();
+    }
+
+    /// A blank line, unless there is one, or a heading just above.
+    fn blank(&mut self) {
+        if self.headed != self.text.len() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    fn facts(&mut self, facts: &[Fact]) {
+        self.blank();
+        let mut table = self.table();
+        for fact in facts {
+            let mark = if fact.item { "- " } else { "" };
+            let label = self.toned(Cell::new(format!("{mark}{}", fact.label)), fact.tone);
+            table.add_row(vec![label, Cell::new(fact.lines.join("\n"))]);
+        }
+        self.lines(table);
+    }
+
+    /// Rows of one column or two, the last broken where the page ends.
+    fn lines(&mut self, mut table: Table) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
+        let columns = table.column_count();
+        let labels = table.column_max_content_widths().first().copied().unwrap_or(0).min(self.width * 2 / 5);
+        for (position, column) in table.column_iter_mut().enumerate() {
+            let last = position + 1 == columns;
+            column.set_padding((0, if last { 0 } else { 2 }));
+            if !last {
+                column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(labels + 2)));
+            }
+        }
+        self.push(&table);
+    }
+
+    fn grid(&mut self, grid: &Grid) {
+        let prose = grid.columns.iter().any(|column| column.kind == ColumnKind::Prose);
+        if self.width < NARROW {
+            return self.blocks(grid);
+        }
+        for setting in SETTINGS {
+            let mut table = self.rows(grid, setting);
+            let needed = |table: &Table| {
+                let columns = table.column_max_content_widths().into_iter().zip(&grid.columns);
+                let widths = columns.map(|(width, column)| match column.kind {
+                    // Prose can be broken; it shall have a third of the page.
+                    ColumnKind::Prose => width.min(self.width / 3),
+                    ColumnKind::Word => width.min(setting.name),
+                    ColumnKind::Number => width,
+                });
+                widths.sum::<u16>() + setting.gap * (grid.columns.len() as u16 - 1)
+            };
+            if needed(&table) <= self.width {
+                if prose || setting.name < 24 {
+                    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
+                    self.keep(&mut table, grid, setting);
+                }
+                self.blank();
+                return self.push(&table);
+            }
+        }
+        self.blocks(grid);
+    }
+
+    /// Holds what must not be broken at its width, so that only the rest is.
+    fn keep(&self, table: &mut Table, grid: &Grid, setting: Setting) {
+        let widths = table.column_max_content_widths();
+        for ((position, column), width) in grid.columns.iter().enumerate().zip(widths) {
+            let width = match column.kind {
+                ColumnKind::Prose => continue,
+                ColumnKind::Word => width.min(setting.name),
+                ColumnKind::Number => width,
+            };
+            let gap = if position + 1 < grid.columns.len() { setting.gap } else { 0 };
+            if let Some(column) = table.column_mut(position) {
+                column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + gap)));
+            }
+        }
+    }
+
+    fn rows(&self, grid: &Grid, setting: Setting) -> Table {
+        let mut table = self.table();
+        let style = table.style_mut();
+        style.header_separator = LineStyle::none().fill('─');
+        let heads: Vec<&str> = grid
+            .columns
+            .iter()
+            .map(|column| if setting.stacked { column.narrow } else { column.title })
+            .collect();
+        let tall = heads.iter().any(|head| head.contains('\n'));
+        let head =
+            |head: &&str| if tall && !head.contains('\n') { format!("\n{head}") } else { (*head).to_owned() };
+        table.set_header(heads.iter().map(head).collect::<Vec<_>>());
+        for row in &grid.rows {
+            let cells = row.iter().map(|entry| self.toned(Cell::new(set(entry, setting)), entry.tone));
+            table.add_row(cells.collect::<Vec<_>>());
+        }
+        for (position, column) in grid.columns.iter().enumerate() {
+            let last = position + 1 == grid.columns.len();
+            if let Some(drawn) = table.column_mut(position) {
+                drawn.set_padding((0, if last { 0 } else { setting.gap }));
+                if column.kind == ColumnKind::Number {
+                    drawn.set_cell_alignment(CellAlignment::Right);
+                }
+            }
+        }
+        table
+    }
+
+    /// One block a row: label and value, line by line.
+    fn blocks(&mut self, grid: &Grid) {
+        for row in &grid.rows {
+            let mut table = self.table();
+            for (column, entry) in grid.columns.iter().zip(row) {
+                let value = entry.line();
+                if !value.is_empty() {
+                    table.add_row(vec![Cell::new(column.title), self.toned(Cell::new(value), entry.tone)]);
+                }
+            }
+            self.blank();
+            self.lines(table);
+        }
+    }
+
+    /// A table without lines.
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(TableStyle::new().header_lines(ContentLineStyle::none()));
+        table.force_no_tty();
+        if self.colour {
+            table.enforce_styling();
+        }
+        table
+    }
+
+    fn toned(&self, cell: Cell, tone: Tone) -> Cell {
+        match tone {
+            _ if !self.colour => cell,
+            Tone::Plain => cell,
+            Tone::Good => cell.fg(Color::Green),
+            Tone::Doubtful => cell.fg(Color::Yellow),
+            Tone::Bad => cell.fg(Color::Red).add_attribute(Attribute::Bold),
+        }
+    }
+
+    fn push(&mut self, table: &Table) {
+        for line in table.lines() {
+            // Blanks that kept a number at its unit have done their work.
+            let _ = writeln!(self.text, "{}", line.trim_end().replace(TIE, " "));
+        }
+    }
+}
+
+fn set(entry: &Entry, setting: Setting) -> String {
+    match &entry.content {
+        Content::Quantity(number, unit) if setting.broken_units => format!("{number}\n{unit}"),
+        Content::Pair(first, second) if setting.stacked => format!("{first}\n{second}"),
+        _ => entry.line(),
+    }
+}
