@@ -1,0 +1,86 @@
+//! `docs/method.md` defines every figure, failure and check that the code has.
+
+use std::collections::BTreeSet;
+use weir_metrics::{Failure, Figure};
+
+const METHOD: &str = include_str!("../../../docs/method.md");
+
+/// A name stands on the page as code.
+fn is_defined(name: &str) -> bool {
+    METHOD.contains(&format!("`{name}`"))
+}
+
+/// The texts between `before` and the next quotation mark.
+fn quoted_after<'a>(source: &'a str, before: &'a str) -> BTreeSet<&'a str> {
+    let found: BTreeSet<&str> =
+        source.split(before).skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(!found.is_empty(), "{before:?} is not in the source any more; this test looks for it");
+    found
+}
+
+fn assert_all_defined<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) {
+    let missing: Vec<_> = names.into_iter().filter(|name| !is_defined(name)).collect();
+    assert!(missing.is_empty(), "{what} that docs/method.md does not define: {missing:?}");
+}
+
+fn names(figures: impl Iterator<Item = &'static Figure>) -> Vec<&'static str> {
+    figures.map(|figure| figure.name).collect()
+}
+
+#[test]
+fn every_common_figure_is_defined() {
+    assert_all_defined("figures", names(weir_metrics::common::FIGURES.iter()));
+}
+
+#[test]
+fn every_figure_of_each_protocol_is_defined() {
+    for protocol in ["rtmp", "rtmps"] {
+        let schema = weir_clients::schema_of(protocol).expect("a protocol that weir speaks");
+        assert_all_defined(protocol, names(schema.figures()));
+    }
+}
+
+#[test]
+fn every_failure_is_defined_with_its_side() {
+    for failure in Failure::ALL {
+        let side = format!("{:?}", failure.side()).to_lowercase();
+        let row = format!("| `{}` | {side} |", failure.key());
+        assert!(METHOD.contains(&row), "docs/method.md has no row '{row}'");
+    }
+}
+
+/// The names of checks and statistics are private to the engine: they are read off its source.
+#[test]
+fn every_check_of_the_verdict_is_defined() {
+    let source = include_str!("../src/verdict.rs").split("#[cfg(test)]").next().unwrap_or_default();
+    assert_all_defined("checks", quoted_after(source, "name: \""));
+}
+
+#[test]
+fn every_statistic_and_ratio_of_a_threshold_is_defined() {
+    let source = include_str!("../src/threshold.rs");
+    let table = |name: &str| {
+        let start = source.find(name).unwrap_or_else(|| panic!("{name} is not in threshold.rs any more"));
+        &source[start..start + source[start..].find("];").expect("a table ends")]
+    };
+    let statistics = quoted_after(table("const STATISTICS"), "(\"");
+    assert_all_defined("statistics", statistics.into_iter().filter(|name| *name != "ratio"));
+    // Every other piece between quotation marks is a name.
+    for ratio in table("const RATIOS").split('"').skip(1).step_by(2) {
+        assert_all_defined("ratios", [format!("{ratio}.ratio").as_str()]);
+    }
+}
+
+#[test]
+fn the_examples_of_thresholds_are_thresholds() {
+    let schemas = [weir_clients::schema_of("rtmp").expect("weir speaks RTMP")];
+    let section = METHOD.split("## 19. Thresholds").nth(1).expect("the section of thresholds");
+    let block = section.split("```").nth(3).expect("the block of examples");
+    let examples: Vec<&str> =
+        block.split("  ").map(str::trim).flat_map(str::lines).filter(|text| !text.is_empty()).collect();
+    assert!(examples.len() >= 8, "{examples:?}");
+    for text in examples {
+        let threshold: weir_engine::threshold::Threshold = text.parse().unwrap();
+        threshold.check(&schemas).unwrap();
+    }
+}
