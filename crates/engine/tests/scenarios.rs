@@ -1,0 +1,90 @@
+//! The scenarios that come with weir are scenarios, and their schema is published.
+
+use std::path::{Path, PathBuf};
+use weir_engine::scenario::Scenario;
+use weir_engine::summary::Role;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The files in `scenarios/`, in order of name.
+fn files() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        root().join("scenarios").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Scenario {
+    Scenario::read(path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn each_scenario_is_read_and_planned() {
+    assert!(files().len() >= 3);
+    for path in files() {
+        let name = path.display();
+        let scenario = read(&path);
+        let plan = scenario.plan().unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(!plan.slots.is_empty(), "{name} plans no client");
+        for stage in &plan.stages {
+            let seconds = stage.window_end - stage.window_begin;
+            assert!(seconds >= 10, "{name}: the stage of {} has a window of {seconds} s", stage.clients);
+        }
+    }
+}
+
+#[test]
+fn each_scenario_publishes_plays_watches_and_asks() {
+    for path in files() {
+        let name = path.display();
+        let scenario = read(&path);
+        let roles: Vec<Role> = scenario.workloads.iter().map(|spec| spec.verb().unwrap().0).collect();
+        assert_eq!(roles, [Role::Publish, Role::Play], "{name}");
+        assert!(!scenario.watch.is_empty() && !scenario.thresholds.is_empty(), "{name}");
+        for watch in &scenario.watch {
+            watch.parse::<weir_observe::Watch>().unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        let schemas = [weir_clients::schema_of("rtmp").expect("weir speaks RTMP")];
+        for threshold in &scenario.thresholds {
+            threshold.check(&schemas).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn viewers_play_what_is_published_beside_them() {
+    for path in files() {
+        let scenario = read(&path);
+        let (published, played) = (&scenario.workloads[0].publish, &scenario.workloads[1].play);
+        assert_eq!(published, played, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_tables_have_the_rows_of_the_classic_benchmarks() {
+    let clients = |file: &str| -> Vec<u32> {
+        let scenario = read(&root().join("scenarios").join(file));
+        scenario.workloads[1].stages.iter().map(|stage| stage.clients).collect()
+    };
+    assert_eq!(clients("srs.yaml"), [500, 1_000, 1_500, 2_000, 2_500]);
+    assert_eq!(clients("nginx-rtmp.yaml"), clients("srs.yaml"));
+    assert_eq!(clients("raspberry-pi.yaml"), [10, 20, 30, 40, 50]);
+}
+
+/// `weir schema scenario > docs/scenario.schema.json`, or this test with `WEIR_WRITE=1`, brings it up to date.
+#[test]
+fn the_published_schema_is_that_of_the_types() {
+    let path = root().join("docs/scenario.schema.json");
+    let schema = Scenario::schema() + "\n";
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        published == schema,
+        "docs/scenario.schema.json is not up to date; run this test with WEIR_WRITE=1"
+    );
+}
