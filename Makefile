@@ -1,0 +1,58 @@
+# weir. `make help` lists what there is.
+
+.NOTPARALLEL:
+.PHONY: help demo test check fuzz bench packages
+
+# cargo-fuzz, cargo-fmt and cargo-clippy are looked for in the same places as cargo.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+CARGO := $(shell PATH="$$PATH:$$HOME/.cargo/bin" command -v cargo)
+ifeq ($(CARGO),)
+CARGO = echo 'cargo is missing: install Rust 1.88 or newer, see https://rustup.rs' >&2; false
+endif
+TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+
+# How long each fuzz target runs.
+FUZZ_SECONDS ?= 10
+# What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
+TEST_PACKAGES = nginx libnginx-mod-rtmp ffmpeg procps g++
+
+help:
+	@echo 'make demo    build weir, load its own origin on this machine, write report.html (installs crates only)'
+	@echo 'make test    all tests against real servers, then each fuzz target for $(FUZZ_SECONDS) s (FUZZ_SECONDS=)'
+	@echo 'make check   formatting, lints, documentation'
+	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
+	@echo 'make bench   speed: CPU per client-second and its floor'
+
+demo:
+	@$(CARGO) build --release --locked -p weir
+	@directory="weir-runs/demo-$$(date -u +%Y%m%dT%H%M%SZ)-$$$$"; \
+	mkdir -p weir-runs; \
+	"$(TARGET)/release/weir" demo -o "$$directory"; code=$$?; \
+	if [ -f "$$directory/report.html" ]; then echo "report: $$PWD/$$directory/report.html"; fi; \
+	exit $$code
+
+# Tests run in the development profile: dependencies are optimised, weir's crates are not, and the build stays short.
+test: packages
+	@$(CARGO) test --workspace --locked --no-fail-fast
+	@$(MAKE) --no-print-directory fuzz
+
+packages:
+	@.ci/packages $(TEST_PACKAGES)
+
+check:
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --no-deps --workspace --locked
+
+# RUSTC_BOOTSTRAP lets a stable compiler take the sanitizer flags.
+fuzz:
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
+	@export RUSTC_BOOTSTRAP=1; \
+	$(CARGO) fuzz build || exit 1; \
+	for target in $$($(CARGO) fuzz list); do \
+		echo "fuzz: $$target for $(FUZZ_SECONDS) s"; \
+		$(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0 || exit 1; \
+	done
+
+bench:
+	@$(CARGO) bench --workspace --locked
