@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_metrics::common::{
     DRIFT, FAILED, LATE, LATENCY, MEDIA, MISSED, ON_TIME, PLAYING, SOURCE, SOURCE_TIME, STALLS, STARTUP,
+    WALL_LATENCIES,
 };
 use weir_metrics::{
     BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit,
@@ -69,8 +70,8 @@ struct StageFold {
     /// The ramp and the hold.
     whole: Stretch,
     window: Stretch,
-    /// Media bytes of the window's halves, for steadiness.
-    halves: [u64; 2],
+    /// Media bytes of each second of the window, for steadiness.
+    media: Vec<f64>,
 }
 
 /// Figures added up over seconds.
@@ -197,7 +198,7 @@ impl Fold {
                     span: *span,
                     whole: Stretch::new(schema),
                     window: Stretch::new(schema),
-                    halves: [0; 2],
+                    media: Vec::new(),
                 })
                 .collect(),
         };
@@ -297,9 +298,12 @@ impl Fold {
         figures.map(|figure| (figure.name.to_owned(), figure.help.to_owned())).collect()
     }
 
-    /// What one of the run's own publishers sends, if it has any.
+    /// What one of the run's own publishers sends, if it has any: over the window of its last stage.
     fn published_bps(&self) -> Option<f64> {
-        self.workloads.iter().find(|w| w.facts.role == Role::Publish).and_then(|w| w.total.source_bps())
+        let publishers = self.workloads.iter().find(|workload| workload.facts.role == Role::Publish)?;
+        let window = &publishers.stages.last()?.window;
+        let publishing = window.mean(PLAYING);
+        (publishing > 0.0).then(|| window.actual_bps() / publishing)
     }
 
     fn usage(&self, span: &StageSpan) -> Option<UsageSummary> {
@@ -403,23 +407,19 @@ impl WorkloadFold {
         let (begin, end) = (stage.span.window_begin, stage.span.window_end);
         if (begin..end).contains(&second) {
             stage.window.add(figures);
-            // Two halves of the same length: the odd second in the middle belongs to neither.
-            let half = (end - begin) / 2;
-            if second - begin < half {
-                stage.halves[0] += figures.counter(MEDIA);
-            } else if end - second <= half {
-                stage.halves[1] += figures.counter(MEDIA);
-            }
+            stage.media.push(figures.counter(MEDIA) as f64);
         }
     }
 
-    /// What the source sends for one client: the scenario's word, else the run's own publisher's,
-    /// else the stream's rate by its own clock.
+    /// What the source sends for one client: the scenario's word, else what the run's own publisher
+    /// sent, else the stream's rate by its own clock.
     fn client_bps(&self, published: Option<f64>, stretch: &Stretch) -> Option<f64> {
-        let own = stretch.source_bps().or_else(|| self.total.source_bps());
+        let said = self.facts.expect.map(BitRate::bps);
         match self.facts.role {
-            Role::Publish => own,
-            Role::Play => self.facts.expect.map(BitRate::bps).or(published).or(own),
+            Role::Publish => said,
+            Role::Play => {
+                said.or(published).or_else(|| stretch.source_bps()).or_else(|| self.total.source_bps())
+            }
         }
     }
 
@@ -455,9 +455,16 @@ impl WorkloadFold {
             total: Figures(self.total.figures(|_| true)),
             slots: self.slots(),
             failures,
-            clock_uncertainty_seconds: None,
+            clock_uncertainty_seconds: self.clock_uncertainty(),
         };
         (summary, reasons)
+    }
+
+    /// Nothing where the monotonic clock that both ends share gave every latency; wall clocks agree
+    /// as far as nobody has measured.
+    fn clock_uncertainty(&self) -> Option<f64> {
+        let figures = &self.total.figures;
+        (!figures.spread(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
     }
 
     fn slots(&self) -> Slots {
@@ -476,16 +483,33 @@ impl WorkloadFold {
                     "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
                 ));
             }
-            let [first, second] = stage.halves.map(|bytes| bytes as f64);
-            if seconds >= 10 && (first - second).abs() > 0.1 * first.max(second) {
+            if let Some(change) = unsteadiness(&stage.media) {
                 warnings.push(format!(
                     "{place}: no steady state, the window's halves differ by {:.0} %",
-                    100.0 * (first - second).abs() / first.max(second)
+                    change * 100.0
                 ));
             }
         }
         warnings
     }
+}
+
+/// By how much the second half of a window differs from the first, if that is over a tenth and
+/// more than the seconds' own scatter (a keyframe more or less) explains; none under ten seconds.
+fn unsteadiness(seconds: &[f64]) -> Option<f64> {
+    if seconds.len() < 10 {
+        return None;
+    }
+    let half = seconds.len() / 2;
+    let (first, second) = (&seconds[..half], &seconds[seconds.len() - half..]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (a, b) = (mean(first), mean(second));
+    let variance = |values: &[f64], mean: f64| {
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+    };
+    let error = ((variance(first, a) + variance(second, b)) / half as f64).sqrt();
+    let difference = (a - b).abs();
+    (difference > 0.1 * a.max(b) && difference > 3.0 * error).then(|| difference / a.max(b))
 }
 
 impl StageFold {
@@ -560,5 +584,18 @@ fn host_load(usage: &UsageSummary) -> HostLoad {
         tx_bps: interfaces(|interface| interface.tx_bps.mean),
         tcp_retransmits_per_second: mean(host.tcp_retransmits_per_second),
         listen_drops: host.network.map_or(0, |network| network.listen_overflows + network.listen_drops),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keyframe_more_in_one_half_is_no_change_of_state() {
+        let pulses: Vec<f64> = (0..10).map(|second| if second % 2 == 0 { 540.0 } else { 447.0 }).collect();
+        assert_eq!(unsteadiness(&pulses), None);
+        let fall: Vec<f64> = (0..10).map(|second| if second < 5 { 500.0 } else { 300.0 }).collect();
+        assert_eq!(unsteadiness(&fall), Some(0.4));
     }
 }

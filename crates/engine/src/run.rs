@@ -92,7 +92,7 @@ pub fn run(
 
     let stop = Arc::new(AtomicBool::new(false));
     let (reports, received) = channel();
-    let segments = segments(&plan, &workload_facts, scenario.shards);
+    let segments = segments(&plan, &workload_facts, &scenario);
     let mut threads = Vec::new();
     for (number, plan) in segments.into_iter().enumerate() {
         let orders = Orders {
@@ -135,13 +135,22 @@ pub fn run(
 }
 
 /// Viewers are shared out over the shards; publishers have one of their own, so that the pace of
-/// frames is not disturbed.
-fn segments(plan: &Plan, workloads: &[WorkloadFacts], shards: Option<u32>) -> Vec<Plan> {
+/// frames is not disturbed. They leave after their viewers, who would else see their streams end.
+fn segments(plan: &Plan, workloads: &[WorkloadFacts], scenario: &Scenario) -> Vec<Plan> {
     let publishes = |number: u16| workloads[usize::from(number)].role == Role::Publish;
     let viewers = plan.only(|number| !publishes(number));
-    let publishers = plan.only(publishes);
+    let mut publishers = plan.only(publishes);
+    if !viewers.slots.is_empty() {
+        let grace = scenario.drain() / 2;
+        publishers
+            .slots
+            .iter_mut()
+            .filter(|slot| slot.stop == plan.length)
+            .for_each(|slot| slot.stop += grace);
+        publishers.length += grace;
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let shards = shards.map_or((cores / 2).max(1), |shards| shards.max(1) as usize);
+    let shards = scenario.shards.map_or((cores / 2).max(1), |shards| shards.max(1) as usize);
     let mut segments = Vec::new();
     if !publishers.slots.is_empty() || viewers.slots.is_empty() {
         segments.push(publishers);

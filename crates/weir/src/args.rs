@@ -110,6 +110,9 @@ pub(crate) struct RunOptions {
     /// No live view; plain lines, as into a pipe
     #[arg(long)]
     pub(crate) no_tui: bool,
+    /// A plain line every second instead of every five
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 /// What is printed at the end.
@@ -119,14 +122,11 @@ pub(crate) struct Print {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
     /// What is printed at the end
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = weir_report::NAMES)]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = weir_report::FORMATS)]
     pub(crate) format: String,
-    /// Print the table only
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Print more: every thread, every figure
+    /// Print errors only; the artefacts are written all the same
     #[arg(short, long)]
-    pub(crate) verbose: bool,
+    pub(crate) quiet: bool,
 }
 
 /// `weir play`.
@@ -317,7 +317,8 @@ fn watch_text(text: &str) -> Result<String, String> {
 }
 
 fn tag(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or_else(|| format!("'{text}' is not a tag; write key=value"))?;
+    let (key, value) =
+        text.split_once('=').ok_or_else(|| format!("'{text}' is not a tag; write key=value"))?;
     Ok((key.to_owned(), value.to_owned()))
 }
 

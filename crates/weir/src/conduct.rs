@@ -3,13 +3,14 @@
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher, run};
 use weir_engine::summary::Summary;
+use weir_report::{Format, Text};
 
 /// Where runs go when nothing is said.
 const PARENT: &str = "weir-runs";
@@ -21,12 +22,12 @@ pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Ex
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let interrupt = interrupt_flag()?;
     let length = prepared.plan.length + prepared.scenario.drain();
-    let mut live = Live::new(length, options.no_tui, options.print.quiet);
+    let mut live = Live::new(length, options);
     let result = run(prepared, &directory, &interrupt, &mut live as &mut dyn Watcher);
     live.clear();
     let summary = result.map_err(Failure::with(Exit::Internal))?;
     let written = write_artefacts(&summary, &directory);
-    print(&summary, &options.print, Some(&directory))?;
+    print(&summary, &options.print, &directory)?;
     written?;
     Ok(Exit::of(&summary))
 }
@@ -59,53 +60,68 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Writes `summary.json` and a report in every file format beside the run's lines.
+/// Writes the summary in every format beside the run's lines: `summary.json`, `report.html` and so on.
 pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(), Failure> {
-    let mut refused = None;
-    for artefact in weir_report::artefacts(summary) {
-        if let Err(error) = record::write_whole(&directory.join(artefact.file_name), &artefact.bytes) {
-            refused.get_or_insert(error);
-        }
+    for name in weir_report::FORMATS {
+        let Some(format) = weir_report::by_name(name) else { continue };
+        let mut bytes = Vec::new();
+        format.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
+        let stem = if name == "json" { "summary" } else { "report" };
+        let path = directory.join(format!("{stem}.{}", format.extension()));
+        record::write_whole(&path, &bytes).map_err(Failure::with(Exit::Internal))?;
     }
-    refused.map_or(Ok(()), |error| Err(Failure::new(Exit::Internal, error)))
+    Ok(())
 }
 
 /// Prints the report as asked.
-pub(crate) fn print(summary: &Summary, print: &Print, directory: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), Failure> {
+    let mut format = print.format.as_str();
     if let Some(path) = &print.json {
-        let mut json = serde_json::to_vec_pretty(summary).map_err(Failure::with(Exit::Internal))?;
-        json.push(b'\n');
         if path.as_os_str() == "-" {
-            return written(std::io::stdout().lock().write_all(&json));
+            format = "json";
+        } else {
+            let file = std::fs::File::create(path).map_err(|error| refused(path, &error))?;
+            weir_report::Json
+                .write(summary, &mut BufWriter::new(file))
+                .map_err(|error| refused(path, &error))?;
         }
-        std::fs::write(path, json)
-            .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))?;
+    }
+    if print.quiet && format == "text" {
+        return Ok(());
     }
     let stdout = std::io::stdout();
-    let style = weir_report::Style {
-        width: width(),
-        colour: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        quiet: print.quiet,
-        verbose: print.verbose,
-        directory: directory.map(Path::to_owned),
+    let format = match format {
+        "text" => Box::new(Text {
+            width: width(),
+            colour: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            directory: Some(directory.display().to_string()),
+        }),
+        name => weir_report::by_name(name)
+            .ok_or_else(|| Failure::new(Exit::Usage, format!("there is no format '{name}'")))?,
     };
     let mut bytes = Vec::new();
-    weir_report::write(&print.format, summary, &style, &mut bytes).map_err(Failure::with(Exit::Internal))?;
+    format.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
     written(stdout.lock().write_all(&bytes))
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Usage, format!("{}: {error}", path.display()))
 }
 
 /// A reader that has closed the pipe has seen what it wanted.
 fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Internal, error)),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Internal, error))
+        }
         _ => Ok(()),
     }
 }
 
 /// Columns of the terminal; `COLUMNS`, then 100, into a pipe.
-pub(crate) fn width() -> usize {
+fn width() -> u16 {
     terminal_size::terminal_size()
-        .map(|(width, _)| usize::from(width.0))
+        .map(|(width, _)| width.0)
         .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok())
         .unwrap_or(100)
         .max(20)

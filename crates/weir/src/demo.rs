@@ -25,7 +25,8 @@ pub(crate) struct OriginProcess {
 impl OriginProcess {
     /// Starts one on a free loopback port.
     pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failure> {
-        let internal = |cause: String| Failure::new(Exit::Internal, format!("the origin did not start: {cause}"));
+        let internal =
+            |cause: String| Failure::new(Exit::Internal, format!("the origin did not start: {cause}"));
         let program = std::env::current_exe().map_err(|error| internal(error.to_string()))?;
         let mut child = Command::new(program)
             .args(["origin", "--rtmp", "127.0.0.1:0"])
@@ -63,7 +64,11 @@ impl Drop for OriginProcess {
 pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
     let origin = OriginProcess::start(&["--merge", "100ms"])?;
     let url = OneOrMany(vec![format!("rtmp://{}/live/demo", origin.address)]);
-    let stage = |clients: &u32| StageSpec { clients: *clients, hold: HOLD.into(), ramp: span(Duration::from_millis(500)) };
+    let stage = |clients: &u32| StageSpec {
+        clients: *clients,
+        hold: HOLD.into(),
+        ramp: span(Duration::from_millis(500)),
+    };
     let mut scenario = Scenario {
         name: "demo".to_owned(),
         workloads: vec![

@@ -58,7 +58,10 @@ fn limits(environment: &Environment) -> Vec<String> {
     let descriptors = raise_descriptors();
     lines.push(line(
         descriptors >= 65_536,
-        &format!("descriptors: {descriptors}, so about {} clients a process", descriptors.saturating_sub(128)),
+        &format!(
+            "descriptors: {descriptors}, so about {} clients a process",
+            descriptors.saturating_sub(128)
+        ),
         "raise the hard limit: `ulimit -Hn 1048576`, or LimitNOFILE= in the unit",
     ));
     let sysctl = |name: &str| {
@@ -101,7 +104,10 @@ fn line(fine: bool, what: &str, remedy: &str) -> String {
 
 /// Doubles the viewers of one stream until weir, not the origin, is at its limit.
 fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
-    say(&[String::new(), format!("RTMP viewers of one {STREAM} stream from the built-in origin on this machine:")]);
+    say(&[
+        String::new(),
+        format!("RTMP viewers of one {STREAM} stream from the built-in origin on this machine:"),
+    ]);
     let origin = OriginProcess::start(&[])?;
     let mut held = 0;
     let mut clients = FIRST_STEP.min(most);

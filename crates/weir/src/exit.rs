@@ -41,7 +41,9 @@ impl Exit {
             Outcome::TargetDied => Self::TargetDied,
             Outcome::Aborted(_) => Self::Aborted,
             Outcome::Completed if summary.verdict.state == VerdictState::Invalid => Self::Invalid,
-            Outcome::Completed if summary.thresholds.iter().any(|threshold| !threshold.passed) => Self::Thresholds,
+            Outcome::Completed if summary.thresholds.iter().any(|threshold| !threshold.passed) => {
+                Self::Thresholds
+            }
             Outcome::Completed => Self::Passed,
         }
     }

@@ -1,5 +1,6 @@
 //! The live view: four times a second on a terminal, a plain line every few seconds into a pipe.
 
+use crate::args::RunOptions;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -15,23 +16,27 @@ const PLAIN_EVERY: u32 = 5;
 pub(crate) enum Live {
     /// A bar that is drawn over itself.
     Bar(ProgressBar),
-    /// Lines.
-    Plain,
+    /// A line every so many seconds.
+    Plain(u32),
     /// Nothing.
     Silent,
 }
 
 impl Live {
     /// A bar on a terminal, else lines.
-    pub(crate) fn new(length: Duration, no_tui: bool, quiet: bool) -> Self {
-        if quiet {
+    pub(crate) fn new(length: Duration, options: &RunOptions) -> Self {
+        if options.print.quiet {
             return Self::Silent;
         }
-        if no_tui || !std::io::stderr().is_terminal() {
-            return Self::Plain;
+        if options.no_tui || options.verbose || !std::io::stderr().is_terminal() {
+            return Self::Plain(if options.verbose { 1 } else { PLAIN_EVERY });
         }
-        let bar = ProgressBar::with_draw_target(Some(length.as_millis() as u64), ProgressDrawTarget::stderr_with_hz(4));
-        let style = ProgressStyle::with_template("{bar:20} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(
+            Some(length.as_millis() as u64),
+            ProgressDrawTarget::stderr_with_hz(4),
+        );
+        let style =
+            ProgressStyle::with_template("{bar:20} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("━╸─"));
         Self::Bar(bar)
     }
@@ -50,11 +55,11 @@ impl Watcher for Live {
         let line = line(second, points, &fold.roles(), fold.failed());
         match self {
             Self::Bar(bar) => bar.set_message(line),
-            Self::Plain if second % PLAIN_EVERY == PLAIN_EVERY - 1 => {
+            Self::Plain(every) if (second + 1).is_multiple_of(*every) => {
                 // A reader that is gone must not end the run.
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
-            Self::Plain | Self::Silent => {}
+            Self::Plain(_) | Self::Silent => {}
         }
     }
 
@@ -92,7 +97,16 @@ mod tests {
 
     #[test]
     fn a_line_says_who_plays_and_what_failed() {
-        let point = WorkloadPoint { planned: 10, playing: 9, actual_bps: 2.5e6, stalls: 2, ..WorkloadPoint::default() };
-        assert_eq!(line(4, &[point], &[Role::Play], 1), "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls · 1 failed");
+        let point = WorkloadPoint {
+            planned: 10,
+            playing: 9,
+            actual_bps: 2.5e6,
+            stalls: 2,
+            ..WorkloadPoint::default()
+        };
+        assert_eq!(
+            line(4, &[point], &[Role::Play], 1),
+            "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls · 1 failed"
+        );
     }
 }

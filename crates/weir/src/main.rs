@@ -34,9 +34,7 @@ fn main() -> ExitCode {
 fn dispatch(verb: Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => {
-            conduct::conduct(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run)
-        }
+        Verb::Play(args) => conduct::conduct(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
         Verb::Publish(args) => {
             conduct::conduct(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run)
         }

@@ -12,9 +12,11 @@ use weir_origin::{MissingStream, Origin, OriginConfig, Secure};
 pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     crate::prepare::raise_descriptors();
     let interrupt = interrupt_flag()?;
-    let origin = Origin::start(config(args)).map_err(Failure::with(Exit::Usage))?;
+    let origin = Origin::start(&config(args)).map_err(Failure::with(Exit::Usage))?;
     let mut out = std::io::stdout();
-    for (scheme, address) in origin.addresses() {
+    let addresses = origin.addresses();
+    for (scheme, address) in [("rtmp", addresses.rtmp), ("rtmps", addresses.rtmps)] {
+        let Some(address) = address else { continue };
         // Whoever started it reads this line; a closed pipe must not end the server.
         let _ = writeln!(out, "listening on {scheme}://{address}");
     }
@@ -24,8 +26,17 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     while !interrupt.load(Ordering::Relaxed) && !ended() {
         std::thread::sleep(Duration::from_millis(50));
     }
-    let counts = origin.stop();
-    let _ = writeln!(out, "{counts}");
+    let counts = origin.counts();
+    let sent = counts.sent();
+    let _ = writeln!(
+        out,
+        "{} links, {} viewers; sent {} payload bytes in {} units",
+        counts.links,
+        counts.viewers.len(),
+        sent.payload_bytes,
+        sent.units(),
+    );
+    origin.stop();
     Ok(Exit::Passed)
 }
 

@@ -7,7 +7,7 @@ use weir_clients::{FrameRate, MaterialOptions, PlayOptions, PublishOptions, Time
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
-use weir_engine::scenario::{Scenario, Span, WorkloadSpec};
+use weir_engine::scenario::{BitRateText, Scenario, Span, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
 use weir_observe::{Environment, Observer};
 use weir_shard::clock;
@@ -15,6 +15,9 @@ use weir_shard::tls::Trust;
 
 /// Descriptors that weir needs beside those of its clients.
 const OWN_DESCRIPTORS: u64 = 128;
+
+/// What is published when nothing is said.
+const DEFAULT_BIT_RATE: weir_metrics::BitRate = weir_metrics::BitRate::from_bps(500e3);
 
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
@@ -83,10 +86,22 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
         role,
         protocol: made.targets().first().map_or_else(String::new, |target| target.scheme.clone()),
         targets: made.targets().iter().map(ToString::to_string).collect(),
-        expect: spec.expect.as_ref().map(weir_engine::scenario::BitRateText::get),
+        expect: expected(spec, role),
         frame_time_seconds: frame_time,
     };
     Ok((facts, made))
+}
+
+/// What each client's source sends, where that is said: to viewers by the scenario, by publishers
+/// of made material by its bit rate.
+fn expected(spec: &WorkloadSpec, role: Role) -> Option<weir_metrics::BitRate> {
+    let made = match role {
+        Role::Publish if spec.file.is_none() => {
+            spec.bitrate.as_ref().map_or(Some(DEFAULT_BIT_RATE), |rate| Some(rate.get()))
+        }
+        Role::Publish | Role::Play => None,
+    };
+    spec.expect.as_ref().map(BitRateText::get).or(made)
 }
 
 /// What a publisher sends, and the time between two of its frames where that is known.
@@ -107,7 +122,7 @@ fn material(spec: &WorkloadSpec, seed: u64) -> Result<(MaterialOptions, Option<f
         .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
         .ok_or_else(|| format!("'{size}' is not a picture size; write for example 1280x720"))?;
     let material = MaterialOptions::Synthetic {
-        bit_rate: bits(spec.bitrate.as_ref().map_or(500e3, |rate| rate.get().bps())),
+        bit_rate: bits(spec.bitrate.as_ref().map_or(DEFAULT_BIT_RATE, BitRateText::get).bps()),
         frame_rate,
         gop: spec.gop.as_ref().map_or(Duration::from_secs(2), Span::get),
         resolution,
@@ -147,5 +162,12 @@ fn most_at_once(plan: &Plan) -> u64 {
         plan.slots.iter().flat_map(|slot| [(slot.start, 1), (slot.stop, -1)]).collect();
     changes.sort_unstable();
     let mut now = 0;
-    changes.iter().map(|(_, change)| { now += change; now }).max().unwrap_or(0) as u64
+    changes
+        .iter()
+        .map(|(_, change)| {
+            now += change;
+            now
+        })
+        .max()
+        .unwrap_or(0) as u64
 }

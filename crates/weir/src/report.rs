@@ -24,6 +24,6 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     if args.write {
         write_artefacts(&summary, &args.directory)?;
     }
-    print(&summary, &args.print, Some(&args.directory))?;
+    print(&summary, &args.print, &args.directory)?;
     Ok(Exit::of(&summary))
 }
