@@ -5,11 +5,12 @@ mod bench;
 use bench::{Bench, Nginx};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, PublishOptions, play, publish};
+use weir_clients::{Ending, PlayOptions, PublishOptions, Slot, Timeouts, play, publish};
 use weir_metrics::common::{
     FAILED, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, ON_TIME, PLAYED, PLAYING, SEND_LAG, SOURCE, SOURCE_TIME,
     STAMPED, STARTUP, UNITS,
 };
+use weir_metrics::{Failure, Moment};
 
 #[test]
 fn twenty_players_play_what_one_publisher_sends_through_nginx() {
@@ -18,7 +19,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     let publisher = publish(&url, &PublishOptions::default()).unwrap();
     let players = play(&url, &PlayOptions { witness_every: 0, ..PlayOptions::default() }).unwrap();
     let mut bench = Bench::new(vec![&*publisher, &*players]);
-    let workload = |number| weir_clients::Slot { client: 0, workload: number, planned: Default::default() };
+    let workload = |number| Slot { client: 0, workload: number, planned: Moment::default() };
 
     bench.start(0, 0..1);
     bench
@@ -52,6 +53,48 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", ledger.take_remarks());
     assert_eq!(ended.len(), 21);
     assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{ended:?}");
+}
+
+#[test]
+fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
+    let nginx = Nginx::start("publish_notify on;");
+    let timeouts = Timeouts { media: Duration::from_secs(2), ..PlayOptions::default().timeouts };
+    let options = PlayOptions { timeouts, end_grace: Duration::from_millis(500), ..PlayOptions::default() };
+    let url = |stream: &str| [nginx.url(stream)];
+    let publisher = publish(&url("c"), &PublishOptions::default()).unwrap();
+    let viewers = play(&url("c"), &options).unwrap();
+    let strangers = play(&url("no-such-stream"), &options).unwrap();
+    let lost = play(&[nginx.url("c").replace("/live/", "/no-such-app/")], &options).unwrap();
+    let mut bench = Bench::new(vec![&*publisher, &*viewers, &*strangers, &*lost]);
+    let slot = |workload| Slot { client: 0, workload, planned: Moment::default() };
+
+    let first = bench.start(0, 0..1);
+    bench.run_until(Duration::from_secs(5), "publishing", |ledger| ledger.of(slot(0)).gauge(PLAYING) == 1);
+    // Another publisher under the same name; viewers of the stream, of no stream, of no application.
+    bench.start(0, 1..2);
+    bench.start(1, 0..6);
+    bench.start(2, 0..3);
+    bench.start(3, 0..2);
+    bench.run_until(Duration::from_secs(6), "all play", |ledger| ledger.of(slot(1)).gauge(PLAYING) == 6);
+    bench.shard.stop(first[0]);
+    bench.run(Duration::from_secs(3));
+    let (_, ended, mut ledger) = bench.stop();
+
+    let failures = |workload: u16| {
+        let of_workload = ended.iter().filter(|(slot, _)| slot.workload == workload);
+        let mut endings: Vec<_> = of_workload.map(|(slot, ending)| (slot.client, *ending)).collect();
+        endings.sort_by_key(|(client, _)| *client);
+        endings.into_iter().map(|(_, ending)| ending).collect::<Vec<_>>()
+    };
+    assert_eq!(failures(0), [Ending::OnTime, Ending::Failed(Failure::Rejected)]);
+    assert_eq!(failures(1), [Ending::Failed(Failure::StreamEnded); 6]);
+    assert_eq!(failures(2), [Ending::Failed(Failure::NoMedia); 3]);
+    // nginx-rtmp closes the link on an application that it does not know.
+    assert_eq!(failures(3), [Ending::Failed(Failure::ClosedByPeer); 2]);
+    let remarks = ledger.take_remarks();
+    let words = |failure| &remarks.iter().find(|remark| remark.failure == failure).unwrap().words;
+    assert_eq!(words(Failure::Rejected), "NetStream.Publish.BadName: Already publishing");
+    assert!(words(Failure::StreamEnded).contains("NetStream.Play.UnpublishNotify"), "{remarks:?}");
 }
 
 #[test]

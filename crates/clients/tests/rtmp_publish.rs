@@ -8,6 +8,7 @@ use weir_clients::{Ending, PublishOptions, publish};
 use weir_media::{Framing, Stamp};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, PLAYED, SEND_LAG, SENT, UNITS};
 use weir_metrics::{Failure, Moment};
+use weir_rtmp::amf0::Value;
 use weir_rtmp::flv::{AudioTag, VideoTag};
 use weir_rtmp::message::{MediaKind, data};
 
@@ -35,8 +36,8 @@ fn a_stream_begins_with_its_description_and_its_decoders() {
     let (mut dialogue, _) = publishing(&PublishOptions::default());
     dialogue.talk();
     let metadata = data::metadata(&dialogue.got[0].payload).unwrap().unwrap();
-    assert_eq!(metadata.get("width").and_then(|value| value.as_number()), Some(640.0));
-    assert_eq!(metadata.get("framerate").and_then(|value| value.as_number()), Some(25.0));
+    assert_eq!(metadata.get("width").and_then(Value::as_number), Some(640.0));
+    assert_eq!(metadata.get("framerate").and_then(Value::as_number), Some(25.0));
     assert!(VideoTag::parse(&dialogue.got[1].payload).unwrap().is_sequence_header());
     assert!(AudioTag::parse(&dialogue.got[2].payload).unwrap().is_sequence_header());
     assert!(VideoTag::parse(&dialogue.got[3].payload).unwrap().is_keyframe());

@@ -209,7 +209,13 @@ impl Viewer {
         ledger.of(self.life.slot()).count(STATUSES, 1);
         match verdict(status) {
             Verdict::Fine => {}
-            Verdict::Ended => self.ended(&status.to_string(), now, ledger),
+            Verdict::Ended => {
+                self.ended("", now, ledger);
+                // Its words say more than the event that may have come before.
+                if let Some(ended) = &mut self.ended {
+                    ended.1 = status.to_string();
+                }
+            }
             Verdict::Failed(failure) => {
                 self.refused.get_or_insert_with(|| Box::new((failure, status.to_string())));
             }
@@ -409,5 +415,16 @@ impl Tally {
         recorder.count(KEYFRAMES, self.keyframes);
         recorder.count(AUDIO_FRAMES, self.sounds);
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_of_players_fit_into_memory() {
+        // Beside this a player keeps its reader's chunk streams and the head of a frame, some 1.5 kB.
+        assert!(size_of::<Player>() <= 1_024, "{} bytes", size_of::<Player>());
     }
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use weir_clients::{Ending, Ledger, Slot, Workload};
-use weir_metrics::{Moment, Recorder};
+use weir_metrics::Recorder;
 use weir_shard::{SessionId, Shard, clock};
 
 /// A shard on the test's own thread, with one recorder a workload.
@@ -23,14 +23,18 @@ impl<'w> Bench<'w> {
         Self { shard: Shard::new(ledger).unwrap(), workloads, running: Vec::new() }
     }
 
-    pub fn start(&mut self, workload: u16, clients: std::ops::Range<u32>) {
+    /// Starts clients now; the sessions of those whose link could be begun.
+    pub fn start(&mut self, workload: u16, clients: std::ops::Range<u32>) -> Vec<SessionId> {
+        let mut started = Vec::new();
         for client in clients {
             let now = clock::now();
             let slot = Slot { client, workload, planned: now };
             let made = self.workloads[usize::from(workload)];
             let session = made.start(slot, now, &mut self.shard.world);
-            self.running.extend(self.shard.open(made.door(client), session));
+            started.extend(self.shard.open(made.door(client), session));
         }
+        self.running.extend(&started);
+        started
     }
 
     pub fn run(&mut self, span: Duration) {
@@ -58,10 +62,6 @@ impl<'w> Bench<'w> {
         let mut ledger = self.shard.world;
         (ledger.take_figures(), ledger.take_ended(), ledger)
     }
-}
-
-pub fn at(milliseconds: u64) -> Moment {
-    Moment::from_nanos(milliseconds * 1_000_000)
 }
 
 /// A port of this machine that is free at the moment.
