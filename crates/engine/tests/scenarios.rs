@@ -74,6 +74,13 @@ fn the_tables_have_the_rows_of_the_classic_benchmarks() {
     assert_eq!(clients("raspberry-pi.yaml"), [10, 20, 30, 40, 50]);
 }
 
+#[test]
+fn the_example_of_the_readme_is_a_scenario() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let yaml = readme.split("```yaml").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    Scenario::parse(yaml).unwrap().plan().unwrap();
+}
+
 /// `weir schema scenario > docs/scenario.schema.json`, or this test with `WEIR_WRITE=1`, brings it up to date.
 #[test]
 fn the_published_schema_is_that_of_the_types() {
