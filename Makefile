@@ -18,7 +18,7 @@ TEST_PACKAGES = nginx libnginx-mod-rtmp ffmpeg procps g++
 
 help:
 	@echo 'make demo    build weir, load its own origin on this machine, write report.html (installs crates only)'
-	@echo 'make test    all tests against real servers, then each fuzz target for $(FUZZ_SECONDS) s (FUZZ_SECONDS=)'
+	@echo 'make test    each fuzz target for $(FUZZ_SECONDS) s (FUZZ_SECONDS=), then all tests against real servers'
 	@echo 'make check   formatting, lints, documentation'
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
 	@echo 'make bench   speed: CPU per client-second and its floor'
@@ -32,9 +32,9 @@ demo:
 	exit $$code
 
 # Tests run in the development profile: dependencies are optimised, weir's crates are not, and the build stays short.
-test: packages
+# Fuzzing comes first, so that the last lines are those of the tests.
+test: packages fuzz
 	@$(CARGO) test --workspace --locked --no-fail-fast
-	@$(MAKE) --no-print-directory fuzz
 
 packages:
 	@.ci/packages $(TEST_PACKAGES)
@@ -51,7 +51,7 @@ fuzz:
 	$(CARGO) fuzz build || exit 1; \
 	for target in $$($(CARGO) fuzz list); do \
 		echo "fuzz: $$target for $(FUZZ_SECONDS) s"; \
-		$(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0 || exit 1; \
+		$(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_funcs=0 || exit 1; \
 	done
 
 bench:
