@@ -49,9 +49,11 @@ fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
 	@export RUSTC_BOOTSTRAP=1; \
 	$(CARGO) fuzz build || exit 1; \
+	mkdir -p "$(TARGET)"; \
 	for target in $$($(CARGO) fuzz list); do \
 		echo "fuzz: $$target for $(FUZZ_SECONDS) s"; \
-		$(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_funcs=0 || exit 1; \
+		log="$(TARGET)/fuzz-$$target.log"; \
+		$(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 1; }; \
 	done
 
 bench:
