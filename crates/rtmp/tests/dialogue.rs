@@ -25,8 +25,6 @@ fn a_player_is_connected_and_sent_the_stream() {
                 "NetStream.Play.Reset: Playing and resetting.",
                 "NetStream.Play.Start: Playing has started.",
                 "Playing",
-                "Data at 0",
-                "Data at 0",
             ],
             "in pieces of {piece}"
         );

@@ -2,7 +2,7 @@
 
 use super::{ConnectRequest, Error, MAX_STREAMS, MediaMessage, ServerEvent, ServerOptions};
 use crate::acknowledgement::Acknowledger;
-use crate::amf0::{self, Object, Value};
+use crate::amf0::{Object, Value};
 use crate::chunk::{MediaFraming, MessageHeader, Writer};
 use crate::message::control::BandwidthLimit;
 use crate::message::{Command, Control, MediaKind, MessageKind, Status, UserControl, data};
@@ -204,6 +204,8 @@ impl Dialogue {
         );
     }
 
+    /// Without `|RtmpSampleAccess` and `NetStream.Data.Start`, which were for Flash Player: ffmpeg takes them for
+    /// a data track, and ffprobe warns of a codec that it does not know.
     pub(super) fn accept_play(&mut self, message_stream_id: u32) {
         self.user(UserControl::StreamBegin { message_stream_id });
         for (code, description) in [
@@ -212,10 +214,6 @@ impl Dialogue {
         ] {
             self.send_status(message_stream_id, &Status::new(code, description));
         }
-        // Lets Flash Player look at samples; what else plays expects it or does not mind.
-        self.tell_data(message_stream_id, &["|RtmpSampleAccess".into(), true.into(), true.into()]);
-        let started = Object::new().with("code", "NetStream.Data.Start");
-        self.tell_data(message_stream_id, &["onStatus".into(), started.into()]);
     }
 
     pub(super) fn end_play(&mut self, message_stream_id: u32) {
@@ -257,12 +255,6 @@ impl Dialogue {
         let mut payload = Vec::new();
         command.encode(&mut payload);
         self.write(chunk_stream_id, MessageKind::CommandAmf0, message_stream_id, &payload);
-    }
-
-    fn tell_data(&mut self, message_stream_id: u32, values: &[Value<'_>]) {
-        let mut payload = Vec::new();
-        amf0::encode_all(values, &mut payload);
-        self.write(STREAM_CHUNK_STREAM, MessageKind::DataAmf0, message_stream_id, &payload);
     }
 
     fn write(&mut self, chunk_stream_id: u32, kind: MessageKind, message_stream_id: u32, payload: &[u8]) {
