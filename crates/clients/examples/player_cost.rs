@@ -61,6 +61,12 @@ fn main() {
     let each = |total: u64| total as f64 / playing / span;
     println!("playing {playing} of {clients}, active {}", figures.gauge(ACTIVE));
     println!("failed {} + {}", startup.counter(FAILED), figures.counter(FAILED));
+    for (failure, count) in startup.failures().chain(figures.failures()) {
+        println!("  {count} {}", failure.key());
+    }
+    for remark in shard.world.take_remarks().iter().take(5) {
+        println!("  client {}: {} {}", remark.slot.client, remark.failure.key(), remark.words);
+    }
     println!("startup p99 {} ms", startup.spread(STARTUP).value_at_quantile(0.99) / 1_000);
     println!(
         "cpu {:.1} µs a client-second, {:.1} % of a core",

