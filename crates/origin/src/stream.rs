@@ -15,3 +15,6 @@ pub(crate) use log::Log;
 pub(crate) use outlet::{Outlet, Written};
 pub use packet::Kind;
 pub(crate) use packet::{Opening, Packet};
+
+#[cfg(test)]
+mod laws;

@@ -1,0 +1,10 @@
+//! What the origin does, seen from outside: by ffmpeg, by nginx, and by clients that keep accounts.
+
+mod faults;
+mod ffmpeg;
+mod forward;
+mod hostile;
+mod peers;
+mod queue;
+mod server;
+mod workers;
