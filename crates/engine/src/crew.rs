@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{Ledger, Remark, Slot, Workload};
-use weir_metrics::common::{MISSED, SHARD_BUSY};
+use weir_metrics::common::{MISSED, PLANNED, SHARD_BUSY};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Door, SessionId, Shard, clock};
 
@@ -127,6 +127,7 @@ impl Crew {
             planned: self.orders.origin + planned.start,
         };
         let stop = self.orders.origin + planned.stop;
+        self.shard.world.of(slot).count(PLANNED, 1);
         if stop <= now {
             self.shard.world.of(slot).count(MISSED, 1);
             return;
@@ -156,7 +157,9 @@ impl Crew {
             let start = self.orders.origin + planned.start;
             if start <= now {
                 let slot = Slot { client: planned.client, workload: planned.workload, planned: start };
-                self.shard.world.of(slot).count(MISSED, 1);
+                let figures = self.shard.world.of(slot);
+                figures.count(PLANNED, 1);
+                figures.count(MISSED, 1);
             }
         }
         for Reverse((_, id)) in std::mem::take(&mut self.stops) {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_metrics::common::{
-    DRIFT, FAILED, LATE, LATENCY, MEDIA, MISSED, ON_TIME, PLAYING, SOURCE, SOURCE_TIME, STALLS, STARTUP,
-    WALL_LATENCIES,
+    DRIFT, FAILED, LATE, LATENCY, MEDIA, MISSED, ON_TIME, PLANNED, PLAYING, SOURCE, SOURCE_TIME, STALLS,
+    STARTUP, WALL_LATENCIES,
 };
 use weir_metrics::{
     BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit,
@@ -286,7 +286,7 @@ impl Fold {
             warnings,
             thresholds: Vec::new(),
             workloads,
-            series: self.series(source),
+            series: self.series(source, cores),
             glossary: self.glossary(),
         };
         summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
@@ -317,7 +317,7 @@ impl Fold {
         Usage::summary(&self.samples, window)
     }
 
-    fn series(&self, source: Option<f64>) -> Vec<Point> {
+    fn series(&self, source: Option<f64>, cores: f64) -> Vec<Point> {
         let usages: BTreeMap<u32, Usage> = self
             .samples
             .windows(2)
@@ -345,7 +345,7 @@ impl Fold {
                     generator_cpu_percent: usage.map(|usage| usage.generator.cpu_percent),
                     host_cpu_percent: usage
                         .and_then(|usage| usage.host.cpu_busy_ratio)
-                        .map(|ratio| ratio * 100.0),
+                        .map(|ratio| ratio * 100.0 * cores),
                     thread_cpu_percent: by_name(targets)
                         .into_iter()
                         .filter(|(name, _)| drawn.contains(name))
@@ -430,10 +430,10 @@ impl WorkloadFold {
         usages: &[Option<UsageSummary>],
         cores: f64,
     ) -> (WorkloadSummary, Vec<summary::Reason>) {
-        let mut reasons = verdict::of_workload(number, &self.total.figures, self.slots());
+        let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
         let mut stages = Vec::new();
         for (stage, usage) in self.stages.iter().zip(usages) {
-            let mut row = stage.summary(self.client_bps(source, &stage.window), usage.as_ref());
+            let mut row = stage.summary(self.client_bps(source, &stage.window), usage.as_ref(), cores);
             let of_stage =
                 verdict::of_stage(number, &row, usage.as_ref(), cores, self.facts.frame_time_seconds);
             row.verdict = verdict::worst(&of_stage);
@@ -470,7 +470,7 @@ impl WorkloadFold {
     fn slots(&self) -> Slots {
         let count = |counter| self.total.figures.counter(counter);
         let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
-        Slots { planned: on_time + late + missed + failed, on_time, late, missed, failed }
+        Slots { planned: count(PLANNED), on_time, late, missed, failed }
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -513,7 +513,7 @@ fn unsteadiness(seconds: &[f64]) -> Option<f64> {
 }
 
 impl StageFold {
-    fn summary(&self, client_bps: Option<f64>, usage: Option<&UsageSummary>) -> StageSummary {
+    fn summary(&self, client_bps: Option<f64>, usage: Option<&UsageSummary>, cores: f64) -> StageSummary {
         let mut figures = self.window.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         StageSummary {
@@ -538,7 +538,7 @@ impl StageFold {
                     .collect()
             }),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
-            host: usage.map(host_load),
+            host: usage.map(|usage| host_load(usage, cores)),
             verdict: summary::VerdictState::Valid,
         }
     }
@@ -569,21 +569,21 @@ fn process_load(label: String, process: &ProcessSummary, connections_max: Option
     }
 }
 
-fn host_load(usage: &UsageSummary) -> HostLoad {
+fn host_load(usage: &UsageSummary, cores: f64) -> HostLoad {
     let host = &usage.host;
     let mean = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.mean);
     let max = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.max);
     let interfaces =
         |value: fn(&weir_observe::InterfaceSummary) -> f64| host.interfaces.iter().map(value).sum();
     HostLoad {
-        cpu_percent: 100.0 * mean(host.cpu_busy_ratio),
-        steal_percent: 100.0 * mean(host.cpu_steal_ratio),
+        cpu_percent: 100.0 * cores * mean(host.cpu_busy_ratio),
+        steal_percent: 100.0 * cores * mean(host.cpu_steal_ratio),
         load1_max: max(host.load1),
         memory_used_max_bytes: max(host.memory_used_bytes) as u64,
         rx_bps: interfaces(|interface| interface.rx_bps.mean),
         tx_bps: interfaces(|interface| interface.tx_bps.mean),
         tcp_retransmits_per_second: mean(host.tcp_retransmits_per_second),
-        listen_drops: host.network.map_or(0, |network| network.listen_overflows + network.listen_drops),
+        listen_drops: host.network.map_or(0, |network| network.listen_drops),
     }
 }
 

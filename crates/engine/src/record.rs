@@ -112,8 +112,11 @@ fn timestamp(seconds: u64) -> String {
 /// The system's, with the path.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let temporary = path.with_extension("part");
-    fs::write(&temporary, bytes).map_err(io_error(&temporary))?;
-    fs::rename(&temporary, path).map_err(io_error(path))
+    fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path)).map_err(|source| {
+        // Half of a file helps nobody, and it takes what room is left.
+        let _ = fs::remove_file(&temporary);
+        RecordError::Io { path: path.to_owned(), source }
+    })
 }
 
 /// Appends to a run directory.

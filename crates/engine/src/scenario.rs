@@ -87,7 +87,7 @@ pub struct WorkloadSpec {
     /// What the source sends to each viewer, if weir does not publish it: `235kbps`.
     #[schemars(with = "Option<String>")]
     pub expect: Option<BitRateText>,
-    /// Video bit rate to publish: `500kbps`.
+    /// Bit rate to publish, sound included: `500kbps`.
     #[schemars(with = "Option<String>")]
     pub bitrate: Option<BitRateText>,
     /// Audio bit rate to publish; `0` for none.
@@ -103,6 +103,8 @@ pub struct WorkloadSpec {
     pub file: Option<std::path::PathBuf>,
     /// Leave the clock stamp out.
     pub no_stamp: bool,
+    /// RTMP: offer the handshake with digests, which some servers demand before H.264.
+    pub digest_handshake: bool,
 }
 
 /// One stage.
@@ -121,9 +123,19 @@ pub struct StageSpec {
 }
 
 /// One text, or a list.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct OneOrMany(pub Vec<String>);
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+    }
+}
 
 impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -308,6 +320,17 @@ impl Scenario {
         self.drain.as_ref().map_or(Duration::from_secs(1), Span::get)
     }
 
+    /// The same with URLs as they may be shown: what is written down holds no user, password or token.
+    pub(crate) fn without_secrets(&self) -> Self {
+        let mut scenario = self.clone();
+        for workload in &mut scenario.workloads {
+            for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
+                *url = weir_clients::shown(url);
+            }
+        }
+        scenario
+    }
+
     /// The JSON Schema of scenario files.
     pub fn schema() -> String {
         let schema = schemars::schema_for!(Self);
@@ -447,6 +470,15 @@ thresholds:
         assert_eq!(error, "9:5: unknown key `arival`; did you mean `arrival`?");
         let error = Scenario::parse(&TABLE.replace("hold: 15s}", "hold: 15 parsecs}")).unwrap_err();
         assert!(error.contains("parsecs"), "{error}");
+    }
+
+    #[test]
+    fn what_is_written_down_holds_no_secret_and_plans_the_same() {
+        let text = "workloads: [{play: ['rtmp://me:secret@h/live/a?token=secret'], duration: 1s}]";
+        let scenario = Scenario::parse(text).unwrap();
+        let shown = scenario.without_secrets();
+        assert_eq!(shown.workloads[0].play.0, ["rtmp://h/live/a?…"]);
+        assert_eq!(shown.plan().unwrap(), scenario.plan().unwrap());
     }
 
     #[test]

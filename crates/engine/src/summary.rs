@@ -97,7 +97,7 @@ pub struct Verdict {
 pub struct Reason {
     /// What this reason makes of the run.
     pub state: VerdictState,
-    /// Name of the check, such as `generator_thread_cpu`.
+    /// Name of the check, such as `generator_thread`.
     pub check: String,
     /// Workload and stage, if it belongs to one.
     pub stage: Option<(u16, u16)>,
@@ -341,7 +341,7 @@ pub struct ThreadLoad {
 pub struct HostLoad {
     /// Busy share of all cores, 0 to 100 times the cores.
     pub cpu_percent: f64,
-    /// CPU taken by the hypervisor.
+    /// CPU taken by the hypervisor, on the same scale.
     pub steal_percent: f64,
     /// One-minute load average, highest.
     pub load1_max: f64,
@@ -353,7 +353,7 @@ pub struct HostLoad {
     pub tx_bps: f64,
     /// TCP segments sent again, a second.
     pub tcp_retransmits_per_second: f64,
-    /// Connections that the host's listeners dropped (`ListenOverflows` + `ListenDrops`), in the window.
+    /// Connections that the host's listeners dropped (`ListenDrops`, overflows included), in the window.
     pub listen_drops: u64,
 }
 

@@ -34,18 +34,17 @@ pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
 }
 
 /// What a workload's whole run shows.
-pub(crate) fn of_workload(workload: u16, total: &Recorder, slots: Slots) -> Vec<Reason> {
+pub(crate) fn of_workload(total: &Recorder, slots: Slots) -> Vec<Reason> {
     let missed = slots.missed as f64 / slots.planned.max(1) as f64;
     let local: Vec<_> = total.failures().filter(|(failure, _)| failure.side() == Side::Local).collect();
     let clients: u64 = local.iter().map(|(_, clients)| clients).sum();
     let kinds: Vec<_> =
         local.iter().map(|(failure, clients)| format!("{clients} {}", failure.key())).collect();
-    let stage = Some((workload, 0));
     let mut reasons = Check {
         name: "missed_slots",
         measured: missed,
         limit: MISSED,
-        stage,
+        stage: None,
         text: format!("{} of {} planned clients were never started", slots.missed, slots.planned),
         remedy: "lower --arrival, or give weir more cores",
     }
@@ -55,7 +54,7 @@ pub(crate) fn of_workload(workload: u16, total: &Recorder, slots: Slots) -> Vec<
             name: "local_failures",
             measured: clients as f64,
             limit: if clients > 0 { 1.0 } else { f64::INFINITY },
-            stage,
+            stage: None,
             text: format!("clients failed on this machine, not on the target: {}", kinds.join(", ")),
             remedy: "raise `ulimit -n`, add addresses with --bind-addr, see `weir doctor`",
         }

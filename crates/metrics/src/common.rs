@@ -3,6 +3,7 @@
 crate::figures! {
     base = 0;
     pub FIGURES;
+    PLANNED: Counter = "slots_planned", Count, "slots whose time came";
     STARTED: Counter = "started", Count, "clients whose connection was begun";
     CONNECTED: Counter = "connected", Count, "clients whose link was established";
     PLAYED: Counter = "played", Count, "clients that received a decodable frame, or were accepted as publishers";
@@ -27,7 +28,7 @@ crate::figures! {
     WALL_LATENCIES: Counter = "wall_latencies", Count, "values of `latency` that two wall clocks gave, good to their agreement";
     TIMESTAMP_JUMPS: Counter = "timestamp_jumps", Count, "breaks in a stream's timestamps";
     READS: Counter = "reads", Count, "reads from links";
-    ACTIVE: Gauge(Sum) = "active", Count, "clients with an open link at the interval's end";
+    ACTIVE: Gauge(Sum) = "active", Count, "clients that are connecting or connected at the interval's end";
     PLAYING: Gauge(Sum) = "playing", Count, "clients that receive or publish at the interval's end";
     SHARD_BUSY: Gauge(Max) = "shard_busy", Micros, "of the interval's second, time that the busiest shard's thread ran or waited for a CPU";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";
