@@ -11,6 +11,9 @@ use weir_shard::Context;
 /// Moves a packet's timestamp by so many microseconds; the protocol knows where it stands.
 pub(crate) type Retime = fn(&Packet, i64) -> Packet;
 
+/// The faults of a stream, and the packets that they hold back.
+type StreamFaults = (Script, Gate<Option<Arc<Opening>>>);
+
 pub(crate) struct Publisher {
     name: Arc<str>,
     publication: u64,
@@ -18,7 +21,7 @@ pub(crate) struct Publisher {
     /// Faults of the publisher's connection.
     script: Option<Box<Script>>,
     /// Faults of the stream.
-    gate: Option<Box<(Script, Gate<Option<Arc<Opening>>>)>>,
+    gate: Option<Box<StreamFaults>>,
     retime: Retime,
     /// What the other workers have not been sent yet.
     shipment: Vec<Arrival>,

@@ -111,7 +111,7 @@ impl RtmpSession {
             return;
         }
         let Self { server, desk } = self;
-        let outcome = server.input(bytes, &mut |event| desk.hear(event, context));
+        let outcome = server.input(bytes, &mut |event| desk.hear(&event, context));
         if matches!(desk.stage, Stage::Silent) {
             return;
         }
@@ -284,7 +284,7 @@ impl Session<Worker> for RtmpSession {
 }
 
 impl Desk {
-    fn hear(&mut self, event: ServerEvent<'_>, context: &mut Context<'_, Worker>) {
+    fn hear(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
         // What follows a refusal or a silence in the same bytes is not heard.
         if matches!(self.stage, Stage::Silent | Stage::Leaving(_)) {
             return;
@@ -292,13 +292,13 @@ impl Desk {
         match event {
             ServerEvent::Connect(request) => self.connect(request.app, context),
             ServerEvent::Play { message_stream_id, stream, .. } => {
-                self.play(message_stream_id, stream, context);
+                self.play(*message_stream_id, stream, context);
             }
             ServerEvent::Publish { message_stream_id, stream } => {
-                self.publish(message_stream_id, stream, context);
+                self.publish(*message_stream_id, stream, context);
             }
-            ServerEvent::Media(message) => self.media(&message, false, context),
-            ServerEvent::Metadata(message) => self.media(&message, true, context),
+            ServerEvent::Media(message) => self.media(message, false, context),
+            ServerEvent::Metadata(message) => self.media(message, true, context),
             ServerEvent::Closed { .. } => {
                 if matches!(self.stage, Stage::Playing(_) | Stage::Publishing(_)) {
                     self.leave(context);

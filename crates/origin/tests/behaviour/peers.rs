@@ -57,7 +57,7 @@ impl Unit {
         if self.kind != MediaKind::Video {
             return None;
         }
-        let tag = flv::VideoTag::parse(&self.head).ok().filter(|tag| tag.is_frame())?;
+        let tag = flv::VideoTag::parse(&self.head).ok().filter(flv::VideoTag::is_frame)?;
         let start = tag.payload_offset + 4;
         Some(u32::from_be_bytes(self.head.get(start..start + 4)?.try_into().unwrap()))
     }
