@@ -1,10 +1,11 @@
 //! From a summary to what a report says. It names no protocol: figures of protocols are listed by the names
 //! that they bring, those with a dot.
 
-use crate::document::{Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::quote;
-use crate::stages::{self, server_name, state_tone, state_word};
+use crate::stages::{self, state_tone, state_word};
 use crate::{account, surroundings};
 use weir_engine::summary::{
     Outcome, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
@@ -17,10 +18,11 @@ pub(crate) const LINE: usize = 200;
 pub(crate) fn digest(summary: &Summary) -> Document {
     let run = &summary.run;
     let mut sections = vec![Section::new("Run", vec![Part::Facts(run_facts(summary))])];
+    let names = Names::new(run);
     for workload in &summary.workloads {
-        sections.push(workload_section(workload, summary.workloads.len() > 1));
+        sections.push(workload_section(workload, summary.workloads.len() > 1, &names));
     }
-    sections.extend(machines(summary));
+    sections.extend(machines(summary, &names));
     sections.push(verdict(summary));
     sections.extend(thresholds(summary));
     if !summary.warnings.is_empty() {
@@ -32,10 +34,32 @@ pub(crate) fn digest(summary: &Summary) -> Document {
     sections.extend(surroundings::sections(run));
     Document {
         title: format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE)),
-        verdict: state_word(summary.verdict.state),
-        tone: state_tone(summary.verdict.state),
+        badges: badges(summary),
         sections,
     }
+}
+
+fn badges(summary: &Summary) -> Vec<Badge> {
+    let state = summary.verdict.state;
+    let mut badges = vec![Badge { text: state_word(state).to_owned(), tone: state_tone(state) }];
+    let (all, failed) = (summary.thresholds.len(), summary.thresholds.iter().filter(|it| !it.passed).count());
+    match failed {
+        0 if all == 0 => {}
+        0 => badges
+            .push(Badge { text: format!("{} passed", several(all as u64, "threshold")), tone: Tone::Good }),
+        _ => badges.push(Badge {
+            text: format!("{failed} of {} failed", several(all as u64, "threshold")),
+            tone: Tone::Bad,
+        }),
+    }
+    let (text, tone) = match summary.outcome {
+        Outcome::Completed => return badges,
+        Outcome::Interrupted => ("interrupted", Tone::Doubtful),
+        Outcome::TargetDied => ("the target died", Tone::Bad),
+        Outcome::Aborted(_) => ("aborted", Tone::Bad),
+    };
+    badges.push(Badge { text: text.to_owned(), tone });
+    badges
 }
 
 fn run_facts(summary: &Summary) -> Vec<Fact> {
@@ -50,14 +74,12 @@ fn run_facts(summary: &Summary) -> Vec<Fact> {
     for workload in &summary.workloads {
         let most = workload.stages.iter().map(|stage| stage.clients).max().unwrap_or(0);
         let (verb, clients) = match workload.role {
-            Role::Play => ("Play", "viewers"),
-            Role::Publish => ("Publish", "publishers"),
+            Role::Play => ("Play", "viewer"),
+            Role::Publish => ("Publish", "publisher"),
         };
+        let clients = several(most.into(), clients);
         let many = if workload.stages.len() > 1 { "up to " } else { "" };
-        facts.push(Fact::new(
-            verb,
-            format!("{}, {many}{} {clients}", addresses(workload), count(most.into())),
-        ));
+        facts.push(Fact::new(verb, format!("{}, {many}{clients}", addresses(workload))));
         if !workload.stages.is_empty() {
             let stages = workload.stages.iter().map(stage_span).collect::<Vec<_>>().join(", ");
             let noun = if workload.stages.len() > 1 { "Stages" } else { "Stage" };
@@ -70,6 +92,11 @@ fn run_facts(summary: &Summary) -> Vec<Fact> {
         facts.push(Fact::new("Tags", tags.collect::<Vec<_>>().join(", ")));
     }
     facts
+}
+
+/// `1 client`, `2,500 clients`.
+pub(crate) fn several(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 fn outcome(outcome: &Outcome, length: f64) -> Fact {
@@ -109,7 +136,7 @@ fn stage_span(stage: &StageSummary) -> String {
     )
 }
 
-fn workload_section(workload: &WorkloadSummary, named: bool) -> Section {
+fn workload_section(workload: &WorkloadSummary, named: bool, names: &Names<'_>) -> Section {
     let verb = match workload.role {
         Role::Play => "Play",
         Role::Publish => "Publish",
@@ -119,7 +146,7 @@ fn workload_section(workload: &WorkloadSummary, named: bool) -> Section {
         if named && !name.eq_ignore_ascii_case(verb) { format!("{verb}: {name}") } else { verb.to_owned() };
     let mut parts = Vec::new();
     if !workload.stages.is_empty() {
-        parts.push(Part::Grid(stages::table(workload)));
+        parts.push(Part::Grid(stages::table(workload, names)));
     }
     parts.push(Part::Facts(account::of_workload(workload)));
     if !workload.failures.is_empty() {
@@ -165,10 +192,10 @@ pub(crate) fn leading(summary: &Summary) -> Option<&WorkloadSummary> {
 }
 
 /// The target's processes with their busiest threads, and the host, stage by stage.
-fn machines(summary: &Summary) -> Vec<Section> {
+fn machines(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
     let Some(workload) = leading(summary) else { return Vec::new() };
     let mut sections = Vec::new();
-    let processes: Vec<_> = workload.stages.iter().flat_map(process_rows).collect();
+    let processes: Vec<_> = workload.stages.iter().flat_map(|stage| process_rows(stage, names)).collect();
     if !processes.is_empty() {
         let columns = vec![
             Column::number("Clients"),
@@ -200,11 +227,11 @@ fn machines(summary: &Summary) -> Vec<Section> {
     sections
 }
 
-fn process_rows(stage: &StageSummary) -> Vec<Vec<Cell>> {
+fn process_rows(stage: &StageSummary, names: &Names<'_>) -> Vec<Vec<Cell>> {
     let row = |load: &weir_engine::summary::ProcessLoad| {
         vec![
             Cell::text(count(stage.clients.into())),
-            Cell::text(server_name(&load.label)),
+            Cell::text(names.of(&load.label)),
             Cell::pair(percent(load.cpu_percent), percent(load.cpu_percent_max)),
             load.connections_max.map_or_else(Cell::nothing, |number| Cell::text(count(number))),
             Cell::text(number(load.context_switches_per_second)),
@@ -278,8 +305,8 @@ fn verdict(summary: &Summary) -> Section {
 fn place(summary: &Summary, workload: u16, stage: u16) -> Option<String> {
     let workload = summary.workloads.get(usize::from(workload))?;
     let found = workload.stages.iter().find(|candidate| candidate.stage == stage)?;
-    let clients = count(found.clients.into());
-    Some(format!("{}, stage {}: {clients} clients", quote(&workload.name, 60), u32::from(stage) + 1))
+    let clients = several(found.clients.into(), "client");
+    Some(format!("{}, stage {}: {clients}", quote(&workload.name, 60), u32::from(stage) + 1))
 }
 
 fn thresholds(summary: &Summary) -> Option<Section> {

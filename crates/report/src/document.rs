@@ -7,10 +7,16 @@ use crate::quantity::joined;
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) title: String,
-    /// The verdict in one word.
-    pub(crate) verdict: &'static str,
-    pub(crate) tone: Tone,
+    /// The verdict, and what else decides whether to read on, the verdict first.
+    pub(crate) badges: Vec<Badge>,
     pub(crate) sections: Vec<Section>,
+}
+
+/// A word or two beside the title.
+#[derive(Debug)]
+pub(crate) struct Badge {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
 }
 
 /// A part under a heading.
@@ -84,13 +90,20 @@ pub(crate) struct Fact {
 }
 
 /// How something bears on the reader. Colour shows it; words always say it too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tone {
     #[default]
     Plain,
     Good,
     Doubtful,
     Bad,
+}
+
+impl Document {
+    /// All badges in one line.
+    pub(crate) fn state(&self) -> String {
+        self.badges.iter().map(|badge| badge.text.as_str()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Column {

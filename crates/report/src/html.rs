@@ -3,11 +3,11 @@
 
 use crate::Format;
 use crate::account::brief;
-use crate::digest::digest;
-use crate::document::{ColumnKind, Document, Part, Section, Tone};
+use crate::digest::{digest, several};
+use crate::document::{Badge, ColumnKind, Document, Part, Section, Tone};
 use crate::plot::Drawing;
 use crate::plots::plots;
-use crate::quantity::{NOTHING, count, number};
+use crate::quantity::{NOTHING, number};
 use crate::quote::quote;
 use askama::Template;
 use std::collections::BTreeMap;
@@ -36,8 +36,8 @@ impl Format for Html {
 #[template(path = "page.html")]
 struct Page {
     title: String,
-    verdict: &'static str,
-    tone: Tone,
+    state: String,
+    badges: Vec<Badge>,
     run: String,
     /// What was run, and its tables.
     first: Vec<Section>,
@@ -64,14 +64,16 @@ struct FigureRow {
 
 impl Page {
     fn of(summary: &Summary) -> Self {
-        let Document { title, verdict, tone, sections } = digest(summary);
+        let document = digest(summary);
+        let state = document.state();
+        let Document { title, badges, sections } = document;
         let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
         let then = first.split_off((1 + summary.workloads.len()).min(first.len()));
         let plots = plots(summary).into_iter().enumerate();
         Self {
             title,
-            verdict,
-            tone,
+            state,
+            badges,
             run: quote(&summary.run.id, 200),
             first,
             plots: plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}"))).collect(),
@@ -85,8 +87,7 @@ impl Page {
 impl AllFigures {
     fn of(workload: &WorkloadSummary, glossary: &BTreeMap<String, String>) -> Self {
         let stages = &workload.stages;
-        let mut heads: Vec<_> =
-            stages.iter().map(|stage| format!("{} clients", count(stage.clients.into()))).collect();
+        let mut heads: Vec<_> = stages.iter().map(|stage| several(stage.clients.into(), "client")).collect();
         heads.push("Whole run".to_owned());
         let all = stages.iter().map(|stage| &stage.figures).chain([&workload.total]);
         let names: BTreeMap<&str, &FigureValue> = all

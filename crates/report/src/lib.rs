@@ -12,6 +12,7 @@
 mod account;
 mod digest;
 mod document;
+mod names;
 mod quantity;
 mod quote;
 mod stages;

@@ -33,7 +33,7 @@ impl Format for Markdown {
 }
 
 fn page(document: &Document) -> String {
-    let mut page = format!("# {}: {}\n", escape(&document.title), document.verdict);
+    let mut page = format!("# {}: {}\n", escape(&document.title), document.state());
     for section in &document.sections {
         let title = escape(&section.title);
         if section.detail {

@@ -1,10 +1,10 @@
 //! Which lines are drawn: the summary's seconds as plots.
 
 use crate::digest::leading;
+use crate::names::Names;
 use crate::plot::{Band, COLOURS, Line, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count};
 use crate::quote::quote;
-use crate::stages::server_name;
 use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
 
 /// All plots of a run; those of which nothing was measured draw nothing.
@@ -18,17 +18,40 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         bands: bands.clone(),
         seconds,
     };
-    vec![
-        plot("Clients", COUNT, clients(summary)),
-        plot("Bit rate", BIT_RATE, rates(summary)),
+    let mut plots = Vec::new();
+    for (position, workload) in summary.workloads.iter().enumerate() {
+        let of_workload = |title: &str, units, lines| match &summary.workloads[..] {
+            [_] => plot(title, units, lines),
+            _ => plot(&format!("{title}: {}", quote(&workload.name, 40)), units, lines),
+        };
+        let percentiles = |of| percentiles(summary, position, of);
+        plots.extend([
+            of_workload("Clients", COUNT, clients(summary, position)),
+            of_workload("Bit rate", BIT_RATE, rates(summary, position)),
+            of_workload(
+                "Startup",
+                SECONDS,
+                percentiles(|it| (it.startup_p50_seconds, it.startup_p99_seconds)),
+            ),
+            of_workload(
+                "Latency",
+                SECONDS,
+                percentiles(|it| (it.latency_p50_seconds, it.latency_p99_seconds)),
+            ),
+            of_workload(
+                "Delay drift",
+                SECONDS,
+                percentiles(|it| (it.drift_p50_seconds, it.drift_p99_seconds)),
+            ),
+        ]);
+    }
+    plots.extend([
         plot("CPU, 100% is one core", PERCENT, cpu(summary)),
-        plot("Startup", SECONDS, percentiles(summary, |it| (it.startup_p50_seconds, it.startup_p99_seconds))),
-        plot("Latency", SECONDS, percentiles(summary, |it| (it.latency_p50_seconds, it.latency_p99_seconds))),
-        plot("Delay drift", SECONDS, percentiles(summary, |it| (it.drift_p50_seconds, it.drift_p99_seconds))),
         plot("CPU of the target's threads", PERCENT, threads(summary)),
         plot("Memory of the target", BYTES, memory(summary)),
         plot("Stalls and failures in each second", COUNT, troubles(summary)),
-    ]
+    ]);
+    plots
 }
 
 /// The stages of the workload that has the most of them.
@@ -54,50 +77,35 @@ fn line(summary: &Summary, name: String, value: impl Fn(&Point) -> Option<f64>) 
 fn workload_line(
     summary: &Summary,
     workload: usize,
-    what: &str,
+    name: &str,
     value: impl Fn(&WorkloadPoint) -> Option<f64>,
 ) -> Line {
-    let name = match &summary.workloads[..] {
-        [_] => what.to_owned(),
-        several => format!("{} {what}", quote(&several[workload].name, 60)),
-    };
-    line(summary, name, |point| value(point.workloads.get(workload)?))
+    line(summary, name.to_owned(), |point| value(point.workloads.get(workload)?))
 }
 
-fn workloads(summary: &Summary, role: Option<Role>) -> impl Iterator<Item = usize> + '_ {
-    let fits = move |position: &usize| role.is_none_or(|role| summary.workloads[*position].role == role);
-    // Two lines each: more could not be told apart.
-    (0..summary.workloads.len()).filter(fits).take(COLOURS / 2)
+fn clients(summary: &Summary, workload: usize) -> Vec<Line> {
+    let planned = workload_line(summary, workload, "planned", |it| Some(it.planned.into()));
+    let playing = match summary.workloads[workload].role {
+        Role::Play => "playing",
+        Role::Publish => "publishing",
+    };
+    let playing = workload_line(summary, workload, playing, |it| Some(it.playing as f64));
+    vec![Line { dashed: true, ..planned }, playing]
 }
 
-fn clients(summary: &Summary) -> Vec<Line> {
-    let two = |workload| {
-        let planned = workload_line(summary, workload, "planned", |it| Some(it.planned.into()));
-        let playing = workload_line(summary, workload, "playing", |it| Some(it.playing as f64));
-        [Line { dashed: true, ..planned }, playing]
-    };
-    workloads(summary, None).flat_map(two).collect()
+fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
+    let expected = workload_line(summary, workload, "expected", |it| it.expected_bps);
+    let actual = workload_line(summary, workload, "actual", |it| Some(it.actual_bps));
+    vec![Line { dashed: true, ..expected }, actual]
 }
 
-fn rates(summary: &Summary) -> Vec<Line> {
-    let two = |workload| {
-        let expected = workload_line(summary, workload, "expected", |it| it.expected_bps);
-        let actual = workload_line(summary, workload, "actual", |it| Some(it.actual_bps));
-        [Line { dashed: true, ..expected }, actual]
-    };
-    workloads(summary, None).flat_map(two).collect()
-}
-
-fn percentiles(summary: &Summary, of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>)) -> Vec<Line> {
-    let two = |workload| {
-        let upper = workload_line(summary, workload, "p99", |it| of(it).1);
-        let median = workload_line(summary, workload, "p50", |it| of(it).0);
-        [upper, median]
-    };
-    workloads(summary, Some(Role::Play))
-        .chain(workloads(summary, Some(Role::Publish)))
-        .flat_map(two)
-        .collect()
+fn percentiles(
+    summary: &Summary,
+    workload: usize,
+    of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>),
+) -> Vec<Line> {
+    let upper = workload_line(summary, workload, "p99", |it| of(it).1);
+    vec![upper, workload_line(summary, workload, "p50", |it| of(it).0)]
 }
 
 /// The watched servers' names, in the order of the points' values.
@@ -105,7 +113,8 @@ fn servers(summary: &Summary) -> impl Iterator<Item = (usize, String)> + '_ {
     let stages = summary.workloads.iter().flat_map(|workload| &workload.stages);
     let most = stages.max_by_key(|stage| stage.targets.len());
     let labels = most.map_or(&[][..], |stage| &stage.targets);
-    labels.iter().map(|load| server_name(&load.label)).enumerate().take(COLOURS - 2)
+    let names = Names::new(&summary.run);
+    labels.iter().map(move |load| names.of(&load.label)).enumerate().take(COLOURS - 2)
 }
 
 fn cpu(summary: &Summary) -> Vec<Line> {

@@ -1,13 +1,13 @@
 //! The classic table: one row a stage of a workload.
 
 use crate::document::{Cell, Column, Grid, Tone};
+use crate::names::Names;
 use crate::quantity::{bit_rate, bytes, count, number, percent, seconds};
-use crate::quote::quote;
 use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState, WorkloadSummary};
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
 /// rows below it those of the others.
-pub(crate) fn table(workload: &WorkloadSummary) -> Grid {
+pub(crate) fn table(workload: &WorkloadSummary, names: &Names<'_>) -> Grid {
     let timing = Timing::of(workload);
     let mut columns = vec![
         Column::word("Server"),
@@ -27,7 +27,7 @@ pub(crate) fn table(workload: &WorkloadSummary) -> Grid {
         columns.push(Column::number("Stalls"));
     }
     columns.push(Column::word("Verdict"));
-    let rows = workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing)).collect();
+    let rows = workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing, names)).collect();
     Grid { caption: "One row a stage".to_owned(), columns, rows }
 }
 
@@ -67,8 +67,8 @@ impl Timing {
     }
 }
 
-fn rows(role: Role, stage: &StageSummary, timing: Timing) -> Vec<Vec<Cell>> {
-    let mut servers = stage.targets.iter().map(server);
+fn rows(role: Role, stage: &StageSummary, timing: Timing, names: &Names<'_>) -> Vec<Vec<Cell>> {
+    let mut servers = stage.targets.iter().map(|load| server(load, names));
     let mut first =
         servers.next().unwrap_or_else(|| [Cell::nothing(), Cell::nothing(), Cell::nothing()]).to_vec();
     first.push(connections(stage));
@@ -94,23 +94,12 @@ fn rows(role: Role, stage: &StageSummary, timing: Timing) -> Vec<Vec<Cell>> {
     std::iter::once(first).chain(others).collect()
 }
 
-fn server(load: &ProcessLoad) -> [Cell; 3] {
+fn server(load: &ProcessLoad, names: &Names<'_>) -> [Cell; 3] {
     [
-        Cell::text(server_name(&load.label)),
+        Cell::text(names.of(&load.label)),
         Cell::text(percent(load.cpu_percent)),
         Cell::text(bytes(load.rss_max_bytes as f64)),
     ]
-}
-
-/// `nginx` for `name=nginx`, `:1935` for `port=1935`, `pid 12`.
-pub(crate) fn server_name(label: &str) -> String {
-    let name = match label.split_once('=') {
-        Some(("name", name)) => name.to_owned(),
-        Some(("port", port)) => format!(":{port}"),
-        Some((kind, value)) => format!("{kind} {value}"),
-        None => label.to_owned(),
-    };
-    quote(&name, 24)
 }
 
 /// The clients of the plan; if not all of them played, those that did and those of the plan.

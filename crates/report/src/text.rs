@@ -43,11 +43,12 @@ impl Format for Text {
         let mut page =
             Page { width: self.width.max(20), colour: self.colour, text: String::new(), headed: 0 };
         let document = digest(summary);
-        page.heading(&document.title, &document.verdict.to_uppercase(), document.tone);
+        let worst = document.badges.iter().map(|badge| badge.tone).max().unwrap_or_default();
+        page.heading(&format!("{} · {}", document.title, document.state()), worst);
         for (position, section) in document.sections.iter().filter(|section| !section.detail).enumerate() {
             // The first section, the run itself, stands under the title.
             if position > 0 {
-                page.heading(&section.title, "", Tone::Plain);
+                page.heading(&section.title, Tone::Plain);
             }
             for part in &section.parts {
                 match part {
@@ -56,7 +57,7 @@ impl Format for Text {
                 }
             }
         }
-        page.heading("Files", "", Tone::Plain);
+        page.heading("Files", Tone::Plain);
         let place = self.directory.as_ref().unwrap_or(&summary.run.id);
         page.facts(&[
             Fact::new("Run", crate::quote::quote(place, 1_000)),
@@ -99,8 +100,7 @@ const SETTINGS: [Setting; 5] = [
 const NARROW: u16 = 60;
 
 impl Page {
-    fn heading(&mut self, title: &str, word: &str, tone: Tone) {
-        let title = if word.is_empty() { title.to_owned() } else { format!("{title} · {word}") };
+    fn heading(&mut self, title: &str, tone: Tone) {
         let mut table = self.table();
         let cell = Cell::new(title);
         let cell = if self.colour { cell.add_attribute(Attribute::Bold) } else { cell };

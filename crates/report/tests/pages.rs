@@ -4,7 +4,7 @@ mod fixture;
 
 use insta::assert_snapshot;
 use weir_engine::summary::Summary;
-use weir_report::{Csv, Format, Json, Junit, Markdown, Text};
+use weir_report::{Csv, Format, Html, Json, Junit, Markdown, Text};
 
 fn written(format: &dyn Format, summary: &Summary) -> String {
     let mut bytes = Vec::new();
@@ -20,6 +20,18 @@ fn text(width: u16, summary: &Summary) -> String {
     page
 }
 
+/// A page without its style and without the courses of its lines.
+fn outline(page: &str) -> String {
+    let (before, rest) = page.split_once("<style>").unwrap();
+    let (_, after) = rest.split_once("</style>").unwrap();
+    let mut pieces = after.split(" d=\"");
+    let mut outline = format!("{before}{}", pieces.next().unwrap());
+    for piece in pieces {
+        outline.push_str(piece.split_once('"').unwrap().1);
+    }
+    outline
+}
+
 /// Snapshots of every run in every form that a person or a program reads.
 macro_rules! pages {
     ($($run:ident),*) => {$(
@@ -32,6 +44,7 @@ macro_rules! pages {
             assert_snapshot!(format!("{name}_markdown"), written(&Markdown, &summary));
             assert_snapshot!(format!("{name}_csv"), written(&Csv, &summary));
             assert_snapshot!(format!("{name}_junit"), written(&Junit, &summary));
+            assert_snapshot!(format!("{name}_html"), outline(&written(&Html, &summary)));
         }
     )*};
 }
@@ -43,4 +56,72 @@ fn json_reads_back_as_it_was_written() {
     let first = written(&Json, &fixture::both());
     let summary: Summary = serde_json::from_str(&first).unwrap();
     assert_eq!(written(&Json, &summary), first);
+}
+
+#[test]
+fn a_page_asks_for_nothing_and_runs_nothing() {
+    for summary in [fixture::steps(), fixture::both(), fixture::empty()] {
+        let page = written(&Html, &summary);
+        for call in ["<script", "<link", "<img", "<iframe", "href=", "src=", "url(", "@import", "onload="] {
+            assert!(!page.contains(call), "{call}");
+        }
+        // The namespace of SVG is a name, not an address that is called.
+        assert_eq!(page.replace("http://www.w3.org/2000/svg", "").find("http"), page.find("http-equiv"));
+    }
+}
+
+#[test]
+fn words_of_a_hostile_server_stay_words() {
+    let summary = fixture::failures();
+    let page = written(&Html, &summary);
+    for tag in ["<script", "<img", "<b>", "<worker"] {
+        assert!(!page.contains(tag), "{tag}");
+    }
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    let markdown = written(&Markdown, &summary);
+    assert!(markdown.contains(r"\[e\](javascript:"));
+    for markup in ["<script", "<img", "`c`"] {
+        assert!(!markdown.contains(markup), "{markup}");
+    }
+    for page in [page, markdown, text(80, &summary), text(40, &summary), written(&Junit, &summary)] {
+        let steering = page.chars().find(|letter| letter.is_control() && *letter != '\n');
+        assert_eq!(steering, None);
+        assert!(!page.contains('\u{202e}'));
+    }
+}
+
+#[test]
+fn colour_is_only_given_when_asked_for_and_says_nothing_new() {
+    let summary = fixture::invalid();
+    let coloured = written(&Text { colour: true, ..Text::default() }, &summary);
+    assert!(coloured.contains("\u{1b}["));
+    let mut plain = String::new();
+    let mut pieces = coloured.split("\u{1b}[");
+    plain.push_str(pieces.next().unwrap());
+    for piece in pieces {
+        plain.push_str(piece.split_once('m').unwrap().1);
+    }
+    let plain: Vec<_> = plain.lines().map(str::trim_end).collect();
+    assert_eq!(plain, text(80, &summary).lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_long_run_makes_a_page_that_opens() {
+    let mut summary = fixture::steps();
+    let day = summary.series.iter().cycle().take(86_400).cloned().collect::<Vec<_>>();
+    summary.series = day;
+    for (second, point) in (0..).zip(&mut summary.series) {
+        point.second = second;
+    }
+    assert!(written(&Html, &summary).len() < 1_000_000);
+}
+
+#[test]
+fn every_row_of_csv_has_every_column() {
+    for summary in [fixture::both(), fixture::empty(), fixture::nothing_measured()] {
+        let text = written(&Csv, &summary);
+        let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+        let width = rows.records().next().unwrap().unwrap().len();
+        assert!(rows.records().all(|row| row.unwrap().len() == width));
+    }
 }

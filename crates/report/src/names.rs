@@ -1,0 +1,83 @@
+//! What a watched server is called: by its program rather than by the number that it was found by.
+
+use crate::quote::quote;
+use weir_engine::summary::RunFacts;
+use weir_observe::{TargetEnvironment, Watch};
+
+/// The names of a run's watched servers.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    targets: &'a [TargetEnvironment],
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(run: &'a RunFacts) -> Self {
+        Self { targets: &run.targets }
+    }
+
+    /// `nginx` for `name=nginx`; for a pid or a port the program's name, if no other watched server bears it.
+    pub(crate) fn of(&self, label: &str) -> String {
+        let name = match label.parse::<Watch>() {
+            Ok(Watch::Name(name)) => name,
+            Ok(watch) => self.program_of(&watch).unwrap_or_else(|| match watch {
+                Watch::Port(port) => format!(":{port}"),
+                Watch::Pid(pid) => format!("pid {pid}"),
+                Watch::Name(name) => name,
+            }),
+            Err(_) => label.to_owned(),
+        };
+        quote(&name, 24)
+    }
+
+    fn program_of(&self, watch: &Watch) -> Option<String> {
+        let target = self.targets.iter().find(|target| target.watch == *watch)?;
+        let name = program(target)?;
+        let bearers = self.targets.iter().filter(|other| program(other).as_deref() == Some(&name)).count();
+        (bearers == 1).then_some(name)
+    }
+}
+
+/// The last component of the executable's path, as the kernel names it or as it was called.
+fn program(target: &TargetEnvironment) -> Option<String> {
+    let path = target.executable.as_deref().or_else(|| target.command_line.first().map(String::as_str))?;
+    let name = path.rsplit('/').next().unwrap_or(path).split_whitespace().next()?;
+    Some(name.trim_end_matches(':').to_owned()).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(watch: Watch, executable: Option<&str>, argument: &str) -> TargetEnvironment {
+        TargetEnvironment {
+            watch,
+            pid: 1,
+            executable: executable.map(str::to_owned),
+            version: None,
+            command_line: vec![argument.to_owned()],
+            descriptors: None,
+            cgroup_quota_cores: None,
+        }
+    }
+
+    #[test]
+    fn a_server_is_called_by_its_program_unless_another_one_is_too() {
+        let targets = [
+            target(Watch::Port(1935), Some("/opt/srs/objs/srs"), "./objs/srs"),
+            target(Watch::Pid(7), None, "nginx: master process"),
+            target(Watch::Pid(8), Some("/usr/bin/weir"), "weir"),
+            target(Watch::Pid(9), Some("/usr/bin/weir"), "weir"),
+        ];
+        let names = Names { targets: &targets };
+        for (label, name) in [
+            ("name=mediamtx", "mediamtx"),
+            ("port=1935", "srs"),
+            ("pid=7", "nginx"),
+            ("pid=8", "pid 8"),
+            ("port=80", ":80"),
+            ("what?", "what?"),
+        ] {
+            assert_eq!(names.of(label), name);
+        }
+    }
+}
