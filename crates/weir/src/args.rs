@@ -70,6 +70,9 @@ pub(crate) struct Load {
     /// Local address to connect from; repeat to use several in turn
     #[arg(long, value_name = "IP")]
     pub(crate) bind_addr: Vec<IpAddr>,
+    /// RTMP: offer the handshake with digests, which some servers demand before H.264
+    #[arg(long)]
+    pub(crate) digest_handshake: bool,
     /// Take any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -132,7 +135,7 @@ pub(crate) struct Print {
 /// `weir play`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
-    /// Where to play: rtmp://host[:port]/app/stream; viewers take several in turn
+    /// Where to play: rtmp://host:1935/app/stream; viewers take several in turn
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -153,7 +156,7 @@ pub(crate) struct Play {
 /// What a publisher sends.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Content {
-    /// Video bit rate
+    /// Bit rate, sound included
     #[arg(long, value_name = "BITRATE", default_value = "500kbps")]
     pub(crate) bitrate: BitRateText,
     /// Audio bit rate, 0 for none
@@ -179,7 +182,7 @@ pub(crate) struct Content {
 /// `weir publish`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Publish {
-    /// Where to publish: rtmp://host[:port]/app/stream; several get the same stream
+    /// Where to publish: rtmp://host:1935/app/stream; several get the same stream
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -196,7 +199,7 @@ pub(crate) struct Run {
     /// The scenario file (YAML; `weir schema scenario` prints its schema)
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Replace HOST:PORT in every URL of the scenario
+    /// Replace HOST:PORT in every URL of the scenario; what the file watches is left out
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) target: Option<String>,
     #[command(flatten)]

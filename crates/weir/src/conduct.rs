@@ -112,7 +112,7 @@ fn refused(path: &Path, error: &std::io::Error) -> Failure {
 fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Internal, error))
+            Err(Failure::new(Exit::Internal, error.to_string()))
         }
         _ => Ok(()),
     }

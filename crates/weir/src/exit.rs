@@ -58,8 +58,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, line: impl ToString) -> Self {
-        Self { exit, line: line.to_string() }
+    pub(crate) fn new(exit: Exit, line: impl Into<String>) -> Self {
+        Self { exit, line: line.into() }
     }
 
     /// For `map_err`: the error's own words with this exit code.

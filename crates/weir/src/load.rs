@@ -49,6 +49,7 @@ fn workload(load: &Load) -> WorkloadSpec {
         arrival: load.arrival.clone(),
         stages: load.stages.clone(),
         timeout: load.timeout.clone(),
+        digest_handshake: load.digest_handshake,
         ..WorkloadSpec::default()
     }
 }
@@ -67,9 +68,7 @@ fn scenario(verb: &str, workload: WorkloadSpec, load: &Load, run: &RunOptions) -
     };
     add_options(&mut scenario, run);
     // A load of which nothing ever played has measured nothing: it must not pass.
-    if scenario.thresholds.is_empty() {
-        scenario.thresholds.extend("played > 0".parse());
-    }
+    scenario.thresholds.extend("played > 0".parse());
     scenario
 }
 
@@ -82,8 +81,10 @@ pub(crate) fn add_options(scenario: &mut Scenario, run: &RunOptions) {
     scenario.shards = run.shards.or(scenario.shards);
 }
 
-/// Puts `target` (`host:port`) in the place of the server in every URL.
+/// Puts `target` (`host:port`) in the place of the server in every URL. The processes that the
+/// scenario watches are another server's, so they are forgotten.
 pub(crate) fn retarget(scenario: &mut Scenario, target: &str) {
+    scenario.watch.clear();
     for workload in &mut scenario.workloads {
         for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
             if let Some((scheme, rest)) = url.split_once("://") {

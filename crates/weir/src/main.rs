@@ -40,8 +40,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         }
         Verb::Run(args) => {
             let mut scenario = Scenario::read(&args.file).map_err(|error| match error {
-                ScenarioError::Read { .. } => Failure::new(Exit::Usage, error),
-                _ => Failure::new(Exit::Scenario, error),
+                ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
+                _ => Failure::new(Exit::Scenario, error.to_string()),
             })?;
             if let Some(target) = &args.target {
                 load::retarget(&mut scenario, target);

@@ -3,7 +3,9 @@
 use crate::exit::{Exit, Failure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
-use weir_clients::{FrameRate, MaterialOptions, PlayOptions, PublishOptions, Timeouts, Workload};
+use weir_clients::{
+    FrameRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, Timeouts, Workload,
+};
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
@@ -65,9 +67,10 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
     };
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let streams = spec.streams.unwrap_or(1);
+    let rtmp = RtmpOptions { digest_handshake: spec.digest_handshake };
     let (made, frame_time) = match role {
         Role::Play => {
-            let mut options = PlayOptions { streams, timeouts, trust, ..PlayOptions::default() };
+            let mut options = PlayOptions { streams, timeouts, trust, rtmp, ..PlayOptions::default() };
             options.witness_every = spec.witness_every.unwrap_or(options.witness_every);
             options.playout_buffer = spec.buffer.as_ref().map_or(options.playout_buffer, Span::get);
             (weir_clients::play(urls, &options), None)
@@ -75,8 +78,15 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
         Role::Publish => {
             let (material, frame_time) = material(spec, scenario.seed)?;
             let stamp = !spec.no_stamp;
-            let options =
-                PublishOptions { streams, timeouts, trust, material, stamp, ..PublishOptions::default() };
+            let options = PublishOptions {
+                streams,
+                timeouts,
+                trust,
+                material,
+                stamp,
+                rtmp,
+                ..PublishOptions::default()
+            };
             (weir_clients::publish(urls, &options), frame_time)
         }
     };

@@ -1,0 +1,63 @@
+//! Bytes and messages, to the last one.
+
+use crate::support::{air, config, measure, shared};
+use std::time::Duration;
+
+#[test]
+fn viewers_count_every_byte_and_message_that_the_origin_sent() {
+    let _machine = shared();
+    for merge in [Duration::ZERO, Duration::from_millis(350)] {
+        let air = air(&weir_origin::OriginConfig { merge, ..config(&[]) });
+        // Four of the seven are witnesses, three read in batches.
+        let run = std::thread::scope(|scope| {
+            let watched = scope.spawn(|| {
+                measure(["play", &air.url, "-c", "7", "-d", "6500ms", "--warmup", "0s", "--drain", "200ms"])
+            });
+            std::thread::sleep(Duration::from_millis(3_000));
+            // With the stream's end all that was sent has come.
+            air.end_publisher();
+            watched.join().unwrap()
+        });
+        let (kind, clients, _, words) = run.failure();
+        assert_eq!((kind.as_str(), clients), ("stream_ended", 7), "{words}");
+        let counts = air.origin.counts();
+        let sent = counts.sent();
+        assert!(sent.video >= 7 * 40, "{sent:?}");
+        assert_eq!(run.total("media") as u64, sent.payload_bytes);
+        assert_eq!(run.total("units") as u64, sent.packets());
+        assert_eq!(run.total("frames") as u64, sent.video);
+        assert_eq!(run.total("rtmp.audio_frames") as u64, sent.audio);
+        // All bytes of the links, both ways of looking at them.
+        let link_bytes: u64 = counts.viewers.iter().map(|viewer| viewer.link_bytes).sum();
+        assert_eq!(run.total("received") as u64, link_bytes);
+        assert_eq!(counts.viewers.len(), 7);
+    }
+}
+
+#[test]
+fn a_publisher_counts_what_the_origin_received() {
+    let _machine = shared();
+    let origin = weir_origin::Origin::start(&config(&[])).unwrap();
+    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let run = measure(["publish", &url, "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
+    let counts = origin.counts();
+    let received = counts.stream("live/a").unwrap().received;
+    assert!(received.video >= 50, "{received:?}");
+    assert_eq!(run.total("frames") as u64, received.video);
+    assert_eq!(run.total("rtmp.audio_frames") as u64, received.audio);
+    assert_eq!(run.total("units") as u64, received.packets());
+    assert_eq!(run.slots("on_time"), 1);
+}
+
+#[test]
+fn one_publisher_command_feeds_two_servers_the_same() {
+    let _machine = shared();
+    let servers = [(); 2].map(|()| weir_origin::Origin::start(&config(&[])).unwrap());
+    let urls = servers.each_ref().map(|origin| format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap()));
+    let run = measure(["publish", &urls[0], &urls[1], "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
+    assert_eq!((run.slots("planned"), run.slots("on_time")), (2, 2));
+    let received = servers.each_ref().map(|origin| origin.counts().stream("live/a").unwrap().received);
+    assert!(received.iter().all(|tally| tally.video >= 50), "{received:?}");
+    assert_eq!(run.total("units") as u64, received[0].packets() + received[1].packets());
+    assert_eq!(run.total("frames") as u64, received[0].video + received[1].video);
+}

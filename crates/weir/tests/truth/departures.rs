@@ -1,0 +1,57 @@
+//! Publishers and servers that die in the middle.
+
+use crate::support::{Kept, Publishing, air, config, report, shared, soon, start_measuring, weir};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn a_publisher_that_dies_ends_the_stream_of_its_viewers() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "5", "-d", "7s", "--warmup", "0s", "--drain", "200ms"]);
+    let watching = start_measuring(&mut command);
+    soon("all five play", || air.origin.counts().present() == 5);
+    std::thread::sleep(Duration::from_secs(1));
+    air.end_publisher();
+    let run = watching.finish();
+    let (kind, clients, side, words) = run.failure();
+    assert_eq!((kind.as_str(), clients, side.as_str()), ("stream_ended", 5, "remote"));
+    assert!(words.contains("NetStream.Play"), "{words}");
+    // All have played, so the run has measured something.
+    assert_eq!((run.total("played"), run.code), (5.0, 0));
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_with_whole_artefacts() {
+    let _machine = shared();
+    let mut command = weir();
+    command.args(["origin", "--rtmp", ":0", "--merge", "0s"]).stdout(Stdio::piped());
+    let mut server = Kept::start(&mut command);
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = format!("{}/live/a", line.trim().strip_prefix("listening on ").unwrap());
+    let _publishing = Publishing::start(&url, &["--gop", "1s"]);
+    let mut command = weir();
+    let watch = format!("pid={}", server.pid());
+    command.args(["play", &url, "-c", "4", "-d", "60s", "--warmup", "0s", "--watch", &watch]);
+    let watching = start_measuring(&mut command);
+    soon("two seconds are written", || {
+        std::fs::read_to_string(watching.directory().join("intervals.ndjson"))
+            .is_ok_and(|text| text.lines().count() >= 2)
+    });
+    server.kill();
+    let run = watching.finish();
+    assert_eq!((run.code, &run.summary["outcome"]), (97, &"target_died".into()));
+    assert!(run.total("played") >= 1.0);
+    assert_eq!(run.slots("failed"), 4, "the server's death is booked on the server");
+    for name in
+        ["run.json", "intervals.ndjson", "observe.ndjson", "summary.json", "report.html", "report.txt"]
+    {
+        let bytes =
+            std::fs::metadata(run.directory().join(name)).unwrap_or_else(|e| panic!("{name}: {e}")).len();
+        assert!(bytes > 0, "{name} is empty");
+    }
+    assert_eq!(report(run.directory()).code, 97);
+}

@@ -1,0 +1,147 @@
+//! Runs that do not come to their end: by Ctrl-C, by the kernel, by a full disk.
+
+use crate::support::{air, config, program, report, says, shared, soon, start_measuring, weir};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
+
+#[test]
+fn ctrl_c_leaves_whole_artefacts_and_the_same_summary_when_read_again() {
+    let _machine = shared();
+    let air = air(&config(&["close viewer=3 at=1s"]));
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "5", "-d", "60s", "--warmup", "1s", "--drain", "300ms"]);
+    let measuring = start_measuring(&mut command);
+    soon("three seconds are written", || seconds_written(&measuring.directory()) >= 3);
+    measuring.process.interrupt();
+    let run = measuring.finish();
+    assert_eq!((run.code, &run.summary["outcome"]), (105, &"interrupted".into()));
+    assert_eq!((run.slots("on_time"), run.slots("failed")), (4, 1));
+    for name in [
+        "run.json",
+        "intervals.ndjson",
+        "histograms.hlog",
+        "observe.ndjson",
+        "events.ndjson",
+        "summary.json",
+        "report.html",
+        "report.txt",
+        "report.md",
+        "report.csv",
+        "report.xml",
+    ] {
+        let length =
+            std::fs::metadata(run.directory().join(name)).unwrap_or_else(|e| panic!("{name}: {e}")).len();
+        assert!(length > 0, "{name} is empty");
+    }
+    let written: Value =
+        serde_json::from_slice(&std::fs::read(run.directory().join("summary.json")).unwrap()).unwrap();
+    assert_eq!(without_length(&written), without_length(&run.summary));
+    let again = report(run.directory());
+    assert_eq!(without_length(&again.summary), without_length(&run.summary));
+}
+
+#[test]
+fn a_killed_run_still_reports_what_it_measured() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "4", "-d", "60s", "--warmup", "1s"]);
+    let mut measuring = start_measuring(&mut command);
+    soon("three seconds are written", || seconds_written(&measuring.directory()) >= 3);
+    measuring.process.kill();
+    let directory = measuring.directory();
+    let seconds = seconds_written(&directory);
+    let said = says(["report", directory.to_str().unwrap(), "--json", "-"]);
+    assert_eq!(said.code, Some(105), "{}", said.err);
+    let summary: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(summary["outcome"], "interrupted");
+    let total = &summary["workloads"][0]["total"];
+    assert_eq!(total["played"]["total"], 4.0);
+    assert_eq!(summary["series"].as_array().unwrap().len(), seconds);
+    // What the report says is what the lines say.
+    let lines = std::fs::read_to_string(directory.join("intervals.ndjson")).unwrap();
+    let media: f64 = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["media_bytes"].as_f64().unwrap())
+        .sum();
+    assert!(media > 0.0);
+    assert_eq!(total["media"]["total"], media);
+    assert_eq!(total["startup"]["count"], 4);
+}
+
+#[test]
+fn a_line_that_was_cut_short_is_left_out() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "2", "-d", "3s", "--warmup", "0s", "--drain", "200ms"]);
+    let run = start_measuring(&mut command).finish();
+    for name in ["intervals.ndjson", "histograms.hlog", "observe.ndjson"] {
+        let path = run.directory().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 10]).unwrap();
+    }
+    let said = says(["report", run.directory().to_str().unwrap(), "--json", "-"]);
+    let summary: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
+    assert_eq!(summary["workloads"][0]["total"]["played"]["total"], 2.0);
+}
+
+#[test]
+fn a_full_disk_ends_the_record_and_not_the_run() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let parent = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::at(parent.path());
+    let weir = weir().get_program().to_str().unwrap().to_owned();
+    let load =
+        format!("'{weir}' play {} -c 4 -d 6s --warmup 0s --drain 200ms -o '{}/run'", air.url, disk.path);
+    let script = format!("{} exec {load}", disk.limit);
+    let output = program("sh", "dash").args(["-c", &script]).stdout(Stdio::piped()).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!err.contains("panicked"), "{err}");
+    // The table is there, and all of its figures; a line names the file that could not be written.
+    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("Startup") && flat.contains("Verdict"), "{out}{err}");
+    assert!(flat.contains(".ndjson") && flat.contains("figures above are whole"), "{out}{err}");
+    // The artefacts could not be written: that is no success.
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(err.lines().any(|line| line.starts_with("weir: ") && line.contains("/run/")), "{err}");
+}
+
+/// A place with little room: a file system of its own, or where that is not allowed a limit on files.
+struct SmallDisk {
+    path: String,
+    limit: &'static str,
+    mounted: bool,
+}
+
+impl SmallDisk {
+    fn at(path: &Path) -> Self {
+        let path = path.display().to_string();
+        let mount = ["-t", "tmpfs", "-o", "size=32k", "weir-test", &path];
+        let mounted = program("mount", "mount").args(mount).stderr(Stdio::null()).status().unwrap().success();
+        // A write beyond the limit is an error and not the end once the signal is ignored.
+        let limit = if mounted { "" } else { "trap '' XFSZ; ulimit -f 10;" };
+        Self { path, limit, mounted }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        if self.mounted {
+            let _ = program("umount", "mount").args(["-l", &self.path]).status();
+        }
+    }
+}
+
+fn seconds_written(directory: &Path) -> usize {
+    std::fs::read_to_string(directory.join("intervals.ndjson")).map_or(0, |text| text.lines().count())
+}
+
+/// A summary without the length of the run, which reading cannot know to the microsecond.
+fn without_length(summary: &Value) -> Value {
+    let mut summary = summary.clone();
+    summary["run"].as_object_mut().unwrap().remove("duration_seconds");
+    summary
+}

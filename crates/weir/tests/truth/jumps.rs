@@ -1,0 +1,22 @@
+//! The stream's timestamps jump.
+
+use crate::support::{air, config, measure, shared};
+
+#[test]
+fn one_jump_for_each_viewer_forth_and_back() {
+    for (by, seconds) in [("5s", 5.0), ("-3s", -3.0)] {
+        let _machine = shared();
+        let air = air(&config(&[&format!("jump unit=40 kind=video by={by} viewers=1..3")]));
+        let run = measure(["play", &air.url, "-c", "4", "-d", "4s", "--warmup", "0s", "--drain", "200ms"]);
+        assert_eq!(run.slots("on_time"), 4, "{:?}", run.failures());
+        assert_eq!(run.total("timestamp_jumps"), 3.0, "by {by}: {}", run.spread("timestamp_jump"));
+        let size = run.spread("timestamp_jump");
+        assert_eq!(size["count"], 3);
+        for bound in ["min", "max"] {
+            let found = size[bound].as_f64().unwrap();
+            // Three digits of the histogram, and the grid of whole milliseconds.
+            assert!((found - seconds).abs() <= 0.006, "{bound} {found} s, expected {seconds} s");
+        }
+        assert_eq!(run.total("stalls"), 0.0, "media time goes on after a jump");
+    }
+}

@@ -1,0 +1,26 @@
+//! weir measures a server whose every doing is known, and must report exactly that.
+//!
+//! The server is weir's own origin, whose counts and scripted faults are the truth, or another's: nginx with
+//! its RTMP module, ffmpeg, a socket that never answers. A missing part fails the test.
+
+mod support;
+
+mod counts;
+mod departures;
+mod drops;
+mod endings;
+mod interruptions;
+mod jumps;
+mod latency;
+mod nginx;
+mod output;
+mod places;
+mod processor;
+mod scenarios;
+mod secrets;
+mod stalls;
+mod thresholds;
+mod tls;
+mod tools;
+mod usage;
+mod verdict;

@@ -1,0 +1,89 @@
+//! Where clients go: IPv6, several streams, several servers, several local addresses.
+
+use crate::support::{Publishing, air, config, measure, shared, soon};
+use std::collections::BTreeMap;
+use weir_origin::{Origin, OriginConfig};
+
+#[test]
+fn a_server_on_ipv6_is_published_to_and_played() {
+    let _machine = shared();
+    let here = Some("[::1]:0".parse().unwrap());
+    let origin = Origin::start(&OriginConfig { rtmp: here, ..config(&[]) })
+        .expect("there is no IPv6 on this machine's loopback");
+    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    assert!(url.starts_with("rtmp://[::1]:"), "{url}");
+    let _publishing = Publishing::start(&url, &["--gop", "1s"]);
+    soon("the stream is on air", || origin.counts().stream("live/a").is_some_and(|s| s.received.video > 0));
+    let run = measure(["play", &url, "-c", "3", "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
+    assert_eq!((run.code, run.slots("on_time"), run.total("played")), (0, 3, 3.0));
+    assert_eq!(run.workloads()[0]["targets"][0], url.as_str());
+    assert!(origin.counts().viewers.iter().all(|viewer| viewer.peer.is_ipv6()));
+}
+
+#[test]
+fn six_viewers_of_three_streams_are_two_of_each() {
+    let _machine = shared();
+    let origin = Origin::start(&config(&[])).unwrap();
+    let url = format!("rtmp://{}/live/s{{i}}", origin.addresses().rtmp.unwrap());
+    let _publishing = Publishing::start(&url, &["--gop", "1s", "--streams", "3"]);
+    soon("three streams are on air", || {
+        origin.counts().streams.iter().filter(|stream| stream.live && stream.received.video > 0).count() == 3
+    });
+    let run = measure([
+        "play",
+        &url,
+        "--streams",
+        "3",
+        "-c",
+        "6",
+        "-d",
+        "2s",
+        "--warmup",
+        "0s",
+        "--drain",
+        "200ms",
+    ]);
+    assert_eq!((run.slots("on_time"), run.total("played")), (6, 6.0));
+    let mut viewers = BTreeMap::new();
+    for viewer in origin.counts().viewers {
+        *viewers.entry(viewer.stream.to_string()).or_insert(0) += 1;
+    }
+    let expected = ["live/s0", "live/s1", "live/s2"].map(|name| (name.to_owned(), 2));
+    assert_eq!(viewers, BTreeMap::from(expected));
+}
+
+#[test]
+fn viewers_take_servers_and_local_addresses_in_turn() {
+    let _machine = shared();
+    let (one, other) = (air(&config(&[])), air(&config(&[])));
+    let run = measure([
+        "play",
+        &one.url,
+        &other.url,
+        "-c",
+        "6",
+        "-d",
+        "2s",
+        "--warmup",
+        "0s",
+        "--drain",
+        "200ms",
+        "--bind-addr",
+        "127.0.0.2",
+        "--bind-addr",
+        "127.0.0.3",
+        "--bind-addr",
+        "127.0.0.4",
+    ]);
+    assert_eq!((run.slots("on_time"), run.total("played")), (6, 6.0));
+    let mut from = BTreeMap::new();
+    for air in [&one, &other] {
+        let counts = air.origin.counts();
+        assert_eq!(counts.viewers.len(), 3);
+        for viewer in counts.viewers {
+            *from.entry(viewer.peer.ip().to_string()).or_insert(0) += 1;
+        }
+    }
+    let expected = ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(|ip| (ip.to_owned(), 2));
+    assert_eq!(from, BTreeMap::from(expected));
+}

@@ -1,0 +1,103 @@
+//! The CPU of a server and of one of its threads.
+
+use crate::support::{Kept, alone, measure, weir};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Seconds of CPU of the process and of its thread `busy`, at a moment of the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: f64,
+    process: f64,
+    busy: f64,
+}
+
+#[test]
+fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
+    let _machine = alone();
+    let mut command = weir();
+    command.args(["origin", "--rtmp", ":0", "--fault", "burn 300ms thread=busy"]).stdout(Stdio::piped());
+    let mut server = Kept::start(&mut command);
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = format!("{}/live/nobody", line.trim().strip_prefix("listening on ").unwrap());
+    let watch = format!("pid={}", server.pid());
+
+    let ended = AtomicBool::new(false);
+    let (run, readings) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            let mut readings = Vec::new();
+            while !ended.load(Ordering::Relaxed) {
+                readings.push(read(server.pid()));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            readings
+        });
+        let run = measure([
+            "play",
+            &url,
+            "-c",
+            "2",
+            "-d",
+            "9s",
+            "--warmup",
+            "1s",
+            "--drain",
+            "200ms",
+            "--timeout",
+            "30s",
+            "--watch",
+            &watch,
+        ]);
+        ended.store(true, Ordering::Relaxed);
+        (run, reading.join().unwrap())
+    });
+
+    // The window, on the clock that both share.
+    let head: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(run.directory().join("run.json")).unwrap()).unwrap();
+    let origin = head["origin_ns"].as_f64().unwrap() * 1e-9;
+    let edge = |key: &str| origin + run.stage(0)[key].as_f64().unwrap();
+    let nearest = |at: f64| {
+        let distance = |reading: &&Reading| ((reading.at - at).abs() * 1e6) as u64;
+        *readings.iter().min_by_key(distance).unwrap()
+    };
+    let (begin, end) = (nearest(edge("window_begin_seconds")), nearest(edge("window_end_seconds")));
+    let passed = end.at - begin.at;
+    assert!(passed >= 6.0, "{begin:?} to {end:?}");
+    let process = 100.0 * (end.process - begin.process) / passed;
+    let busy = 100.0 * (end.busy - begin.busy) / passed;
+
+    let target = &run.stage(0)["targets"][0];
+    let reported = target["cpu_percent"].as_f64().unwrap();
+    assert!((reported - process).abs() <= 3.0, "reported {reported} %, /proc says {process} %: {target:#}");
+    let threads = target["threads"].as_array().unwrap();
+    let thread = threads.iter().find(|thread| thread["name"] == "busy").expect("the thread is named");
+    let reported = thread["cpu_percent"].as_f64().unwrap();
+    assert!((reported - busy).abs() <= 3.0, "reported {reported} %, /proc says {busy} %: {target:#}");
+    assert!((reported - 30.0).abs() <= 3.0, "{reported} % of a thread that burns 30 %");
+    assert_eq!(threads[0]["name"], "busy", "the busiest comes first");
+}
+
+fn read(pid: u32) -> Reading {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = |path: String| {
+        let stat = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        // Fields 14 and 15 of proc(5); the name in brackets may hold spaces.
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+        ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+    };
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let busy = tasks
+        .map(|task| task.unwrap().path())
+        .find(|task| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "busy"))
+        .expect("there is a thread named busy");
+    Reading {
+        at: now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9,
+        process: seconds(format!("/proc/{pid}/stat")),
+        busy: seconds(busy.join("stat").display().to_string()),
+    }
+}

@@ -1,0 +1,72 @@
+//! Passwords, tokens and keys stay where they are.
+
+use crate::support::{Kept, config, shared, soon, start_measuring, weir};
+use std::path::Path;
+use std::process::Command;
+use weir_origin::Origin;
+
+/// Nothing else in a run looks like this.
+const SECRET: &str = "s3cr3tw0rd";
+
+#[test]
+fn no_secret_of_a_url_or_of_the_target_is_in_any_artefact_or_output() {
+    let _machine = shared();
+    let origin = Origin::start(&config(&["close viewer=2 at=500ms"])).unwrap();
+    let address = origin.addresses().rtmp.unwrap();
+    let url = format!("rtmp://{SECRET}user:{SECRET}@{address}/live/a?key={SECRET}&token={SECRET}");
+    // A target whose command line holds secrets; its arguments are not for sh.
+    let mut command = Command::new("sh");
+    command.args(["-c", "sleep 60; :", "server", &format!("--password={SECRET}"), "--token", SECRET, &url]);
+    let target = Kept::start(&mut command);
+    let watch = format!("pid={}", target.pid());
+
+    let mut command = weir();
+    command.args(["publish", &url, "-d", "60s", "--warmup", "0s", "--gop", "1s", "-v"]);
+    let publishing = start_measuring(&mut command);
+    soon("the stream is on air", || origin.counts().streams.iter().any(|stream| stream.received.video > 0));
+    let mut command = weir();
+    command.args(["play", &url, "-c", "3", "-d", "3s", "--warmup", "0s", "--drain", "200ms", "-v"]);
+    command.args(["--watch", &watch]);
+    let watched = start_measuring(&mut command).finish();
+    assert_eq!((watched.total("played"), watched.slots("failed")), (3.0, 1));
+    publishing.process.interrupt();
+    let published = publishing.finish();
+
+    for run in [&watched, &published] {
+        let parent = run.directory().parent().unwrap();
+        let leaks = files(parent).filter(|path| {
+            let bytes = std::fs::read(path).unwrap();
+            String::from_utf8_lossy(&bytes).contains(SECRET)
+        });
+        let leaks: Vec<_> = leaks.collect();
+        assert!(leaks.is_empty(), "a secret is in {leaks:?}");
+    }
+}
+
+#[test]
+fn no_secret_is_in_what_weir_says_about_a_url_that_is_wrong() {
+    for url in [
+        format!("gopher://u:{SECRET}@h/live/a?key={SECRET}"),
+        format!("rtmp://u:{SECRET}@h:x/live/a?key={SECRET}"),
+        format!("rtmp://u:{SECRET}@no-such-host.invalid/live/a?key={SECRET}"),
+        format!("rtmp://u:{SECRET}@127.0.0.1/live?key={SECRET}"),
+    ] {
+        let said = crate::support::says(["play", &url]);
+        assert_eq!(said.code, Some(2));
+        assert!(!said.err.contains(SECRET), "{}", said.err);
+    }
+}
+
+/// Every file below a directory: the run's, and what weir said.
+fn files(directory: &Path) -> impl Iterator<Item = std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(next) = left.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { left.push(path) } else { found.push(path) }
+        }
+    }
+    assert!(found.len() >= 10, "{found:?}");
+    found.into_iter()
+}

@@ -1,0 +1,15 @@
+//! What every test needs: weir as a process, a stream to play, servers of others, and the machine to oneself.
+//!
+//! Nothing here knows what a test expects, except what holds for every run: see [`Run::check`].
+
+mod air;
+mod nginx;
+mod process;
+mod run;
+mod turn;
+
+pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use nginx::Nginx;
+pub(crate) use process::{Kept, free_port, interrupt, program, says, soon, weir};
+pub(crate) use run::{Run, measure, report, start_measuring};
+pub(crate) use turn::{alone, shared};

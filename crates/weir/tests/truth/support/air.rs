@@ -1,0 +1,68 @@
+//! A stream on air: the origin in this process, whose counts are the truth, and weir's publisher.
+
+use super::process::{Kept, interrupt, soon, weir};
+use super::run::{Measuring, Run, start_measuring};
+use std::time::Duration;
+use weir_origin::{Origin, OriginConfig};
+
+/// The origin of a test, with a publisher on `live/a`.
+pub(crate) struct Air {
+    pub(crate) origin: Origin,
+    pub(crate) url: String,
+    publishing: Publishing,
+}
+
+/// weir, publishing.
+pub(crate) struct Publishing(Measuring);
+
+/// An origin on a free loopback port that sends every packet at once, with these faults.
+pub(crate) fn config(faults: &[&str]) -> OriginConfig {
+    OriginConfig {
+        rtmp: Some("127.0.0.1:0".parse().unwrap()),
+        merge: Duration::ZERO,
+        faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(),
+        ..OriginConfig::default()
+    }
+}
+
+/// Puts a stream of a keyframe a second on air, and waits until it is there.
+pub(crate) fn air(config: &OriginConfig) -> Air {
+    let origin = Origin::start(config).unwrap();
+    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let publishing = Publishing::start(&url, &["--gop", "1s"]);
+    soon("the stream is on air", || {
+        origin.counts().stream("live/a").is_some_and(|stream| stream.live && stream.received.video > 0)
+    });
+    Air { origin, url, publishing }
+}
+
+impl Publishing {
+    pub(crate) fn start(url: &str, arguments: &[&str]) -> Self {
+        let mut command = weir();
+        command.args(["publish", url, "-d", "90s", "--drain", "200ms", "-q"]).args(arguments);
+        Self(start_measuring(&mut command))
+    }
+
+    /// Ends it by Ctrl-C; what it sent.
+    pub(crate) fn finish(self) -> Run {
+        self.0.process.interrupt();
+        self.0.finish()
+    }
+
+    pub(crate) fn process(&self) -> &Kept {
+        &self.0.process
+    }
+}
+
+impl Drop for Air {
+    fn drop(&mut self) {
+        interrupt(&self.publishing.process().0);
+    }
+}
+
+impl Air {
+    /// Ends the publisher by Ctrl-C, now.
+    pub(crate) fn end_publisher(&self) {
+        self.publishing.process().interrupt();
+    }
+}

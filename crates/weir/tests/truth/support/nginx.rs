@@ -1,0 +1,66 @@
+//! nginx with libnginx-mod-rtmp, on free loopback ports.
+
+use super::process::{Kept, free_port, program, soon};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use tempfile::TempDir;
+
+/// A running nginx, ended with the test.
+pub(crate) struct Nginx {
+    process: Kept,
+    port: u16,
+    http: u16,
+    _directory: TempDir,
+}
+
+impl Nginx {
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (port, http) = (free_port(), free_port());
+        let path = directory.path().display();
+        let module = "/usr/lib/nginx/modules/ngx_rtmp_module.so";
+        let there = std::path::Path::new(module).exists();
+        assert!(there, "{module} is missing; apt-get install nginx libnginx-mod-rtmp");
+        let configuration = format!(
+            "load_module {module};
+             daemon off; worker_processes 1; pid {path}/pid; error_log {path}/error.log notice;
+             events {{ worker_connections 256; }}
+             http {{ access_log off; client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
+                 fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;
+                 server {{ listen 127.0.0.1:{http}; location / {{ rtmp_stat all; }} }} }}
+             rtmp {{ access_log off; server {{ listen 127.0.0.1:{port}; chunk_size 4096;
+                 application live {{ live on; }} }} }}"
+        );
+        let file = directory.path().join("nginx.conf");
+        std::fs::write(&file, configuration).unwrap();
+        let mut command = program("/usr/sbin/nginx", "nginx libnginx-mod-rtmp");
+        command.arg("-c").arg(&file).arg("-e").arg(directory.path().join("start.log"));
+        let process = Kept::start(&mut command);
+        soon("nginx listens", || {
+            [port, http].iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
+        });
+        Self { process, port, http, _directory: directory }
+    }
+
+    pub(crate) fn url(&self, stream: &str) -> String {
+        format!("rtmp://127.0.0.1:{}/live/{stream}", self.port)
+    }
+
+    /// Its own statistics, as XML.
+    pub(crate) fn statistics(&self) -> String {
+        let mut link = TcpStream::connect(("127.0.0.1", self.http)).unwrap();
+        link.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut page = String::new();
+        link.read_to_string(&mut page).unwrap();
+        page
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // TERM lets the master end its workers; KILL would orphan them.
+        let _ = kill_process(Pid::from_child(&self.process.0), Signal::TERM);
+        let _ = self.process.0.wait();
+    }
+}

@@ -1,0 +1,73 @@
+//! What is asked of the target, and what follows.
+
+use crate::support::{air, config, measure, says, shared};
+use std::time::{Duration, Instant};
+
+const LOAD: [&str; 8] = ["-c", "4", "-d", "3s", "--warmup", "0s", "--drain", "200ms"];
+
+#[test]
+fn thresholds_that_hold_pass() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let asked = ["startup.p99 < 10s", "slots_failed == 0", "played >= 4", "bitrate.ratio > 0.5"];
+    let run = measure(
+        ["play", &air.url].iter().chain(&LOAD).chain(asked.iter().flat_map(|text| [&"--threshold", text])),
+    );
+    let judged = run.summary["thresholds"].as_array().unwrap();
+    assert_eq!(judged.len(), 4, "{judged:?}");
+    assert!(judged.iter().all(|threshold| threshold["passed"] == true), "{judged:?}");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn a_threshold_that_fails_fails_the_run_and_says_by_how_much() {
+    let _machine = shared();
+    let air = air(&config(&["close viewer=2 at=1s"]));
+    let run = measure(["play", &air.url, "--threshold", "failed.ratio <= 10%"].iter().chain(&LOAD));
+    let judged = &run.summary["thresholds"];
+    assert_eq!((&judged[0]["passed"], &judged[0]["value"]), (&false.into(), &0.25.into()));
+    assert_eq!(run.code, 99);
+}
+
+#[test]
+fn an_aborting_threshold_ends_the_run_early_with_whole_artefacts() {
+    let _machine = shared();
+    let air = air(&config(&["close viewer=2 at=1s"]));
+    let began = Instant::now();
+    let run =
+        measure(["play", &air.url, "-c", "4", "-d", "60s", "--warmup", "0s", "--abort", "slots_failed < 1"]);
+    assert_eq!((run.code, &run.summary["outcome"]["aborted"]), (108, &"slots_failed < 1".into()));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!((run.slots("planned"), run.slots("failed")), (4, 1));
+    for name in
+        ["run.json", "intervals.ndjson", "histograms.hlog", "events.ndjson", "summary.json", "report.html"]
+    {
+        assert!(std::fs::metadata(run.directory().join(name)).unwrap().len() > 0, "{name} is empty");
+    }
+}
+
+#[test]
+fn a_figure_that_does_not_exist_is_a_mistake_with_a_suggestion() {
+    for flag in ["--threshold", "--abort"] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("run");
+        let said = says([
+            "play",
+            "rtmp://127.0.0.1:9/live/a",
+            flag,
+            "startupp.p99 < 1s",
+            "-o",
+            output.to_str().unwrap(),
+        ]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(
+            said.err.contains("'startupp'") && said.err.contains("did you mean 'startup'"),
+            "{}",
+            said.err
+        );
+        assert!(!output.exists(), "nothing was run");
+    }
+    let said = says(["play", "rtmp://127.0.0.1:9/live/a", "--threshold", "startup < 1s"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("p99"), "says which statistics there are: {}", said.err);
+}

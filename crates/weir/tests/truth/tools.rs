@@ -1,0 +1,99 @@
+//! The verbs around a run: schema, doctor, watch, origin.
+
+use crate::support::{Kept, interrupt, says, shared, weir};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_schemas_are_the_ones_in_the_documentation() {
+    for what in ["scenario", "summary"] {
+        let said = says(["schema", what]);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        let printed: Value = serde_json::from_str(&said.out).unwrap();
+        let path = format!("{}/../../docs/{what}.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let published: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(printed, published, "write {path} again: weir schema {what}");
+        jsonschema::validator_for(&printed).unwrap();
+    }
+    assert_eq!(says(["schema", "world"]).code, Some(2));
+}
+
+#[test]
+fn the_doctor_names_each_limit_with_a_figure_and_a_remedy() {
+    let said = says(["doctor", "--no-load"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.err);
+    for words in ["descriptors", "local ports", "receive buffer", "backlog", "cores"] {
+        assert!(said.out.contains(words), "{words} is not in {}", said.out);
+    }
+    for line in said.out.lines().filter(|line| line.trim_start().starts_with("limit")) {
+        assert!(line.contains("; ") && line.contains(|c: char| c.is_ascii_digit()), "no remedy: {line}");
+    }
+}
+
+#[test]
+fn a_process_is_watched_once_a_second() {
+    let _machine = shared();
+    let began = Instant::now();
+    let said = says(["watch", "--pid", &std::process::id().to_string(), "-d", "2s"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(began.elapsed() >= Duration::from_secs(2));
+    assert!((1..=2).contains(&said.out.lines().count()), "{}", said.out);
+    assert!(said.out.lines().all(|line| line.contains("CPU") && line.contains("MB")), "{}", said.out);
+
+    let said = says(["watch", "--pid", &std::process::id().to_string(), "-d", "2s", "--json"]);
+    assert_eq!(said.code, Some(0));
+    for line in said.out.lines() {
+        let usage: Value = serde_json::from_str(line).unwrap();
+        assert!(usage["targets"][0]["process"]["rss_bytes"].as_u64().unwrap() > 0, "{line}");
+    }
+    assert_eq!(says(["watch", "-d", "1s"]).code, Some(2), "nothing to watch");
+}
+
+#[test]
+fn a_watched_process_that_dies_ends_the_watch() {
+    let _machine = shared();
+    let mut target = Kept::start(std::process::Command::new("sleep").arg("60"));
+    let mut watch = weir();
+    watch.args(["watch", "--pid", &target.pid().to_string(), "-d", "60s"]).stdout(Stdio::piped());
+    let mut watching = Kept::start(watch.stderr(Stdio::piped()));
+    let mut first = String::new();
+    BufReader::new(watching.0.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    target.kill();
+    assert_eq!(watching.ended().code(), Some(97));
+    let mut err = String::new();
+    watching.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert!(err.contains("gone"), "{err}");
+}
+
+#[test]
+fn an_origin_says_where_it_listens_and_what_it_served() {
+    let mut command = weir();
+    command.args(["origin", "--rtmp", ":0"]).stdout(Stdio::piped());
+    let mut origin = Kept::start(&mut command);
+    let mut out = BufReader::new(origin.0.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.starts_with("listening on rtmp://127.0.0.1:"), "{line}");
+    let url = format!("{}/live/nobody", line.trim().strip_prefix("listening on ").unwrap());
+    let parent = tempfile::tempdir().unwrap();
+    let said =
+        says(["play", &url, "-c", "2", "-d", "1s", "-q", "-o", parent.path().join("run").to_str().unwrap()]);
+    assert_eq!(said.code, Some(99), "nothing was played: {}", said.err);
+    interrupt(&origin.0);
+    assert_eq!(origin.ended().code(), Some(0));
+    line.clear();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "2 links, 2 viewers; sent 0 payload bytes in 0 units");
+}
+
+#[test]
+fn a_fault_that_is_none_and_a_port_that_is_taken_are_said_in_a_line() {
+    let said = says(["origin", "--rtmp", ":0", "--fault", "explode"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("'explode' is no fault"), "{}", said.err);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let said = says(["origin", "--rtmp", &taken.local_addr().unwrap().to_string(), "-d", "1s"]);
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+}

@@ -1,0 +1,67 @@
+//! What cannot be run is said in one line, before anything runs.
+
+use crate::support::says;
+
+#[test]
+fn a_url_that_leads_nowhere_is_one_line_that_says_why() {
+    for (url, words) in [
+        ("live/a", "no scheme"),
+        ("gopher://host/live/a", "cannot play gopher://; known: rtmp://, rtmps://"),
+        ("rtmp:///live/a", "no host"),
+        ("rtmp://127.0.0.1", "rtmp://host/app/stream"),
+        ("rtmp://127.0.0.1:0/live/a", "'0' is no port"),
+        ("rtmp://127.0.0.1:99999/live/a", "'99999' is no port"),
+        ("rtmp://no-such-host.invalid/live/a", "no-such-host.invalid has no address"),
+    ] {
+        let said = says(["play", url, "-d", "1s"]);
+        assert_eq!(said.code, Some(2), "{url}: {}", said.err);
+        assert!(said.err.contains(words), "{url}: {}", said.err);
+        assert_eq!((said.err.lines().count(), said.out.as_str()), (1, ""), "{url}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_directory_that_holds_something_is_never_written_over() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("mine"), "precious").unwrap();
+    let said =
+        says(["play", "rtmp://127.0.0.1:9/live/a", "-d", "1s", "-o", directory.path().to_str().unwrap()]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("is not empty"), "{}", said.err);
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn a_word_that_is_no_quantity_is_refused_where_it_stands() {
+    for arguments in [
+        ["-d", "soon"],
+        ["-c", "0"],
+        ["--arrival", "fast"],
+        ["--stage", "500"],
+        ["--watch", "nginx"],
+        ["--tag", "lab"],
+        ["--bind-addr", "home"],
+        ["--expect", "much"],
+    ] {
+        let said = says(["play", "rtmp://127.0.0.1:9/live/a"].iter().chain(&arguments));
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(arguments[0].trim_start_matches('-')), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_published_is_named() {
+    let said = says(["publish", "rtmp://127.0.0.1:9/live/a", "--file", "/no/such/clip.flv"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("/no/such/clip.flv"), "{}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+}
+
+#[test]
+fn a_directory_that_is_no_run_cannot_be_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = says(["report", directory.path().to_str().unwrap()]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("run.json"), "{}", said.err);
+}
