@@ -1,8 +1,9 @@
 //! Runs that do not come to their end: by Ctrl-C, by the kernel, by a full disk.
 
-use crate::support::{air, config, program, report, says, shared, soon, start_measuring, weir};
+use crate::support::{Kept, air, config, program, report, says, shared, soon, start_measuring, weir};
 use serde_json::Value;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 #[test]
@@ -93,45 +94,53 @@ fn a_full_disk_ends_the_record_and_not_the_run() {
     let air = air(&config(&[]));
     let parent = tempfile::tempdir().unwrap();
     let disk = SmallDisk::at(parent.path());
-    let weir = weir().get_program().to_str().unwrap().to_owned();
-    let load =
-        format!("'{weir}' play {} -c 4 -d 6s --warmup 0s --drain 200ms -o '{}/run'", air.url, disk.path);
-    let script = format!("{} exec {load}", disk.limit);
-    let output = program("sh", "dash").args(["-c", &script]).stdout(Stdio::piped()).output().unwrap();
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let run = disk.path.join("run");
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "4", "-d", "6s", "--warmup", "0s", "--drain", "200ms", "-o"]);
+    let mut playing = Kept::start(command.arg(&run).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    soon("two seconds are written", || seconds_written(&run) >= 2);
+    disk.fill();
+    let code = playing.ended().code();
+    let text = |stream: &mut dyn Read| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let out = text(&mut playing.0.stdout.take().unwrap());
+    let err = text(&mut playing.0.stderr.take().unwrap());
     assert!(!err.contains("panicked"), "{err}");
     // The table is there, and all of its figures; a line names the file that could not be written.
     let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("Startup") && flat.contains("Verdict"), "{out}{err}");
     assert!(flat.contains(".ndjson") && flat.contains("figures above are whole"), "{out}{err}");
     // The artefacts could not be written: that is no success.
-    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert_eq!(code, Some(1), "{out}{err}");
     assert!(err.lines().any(|line| line.starts_with("weir: ") && line.contains("/run/")), "{err}");
 }
 
-/// A place with little room: a file system of its own, or where that is not allowed a limit on files.
+/// A file system of its own with little room.
 struct SmallDisk {
-    path: String,
-    limit: &'static str,
-    mounted: bool,
+    path: PathBuf,
 }
 
 impl SmallDisk {
     fn at(path: &Path) -> Self {
-        let path = path.display().to_string();
-        let mount = ["-t", "tmpfs", "-o", "size=32k", "weir-test", &path];
-        let mounted = program("mount", "mount").args(mount).stderr(Stdio::null()).status().unwrap().success();
-        // A write beyond the limit is an error and not the end once the signal is ignored.
-        let limit = if mounted { "" } else { "trap '' XFSZ; ulimit -f 10;" };
-        Self { path, limit, mounted }
+        let mut mount = program("mount", "mount");
+        mount.args(["-t", "tmpfs", "-o", "size=256k", "weir-test"]).arg(path);
+        assert!(mount.status().unwrap().success(), "a file system of one's own needs root");
+        Self { path: path.to_owned() }
+    }
+
+    /// Leaves no room.
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.path.join("ballast")).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        if self.mounted {
-            let _ = program("umount", "mount").args(["-l", &self.path]).status();
-        }
+        let _ = program("umount", "mount").arg("-l").arg(&self.path).status();
     }
 }
 

@@ -51,12 +51,15 @@ fn a_file_that_ffmpeg_publishes_to_nginx_has_as_many_frames_as_ffprobe_counts() 
     command.args(["play", &url, "-c", "6", "-d", "11s", "--warmup", "0s", "--drain", "500ms"]);
     let watching = start_measuring(&mut command);
     soon("six wait", || number(&nginx.statistics(), "nclients") == Some(6.0));
-    quiet(
-        program("ffmpeg", "ffmpeg")
-            .args(["-v", "warning", "-re", "-i"])
-            .arg(&file)
-            .args(["-c", "copy", "-f", "flv", &url]),
-    );
+    quiet(program("ffmpeg", "ffmpeg").args(["-v", "warning", "-re", "-i"]).arg(&file).args([
+        "-c",
+        "copy",
+        "-flvflags",
+        "no_duration_filesize",
+        "-f",
+        "flv",
+        &url,
+    ]));
     let run = watching.finish();
     let counted = quiet(
         program("ffprobe", "ffmpeg")
@@ -117,10 +120,14 @@ fn a_file_of_ffmpegs_is_looped_with_continuous_timestamps() {
     let times: Vec<f64> =
         packets.lines().filter_map(|line| line.trim().trim_end_matches(',').parse().ok()).collect();
     assert!(times.len() >= 120, "{} packets in six seconds", times.len());
-    for pair in times.windows(2) {
-        let step = pair[1] - pair[0];
-        assert!((0.039..=0.041).contains(&step), "{} after {} s", pair[1], pair[0]);
-    }
+    // The file comes round when its longest track is over: its sound ends within three frames of the picture.
+    let steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let seams: Vec<usize> = (0..steps.len()).filter(|at| !(0.039..=0.041).contains(&steps[*at])).collect();
+    assert!(
+        seams.iter().all(|at| (0.040..0.040 + 3.0 * 1024.0 / 44_100.0).contains(&steps[*at])),
+        "{steps:?}"
+    );
+    assert!(seams.windows(2).all(|pair| pair[1] - pair[0] == 50), "once in 50 frames: {seams:?}");
     let run = watching.finish();
     assert_eq!((run.slots("on_time"), run.total("timestamp_jumps")), (2, 0.0));
     // The clip's keyframe comes back with every loop.

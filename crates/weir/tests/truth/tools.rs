@@ -59,7 +59,8 @@ fn a_watched_process_that_dies_ends_the_watch() {
     watch.args(["watch", "--pid", &target.pid().to_string(), "-d", "60s"]).stdout(Stdio::piped());
     let mut watching = Kept::start(watch.stderr(Stdio::piped()));
     let mut first = String::new();
-    BufReader::new(watching.0.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let mut out = BufReader::new(watching.0.stdout.take().unwrap());
+    out.read_line(&mut first).unwrap();
     target.kill();
     assert_eq!(watching.ended().code(), Some(97));
     let mut err = String::new();

@@ -18,7 +18,7 @@ impl Crowded {
             let mut command = program("taskset", "util-linux");
             Kept::start(command.args(["-c", &core, "sh", "-c", "while :; do :; done"]))
         };
-        let others = (0..4).map(|_| spin()).collect();
+        let others = (0..16).map(|_| spin()).collect();
         Self { core, _others: others }
     }
 
