@@ -241,14 +241,17 @@ fn thinned(points: &[(f64, Option<f64>)]) -> Vec<(f64, Option<f64>)> {
     points.chunks(bucket).flat_map(of_bucket).collect()
 }
 
-/// The path of a line; a value between two gaps is a dot.
+/// A bar around the place where the path stands.
+const LONE: &str = "m-3 0h6";
+
+/// The path of a line; a value between two gaps is a short bar.
 fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
     let mut path = String::new();
     let mut run = 0;
     for (second, value) in points {
         let Some(value) = value.filter(|value| value.is_finite()) else {
             if run == 1 {
-                path.push_str("h0");
+                path.push_str(LONE);
             }
             run = 0;
             continue;
@@ -258,7 +261,7 @@ fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
         run += 1;
     }
     if run == 1 {
-        path.push_str("h0");
+        path.push_str(LONE);
     }
     path
 }
@@ -320,11 +323,11 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_parts_a_line_and_a_lone_value_is_a_dot() {
+    fn a_gap_parts_a_line_and_a_lone_value_is_a_short_bar() {
         let points = vec![(0.0, Some(1.0)), (1.0, None), (2.0, Some(2.0)), (3.0, Some(2.0))];
         let drawing = plot(points).draw("p").unwrap();
         assert_eq!(drawing.lines[0].path.matches('M').count(), 2);
-        assert_eq!(drawing.lines[0].path.matches("h0").count(), 1);
+        assert_eq!(drawing.lines[0].path.matches(LONE).count(), 1);
     }
 
     #[test]

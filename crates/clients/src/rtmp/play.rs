@@ -96,7 +96,7 @@ impl Player {
             viewer: Viewer {
                 life,
                 reading,
-                viewing: Viewing::new(reading, Timeline::new(1_000, 32), common.playout, now),
+                viewing: Viewing::new(reading, slot.client, Timeline::new(1_000, 32), common.playout, now),
                 common,
                 sequence: Sequence::default(),
                 first_sound: None,
