@@ -30,8 +30,21 @@ pub(crate) struct Link {
     outbox: Vec<u8>,
     outbox_start: usize,
     pub(crate) state: State,
-    /// Whether the peer refused bytes since the last [`crate::Event::Writable`].
-    pub(crate) refused: bool,
+    /// Whether bytes were refused since the last [`crate::Event::Writable`].
+    refused: bool,
+    /// What a write met. The kernel says it once; the session is told when it has read what came before.
+    broken: Option<LinkError>,
+    /// Whether the end will be a reset.
+    resetting: bool,
+}
+
+/// What came of bytes that were decrypted.
+#[derive(Debug)]
+pub(crate) struct Decrypted {
+    /// Whether the link has just opened.
+    pub(crate) opened: bool,
+    /// Why the link ends behind them, if it does.
+    pub(crate) end: Option<LinkError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +62,7 @@ pub(crate) struct LinkError {
 }
 
 impl LinkError {
-    fn io(error: &io::Error) -> Self {
+    fn io(error: &io::Error, _: State) -> Self {
         let failure = match error.kind() {
             ErrorKind::ConnectionRefused => Failure::ConnectionRefused,
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
@@ -81,7 +94,7 @@ const TLS_BUFFER: usize = 64 * 1024;
 impl Link {
     /// Begins to connect.
     pub(crate) fn open(door: &Door) -> Result<Self, LinkError> {
-        let socket = connect(door).map_err(|error| LinkError::io(&error))?;
+        let socket = connect(door).map_err(|error| LinkError::io(&error, State::Connecting))?;
         let tls = match &door.tls {
             Some((config, name)) => {
                 let mut client =
@@ -111,7 +124,16 @@ impl Link {
     }
 
     fn new(stream: TcpStream, tls: Option<Box<rustls::Connection>>, state: State) -> Self {
-        Self { stream, tls, outbox: Vec::new(), outbox_start: 0, state, refused: false }
+        Self {
+            stream,
+            tls,
+            outbox: Vec::new(),
+            outbox_start: 0,
+            state,
+            refused: false,
+            broken: None,
+            resetting: false,
+        }
     }
 
     /// Called when the socket is writable: ends the connecting, sends what waits.
@@ -119,30 +141,43 @@ impl Link {
     pub(crate) fn writable(&mut self) -> Result<bool, LinkError> {
         let mut opened = false;
         if self.state == State::Connecting {
-            if let Some(error) = self.stream.take_error().map_err(|e| LinkError::io(&e))? {
-                return Err(LinkError::io(&error));
+            let refused = |error: io::Error| LinkError::io(&error, State::Connecting);
+            if let Some(error) = self.stream.take_error().map_err(refused)? {
+                return Err(refused(error));
             }
             match self.stream.peer_addr() {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(false),
-                Err(error) => return Err(LinkError::io(&error)),
+                Err(error) => return Err(refused(error)),
             }
             opened = self.tls.is_none();
             self.state = if opened { State::Open } else { State::Securing };
         }
-        self.flush()?;
+        self.flush();
         Ok(opened)
+    }
+
+    /// Whether the link has refused bytes and takes them again; says so once.
+    pub(crate) fn has_room_again(&mut self) -> bool {
+        let again = self.refused && self.state == State::Open && self.is_settled();
+        self.refused &= !again;
+        again
+    }
+
+    /// Whether a write has failed, so that the next read meets the end.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
     }
 
     /// Reads once into `buffer`. `None`: nothing waits.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         loop {
             match self.stream.read(buffer) {
-                Ok(0) => return Err(LinkError::closed()),
+                Ok(0) => return Err(self.broken.take().unwrap_or_else(LinkError::closed)),
                 Ok(n) => return Ok(Some(n)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(LinkError::io(&error)),
+                Err(error) => return Err(LinkError::io(&error, self.state)),
             }
         }
     }
@@ -153,36 +188,29 @@ impl Link {
     }
 
     /// Puts what was read into the TLS machine and moves what it holds in clear to `plain`.
-    /// Says whether the link has just opened.
-    pub(crate) fn decrypt(&mut self, mut cipher: &[u8], plain: &mut Vec<u8>) -> Result<bool, LinkError> {
-        let Some(tls) = &mut self.tls else { return Ok(false) };
-        let mut ended = false;
-        while !cipher.is_empty() {
-            tls.read_tls(&mut cipher).map_err(|error| LinkError::io(&error))?;
-            let outcome = tls.process_new_packets();
-            if let Err(error) = outcome {
-                // The alert that tells the peer why is in the machine; the link ends either way.
-                let _ = tls.write_tls(&mut self.stream);
-                return Err(LinkError::tls(&error));
-            }
-            match tls.reader().read_to_end(plain) {
-                Ok(_) => ended = true,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Err(LinkError::io(&error)),
-            }
+    pub(crate) fn decrypt(&mut self, mut cipher: &[u8], plain: &mut Vec<u8>) -> Decrypted {
+        let Some(tls) = &mut self.tls else { return Decrypted { opened: false, end: None } };
+        let mut end = None;
+        while !cipher.is_empty() && end.is_none() {
+            end = match tls.read_tls(&mut cipher) {
+                // The peer has said goodbye; what it sends after that is not looked at.
+                Ok(0) => Some(LinkError::closed()),
+                Ok(_) => open_records(tls, &mut self.stream, plain),
+                Err(error) => Some(LinkError::io(&error, self.state)),
+            };
         }
         let opened = self.state == State::Securing && !tls.is_handshaking();
         if opened {
             self.state = State::Open;
         }
-        self.flush()?;
-        if ended && plain.is_empty() { Err(LinkError::closed()) } else { Ok(opened) }
+        self.flush();
+        Decrypted { opened, end }
     }
 
     /// Sends what waits, as far as the kernel takes it.
-    pub(crate) fn flush(&mut self) -> Result<(), LinkError> {
-        if self.state == State::Connecting {
-            return Ok(());
+    fn flush(&mut self) {
+        if self.state == State::Connecting || self.broken.is_some() {
+            return;
         }
         loop {
             if let Some(tls) = &mut self.tls
@@ -190,13 +218,13 @@ impl Link {
             {
                 match tls.write_tls(&mut self.stream) {
                     Ok(_) => continue,
-                    Err(error) => return self.after_write_error(&error),
+                    Err(error) => return self.note(&error),
                 }
             }
             if self.outbox_start == self.outbox.len() {
                 self.outbox = Vec::new();
                 self.outbox_start = 0;
-                return Ok(());
+                return;
             }
             let waiting = &self.outbox[self.outbox_start..];
             let result = match &mut self.tls {
@@ -204,24 +232,77 @@ impl Link {
                 None => self.stream.write(waiting),
             };
             match result {
+                // TLS keeps no more until its handshake is over.
+                Ok(0) => return,
                 Ok(n) => self.outbox_start += n,
-                Err(error) => return self.after_write_error(&error),
+                Err(error) => return self.note(&error),
             }
         }
     }
 
-    fn after_write_error(&mut self, error: &io::Error) -> Result<(), LinkError> {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::Interrupted => {
-                self.refused = true;
-                Ok(())
+    /// Offers bytes once, none of which wait yet. Says how many were taken.
+    fn offer(&mut self, slices: &[IoSlice<'_>]) -> usize {
+        let result = match &mut self.tls {
+            Some(tls) => tls.writer().write_vectored(slices),
+            None => self.stream.write_vectored(slices),
+        };
+        let taken = result.unwrap_or_else(|error| {
+            self.note(&error);
+            0
+        });
+        if self.tls.is_some() {
+            self.flush();
+        }
+        taken
+    }
+
+    /// Offers all but the first `taken` bytes, again and again, and says how many are taken by then. TLS keeps
+    /// so much at a time, and a system call takes so many slices: only behind its own limit does the kernel
+    /// say that there is room.
+    #[cold]
+    fn offer_rest(&mut self, slices: &[IoSlice<'_>], asked: usize, mut taken: usize) -> usize {
+        let mut slices = slices.to_vec();
+        let mut rest = &mut slices[..];
+        IoSlice::advance_slices(&mut rest, taken);
+        while taken < asked && self.is_settled() {
+            let more = self.offer(rest);
+            if more == 0 {
+                break;
             }
-            _ => Err(LinkError::io(error)),
+            IoSlice::advance_slices(&mut rest, more);
+            taken += more;
+        }
+        taken
+    }
+
+    /// Takes note of what a write met. A full buffer is none of it: the kernel says when it has room.
+    fn note(&mut self, error: &io::Error) {
+        if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
+            self.broken.get_or_insert_with(|| LinkError::io(error, self.state));
+        }
+    }
+
+    /// Whether the kernel has taken all there was.
+    fn is_settled(&self) -> bool {
+        self.unsent() == 0 && self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+    }
+
+    /// Tries to send what waits, and says goodbye (RFC 8446, section 6.1) if that was all.
+    pub(crate) fn close(&mut self) {
+        self.flush();
+        if let Some(tls) = &mut self.tls
+            && self.state == State::Open
+            && self.outbox_start == self.outbox.len()
+            && !self.resetting
+        {
+            tls.send_close_notify();
+            self.flush();
         }
     }
 
     /// Makes the close that follows a reset (socket(7), SO_LINGER with zero seconds).
-    pub(crate) fn reset(&self) {
+    pub(crate) fn reset(&mut self) {
+        self.resetting = true;
         // Fails only on a socket that is already gone.
         let _ = socket2::SockRef::from(&self.stream).set_linger(Some(std::time::Duration::ZERO));
     }
@@ -238,40 +319,54 @@ impl Link {
 
 impl Transmit for Link {
     fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
-        if self.state != State::Open || self.unsent() > 0 {
-            self.refused = true;
-            return 0;
-        }
         let asked: usize = slices.iter().map(|slice| slice.len()).sum();
-        let result = match &mut self.tls {
-            Some(tls) => tls.writer().write_vectored(slices),
-            None => self.stream.write_vectored(slices),
-        };
-        // An error other than a full buffer is met again by the read that follows it.
-        let taken = result.unwrap_or(0);
-        self.refused |= taken < asked;
-        if self.tls.is_some() {
-            let _ = self.flush();
+        let mut taken = 0;
+        if self.state == State::Open && self.unsent() == 0 && self.broken.is_none() {
+            taken = self.offer(slices);
+            if 0 < taken && taken < asked {
+                taken = self.offer_rest(slices, asked, taken);
+            }
         }
+        self.refused |= taken < asked;
         taken
     }
 
     fn send(&mut self, bytes: &[u8]) {
+        if self.broken.is_some() {
+            return;
+        }
         let mut rest = bytes;
         if self.state == State::Open && self.tls.is_none() && self.unsent() == 0 {
-            rest = &bytes[self.stream.write(bytes).unwrap_or(0)..];
+            rest = &bytes[self.offer(&[IoSlice::new(bytes)])..];
         }
         if !rest.is_empty() {
             self.outbox.drain(..std::mem::take(&mut self.outbox_start));
             self.outbox.extend_from_slice(rest);
-            self.refused = true;
-            let _ = self.flush();
+            self.flush();
+            self.refused |= !self.is_settled();
         }
     }
 
     fn unsent(&self) -> usize {
         self.outbox.len() - self.outbox_start
     }
+}
+
+/// Decrypts the records that TLS holds, and says why the link ends behind them, if it does.
+fn open_records(
+    tls: &mut rustls::Connection,
+    stream: &mut TcpStream,
+    plain: &mut Vec<u8>,
+) -> Option<LinkError> {
+    let outcome = tls.process_new_packets();
+    // What stands before a record that is none is good.
+    let said_goodbye = tls.reader().read_to_end(plain).is_ok();
+    if let Err(error) = outcome {
+        // The alert that tells the peer why is in the machine; the link ends either way.
+        let _ = tls.write_tls(stream);
+        return Some(LinkError::tls(&error));
+    }
+    said_goodbye.then(LinkError::closed)
 }
 
 /// A non-blocking socket on its way to the peer.

@@ -148,6 +148,7 @@ impl<W> Context<'_, W> {
     }
 
     /// Read now, whatever the low-water mark: [`Event::Bytes`] follows at once, empty if nothing waited.
+    /// Of no effect while [`Event::Connected`], [`Event::Bytes`] or [`Event::Closed`] is handled.
     pub fn pull(&mut self) {
         self.orders.pull = true;
     }

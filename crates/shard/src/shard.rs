@@ -20,6 +20,8 @@ use weir_metrics::{Failure, Moment};
 const RECEIVE_BUFFER: usize = 256 * 1024;
 /// Full buffers that one link may fill before the others have their turn.
 const READS_A_TURN: usize = 4;
+/// When to look again at listeners that found no descriptor: others may have let go of theirs.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Token of the waker; sessions have their slab key, listeners count down from here.
 const WAKER: Token = Token(usize::MAX);
 
@@ -32,6 +34,8 @@ pub struct Shard<W: World> {
     events: Events,
     entries: Slab<Entry<W>>,
     listeners: Vec<Listening<W>>,
+    /// When to take connections that were left waiting.
+    accept_again: Option<Moment>,
     timers: TimerQueue,
     wake: Vec<SessionId>,
     /// Links that were left with bytes to read, to be read in the next turn.
@@ -103,6 +107,7 @@ impl<W: World> Shard<W> {
             events: Events::with_capacity(1_024),
             entries: Slab::new(),
             listeners: Vec::new(),
+            accept_again: None,
             timers: TimerQueue::default(),
             wake: Vec::new(),
             unread: Vec::new(),
@@ -198,7 +203,7 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
-        let next = self.timers.next().map_or(until, |timer| timer.min(until));
+        let next = [self.timers.next(), self.accept_again].into_iter().flatten().fold(until, Moment::min);
         let timeout = if self.unread.is_empty() && self.wake.is_empty() {
             next.since(clock::now())
         } else {
@@ -217,6 +222,9 @@ impl<W: World> Shard<W> {
         }
         self.fire_timers();
         self.wake_sessions();
+        if self.accept_again.take_if(|at| *at <= clock::now()).is_some() {
+            (0..self.listeners.len()).for_each(|position| self.accept(position));
+        }
         Ok(())
     }
 
@@ -247,8 +255,12 @@ impl<W: World> Shard<W> {
             let (stream, address) = match listening.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Nothing waits, or no descriptor is left: the peer sees its own timeout.
-                Err(_) => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // No descriptor is left, as a rule. The kernel does not say again that someone waits.
+                Err(_) => {
+                    self.accept_again = Some(clock::now() + ACCEPT_AGAIN);
+                    return;
+                }
             };
             let Ok(link) = Link::accepted(stream, listening.tls.as_ref()) else { continue };
             let open = link.state == State::Open;
@@ -293,15 +305,18 @@ impl<W: World> Shard<W> {
     fn writable(&mut self, id: SessionId) {
         let Some(entry) = self.alive(id) else { return };
         match entry.link.writable() {
-            Ok(true) => self.tell(id, Event::Connected),
-            Ok(false) => {
-                let link = &mut entry.link;
-                if link.refused && link.state == State::Open && crate::session::Transmit::unsent(link) == 0 {
-                    link.refused = false;
-                    self.tell(id, Event::Writable);
-                }
-            }
+            Ok(true) => self.connected(id),
+            Ok(false) if entry.link.has_room_again() => self.tell(id, Event::Writable),
+            Ok(false) => {}
             Err(error) => self.end(id, &error),
+        }
+    }
+
+    /// Tells a session that its link is there, which says as well that it takes bytes.
+    fn connected(&mut self, id: SessionId) {
+        if let Some(entry) = self.alive(id) {
+            entry.link.has_room_again();
+            self.tell(id, Event::Connected);
         }
     }
 
@@ -336,18 +351,16 @@ impl<W: World> Shard<W> {
         };
         if entry.link.is_tls() {
             self.plain.clear();
-            let outcome = entry.link.decrypt(&self.buffer[..n], &mut self.plain);
+            let decrypted = entry.link.decrypt(&self.buffer[..n], &mut self.plain);
             let plain = std::mem::take(&mut self.plain);
-            match outcome {
-                Ok(opened) => {
-                    if opened {
-                        self.tell(id, Event::Connected);
-                    }
-                    if !plain.is_empty() {
-                        self.tell(id, Event::Bytes(&plain));
-                    }
-                }
-                Err(error) => self.end(id, &error),
+            if decrypted.opened {
+                self.connected(id);
+            }
+            if !plain.is_empty() {
+                self.tell(id, Event::Bytes(&plain));
+            }
+            if let Some(error) = decrypted.end {
+                self.end(id, &error);
             }
             self.plain = plain;
         } else {
@@ -375,7 +388,7 @@ impl<W: World> Shard<W> {
     fn remove(&mut self, id: SessionId) {
         if self.alive(id).is_some() {
             let mut entry = self.entries.remove(id.slot as usize);
-            let _ = entry.link.flush();
+            entry.link.close();
             // Closing the descriptor deregisters it as well.
             let _ = self.poll.registry().deregister(&mut entry.link.stream);
         }
@@ -417,11 +430,15 @@ impl<W: World> Shard<W> {
         if orders.reset {
             entry.link.reset();
         }
+        let broken = entry.link.is_broken();
         if orders.close {
-            self.remove(id);
-        } else if resumed {
+            return self.remove(id);
+        }
+        if resumed || broken {
             self.unread.push(id);
-        } else if orders.pull && !matches!(event, Event::Bytes(_)) {
+        }
+        // What is there when these are told follows by itself, or never.
+        if orders.pull && !matches!(event, Event::Bytes(_) | Event::Connected | Event::Closed { .. }) {
             self.pull(id);
         }
     }

@@ -47,27 +47,7 @@ fn set_integer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;
-
-    #[test]
-    fn a_blocking_read_waits_for_the_low_water_mark() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
-        set_receive_low_water(client.as_fd(), 2_000).unwrap();
-        let writer = std::thread::spawn(move || {
-            for _ in 0..4 {
-                server.write_all(&[7; 500]).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            server
-        });
-        let mut buffer = [0; 4_096];
-        assert_eq!(client.read(&mut buffer).unwrap(), 2_000);
-        drop(writer.join().unwrap());
-    }
 
     #[test]
     fn a_descriptor_that_is_no_socket_is_an_error() {

@@ -1,0 +1,11 @@
+//! What sessions of a shard are told, on real loopback sockets. One file a scenario.
+
+mod back_pressure;
+mod bench;
+mod descriptors;
+mod echo;
+mod endings;
+mod low_water;
+mod secure_endings;
+mod timers;
+mod waking;
