@@ -1,0 +1,125 @@
+//! A transport stream, packet by packet: what is wrong with it, and what it is.
+
+use std::time::Duration;
+
+use crate::alignment::{Aligner, PacketSize};
+use crate::clock::StreamTime;
+use crate::counts::{Counts, PidCounts};
+use crate::finding::Finding;
+use crate::record::Mark;
+use crate::report::Report;
+use crate::scan::Scan;
+use crate::text::TextCoding;
+
+/// How a stream is to be looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The packet size; `None`: found out, also when it changes.
+    pub packet_size: Option<PacketSize>,
+    /// So many findings of each kind are kept; the rest is counted only.
+    pub findings_per_kind: u32,
+    /// How long a video or audio PID may be away before it is a PID_error (TR 101 290 1.6 leaves it to the user).
+    pub pid_timeout: Duration,
+    /// How names are written.
+    pub text: TextCoding,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            packet_size: None,
+            findings_per_kind: 100,
+            pid_timeout: Duration::from_secs(5),
+            text: TextCoding::Detect,
+        }
+    }
+}
+
+/// Takes a transport stream in pieces of any size, and keeps account of it.
+///
+/// Whole packets are looked at where the caller has them. What is carried over from one piece to the next is the
+/// packet that is cut, up to 1.3 kB where alignment is in doubt, and the last packet of each PID, against which a
+/// repetition is compared. How the stream is cut makes no difference to any result.
+///
+/// ```
+/// use weir_ts::{Analyser, Options};
+///
+/// let mut analyser = Analyser::new(Options::default());
+/// let null_packet = [&[0x47, 0x1F, 0xFF, 0x10][..], &[0xFF; 184]].concat();
+/// for _ in 0..10 {
+///     analyser.feed(&null_packet);
+/// }
+/// analyser.finish();
+/// assert_eq!(analyser.counts().null_packets, 10);
+/// ```
+#[derive(Debug)]
+pub struct Analyser {
+    aligner: Aligner,
+    scan: Scan,
+}
+
+/// Positions in a piece have 32 bits.
+const LONGEST_PIECE: usize = 1 << 30;
+
+impl Analyser {
+    /// An analyser at the beginning of a stream.
+    pub fn new(options: Options) -> Self {
+        Self { aligner: Aligner::new(options.packet_size), scan: Scan::new(&options) }
+    }
+
+    /// Takes the next bytes of the stream.
+    ///
+    /// A packet counts when the sync byte after it has come, or at the [end](Self::finish).
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.scan.fed(bytes.len());
+        for piece in bytes.chunks(LONGEST_PIECE) {
+            self.aligner.feed(piece, &mut self.scan);
+        }
+    }
+
+    /// The stream is over: what was in doubt is decided. What is fed after it is taken as a new search for packets.
+    pub fn finish(&mut self) {
+        self.aligner.finish(&mut self.scan);
+    }
+
+    /// What has been counted so far. Cheap; the difference of two readings is what came between.
+    pub fn counts(&self) -> Counts {
+        self.scan.counts()
+    }
+
+    /// What has been counted on one PID.
+    pub fn pid_counts(&self, pid: u16) -> PidCounts {
+        self.scan.pid_counts(pid)
+    }
+
+    /// What was found wrong, in the stream's order; the first of each kind. It only grows.
+    pub fn findings(&self) -> &[Finding] {
+        self.scan.findings()
+    }
+
+    /// Where decoding can begin: PAT and PMT are known, and a random access point of that program's video has come,
+    /// or of its audio when it has no video. In clear: a scrambled picture is none.
+    pub fn decodable(&self) -> Option<Mark> {
+        self.scan.decodable()
+    }
+
+    /// The stream's own time; `None` before its first clock reference.
+    pub fn time(&self) -> Option<StreamTime> {
+        self.scan.time()
+    }
+
+    /// The size of its packets; `None` until some were found.
+    pub fn packet_size(&self) -> Option<PacketSize> {
+        self.aligner.size()
+    }
+
+    /// Everything that is known of the stream.
+    pub fn report(&self) -> Report {
+        Report::new(self.packet_size(), &self.scan)
+    }
+
+    /// How many bytes of memory it holds, about. Bounded: 5 MB for a stream that uses every PID.
+    pub fn memory(&self) -> usize {
+        self.aligner.carried() + self.scan.memory()
+    }
+}

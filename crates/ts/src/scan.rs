@@ -1,0 +1,637 @@
+//! The account of a stream: what [`Aligner`](crate::alignment::Aligner) gives out, packet by packet.
+//!
+//! A packet that goes on as expected is done after one look at its header. All others come through
+//! [`Scan::look`], which asks one concern after the other: continuity, scrambling, clock, payload.
+
+use crate::alignment::Sink;
+use crate::analyser::Options;
+use crate::clock::{StreamClock, StreamTime, TICKS_PER_SECOND};
+use crate::continuity::{Continuity, Lane, NOWHERE};
+use crate::counts::{Counts, PidCounts};
+use crate::finding::{Finding, FindingKind, Findings};
+use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, Pcr, pid};
+use crate::pes::{PesHeader, timestamp_since};
+use crate::psi::table;
+use crate::record::{Mark, Record, Stamp};
+use crate::section::{self, Section};
+use crate::tables::{HALF_SECOND, Tables, Watch};
+use crate::text::TextCoding;
+
+/// How often absences are looked for.
+const SWEEP: u64 = TICKS_PER_SECOND / 10;
+/// TR 101 290 2.5.
+const PTS_LIMIT: u64 = TICKS_PER_SECOND / 10 * 7;
+/// A time stamp that is half a second off the clock has jumped; 90 kHz.
+const PTS_JUMP: i64 = 45_000;
+
+#[derive(Debug)]
+pub(crate) struct Scan {
+    /// PID to lane; lane 0 is nobody's.
+    index: Box<[u16; PID_COUNT]>,
+    lanes: Vec<Lane>,
+    records: Vec<Record>,
+    /// Lanes with a packet in the piece under way.
+    touched: Vec<u16>,
+    /// Packets so far, damaged ones included.
+    place: u64,
+    /// Number of the byte that the piece under way begins with.
+    base: u64,
+    /// Number of the byte that findings are about.
+    byte: u64,
+    counts: Counts,
+    damaged: u64,
+    clock: StreamClock,
+    /// Where the first and the last reference stood.
+    first_reference: Option<u64>,
+    last_reference: u64,
+    elapsed_at_reference: u64,
+    tables: Tables,
+    findings: Findings,
+    decodable: Option<Mark>,
+    pat_packets: Watch,
+    pat_sections: Watch,
+    scrambled_since: Option<Watch>,
+    cat_seen: bool,
+    next_sweep: u64,
+    next_sweep_place: u64,
+    pid_timeout: u64,
+    text: TextCoding,
+}
+
+impl Sink for Scan {
+    #[inline(always)]
+    fn packet(&mut self, bytes: &[u8], at: usize, header: u32) {
+        let slot = self.index[(header >> 8) as usize & (PID_COUNT - 1)];
+        let lane = &mut self.lanes[usize::from(slot)];
+        let new = lane.last_at == NOWHERE;
+        if lane.passes(header, at as u32) {
+            if new {
+                self.touched.push(slot);
+            }
+        } else {
+            self.look(bytes, at, Header(header));
+        }
+        self.place += 1;
+    }
+
+    fn damaged(&mut self, byte: u64, size: u64) {
+        self.byte = byte;
+        self.counts.sync_byte_error += 1;
+        self.counts.skipped_bytes += size;
+        self.find(None, FindingKind::SyncByte);
+        self.damaged += 1;
+        self.place += 1;
+    }
+
+    fn lost(&mut self, byte: u64, wrong: u64) {
+        self.byte = byte;
+        self.counts.ts_sync_loss += 1;
+        self.counts.sync_byte_error += wrong;
+        self.find(None, FindingKind::LostAlignment);
+    }
+
+    fn found(&mut self, byte: u64, skipped: u64) {
+        self.byte = byte;
+        self.counts.resyncs += 1;
+        self.counts.skipped_bytes += skipped;
+        self.find(None, FindingKind::Resync { skipped });
+    }
+
+    fn unaligned_end(&mut self, skipped: u64) {
+        self.counts.skipped_bytes += skipped;
+    }
+
+    fn truncated(&mut self, byte: u64, bytes: u64) {
+        self.byte = byte;
+        self.counts.truncated_ends += 1;
+        self.counts.trailing_bytes += bytes;
+        self.find(None, FindingKind::TruncatedEnd { bytes });
+    }
+
+    fn enter(&mut self, base: u64) {
+        self.base = base;
+    }
+
+    /// The last packet of each PID is kept: the next one may repeat it.
+    fn leave(&mut self, bytes: &[u8]) {
+        for slot in self.touched.drain(..).map(usize::from) {
+            let at = std::mem::replace(&mut self.lanes[slot].last_at, NOWHERE) as usize;
+            if let Some(packet) = Packet::at(bytes, at)
+                && self.lanes[slot].pid != pid::NULL
+            {
+                match &mut self.records[slot].last {
+                    Some(last) => last.copy_from_slice(packet.bytes()),
+                    last => *last = Some(Box::new(*packet.bytes())),
+                }
+            }
+        }
+    }
+}
+
+impl Scan {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            index: Box::new([0; PID_COUNT]),
+            lanes: vec![Lane::new(pid::NULL)],
+            records: vec![Record::default()],
+            touched: Vec::new(),
+            place: 0,
+            base: 0,
+            byte: 0,
+            counts: Counts::default(),
+            damaged: 0,
+            clock: StreamClock::default(),
+            first_reference: None,
+            last_reference: 0,
+            elapsed_at_reference: 0,
+            tables: Tables::default(),
+            findings: Findings::new(options.findings_per_kind),
+            decodable: None,
+            pat_packets: Watch::default(),
+            pat_sections: Watch::default(),
+            scrambled_since: None,
+            cat_seen: false,
+            next_sweep: 0,
+            next_sweep_place: 0,
+            pid_timeout: (options.pid_timeout.as_secs_f64() * TICKS_PER_SECOND as f64) as u64,
+            text: options.text,
+        }
+    }
+
+    pub(crate) fn fed(&mut self, bytes: usize) {
+        self.counts.bytes += bytes as u64;
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = self.counts;
+        counts.packets = self.place - self.damaged;
+        counts.null_packets = self.pid_counts(pid::NULL).packets;
+        counts.continuity_count_error = counts.gap_events + counts.illegal_duplicates;
+        counts.transport_error = counts.transport_errors;
+        counts
+    }
+
+    pub(crate) fn pid_counts(&self, pid: u16) -> PidCounts {
+        let slot = usize::from(self.index[usize::from(pid) % PID_COUNT]);
+        if slot == 0 { PidCounts::default() } else { self.counts_of(slot) }
+    }
+
+    fn counts_of(&self, slot: usize) -> PidCounts {
+        PidCounts { packets: self.lanes[slot].packets, ..self.records[slot].counts }
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u16, PidCounts, &Record)> {
+        let slots = 1..self.lanes.len();
+        slots.map(|slot| (self.lanes[slot].pid, self.counts_of(slot), &self.records[slot]))
+    }
+
+    pub(crate) fn findings(&self) -> &[Finding] {
+        self.findings.kept()
+    }
+
+    pub(crate) fn decodable(&self) -> Option<Mark> {
+        self.decodable
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    pub(crate) fn time(&self) -> Option<StreamTime> {
+        self.clock.at(self.place)
+    }
+
+    /// Packets a second, from the first clock reference to the last.
+    pub(crate) fn packets_per_second(&self) -> Option<f64> {
+        let packets = self.last_reference - self.first_reference?;
+        let seconds = StreamTime(self.elapsed_at_reference).as_seconds();
+        (seconds > 0.0).then(|| packets as f64 / seconds)
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        let assemblers = self.records.iter().filter_map(|record| record.sections.as_ref());
+        let kept = self.records.iter().filter(|record| record.last.is_some()).count();
+        let clocks = self.records.iter().filter(|record| record.pcr.is_some()).count();
+        size_of_val(&*self.index)
+            + self.lanes.capacity() * size_of::<Lane>()
+            + self.records.capacity() * size_of::<Record>()
+            + self.touched.capacity() * 2
+            + assemblers.map(|assembler| assembler.memory()).sum::<usize>()
+            + kept * PACKET_LENGTH
+            + clocks * size_of::<crate::clock::PcrTrack>()
+            + self.tables.memory()
+            + size_of_val(self.findings.kept())
+    }
+
+    /// The lane of a PID, made when it is the first packet.
+    fn slot(&mut self, pid: u16) -> usize {
+        let entry = usize::from(pid) % PID_COUNT;
+        if self.index[entry] == 0 {
+            self.index[entry] = self.lanes.len() as u16;
+            self.lanes.push(Lane::new(pid));
+            self.records.push(Record::default());
+            if section::is_well_known(pid) {
+                self.read_sections(self.lanes.len() - 1);
+            }
+            self.touched.reserve(self.lanes.len() - self.touched.len());
+        }
+        usize::from(self.index[entry])
+    }
+
+    fn read_sections(&mut self, slot: usize) {
+        self.lanes[slot].inspect(true);
+        self.records[slot].sections.get_or_insert_default();
+    }
+
+    fn find(&mut self, pid: Option<u16>, kind: FindingKind) {
+        if self.findings.wants(&kind) {
+            self.findings.push(Finding {
+                kind,
+                packet: self.place,
+                byte: self.byte,
+                pid,
+                time: self.clock.at(self.place),
+                pcr: self.clock.pcr_at(self.place),
+            });
+        }
+    }
+
+    /// Everything that a packet may say beside being the next one.
+    #[inline(never)]
+    fn look(&mut self, bytes: &[u8], at: usize, header: Header) {
+        let Some(packet) = Packet::at(bytes, at) else { return };
+        self.byte = self.base + at as u64;
+        if header.transport_error() {
+            self.transport_error(header);
+            return;
+        }
+        let pid = header.pid();
+        let slot = self.slot(pid);
+        self.lanes[slot].packets += 1;
+        if pid == pid::NULL {
+            self.lanes[slot].arm();
+            return;
+        }
+        self.lanes[slot].disarm();
+        let field = packet.adaptation_field();
+        if header.is_reserved() || header.has_adaptation_field() && field.is_none() {
+            self.counts.malformed_packets += 1;
+            self.find(Some(pid), FindingKind::MalformedPacket);
+        }
+        let discontinuity = field.is_some_and(AdaptationField::discontinuity);
+        if discontinuity {
+            self.counts.discontinuity_indicators += 1;
+            self.records[slot].counts.discontinuity_indicators += 1;
+            self.records[slot].stamp = None;
+        }
+        let is_new = self.continuity(slot, bytes, packet, discontinuity);
+        let lane = &mut self.lanes[slot];
+        if std::mem::replace(&mut lane.last_at, at as u32) == NOWHERE {
+            self.touched.push(slot as u16);
+        }
+        let scrambled = header.scrambling_control() != 0 && header.has_payload();
+        if scrambled {
+            self.scrambled(slot, header);
+        } else if header.has_payload() {
+            self.records[slot].is_scrambled = false;
+        }
+        let mut random_access = false;
+        if let Some(field) = field {
+            if let Some(pcr) = field.pcr() {
+                self.pcr(slot, pcr, discontinuity);
+            }
+            random_access = field.random_access();
+            if random_access {
+                self.counts.random_access_indicators += 1;
+                self.records[slot].counts.random_access_indicators += 1;
+            }
+        }
+        if pid == pid::PAT {
+            let late = self.pat_packets.seen(self.clock.at(self.place), HALF_SECOND);
+            self.counts.pat_error += u64::from(late);
+        }
+        if header.has_payload() && is_new && !scrambled {
+            let start = header.payload_unit_start();
+            if self.records[slot].sections.is_some() {
+                self.sections(slot, packet.payload(), start);
+            } else if start {
+                self.pes(slot, packet.payload(), random_access);
+            }
+        }
+        self.lanes[slot].arm();
+    }
+
+    fn transport_error(&mut self, header: Header) {
+        self.counts.transport_errors += 1;
+        let pid = header.pid();
+        self.find(Some(pid), FindingKind::TransportError);
+        // The PID may be wrong: only one that is known is believed.
+        let slot = usize::from(self.index[usize::from(pid)]);
+        if slot != 0 {
+            self.records[slot].counts.transport_errors += 1;
+            self.lanes[slot].damaged(header);
+            if let Some(sections) = &mut self.records[slot].sections {
+                sections.interrupt();
+            }
+        }
+    }
+
+    /// Judges the counter; `false` when the payload is one that has been seen.
+    fn continuity(&mut self, slot: usize, bytes: &[u8], packet: Packet<'_>, discontinuity: bool) -> bool {
+        let header = packet.header();
+        let pid = header.pid();
+        // aribts does not ask whether the length of the field can be.
+        let [_, _, _, _, length, flags, ..] = *packet.bytes();
+        let as_aribts = header.has_adaptation_field() && length > 0 && flags & 0x80 != 0;
+        let lane = &mut self.lanes[slot];
+        if lane.aribts_drop(header, as_aribts) {
+            self.counts.aribts_drops += 1;
+            self.records[slot].counts.aribts_drops += 1;
+        }
+        if header.is_reserved() {
+            return false;
+        }
+        let last_at = lane.last_at;
+        let record = &mut self.records[slot];
+        match lane.judge(header, discontinuity) {
+            Continuity::Regular => {
+                if discontinuity && let Some(sections) = &mut record.sections {
+                    sections.interrupt();
+                }
+                true
+            }
+            Continuity::Gap { expected, lost } => {
+                self.counts.gap_events += 1;
+                self.counts.lost_packets += u64::from(lost);
+                record.counts.gap_events += 1;
+                record.counts.lost_packets += u64::from(lost);
+                if let Some(sections) = &mut record.sections {
+                    sections.interrupt();
+                }
+                let found = header.continuity_counter();
+                self.find(Some(pid), FindingKind::Gap { expected, found, lost });
+                true
+            }
+            Continuity::Repeated { may_be_legal, unprovable } => {
+                let original = if last_at == NOWHERE {
+                    record.last.as_deref().map(Packet::new)
+                } else {
+                    Packet::at(bytes, last_at as usize)
+                };
+                let same = unprovable || original.is_some_and(|original| packet.repeats(original));
+                if same && may_be_legal {
+                    self.counts.legal_duplicates += 1;
+                    record.counts.legal_duplicates += 1;
+                } else {
+                    self.counts.illegal_duplicates += 1;
+                    record.counts.illegal_duplicates += 1;
+                    if !same && let Some(sections) = &mut record.sections {
+                        sections.interrupt();
+                    }
+                    let counter = header.continuity_counter();
+                    self.find(Some(pid), FindingKind::IllegalDuplicate { counter });
+                }
+                !same
+            }
+        }
+    }
+
+    fn scrambled(&mut self, slot: usize, header: Header) {
+        let (pid, control) = (header.pid(), header.scrambling_control());
+        let record = &mut self.records[slot];
+        if control == 1 {
+            self.counts.reserved_scrambling_packets += 1;
+            record.counts.reserved_scrambling_packets += 1;
+        } else {
+            self.counts.scrambled_packets += 1;
+            record.counts.scrambled_packets += 1;
+        }
+        let is_pmt = record.is_pmt;
+        if !std::mem::replace(&mut record.is_scrambled, true) {
+            self.find(Some(pid), FindingKind::Scrambled { control });
+        }
+        if pid == pid::PAT {
+            self.counts.pat_error += 1;
+            self.counts.pat_error_2 += 1;
+            self.find(Some(pid), FindingKind::PatWrong);
+        } else if is_pmt {
+            self.counts.pmt_error += 1;
+            self.counts.pmt_error_2 += 1;
+            self.find(Some(pid), FindingKind::PmtScrambled);
+        }
+        if self.scrambled_since.is_none() {
+            self.scrambled_since = Some(Watch::from(self.clock.at(self.place)));
+        }
+    }
+
+    fn pcr(&mut self, slot: usize, pcr: Pcr, announced: bool) {
+        let pid = self.lanes[slot].pid;
+        self.counts.pcrs += 1;
+        let tick = self.records[slot].pcr.get_or_insert_default().observe(pcr, self.place, announced);
+        if let Some(step) = tick.out_of_range {
+            self.counts.pcr_discontinuity_indicator_error += 1;
+            self.find(Some(pid), FindingKind::PcrOutOfRange { step });
+        }
+        if let Some(by) = tick.jump {
+            self.counts.pcr_discontinuities += 1;
+            self.find(Some(pid), FindingKind::PcrJump { by });
+        }
+        if let Some(interval) = tick.late {
+            self.counts.pcr_repetition_error += 1;
+            self.find(Some(pid), FindingKind::PcrLate { interval });
+        }
+        if let Some(nanoseconds) = tick.inaccurate {
+            self.counts.pcr_accuracy_error += 1;
+            self.find(Some(pid), FindingKind::PcrInaccurate { nanoseconds });
+        }
+        self.clock.follow(pid, pcr, self.place, &tick);
+        let Some(now) = self.clock.at(self.place) else { return };
+        self.first_reference.get_or_insert(self.place);
+        self.last_reference = self.place;
+        self.elapsed_at_reference = now.0;
+        // The second condition keeps a hostile clock from having everything looked through at each packet.
+        if now.0 >= self.next_sweep && self.place >= self.next_sweep_place {
+            self.sweep(now);
+            self.next_sweep = now.0 + SWEEP;
+            self.next_sweep_place = self.place + self.lanes.len() as u64 / 8;
+        }
+    }
+
+    /// Looks for what is not there.
+    fn sweep(&mut self, now: StreamTime) {
+        self.counts.pat_error += u64::from(self.pat_packets.missing(now, HALF_SECOND));
+        if self.pat_sections.missing(now, HALF_SECOND) {
+            self.counts.pat_error_2 += 1;
+            self.find(Some(pid::PAT), FindingKind::PatMissing);
+        }
+        if !self.cat_seen
+            && self.scrambled_since.as_mut().is_some_and(|since| since.missing(now, HALF_SECOND))
+        {
+            self.counts.cat_error += 1;
+            self.find(Some(pid::CAT), FindingKind::CatMissing);
+        }
+        for program in 0..self.tables.programs.len() {
+            let program = &mut self.tables.programs[program];
+            if program.watch.missing(now, HALF_SECOND) {
+                let pid = program.pmt_pid;
+                self.pmt_missing(pid);
+            }
+        }
+        for slot in 1..self.lanes.len() {
+            let (pid, packets) = (self.lanes[slot].pid, self.lanes[slot].packets);
+            let record = &mut self.records[slot];
+            let late = record.stamps.as_mut().is_some_and(|stamps| stamps.missing(now, PTS_LIMIT));
+            let mut gone = false;
+            if record.codec.is_some_and(|codec| codec.is_video() || codec.is_audio()) {
+                if packets == record.packets_seen {
+                    gone = record.presence.missing(now, self.pid_timeout);
+                } else {
+                    record.packets_seen = packets;
+                    record.presence = Watch::from(Some(now));
+                }
+            }
+            if late {
+                self.pts_late(pid);
+            }
+            if gone {
+                self.counts.pid_error += 1;
+                self.find(Some(pid), FindingKind::PidMissing);
+            }
+        }
+    }
+
+    fn pmt_missing(&mut self, pid: u16) {
+        self.counts.pmt_error += 1;
+        self.counts.pmt_error_2 += 1;
+        self.find(Some(pid), FindingKind::PmtMissing);
+    }
+
+    fn pts_late(&mut self, pid: u16) {
+        self.counts.pts_error += 1;
+        self.find(Some(pid), FindingKind::PtsLate);
+    }
+
+    fn pes(&mut self, slot: usize, payload: &[u8], random_access: bool) {
+        let Some(header) = PesHeader::parse(payload) else { return };
+        let now = self.clock.at(self.place);
+        let pid = self.lanes[slot].pid;
+        let record = &mut self.records[slot];
+        record.counts.pes_packets += 1;
+        let codec = record.codec;
+        let media = codec.map_or(header.is_media(), |codec| codec.is_video() || codec.is_audio());
+        if media && let (Some(ticks), Some(time)) = (header.dts.or(header.pts), now) {
+            let watch = record.stamps.get_or_insert_with(|| Watch::from(now));
+            let late = watch.seen(now, PTS_LIMIT);
+            let epoch = self.clock.epoch;
+            let before = record.stamp.replace(Stamp { ticks, time, epoch });
+            let jump = before.filter(|before| before.epoch == epoch).and_then(|before| {
+                let by_clock = (time.0.saturating_sub(before.time.0) / 300) as i64;
+                let by = timestamp_since(ticks, before.ticks) - by_clock;
+                (by.abs() > PTS_JUMP).then_some(by)
+            });
+            if let Some(by) = jump {
+                record.counts.pts_jumps += 1;
+                self.counts.pts_jumps += 1;
+                self.find(Some(pid), FindingKind::PtsJump { by });
+            }
+            if late {
+                self.pts_late(pid);
+            }
+        }
+        let record = &mut self.records[slot];
+        if let Some(codec) = codec
+            && record.first_random_access.is_none()
+            && (random_access || codec.begins(payload.get(header.length..).unwrap_or(&[])))
+        {
+            let mark = Mark { packet: self.place, byte: self.byte, pid, time: now };
+            record.first_random_access = Some(mark);
+            if record.needed && self.decodable.is_none() {
+                self.decodable = Some(mark);
+            }
+        }
+    }
+
+    fn sections(&mut self, slot: usize, payload: &[u8], start: bool) {
+        let Some(mut assembler) = self.records[slot].sections.take() else { return };
+        let pid = self.lanes[slot].pid;
+        let is_pmt = self.records[slot].is_pmt;
+        let mut roles = false;
+        assembler.payload(payload, start, &mut |section| roles |= self.section(pid, is_pmt, section));
+        self.records[slot].sections = Some(assembler);
+        if roles {
+            self.give_out_roles();
+        }
+    }
+
+    /// `true`: what PIDs are for has changed.
+    fn section(&mut self, pid: u16, is_pmt: bool, section: Section<'_>) -> bool {
+        let table_id = section.table_id();
+        if !section.is_intact() {
+            self.counts.crc_error += 1;
+            self.find(Some(pid), FindingKind::Crc { table_id });
+            return false;
+        }
+        let now = self.clock.at(self.place);
+        match (pid, table_id) {
+            (pid::PAT, table::PAT) if self.pat_sections.seen(now, HALF_SECOND) => {
+                self.counts.pat_error_2 += 1;
+                self.find(Some(pid), FindingKind::PatMissing);
+            }
+            (pid::PAT, table::PAT) => {}
+            (pid::PAT, _) => {
+                self.counts.pat_error += 1;
+                self.counts.pat_error_2 += 1;
+                self.find(Some(pid), FindingKind::PatWrong);
+            }
+            (pid::CAT, table::CAT) => self.cat_seen = true,
+            (pid::CAT, _) => {
+                self.counts.cat_error += 1;
+                self.find(Some(pid), FindingKind::CatWrong);
+            }
+            _ => {}
+        }
+        let Some(long) = section.long().filter(|long| long.current) else { return false };
+        let news = match (pid, table_id) {
+            (pid::PAT, table::PAT) => self.tables.pat(long, now),
+            (pid::SDT, table::SDT_ACTUAL) => self.tables.sdt(long, self.text),
+            (_, table::PMT) if is_pmt => {
+                let program = |program: &&mut crate::tables::Program| {
+                    program.number == long.extension && program.pmt_pid == pid
+                };
+                let late = self.tables.programs.iter_mut().find(program);
+                if late.is_some_and(|program| program.watch.seen(now, HALF_SECOND)) {
+                    self.pmt_missing(pid);
+                }
+                self.tables.pmt(pid, long)
+            }
+            _ => return false,
+        };
+        self.counts.version_changes += u64::from(news.version);
+        news.roles
+    }
+
+    /// Tells PIDs what the tables say of them.
+    fn give_out_roles(&mut self) {
+        for record in &mut self.records {
+            (record.codec, record.needed, record.is_pmt) = (None, false, false);
+        }
+        let now = self.clock.at(self.place);
+        for program in 0..self.tables.programs.len() {
+            let slot = self.slot(self.tables.programs[program].pmt_pid);
+            self.records[slot].is_pmt = true;
+            self.read_sections(slot);
+            for component in 0..self.tables.programs[program].components.len() {
+                let (pid, codec) = {
+                    let component = &self.tables.programs[program].components[component];
+                    (component.pid, component.codec)
+                };
+                let needed = self.tables.programs[program].needs(codec);
+                let slot = self.slot(pid);
+                let record = &mut self.records[slot];
+                record.codec = Some(codec);
+                record.needed |= needed;
+                record.presence = Watch::from(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Packets that are missing.
+
+use std::collections::BTreeMap;
+
+use weir_ts::Counts;
+use weir_ts::packet::{Packet, pid};
+
+use crate::base::*;
+
+/// Takes `count` packets of the video PID away at ten places, none of which begins anything or carries a clock.
+pub(crate) fn without(count: usize) -> Vec<Bytes188> {
+    let clean = clean();
+    let videos =
+        |from: usize| (from..clean.len()).filter(|&place| pid_of(&clean[place]) == VIDEO).take(count);
+    let places = ten_places(clean, |place| {
+        pid_of(&clean[place]) == VIDEO && videos(place).all(|place| is_plain_video(&clean[place]))
+    });
+    let gone: Vec<usize> = places.into_iter().flat_map(videos).collect();
+    assert_eq!(gone.len(), 10 * count);
+    let kept = |&(place, _): &(usize, _)| !gone.contains(&place);
+    clean.iter().enumerate().filter(kept).map(|(_, packet)| *packet).collect()
+}
+
+/// What the counters of each PID must say when these packets are missing at one place: 16 are hidden, 15 look like
+/// a repetition with other bytes, anything else is a gap of the rest. One counter a PID; aribts tells any but the
+/// first repetition.
+pub(crate) fn expected_of_one_loss(gone: &[Bytes188]) -> Counts {
+    let mut missing: BTreeMap<u16, u64> = BTreeMap::new();
+    for packet in gone {
+        let header = Packet::new(packet).header();
+        if header.has_payload() && header.pid() != pid::NULL {
+            *missing.entry(header.pid()).or_default() += 1;
+        }
+    }
+    let mut counts = Counts::default();
+    for hidden in missing.into_values().map(|count| count % 16) {
+        match hidden {
+            0 => {}
+            15 => {
+                counts.illegal_duplicates += 1;
+                counts.continuity_count_error += 1;
+            }
+            lost => {
+                counts.gap_events += 1;
+                counts.lost_packets += lost;
+                counts.aribts_drops += 1;
+                counts.continuity_count_error += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// Beside the counters, each loss makes one clock reference come too early for a constant rate.
+fn check(count: usize, by_counters: Counts) {
+    let packets = without(count);
+    let expected = sound(&packets) + by_counters + Counts { pcr_accuracy_error: 10, ..Counts::default() };
+    assert_eq!(analyse(&joined(&packets)).counts, expected);
+}
+
+#[test]
+fn nothing_is_wrong_with_the_clean_stream() {
+    let report = analyse(&joined(clean()));
+    assert_eq!(report.counts, sound(clean()));
+    assert_eq!(report.findings, []);
+}
+
+#[test]
+fn one_lost_packet_is_one_gap_of_one() {
+    let ten = Counts { gap_events: 10, lost_packets: 10, aribts_drops: 10, ..Counts::default() };
+    check(1, Counts { continuity_count_error: 10, ..ten });
+}
+
+#[test]
+fn five_lost_packets_are_one_gap_of_five() {
+    let ten = Counts { gap_events: 10, lost_packets: 50, aribts_drops: 10, ..Counts::default() };
+    check(5, Counts { continuity_count_error: 10, ..ten });
+}
+
+#[test]
+fn fifteen_lost_packets_look_like_an_illegal_duplicate() {
+    check(15, Counts { illegal_duplicates: 10, continuity_count_error: 10, ..Counts::default() });
+}
+
+#[test]
+fn sixteen_lost_packets_are_seen_by_the_clock_alone() {
+    check(16, Counts::default());
+}
+
+#[test]
+fn seventeen_lost_packets_look_like_one() {
+    let ten = Counts { gap_events: 10, lost_packets: 10, aribts_drops: 10, ..Counts::default() };
+    check(17, Counts { continuity_count_error: 10, ..ten });
+}
+
+#[test]
+fn a_burst_over_all_pids_is_told_for_each() {
+    let clean = clean();
+    let burst = |place: usize| place..place + 61;
+    let no_clock = |place: usize| sound(&clean[burst(place)]).pcrs == 0;
+    let places = ten_places(clean, |place| is_plain_video(&clean[place]) && no_clock(place));
+    let mut packets = clean.to_vec();
+    let mut expected = Counts { pcr_accuracy_error: 10, ..Counts::default() };
+    for &place in places.iter().rev() {
+        let gone: Vec<Bytes188> = packets.drain(burst(place)).collect();
+        expected += expected_of_one_loss(&gone);
+    }
+    assert!(expected.gap_events > 10);
+    assert_eq!(analyse(&joined(&packets)).counts, expected + sound(&packets));
+}
+
+#[test]
+fn thirty_two_kibibytes_lost_off_alignment_are_a_resync_and_a_gap_on_each_pid() {
+    const LOST: usize = 32 * 1024;
+    let clean = clean();
+    let place = ten_places(clean, |place| is_plain_video(&clean[place]))[4];
+    let mut bytes = joined(clean);
+    let from = place * 188 + 100;
+    bytes.drain(from..from + LOST);
+    // The packet that was cut and the one that is left of it are gone as well.
+    let gone = place..(from + LOST).div_ceil(188);
+    let kept = [&clean[..gone.start], &clean[gone.end..]].concat();
+    let skipped = (100 + gone.end * 188 - (from + LOST)) as u64;
+    let expected = sound(&kept)
+        + expected_of_one_loss(&clean[gone])
+        + Counts {
+            bytes: skipped,
+            skipped_bytes: skipped,
+            resyncs: 1,
+            ts_sync_loss: 1,
+            // Where the next two sync bytes were due there were others.
+            sync_byte_error: 2,
+            pcr_accuracy_error: 1,
+            ..Counts::default()
+        };
+    assert_eq!(analyse(&bytes).counts, expected);
+}
