@@ -74,7 +74,7 @@ failures! {
     StreamEnded = "stream_ended", Remote;
     /// The server closed the link in the middle.
     ClosedByPeer = "closed_by_peer", Remote;
-    /// The link was reset in the middle.
+    /// The link broke in the middle: the peer reset it, or no longer acknowledged.
     Reset = "reset", Remote;
     /// The server no longer takes what is sent.
     SendTimeout = "send_timeout", Remote;

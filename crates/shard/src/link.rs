@@ -62,13 +62,16 @@ pub(crate) struct LinkError {
 }
 
 impl LinkError {
-    fn io(error: &io::Error, _: State) -> Self {
+    /// An error of the system, met in this state of the link.
+    fn io(error: &io::Error, state: State) -> Self {
         let failure = match error.kind() {
             ErrorKind::ConnectionRefused => Failure::ConnectionRefused,
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
                 Failure::Reset
             }
             ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Failure::Unreachable,
+            // The kernel gave the peer up: it no longer acknowledges (tcp(7), tcp_retries2).
+            ErrorKind::TimedOut if state == State::Open => Failure::Reset,
             ErrorKind::TimedOut => Failure::ConnectTimeout,
             ErrorKind::AddrNotAvailable => Failure::OutOfPorts,
             _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {

@@ -1,7 +1,7 @@
 //! How links end, and what their sessions are told of it.
 
 use crate::bench::{A_WHILE, Bench, Happened, accept, deserted, door, patient, pattern, silent};
-use socket2::SockRef;
+use socket2::{SockFilter, SockRef};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -183,4 +183,28 @@ fn the_place_of_a_session_that_is_gone_is_taken_by_another_under_another_name() 
     assert_ne!(bench.diary().id("second"), first);
     bench.shard.stop(first);
     assert_eq!(bench.diary().count("second", &Happened::Stop), 0);
+}
+
+#[test]
+fn a_peer_that_vanishes_from_an_established_link_is_a_loss_and_no_connect_timeout() {
+    // Accepted sockets inherit the listener's TCP_USER_TIMEOUT (tcp(7)), so that the kernel gives up soon.
+    let listener = weir_shard::listener(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    SockRef::from(&listener).set_tcp_user_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut bench = Bench::new();
+    let address = bench.listen_at("server", listener, None, || {
+        Box::new(|event, context| {
+            if matches!(event, Event::Woken) {
+                context.send(b"are you there?");
+            }
+        })
+    });
+    let peer = patient(TcpStream::connect(address).unwrap());
+    bench.run_until(|diary| diary.count("server", &Happened::Connected) > 0);
+    // A filter that takes nothing (BPF_RET | BPF_K, 0): segments to the peer are dropped before they are
+    // acknowledged, as if its cable had been cut.
+    SockRef::from(&peer).attach_filter(&[SockFilter::new(0x06, 0, 0, 0)]).unwrap();
+    bench.shard.mailbox().post("server");
+    bench.run_until(|diary| diary.closed("server").is_some());
+    assert_eq!(bench.diary().closed("server"), Some(Failure::Reset));
+    assert!(bench.diary().words.contains("timed out"), "{}", bench.diary().words);
 }
