@@ -1,0 +1,108 @@
+//! What takes time to show: absences, late clocks and time stamps, new versions of tables, and where decoding begins.
+
+use std::time::Duration;
+
+use weir_ts::mux::{self, AccessUnit, Muxer, Packetiser, Settings};
+use weir_ts::{Analyser, Codec, Options, PidKind, Report};
+
+/// `pictures` a 40 ms, those in `gone` left out, without null packets.
+fn stream(settings: Settings, pictures: u64, gone: std::ops::Range<u64>) -> Vec<u8> {
+    let mut muxer = Muxer::new(settings);
+    let mut bytes = Vec::new();
+    for picture in 0..pictures {
+        let dts = 90_000 + picture * 3600;
+        let unit = [&[0, 0, 0, 1, if picture % 25 == 0 { 0x65 } else { 0x41 }][..], &[0x80; 3000]].concat();
+        if !gone.contains(&picture) {
+            muxer.video(&AccessUnit { pts: dts, dts, random_access: false, bytes: &unit }, &mut bytes);
+        }
+        muxer.audio(&AccessUnit { pts: dts, dts, random_access: false, bytes: &[0x55; 200] }, &mut bytes);
+    }
+    bytes
+}
+
+fn analyse(bytes: &[u8]) -> Report {
+    let mut analyser = Analyser::new(Options { pid_timeout: Duration::from_secs(2), ..Options::default() });
+    analyser.feed(bytes);
+    analyser.finish();
+    analyser.report()
+}
+
+#[test]
+fn pictures_that_stay_away_are_a_pts_error_and_later_a_pid_error() {
+    // The clock is on the video's PID, and goes on without it.
+    let counts = analyse(&stream(Settings::default(), 200, 50..70)).counts;
+    assert_eq!((counts.pts_error, counts.pid_error), (1, 0));
+    let counts = analyse(&stream(Settings::default(), 200, 50..60)).counts;
+    assert_eq!((counts.pts_error, counts.pid_error), (0, 0));
+}
+
+#[test]
+fn a_pid_that_ends_is_a_pid_error() {
+    let audio_goes = |settings: Settings| {
+        let mut muxer = Muxer::new(settings);
+        let mut bytes = Vec::new();
+        for picture in 0..150 {
+            let dts = 90_000 + picture * 3600;
+            let unit = AccessUnit { pts: dts, dts, random_access: true, bytes: &[0, 0, 0, 1, 0x65, 9] };
+            muxer.video(&unit, &mut bytes);
+            if picture < 50 {
+                muxer.audio(&AccessUnit { bytes: &[0x55; 200], ..unit }, &mut bytes);
+            }
+        }
+        bytes
+    };
+    let counts = analyse(&audio_goes(Settings::default())).counts;
+    assert_eq!((counts.pid_error, counts.pts_error), (1, 1));
+}
+
+#[test]
+fn clock_references_over_100_ms_apart_are_late() {
+    let settings = Settings { pcr_interval: 27_000 * 110, ..Settings::default() };
+    let counts = analyse(&stream(settings, 100, 0..0)).counts;
+    assert!(counts.pcrs > 20);
+    // The first interval shows no rate yet, so that it may as well be a jump.
+    assert_eq!(counts.pcr_discontinuity_indicator_error, counts.pcrs - 1);
+    assert!(counts.pcr_repetition_error + counts.pcr_discontinuities >= counts.pcrs - 2, "{counts:?}");
+}
+
+#[test]
+fn tables_give_names_kinds_and_the_place_where_decoding_begins() {
+    let settings = Settings { provider: "weir".into(), name: "放送 1".into(), ..Settings::default() };
+    let report = analyse(&stream(settings, 60, 0..0));
+    assert_eq!(report.counts.named().filter(|(_, count)| *count > 0).count(), 3, "{:?}", report.counts);
+    let [service] = &report.services[..] else { panic!("{:?}", report.services) };
+    assert_eq!((service.id, &*service.provider, &*service.name), (1, "weir", "放送 1"));
+    let kinds: Vec<_> = report.pids.iter().map(|pid| (pid.pid, pid.kind)).collect();
+    let expected = [
+        (0, PidKind::Pat),
+        (0x11, PidKind::ServiceInformation),
+        (0x100, PidKind::Pmt),
+        (0x101, PidKind::Component(Codec::H264)),
+        (0x102, PidKind::Component(Codec::Aac)),
+    ];
+    assert_eq!(kinds, expected);
+    // PAT, PMT, SDT, and then the first picture.
+    let decodable = report.decodable.expect("a picture to begin with");
+    assert_eq!((decodable.packet, decodable.byte, decodable.pid), (3, 3 * 188, 0x101));
+    let total: f64 = report.pids.iter().filter_map(|pid| pid.bit_rate).sum();
+    assert!((total / report.bit_rate.expect("a clock") - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn decoding_begins_at_a_picture_that_needs_no_other() {
+    let bytes = stream(Settings::default(), 60, 0..10);
+    let decodable = analyse(&bytes).decodable.expect("the next intra picture");
+    assert_eq!(decodable.time.map(|time| (time.as_seconds() * 25.0).round()), Some(25.0));
+}
+
+#[test]
+fn a_new_version_of_a_table_is_told_and_taken() {
+    let mut bytes = stream(Settings::default(), 30, 0..0);
+    let changed = Settings { video: None, ..Settings::default() };
+    let mut packetiser = Packetiser::new(0x100);
+    packetiser.section(&mux::pmt(&changed, 1), &mut bytes);
+    let report = analyse(&bytes);
+    assert_eq!(report.counts.version_changes, 1);
+    assert_eq!(report.programs[0].components.len(), 1);
+    assert_eq!(report.programs[0].version, Some(1));
+}
