@@ -1,7 +1,8 @@
 //! Where packets begin: sync search, loss of alignment, the three packet sizes, input in any pieces.
 //!
 //! A packet counts when the sync byte after it is in its place, so that a packet that was cut short is not taken
-//! for a whole one. A lock wants sync bytes at the stride, and headers that are not reserved ones. Decisions are
+//! for a whole one. A lock wants sync bytes at the stride, and headers that are not reserved ones: of three packets in
+//! a row none is lost, whatever lies before and after them. Decisions are
 //! functions of the bytes of the stream alone, never of how the caller cut them: what cannot be decided yet waits
 //! in a carry of bounded size. Nothing here knows what a packet means.
 
@@ -127,7 +128,7 @@ impl Aligner {
 
     #[inline]
     pub(crate) fn feed(&mut self, mut bytes: &[u8], sink: &mut impl Sink) {
-        if !self.carry.is_empty() {
+        while !self.carry.is_empty() {
             let mut carry = std::mem::take(&mut self.carry);
             let before = carry.len();
             let taken = bytes.len().min(MAX_CARRY);
@@ -135,15 +136,12 @@ impl Aligner {
             let whole = taken < bytes.len();
             self.walk(&carry, if whole { before } else { usize::MAX }, false, sink);
             let kept = self.needed(carry.len());
-            if whole && kept >= before {
-                bytes = &bytes[kept - before..];
-                carry.clear();
-                self.carry = carry;
-                self.shift(kept);
-            } else {
-                carry.drain(..kept);
-                self.carry = carry;
-                self.shift(kept);
+            self.shift(kept);
+            // From here on the caller's bytes are looked at where they are.
+            bytes = &bytes[if whole { kept.saturating_sub(before).min(taken) } else { taken }..];
+            carry.drain(..if whole && kept >= before { carry.len() } else { kept });
+            self.carry = carry;
+            if !whole {
                 return;
             }
         }

@@ -78,6 +78,8 @@ counts! {
     /// Continuity errors as the npm package aribts counts them: the classic `#DROPS`. One for each packet with a
     /// payload, PID 0x1FFF apart, whose counter is neither the next nor a first repetition; packets with
     /// `transport_error_indicator` are passed over; `discontinuity_indicator` starts anew only with a payload.
+    /// The rule is applied to whole packets: where alignment breaks, aribts' own reader loses packets that are there,
+    /// and takes packets without a sync byte for whole ones.
     aribts_drops,
 
     /// Alignment found in another place than the one that was due, the beginning of the stream included.

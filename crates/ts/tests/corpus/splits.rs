@@ -57,6 +57,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn no_packet_of_three_in_a_row_is_lost_to_junk(
+        runs in prop::collection::vec((3..40usize, prop::collection::vec(0x48..=0xFFu8, 0..900)), 1..12),
+        tail in 3..10usize,
+    ) {
+        let clean = clean();
+        let mut bytes = Vec::new();
+        let mut packets = 0;
+        let mut junk = 0;
+        for (run, between) in &runs {
+            bytes.extend(joined(&clean[packets..packets + run]));
+            bytes.extend(between);
+            packets += run;
+            junk += between.len() as u64;
+        }
+        bytes.extend(joined(&clean[packets..packets + tail]));
+        let report = analyse(&bytes);
+        prop_assert_eq!(report.counts.packets as usize, packets + tail);
+        prop_assert_eq!(report.counts.skipped_bytes, junk);
+        prop_assert_eq!((report.counts.gap_events, report.counts.trailing_bytes), (0, 0));
+    }
+}
+
 #[test]
 fn byte_by_byte_is_the_same() {
     let bytes = faulty();

@@ -1,0 +1,93 @@
+//! Sections: checked, read, and what they make of other PIDs.
+
+use super::Scan;
+use crate::finding::FindingKind;
+use crate::packet::pid;
+use crate::psi::table;
+use crate::section::Section;
+use crate::tables::{HALF_SECOND, Program, Watch};
+
+impl Scan {
+    pub(super) fn sections(&mut self, slot: usize, payload: &[u8], start: bool) {
+        let Some(mut assembler) = self.records[slot].sections.take() else { return };
+        let pid = self.lanes[slot].pid;
+        let is_pmt = self.records[slot].is_pmt;
+        let mut roles = false;
+        assembler.payload(payload, start, &mut |section| roles |= self.section(pid, is_pmt, section));
+        self.records[slot].sections = Some(assembler);
+        if roles {
+            self.give_out_roles();
+        }
+    }
+
+    /// `true`: what PIDs are for has changed.
+    fn section(&mut self, pid: u16, is_pmt: bool, section: Section<'_>) -> bool {
+        let table_id = section.table_id();
+        if !section.is_intact() {
+            self.counts.crc_error += 1;
+            self.find(Some(pid), FindingKind::Crc { table_id });
+            return false;
+        }
+        let now = self.clock.at(self.place);
+        match (pid, table_id) {
+            (pid::PAT, table::PAT) if self.pat_sections.seen(now, HALF_SECOND) => {
+                self.counts.pat_error_2 += 1;
+                self.find(Some(pid), FindingKind::PatMissing);
+            }
+            (pid::PAT, table::PAT) => {}
+            (pid::PAT, _) => {
+                self.counts.pat_error += 1;
+                self.counts.pat_error_2 += 1;
+                self.find(Some(pid), FindingKind::PatWrong);
+            }
+            (pid::CAT, table::CAT) => self.cat_seen = true,
+            (pid::CAT, _) => {
+                self.counts.cat_error += 1;
+                self.find(Some(pid), FindingKind::CatWrong);
+            }
+            _ => {}
+        }
+        let Some(long) = section.long().filter(|long| long.current) else { return false };
+        let news = match (pid, table_id) {
+            (pid::PAT, table::PAT) => self.tables.pat(long, now),
+            (pid::SDT, table::SDT_ACTUAL) => self.tables.sdt(long, self.text),
+            (_, table::PMT) if is_pmt => {
+                let program =
+                    |program: &&mut Program| program.number == long.extension && program.pmt_pid == pid;
+                let late = self.tables.programs.iter_mut().find(program);
+                if late.is_some_and(|program| program.watch.seen(now, HALF_SECOND)) {
+                    self.pmt_missing(pid);
+                }
+                self.tables.pmt(pid, long)
+            }
+            _ => return false,
+        };
+        self.counts.version_changes += u64::from(news.version);
+        news.roles
+    }
+
+    /// Tells PIDs what the tables say of them.
+    fn give_out_roles(&mut self) {
+        for record in &mut self.records {
+            (record.codec, record.needed, record.is_pmt) = (None, false, false);
+        }
+        let now = self.clock.at(self.place);
+        for program in 0..self.tables.programs.len() {
+            let slot = self.slot(self.tables.programs[program].pmt_pid);
+            self.records[slot].is_pmt = true;
+            self.read_sections(slot);
+            for component in 0..self.tables.programs[program].components.len() {
+                let (pid, codec) = {
+                    let component = &self.tables.programs[program].components[component];
+                    (component.pid, component.codec)
+                };
+                let needed = self.tables.programs[program].needs(codec);
+                let slot = self.slot(pid);
+                let record = &mut self.records[slot];
+                record.codec = Some(codec);
+                record.needed |= needed;
+                record.presence = Watch::from(now);
+            }
+        }
+    }
+}

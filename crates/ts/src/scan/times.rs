@@ -1,0 +1,145 @@
+//! What has to do with time: the clock, what stays away for too long, and time stamps.
+
+use super::Scan;
+use crate::clock::{StreamTime, TICKS_PER_SECOND};
+use crate::finding::FindingKind;
+use crate::packet::{Pcr, pid};
+use crate::pes::{PesHeader, timestamp_since};
+use crate::record::{Mark, Stamp};
+use crate::tables::{HALF_SECOND, Watch};
+
+/// How often absences are looked for.
+const SWEEP: u64 = TICKS_PER_SECOND / 10;
+/// TR 101 290 2.5.
+const PTS_LIMIT: u64 = TICKS_PER_SECOND / 10 * 7;
+/// A time stamp that is half a second off the clock has jumped; 90 kHz.
+const PTS_JUMP: i64 = 45_000;
+
+impl Scan {
+    pub(super) fn pcr(&mut self, slot: usize, pcr: Pcr, announced: bool) {
+        let pid = self.lanes[slot].pid;
+        self.counts.pcrs += 1;
+        let tick = self.records[slot].pcr.get_or_insert_default().observe(pcr, self.place, announced);
+        if let Some(step) = tick.out_of_range {
+            self.counts.pcr_discontinuity_indicator_error += 1;
+            self.find(Some(pid), FindingKind::PcrOutOfRange { step });
+        }
+        if let Some(by) = tick.jump {
+            self.counts.pcr_discontinuities += 1;
+            self.find(Some(pid), FindingKind::PcrJump { by });
+        }
+        if let Some(interval) = tick.late {
+            self.counts.pcr_repetition_error += 1;
+            self.find(Some(pid), FindingKind::PcrLate { interval });
+        }
+        if let Some(nanoseconds) = tick.inaccurate {
+            self.counts.pcr_accuracy_error += 1;
+            self.find(Some(pid), FindingKind::PcrInaccurate { nanoseconds });
+        }
+        self.clock.follow(pid, pcr, self.place, &tick);
+        let Some(now) = self.clock.at(self.place) else { return };
+        self.first_reference.get_or_insert(self.place);
+        self.last_reference = self.place;
+        self.elapsed_at_reference = now.0;
+        // The second condition keeps a hostile clock from having everything looked through at each packet.
+        if now.0 >= self.next_sweep && self.place >= self.next_sweep_place {
+            self.sweep(now);
+            self.next_sweep = now.0 + SWEEP;
+            self.next_sweep_place = self.place + self.lanes.len() as u64 / 8;
+        }
+    }
+
+    /// Looks for what is not there.
+    fn sweep(&mut self, now: StreamTime) {
+        self.counts.pat_error += u64::from(self.pat_packets.missing(now, HALF_SECOND));
+        if self.pat_sections.missing(now, HALF_SECOND) {
+            self.counts.pat_error_2 += 1;
+            self.find(Some(pid::PAT), FindingKind::PatMissing);
+        }
+        if !self.cat_seen
+            && self.scrambled_since.as_mut().is_some_and(|since| since.missing(now, HALF_SECOND))
+        {
+            self.counts.cat_error += 1;
+            self.find(Some(pid::CAT), FindingKind::CatMissing);
+        }
+        for program in 0..self.tables.programs.len() {
+            let program = &mut self.tables.programs[program];
+            if program.watch.missing(now, HALF_SECOND) {
+                let pid = program.pmt_pid;
+                self.pmt_missing(pid);
+            }
+        }
+        for slot in 1..self.lanes.len() {
+            let (pid, packets) = (self.lanes[slot].pid, self.lanes[slot].packets);
+            let record = &mut self.records[slot];
+            let late = record.stamps.as_mut().is_some_and(|stamps| stamps.missing(now, PTS_LIMIT));
+            let mut gone = false;
+            if record.codec.is_some_and(|codec| codec.is_video() || codec.is_audio()) {
+                if packets == record.packets_seen {
+                    gone = record.presence.missing(now, self.pid_timeout);
+                } else {
+                    record.packets_seen = packets;
+                    record.presence = Watch::from(Some(now));
+                }
+            }
+            if late {
+                self.pts_late(pid);
+            }
+            if gone {
+                self.counts.pid_error += 1;
+                self.find(Some(pid), FindingKind::PidMissing);
+            }
+        }
+    }
+
+    pub(super) fn pmt_missing(&mut self, pid: u16) {
+        self.counts.pmt_error += 1;
+        self.counts.pmt_error_2 += 1;
+        self.find(Some(pid), FindingKind::PmtMissing);
+    }
+
+    fn pts_late(&mut self, pid: u16) {
+        self.counts.pts_error += 1;
+        self.find(Some(pid), FindingKind::PtsLate);
+    }
+
+    pub(super) fn pes(&mut self, slot: usize, payload: &[u8], random_access: bool) {
+        let Some(header) = PesHeader::parse(payload) else { return };
+        let now = self.clock.at(self.place);
+        let pid = self.lanes[slot].pid;
+        let record = &mut self.records[slot];
+        record.counts.pes_packets += 1;
+        let codec = record.codec;
+        let media = codec.map_or(header.is_media(), |codec| codec.is_video() || codec.is_audio());
+        if media && let (Some(ticks), Some(time)) = (header.dts.or(header.pts), now) {
+            let watch = record.stamps.get_or_insert_with(|| Watch::from(now));
+            let late = watch.seen(now, PTS_LIMIT);
+            let epoch = self.clock.epoch;
+            let before = record.stamp.replace(Stamp { ticks, time, epoch });
+            let jump = before.filter(|before| before.epoch == epoch).and_then(|before| {
+                let by_clock = (time.0.saturating_sub(before.time.0) / 300) as i64;
+                let by = timestamp_since(ticks, before.ticks) - by_clock;
+                (by.abs() > PTS_JUMP).then_some(by)
+            });
+            if let Some(by) = jump {
+                record.counts.pts_jumps += 1;
+                self.counts.pts_jumps += 1;
+                self.find(Some(pid), FindingKind::PtsJump { by });
+            }
+            if late {
+                self.pts_late(pid);
+            }
+        }
+        let record = &mut self.records[slot];
+        if let Some(codec) = codec
+            && record.first_random_access.is_none()
+            && (random_access || codec.begins(payload.get(header.length..).unwrap_or(&[])))
+        {
+            let mark = Mark { packet: self.place, byte: self.byte, pid, time: now };
+            record.first_random_access = Some(mark);
+            if record.needed && self.decodable.is_none() {
+                self.decodable = Some(mark);
+            }
+        }
+    }
+}
