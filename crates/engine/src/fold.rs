@@ -238,7 +238,7 @@ impl Fold {
                 self.words.entry((*workload, *failure)).or_insert_with(|| words.clone());
             }
             RemarkLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
-            RemarkLine::Failure { .. } | RemarkLine::Note { .. } => {}
+            RemarkLine::Failure { .. } => {}
         }
     }
 

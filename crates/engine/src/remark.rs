@@ -27,11 +27,4 @@ pub enum RemarkLine {
         /// By how much, signed.
         by_seconds: f64,
     },
-    /// Something else worth knowing.
-    Note {
-        /// Since the run's start.
-        at_seconds: f64,
-        /// What.
-        text: String,
-    },
 }

@@ -49,6 +49,15 @@ fn every_failure_is_defined_with_its_side() {
     }
 }
 
+#[test]
+fn no_failure_is_defined_that_the_code_does_not_have() {
+    let section = METHOD.split("## 6. Failures").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows = section.expect("the section of failures").lines().filter_map(|row| row.strip_prefix("| `"));
+    let defined: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    let known: Vec<_> = Failure::ALL.iter().map(|failure| failure.key()).collect();
+    assert_eq!(defined, known);
+}
+
 /// The names of checks and statistics are private to the engine: they are read off its source.
 #[test]
 fn every_check_of_the_verdict_is_defined() {

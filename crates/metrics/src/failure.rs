@@ -40,8 +40,6 @@ macro_rules! failures {
 }
 
 failures! {
-    /// The name of the server could not be resolved.
-    NameNotResolved = "name_not_resolved", Local;
     /// No descriptor was left (`EMFILE`, `ENFILE`). Raise `ulimit -n`.
     OutOfDescriptors = "out_of_descriptors", Local;
     /// No local port was left (`EADDRNOTAVAIL`). Add addresses with `--bind-addr`.
