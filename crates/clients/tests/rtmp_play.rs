@@ -15,6 +15,7 @@ use weir_metrics::{Recorder, Spread};
 use weir_rtmp::amf0::Object;
 use weir_rtmp::flv;
 use weir_rtmp::message::{MediaKind, data};
+use weir_rtmp::{Server, ServerOptions};
 use weir_shard::Event;
 
 const fn ms(milliseconds: u64) -> Duration {
@@ -241,4 +242,44 @@ fn a_stamp_tells_latency_and_which_frames_are_missing() {
     assert_eq!((figures.counter(REORDERED), figures.counter(DUPLICATE)), (0, 0));
     let latency = figures.spread(LATENCY);
     assert!(latency.equivalent(latency.min(), 35_000) && latency.equivalent(latency.max(), 35_000));
+}
+
+#[test]
+fn a_stamp_is_found_behind_all_that_an_encoder_puts_in_front_of_a_keyframe() {
+    // What x264 and ffmpeg write, re-muxed from a transport stream, by their lengths: access unit delimiter,
+    // parameter sets (the second with scaling lists, --cqmfile), a buffering period; and behind the stamp
+    // x264's own message.
+    let in_front: [(u8, usize); 4] = [(9, 2), (0x67, 36), (0x68, 206), (6, 9)];
+    let clock = HostClock::read();
+    for chunk_size in [128, 60_000] {
+        let mut dialogue = Dialogue::new(&*players(), WITNESS, POLITE);
+        dialogue.server = Server::new(ServerOptions { chunk_size, ..ServerOptions::default() }, 7);
+        dialogue.connect();
+        for frame in 0..100u32 {
+            let keyframe = frame % 25 == 0;
+            let mut unit = Vec::new();
+            let mut put = |kind: u8, length: usize| {
+                unit.extend_from_slice(&(length as u32).to_be_bytes());
+                unit.push(kind);
+                // A buffering period message is of type 0.
+                unit.resize(unit.len() + length - 1, if kind == 6 { 0 } else { 0x55 });
+            };
+            let in_front: &[_] = if keyframe { &in_front } else { &in_front[..1] };
+            in_front.iter().for_each(|&(kind, length)| put(kind, length));
+            if keyframe {
+                put(0x65, 30_000);
+            } else {
+                put(0x41, 4_000);
+            }
+            Stamp { captured: clock.at(dialogue.rig.now), sequence_number: frame }.put(&mut unit);
+            let mut body = Vec::new();
+            flv::avc_frame(keyframe, 0, &unit, &mut body);
+            dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
+            dialogue.talk();
+            dialogue.advance(ms(40));
+        }
+        dialogue.tell(Event::Stop);
+        let figures = dialogue.outcome().2;
+        assert_eq!((figures.counter(STAMPED), figures.counter(LOST)), (100, 0), "chunks of {chunk_size}");
+    }
 }

@@ -14,13 +14,13 @@ use crate::timeline::{Timeline, Track};
 use crate::viewing::{Reading, Seen, Viewing};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_media::{Framing, LatencyClock, Stamp};
+use weir_media::{Framing, LatencyClock, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{
     DUPLICATE, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, READS, RECEIVED, REORDERED, SENT, STAMPED, UNITS,
     WALL_LATENCIES, WITNESSES,
 };
 use weir_metrics::{Failure, Moment};
-use weir_rtmp::client::Media;
+use weir_rtmp::client::{HEAD_LEN, Media};
 use weir_rtmp::flv::{AudioTag, FourCc, VideoCodec, VideoTag};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::{MediaKind, Status};
@@ -33,6 +33,12 @@ const PICTURES_MAY_COME: Duration = Duration::from_secs(5);
 
 /// Names in metadata by which a stream promises pictures.
 const PICTURES: &[&[u8]] = &[b"width", b"videocodecid", b"videodatarate", b"framerate"];
+
+/// The longest video tag in front of a frame of one track.
+const LONGEST_TAG: usize = 16;
+
+// All of a frame that is searched for a stamp is in its head.
+const _: () = assert!(HEAD_LEN >= LONGEST_TAG + STAMP_SEARCH_LEN);
 
 /// What all players of a workload share.
 #[derive(Debug)]
@@ -334,6 +340,7 @@ impl Viewer {
 
     /// A deadline passed: one of several.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
+        let unread = context.unread();
         let (now, ledger) = (context.now, &mut *context.world);
         if self.sound_judged_at().is_some_and(|at| at <= now)
             && let Some(first) = self.first_sound
@@ -350,7 +357,7 @@ impl Viewer {
         }
         if self.life.phase() == Phase::Playing
             && self.viewing.next().is_some_and(|next| next <= now)
-            && self.viewing.pass(now, ledger.of(self.life.slot()))
+            && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
         {
             context.pull();
         }
@@ -424,7 +431,7 @@ mod tests {
 
     #[test]
     fn thousands_of_players_fit_into_memory() {
-        // Beside this a player keeps its reader's chunk streams and the head of a frame, some 1.5 kB.
+        // Beside this a player keeps its reader's chunk streams and the head of a frame, some 2 kB.
         assert!(size_of::<Player>() <= 1_024, "{} bytes", size_of::<Player>());
     }
 }

@@ -21,8 +21,9 @@ use crate::handshake::{self, Progress};
 use crate::message::{MediaKind, MessageKind};
 use dialogue::Dialogue;
 
-/// How many bytes of an audio or video message are kept for [`Media::head`].
-pub const HEAD_LEN: usize = 256;
+/// How many bytes of an audio or video message are kept for [`Media::head`]: its tag, and what encoders and servers
+/// put in front of a picture, parameter sets with scaling lists included.
+pub const HEAD_LEN: usize = 528;
 
 /// How many bytes of a data message are kept for [`Media::head`]: a stream's metadata should fit.
 pub const DATA_HEAD_LEN: usize = 4096;
