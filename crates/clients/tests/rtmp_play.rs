@@ -283,3 +283,26 @@ fn a_stamp_is_found_behind_all_that_an_encoder_puts_in_front_of_a_keyframe() {
         assert_eq!((figures.counter(STAMPED), figures.counter(LOST)), (100, 0), "chunks of {chunk_size}");
     }
 }
+
+#[test]
+fn messages_whose_codec_is_named_are_counted_whether_they_are_heard_or_seen() {
+    let mut dialogue = connected(WITNESS);
+    let mut send = |kind, payload: &[u8]| {
+        dialogue.server.send(STREAM, kind, 0, payload);
+        dialogue.talk();
+    };
+    // Named: configuration, frame and channels of Opus; configuration and keyframe of H.265; the end.
+    for payload in [&b"\x90OpusOpusHead"[..], b"\x91Opus....", b"\x94Opus\x01\x02", b"\x92Opus"] {
+        send(MediaKind::Audio, payload);
+    }
+    for payload in [&b"\x90hvc1...."[..], b"\x91hvc1\0\0\0...."] {
+        send(MediaKind::Video, payload);
+    }
+    // Numbered: AAC and H.264.
+    send(MediaKind::Audio, &[0xAF, 1, 0x21]);
+    send(MediaKind::Video, &[0x17, 1, 0, 0, 0, 1]);
+    let figures = dialogue.outcome().2;
+    let count = |name| figures.number(figures.schema().position(name).unwrap());
+    assert_eq!((count("rtmp.enhanced"), count("rtmp.sequence_headers")), (6, 2));
+    assert_eq!((count("rtmp.audio_frames"), count("frames"), count("rtmp.unreadable_tags")), (2, 2, 0));
+}

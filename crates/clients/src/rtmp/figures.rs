@@ -6,7 +6,7 @@ weir_metrics::figures! {
     AUDIO_FRAMES: Counter = "rtmp.audio_frames", Count, "audio frames received or sent";
     SEQUENCE_HEADERS: Counter = "rtmp.sequence_headers", Count, "audio and video decoder configurations received or sent";
     DATA_MESSAGES: Counter = "rtmp.data_messages", Count, "data messages (metadata and its like) received or sent";
-    ENHANCED: Counter = "rtmp.enhanced", Count, "frames and configurations in the form of enhanced RTMP";
+    ENHANCED: Counter = "rtmp.enhanced", Count, "audio and video messages received in the form of enhanced RTMP";
     UNREADABLE_TAGS: Counter = "rtmp.unreadable_tags", Count, "audio and video messages whose first bytes are no FLV tag";
     DIGEST_HANDSHAKES: Counter = "rtmp.digest_handshakes", Count, "handshakes that the server answered with digests";
     STATUSES: Counter = "rtmp.statuses", Count, "onStatus and _error messages from the server";

@@ -40,6 +40,11 @@ const LONGEST_TAG: usize = 16;
 // All of a frame that is searched for a stamp is in its head.
 const _: () = assert!(HEAD_LEN >= LONGEST_TAG + STAMP_SEARCH_LEN);
 
+/// The bit of a video tag's first byte, and the sound format in an audio tag's, that say: the codec is named by a
+/// FourCC (E-RTMP v2, "Enhanced Video" and "Enhanced Audio").
+const ENHANCED_VIDEO: u8 = 0x80;
+const ENHANCED_AUDIO: u8 = 9 << 4;
+
 /// What all players of a workload share.
 #[derive(Debug)]
 pub(super) struct Common {
@@ -252,7 +257,7 @@ impl Viewer {
         self.begin_media(now, ledger);
         self.has_pictures = true;
         let Ok(tag) = VideoTag::parse(media.head) else { return self.unreadable(media, ledger) };
-        if media.head[0] & 0x80 != 0 {
+        if media.head[0] & ENHANCED_VIDEO != 0 {
             ledger.of(self.life.slot()).count(ENHANCED, 1);
         }
         if !tag.is_frame() {
@@ -285,8 +290,11 @@ impl Viewer {
     fn audio(&mut self, media: &Media<'_>, now: Moment, ledger: &mut Ledger) {
         self.begin_media(now, ledger);
         let Ok(tag) = AudioTag::parse(media.head) else { return self.unreadable(media, ledger) };
-        if tag.is_sequence_header() {
-            ledger.of(self.life.slot()).count(SEQUENCE_HEADERS, 1);
+        if media.head[0] & 0xF0 == ENHANCED_AUDIO {
+            ledger.of(self.life.slot()).count(ENHANCED, 1);
+        }
+        if !tag.is_frame() {
+            ledger.of(self.life.slot()).count(SEQUENCE_HEADERS, u64::from(tag.is_sequence_header()));
             return;
         }
         self.tally.sounds += 1;

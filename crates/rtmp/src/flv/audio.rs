@@ -64,6 +64,11 @@ impl AudioTag {
         self.packet_type == AudioPacketType::SequenceStart
     }
 
+    /// Whether it is a frame, or several.
+    pub fn is_frame(&self) -> bool {
+        self.packet_type == AudioPacketType::CodedFrames
+    }
+
     fn legacy(format: u8, bytes: &[u8]) -> Result<Self, Error> {
         let mut tag = Self {
             codec: AudioCodec::Legacy(format),
@@ -134,7 +139,8 @@ mod tests {
     fn a_named_codec_follows_the_first_byte() {
         let opus = AudioTag::parse(b"\x90OpusOpusHead").unwrap();
         assert_eq!((opus.codec, opus.payload_offset), (AudioCodec::FourCc(FourCc::OPUS), 5));
-        assert!(opus.is_sequence_header());
+        assert!(opus.is_sequence_header() && !opus.is_frame());
+        assert!(AudioTag::parse(b"\x91Opus..").unwrap().is_frame());
         let channels = AudioTag::parse(b"\x94Opus\x01\x02").unwrap();
         assert_eq!(channels.packet_type, AudioPacketType::MultichannelConfig);
     }
