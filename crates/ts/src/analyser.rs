@@ -118,7 +118,8 @@ impl Analyser {
         Report::new(self.packet_size(), &self.scan)
     }
 
-    /// How many bytes of memory it holds, about. Bounded: 5 MB for a stream that uses every PID.
+    /// How many bytes of memory it holds, about. Bounded: about 20 kB for one program, under 8 MB for a
+    /// hostile stream that uses every PID.
     pub fn memory(&self) -> usize {
         self.aligner.carried() + self.scan.memory()
     }
