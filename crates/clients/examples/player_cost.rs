@@ -33,7 +33,7 @@ fn main() {
         publish(&urls, &PublishOptions { material, ..PublishOptions::default() }).unwrap()
     } else {
         // Witnesses read each message; their share shows in the cost. 0: the first four only.
-        play(&urls, &PlayOptions { witness_every: number(2, 50), ..PlayOptions::default() }).unwrap()
+        play(&urls, &PlayOptions { witness_every: number(2, 200), ..PlayOptions::default() }).unwrap()
     };
     let mut shard = Shard::new(Ledger::new([workload.schema()])).unwrap();
     let memory = resident();

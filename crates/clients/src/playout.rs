@@ -78,11 +78,12 @@ impl Playout {
         }
     }
 
-    /// How much media a stalled player lacks before it plays on.
+    /// How much media it lacks before it plays, or plays on; `None` while it plays.
     pub fn lacks(&self) -> Option<Duration> {
         match self.state {
+            State::Filling => Some(self.start.saturating_sub(self.received)),
             State::Stalled { shown, .. } => Some((shown + self.resume).saturating_sub(self.received)),
-            State::Filling | State::Playing { .. } => None,
+            State::Playing { .. } => None,
         }
     }
 

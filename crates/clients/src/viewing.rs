@@ -13,14 +13,21 @@ use weir_metrics::{Moment, Recorder};
 /// Bytes that one read of a crowd client may wait for.
 const BATCH: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
 
-/// Below so many bytes a stalled client reads at every event.
+/// Below so many bytes a client that does not play reads at every event.
 const SMALLEST_SHARE: usize = 1_024;
 
-/// With less than this left until it runs dry, a crowd client does not read before that.
+/// A stream's rate is not guessed from less media than this.
+const SHORTEST_SAMPLE: i64 = 200_000;
+
+/// With less than this left until it runs dry, a crowd client does not look before that.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 
-/// How often the time of a stall that lasts is booked, and what waits is read.
-const STALL_BOOKING: Duration = Duration::from_secs(1);
+/// Crowd clients look at moments that are multiples of this, many at once: each wake-up of an idle
+/// thread costs as much as several reads.
+const TICK: Duration = Duration::from_millis(16);
+
+/// How often a client that does not play reads what waits, and books the time of a stall that lasts.
+const IDLE_READ: Duration = Duration::from_secs(1);
 
 /// A stream without pictures is measured in pieces of this length instead of groups of pictures.
 const SOUND_PIECE: i64 = 1_000_000;
@@ -38,10 +45,13 @@ pub enum Reading {
 /// deadline has passed; it books what follows.
 ///
 /// A crowd client's batch waits in the kernel, where the model cannot see it. So before the model
-/// stalls, [`Self::pass`] asks for a read of what waits; only if that is nothing does it stall, as of
-/// the moment when it ran dry. While it is stalled it waits for a quarter of what it lacks, again and
-/// again, and in the end for each frame: so it resumes at the right one, unless frames are then four
-/// times as small as they were, and a server that falls behind does not make its viewers expensive.
+/// stalls, [`Self::pass`] looks how many bytes wait. Without the largest frame so far and taken at
+/// twice the stream's mean rate, they show for how long the model surely goes on; if that is not long,
+/// or nothing came since the last look, what waits is read. Only if that is nothing does the model
+/// stall, as of the moment when it ran dry. A client that fills its buffer, at the start or in a stall,
+/// waits for a quarter of what it lacks, again and again, and in the end for each frame: so it plays
+/// from the right one, unless frames are then four times as small as they were, and a server that
+/// falls behind does not make its viewers expensive.
 ///
 /// Viewers of one stream would read in step: all at once, and then none for a second. So each is up to a
 /// quarter hastier than it needs to be, by its number.
@@ -55,8 +65,12 @@ pub struct Viewing {
     origin: Option<i64>,
     /// Furthest media time since the first frame, in microseconds.
     media: i64,
-    /// Bytes of frames since the first.
+    /// Bytes of frames since the first, that one included.
     bytes: u64,
+    /// Bytes of the first, a keyframe as a rule: too large to guess a rate from.
+    first: u32,
+    /// Bytes of the largest frame.
+    largest: u32,
     has_pictures: bool,
     /// Media time and bytes before it where the present group of pictures began.
     group: Option<(i64, u64)>,
@@ -65,8 +79,10 @@ pub struct Viewing {
     haste: u8,
     /// The last read that brought a frame.
     last_read: Moment,
-    /// The last read, whether it brought any or not.
+    /// The last read or look, whether it brought any or not.
     looked: Moment,
+    /// For how long what waits surely is enough.
+    covered: Duration,
     read_brought_frames: bool,
     pulling: bool,
     stalled_booked: Moment,
@@ -96,6 +112,8 @@ impl Viewing {
             origin: None,
             media: 0,
             bytes: 0,
+            first: 0,
+            largest: 0,
             has_pictures: false,
             group: None,
             batch: 1,
@@ -103,6 +121,7 @@ impl Viewing {
             haste: (number.wrapping_mul(0x9E37_79B9) >> 26) as u8,
             last_read: now,
             looked: now,
+            covered: Duration::ZERO,
             read_brought_frames: false,
             pulling: false,
             stalled_booked: now,
@@ -115,6 +134,10 @@ impl Viewing {
         // Within one read the arrival of each frame is not known: it came after the read before.
         let position = self.timeline.place(frame.track, frame.timestamp, now.since(self.last_read));
         let media = position.media - *self.origin.get_or_insert(position.media);
+        if self.bytes == 0 {
+            self.first = frame.bytes;
+        }
+        self.largest = self.largest.max(frame.bytes);
         if let Some(jump) = position.jump {
             recorder.count(TIMESTAMP_JUMPS, 1);
             recorder.record_signed(TIMESTAMP_JUMP, jump);
@@ -147,41 +170,66 @@ impl Viewing {
             self.book(change, now, recorder);
         }
         self.looked = now;
+        self.covered = Duration::ZERO;
         if std::mem::take(&mut self.read_brought_frames) {
             self.last_read = now;
         }
     }
 
-    /// The moment of [`Self::next`] passed. Says whether what waits must be read now; then
-    /// [`Self::end_of_read`] follows even if nothing waited.
-    pub fn pass(&mut self, now: Moment, recorder: &mut Recorder) -> bool {
+    /// The moment of [`Self::next`] passed, and so many bytes wait unread. Says whether they must be
+    /// read now; then [`Self::end_of_read`] follows even if nothing waited.
+    pub fn pass(&mut self, now: Moment, unread: usize, recorder: &mut Recorder) -> bool {
         if self.reading == Reading::Witness
             && let Some(drift) = self.drift.pass(now)
         {
             recorder.record_signed(DRIFT, drift);
         }
-        if self.playout.stalled_since().is_some() && self.stalled_booked + STALL_BOOKING <= now {
+        if self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now {
             self.book_stalled(now, recorder);
-            // The server's last words may be too few to reach the mark.
-            self.pulling = true;
         }
-        self.pulling |= self.next_look().is_some_and(|look| look <= now);
+        self.pulling |= self.next_look().is_some_and(|look| look <= now) && !self.is_covered(now, unread);
         self.pulling
+    }
+
+    /// Whether what waits surely is enough to play for a while longer.
+    fn is_covered(&mut self, now: Moment, unread: usize) -> bool {
+        let Some(dry) = self.playout.runs_dry().filter(|_| self.reading == Reading::Crowd) else {
+            return false;
+        };
+        if unread >= self.hasty(self.batch) {
+            return false;
+        }
+        let before = self.covered;
+        self.covered = self.span_of(unread.saturating_sub(self.largest as usize)) / 2;
+        self.looked = now;
+        self.covered > before && (dry + self.covered).since(now) > SHORTEST_WAIT
     }
 
     /// When to call [`Self::pass`].
     pub fn next(&self) -> Option<Moment> {
-        let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + STALL_BOOKING);
+        let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + IDLE_READ);
         let drift = if self.reading == Reading::Witness { self.drift.next() } else { None };
         [self.next_look(), stalled, drift].into_iter().flatten().min()
     }
 
-    /// When what waits is read at the latest: before the model runs dry.
+    /// When to look what waits: before the model runs dry.
     fn next_look(&self) -> Option<Moment> {
-        let dry = self.playout.runs_dry()?;
+        let Some(dry) = self.playout.runs_dry() else {
+            // The server's last words may be too few to reach the mark.
+            return (self.reading == Reading::Crowd).then(|| self.looked + IDLE_READ);
+        };
+        let dry = dry + self.covered;
         let left = dry.since(self.looked);
-        let early = self.reading == Reading::Crowd && left > SHORTEST_WAIT;
-        Some(if early { dry - left * u32::from(self.haste) / 256 } else { dry })
+        if self.reading == Reading::Witness || left <= SHORTEST_WAIT {
+            return Some(dry);
+        }
+        let early = dry - left * u32::from(self.haste) / 256;
+        Some(early - Duration::from_nanos(early.as_nanos() % TICK.as_nanos() as u64))
+    }
+
+    /// Less by the client's haste.
+    fn hasty(&self, bytes: usize) -> usize {
+        bytes - bytes * usize::from(self.haste) / 256
     }
 
     /// How many bytes the next read should wait for.
@@ -189,16 +237,12 @@ impl Viewing {
         if self.reading == Reading::Witness {
             return 1;
         }
-        if let Some(lacks) = self.playout.lacks() {
-            let share = self.bytes_in(lacks / 4);
-            return if share < SMALLEST_SHARE { 1 } else { share.min(self.batch) };
-        }
-        // Before it plays there is no moment when it would ask for what waits.
-        if self.playout.runs_dry().is_some() {
-            self.batch - self.batch * usize::from(self.haste) / 256
-        } else {
-            1
-        }
+        let Some(lacks) = self.playout.lacks() else {
+            // Its looks come first, unless the stream has become faster.
+            return self.batch + self.batch / 4;
+        };
+        let share = if self.media < SHORTEST_SAMPLE { 0 } else { self.bytes_in(lacks / 4) };
+        if share < SMALLEST_SHARE { 1 } else { share }
     }
 
     /// The viewer stops; a stall that lasts ends here.
@@ -252,10 +296,20 @@ impl Viewing {
         }
     }
 
+    /// Bytes after the first frame, which the rate is guessed from.
+    fn sample(&self) -> u64 {
+        self.bytes.saturating_sub(u64::from(self.first)).max(1)
+    }
+
     /// How many bytes the stream has had in so much media time.
     fn bytes_in(&self, span: Duration) -> usize {
         let media = self.media.max(1) as u128;
-        (u128::from(self.bytes) * span.as_micros() / media).min(*BATCH.end() as u128) as usize
+        (u128::from(self.sample()) * span.as_micros() / media).min(*BATCH.end() as u128) as usize
+    }
+
+    /// In how much media time the stream has had so many bytes.
+    fn span_of(&self, bytes: usize) -> Duration {
+        Duration::from_micros(self.media.max(0) as u64 * bytes as u64 / self.sample())
     }
 }
 
@@ -301,7 +355,7 @@ mod tests {
         /// All deadlines before `now`.
         fn pass_until(&mut self, now: Moment) {
             while let Some(next) = self.viewing.next().filter(|next| *next < now) {
-                if self.viewing.pass(next, &mut self.recorder) {
+                if self.viewing.pass(next, self.unread(), &mut self.recorder) {
                     self.read(next);
                 }
                 self.wake(next);
@@ -310,10 +364,14 @@ mod tests {
 
         /// The kernel says that enough waits.
         fn wake(&mut self, now: Moment) {
-            let bytes: u32 = self.waiting.iter().map(|(_, seen)| seen.bytes).sum();
-            if bytes > 0 && bytes as usize >= self.viewing.batch() {
+            let bytes = self.unread();
+            if bytes > 0 && bytes >= self.viewing.batch() {
                 self.read(now);
             }
+        }
+
+        fn unread(&self) -> usize {
+            self.waiting.iter().map(|(_, seen)| seen.bytes as usize).sum()
         }
 
         fn read(&mut self, now: Moment) {

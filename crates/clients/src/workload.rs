@@ -57,7 +57,7 @@ impl Default for PlayOptions {
             streams: 1,
             timeouts: Timeouts::all(Duration::from_secs(10)),
             first_witnesses: 4,
-            witness_every: 50,
+            witness_every: 200,
             playout_buffer: Duration::from_secs(1),
             rebuffer: None,
             end_grace: Duration::from_secs(2),

@@ -353,6 +353,11 @@ impl Transmit for Link {
     fn unsent(&self) -> usize {
         self.outbox.len() - self.outbox_start
     }
+
+    fn unread(&self) -> usize {
+        // A link that cannot be asked is read.
+        rustix::io::ioctl_fionread(&self.stream).map_or(0, |bytes| bytes as usize)
+    }
 }
 
 /// Decrypts the records that TLS holds, and says why the link ends behind them, if it does.

@@ -17,6 +17,8 @@ pub struct Rig<W> {
     pub sent: Vec<u8>,
     /// What the session has sent and the link has not taken.
     pub unsent: Vec<u8>,
+    /// What waits to be read, as the session is told.
+    pub unread: usize,
     /// How many bytes the link still takes; unlimited at first.
     pub room: usize,
     /// The session's deadline.
@@ -41,6 +43,7 @@ impl<W> Rig<W> {
             now: Moment::from_nanos(1_000_000_000),
             sent: Vec::new(),
             unsent: Vec::new(),
+            unread: 0,
             room: usize::MAX,
             timer: None,
             low_water: 1,
@@ -54,7 +57,12 @@ impl<W> Rig<W> {
     /// Tells the session one event.
     pub fn tell(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
         let mut orders = Orders::default();
-        let mut link = Tape { sent: &mut self.sent, unsent: &mut self.unsent, room: &mut self.room };
+        let mut link = Tape {
+            sent: &mut self.sent,
+            unsent: &mut self.unsent,
+            unread: self.unread,
+            room: &mut self.room,
+        };
         session.handle(
             event,
             &mut Context {
@@ -92,7 +100,8 @@ impl<W> Rig<W> {
         let refused = self.room == 0 || !self.unsent.is_empty();
         self.room = self.room.saturating_add(bytes);
         let waiting = std::mem::take(&mut self.unsent);
-        Tape { sent: &mut self.sent, unsent: &mut self.unsent, room: &mut self.room }.send(&waiting);
+        Tape { sent: &mut self.sent, unsent: &mut self.unsent, unread: self.unread, room: &mut self.room }
+            .send(&waiting);
         if refused && self.unsent.is_empty() {
             self.tell(session, Event::Writable);
         }
@@ -107,6 +116,7 @@ impl<W> Rig<W> {
 struct Tape<'a> {
     sent: &'a mut Vec<u8>,
     unsent: &'a mut Vec<u8>,
+    unread: usize,
     room: &'a mut usize,
 }
 
@@ -136,5 +146,9 @@ impl Transmit for Tape<'_> {
 
     fn unsent(&self) -> usize {
         self.unsent.len()
+    }
+
+    fn unread(&self) -> usize {
+        self.unread
     }
 }

@@ -67,8 +67,10 @@ pub(crate) trait Transmit {
     fn write(&mut self, slices: &[IoSlice<'_>]) -> usize;
     /// Takes all bytes; those that do not fit now wait.
     fn send(&mut self, bytes: &[u8]);
-    /// Bytes that wait.
+    /// Bytes that wait to be sent.
     fn unsent(&self) -> usize;
+    /// Bytes that wait to be read.
+    fn unread(&self) -> usize;
 }
 
 /// The link of a session that got none: takes nothing.
@@ -82,6 +84,10 @@ impl Transmit for NoLink {
     fn send(&mut self, _: &[u8]) {}
 
     fn unsent(&self) -> usize {
+        0
+    }
+
+    fn unread(&self) -> usize {
         0
     }
 }
@@ -130,6 +136,11 @@ impl<W> Context<'_, W> {
     /// Bytes that [`Self::send`] took and the link has not.
     pub fn unsent(&self) -> usize {
         self.link.unsent()
+    }
+
+    /// Bytes that came and wait below the low-water mark, as they are on the link (of TLS: its records).
+    pub fn unread(&self) -> usize {
+        self.link.unread()
     }
 
     /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish. A session has one deadline.

@@ -141,7 +141,7 @@ pub(crate) struct Play {
     #[command(flatten)]
     pub(crate) load: Load,
     /// One viewer in N reads at every event and gives latency and drift
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) witness_every: u32,
     /// Media that a modelled player buffers before it starts
     #[arg(long, value_name = "TIME", default_value = "1s")]

@@ -348,6 +348,7 @@ impl Viewer {
 
     /// A deadline passed: one of several.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
+        let unread = context.unread();
         let (now, ledger) = (context.now, &mut *context.world);
         if self.sound_judged_at().is_some_and(|at| at <= now)
             && let Some(first) = self.first_sound
@@ -364,7 +365,7 @@ impl Viewer {
         }
         if self.life.phase() == Phase::Playing
             && self.viewing.next().is_some_and(|next| next <= now)
-            && self.viewing.pass(now, ledger.of(self.life.slot()))
+            && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
         {
             context.pull();
         }
