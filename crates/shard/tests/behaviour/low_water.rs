@@ -1,7 +1,7 @@
 //! A low-water mark holds events back until so many bytes wait.
 
 use crate::bench::{A_WHILE, Bench, Happened, Papers, React, pattern, pour, silent};
-use std::io::Write;
+use std::io::{Read, Write};
 use weir_metrics::Failure;
 use weir_shard::Event;
 
@@ -57,6 +57,31 @@ fn a_pull_that_finds_nothing_says_so_at_once() {
     bench.shard.mailbox().post("client");
     bench.run_until(|diary| diary.count("client", &Happened::Woken) > 0);
     assert_eq!(bench.diary().of("client")[2..], [Happened::Woken, Happened::Bytes(Vec::new())]);
+}
+
+#[test]
+fn a_session_may_ask_how_much_waits_below_the_mark_without_reading_it() {
+    let (mut bench, mut peer) = Bench::with(
+        "client",
+        Box::new(|event, context| match event {
+            Event::Connected => context.set_low_water(10_000),
+            Event::Woken => {
+                let unread = context.unread();
+                context.send(&unread.to_be_bytes());
+            }
+            _ => {}
+        }),
+    );
+    for expected in [0, 700, 1_400usize] {
+        bench.run_for(A_WHILE);
+        bench.shard.mailbox().post("client");
+        bench.run_until(|diary| diary.count("client", &Happened::Woken) > expected / 700);
+        let mut unread = [0; size_of::<usize>()];
+        peer.read_exact(&mut unread).unwrap();
+        assert_eq!(usize::from_be_bytes(unread), expected);
+        peer.write_all(&[1; 700]).unwrap();
+    }
+    assert_eq!(bench.diary().bytes("client"), b"");
 }
 
 #[test]
