@@ -24,7 +24,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 
 /// Crowd clients look at moments that are multiples of this, many at once: each wake-up of an idle
 /// thread costs as much as several reads.
-const TICK: Duration = Duration::from_millis(16);
+const TICK: Duration = Duration::from_millis(40);
 
 /// How often a client that does not play reads what waits, and books the time of a stall that lasts.
 const IDLE_READ: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ pub enum Reading {
 ///
 /// A crowd client's batch waits in the kernel, where the model cannot see it. So before the model
 /// stalls, [`Self::pass`] looks how many bytes wait. Without the largest frame so far and taken at
-/// twice the stream's mean rate, they show for how long the model surely goes on; if that is not long,
+/// a third over the stream's mean rate, they show for how long the model surely goes on; if that is not long,
 /// or nothing came since the last look, what waits is read. Only if that is nothing does the model
 /// stall, as of the moment when it ran dry. A client that fills its buffer, at the start or in a stall,
 /// waits for a quarter of what it lacks, again and again, and in the end for each frame: so it plays
@@ -200,7 +200,7 @@ impl Viewing {
             return false;
         }
         let before = self.covered;
-        self.covered = self.span_of(unread.saturating_sub(self.largest as usize)) / 2;
+        self.covered = self.span_of(unread.saturating_sub(self.largest as usize)) * 3 / 4;
         self.looked = now;
         self.covered > before && (dry + self.covered).since(now) > SHORTEST_WAIT
     }
