@@ -22,6 +22,9 @@ const SHORTEST_SAMPLE: i64 = 200_000;
 /// With less than this left until it runs dry, a crowd client does not look before that.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 
+/// A batch is so much of the stream.
+const CYCLE: Duration = Duration::from_secs(2);
+
 /// Crowd clients look at moments that are multiples of this, many at once: each wake-up of an idle
 /// thread costs as much as several reads.
 const TICK: Duration = Duration::from_millis(40);
@@ -53,8 +56,9 @@ pub enum Reading {
 /// from the right one, unless frames are then four times as small as they were, and a server that
 /// falls behind does not make its viewers expensive.
 ///
-/// Viewers of one stream would read in step: all at once, and then none for a second. So each is up to a
-/// quarter hastier than it needs to be, by its number.
+/// Viewers of one stream would read in step: all at once, and then none for two seconds, above all after
+/// a sweep of the shard. So each reads once at a moment of its own within the next two seconds, and is
+/// always up to a quarter hastier than it needs to be; both by its number.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewing {
     reading: Reading,
@@ -83,6 +87,10 @@ pub struct Viewing {
     looked: Moment,
     /// For how long what waits surely is enough.
     covered: Duration,
+    /// When to read whatever waits, to be out of step with others.
+    read_at: Option<Moment>,
+    /// `bytes` at the end of the last read.
+    read: u64,
     read_brought_frames: bool,
     pulling: bool,
     stalled_booked: Moment,
@@ -122,6 +130,8 @@ impl Viewing {
             last_read: now,
             looked: now,
             covered: Duration::ZERO,
+            read_at: None,
+            read: 0,
             read_brought_frames: false,
             pulling: false,
             stalled_booked: now,
@@ -160,6 +170,11 @@ impl Viewing {
         // What came in this read was here before the model ran dry, unless a pull found nothing then.
         let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
         let media = Duration::from_micros(self.media.max(0) as u64);
+        // A batch that is neither whole nor asked for was swept up, together with everyone's.
+        let brought = self.bytes - std::mem::replace(&mut self.read, self.bytes);
+        if !self.pulling && brought < self.batch as u64 {
+            self.fall_out_of_step(now);
+        }
         if let Some(change) = self.playout.receive(arrival, media) {
             self.book(change, now, recorder);
         }
@@ -187,8 +202,14 @@ impl Viewing {
         if self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now {
             self.book_stalled(now, recorder);
         }
+        self.pulling |= self.read_at.take_if(|at| *at <= now).is_some();
         self.pulling |= self.next_look().is_some_and(|look| look <= now) && !self.is_covered(now, unread);
         self.pulling
+    }
+
+    fn fall_out_of_step(&mut self, now: Moment) {
+        let plays = self.reading == Reading::Crowd && self.playout.runs_dry().is_some();
+        self.read_at = plays.then(|| on_tick(now + CYCLE * u32::from(self.haste) / 64));
     }
 
     /// Whether what waits surely is enough to play for a while longer.
@@ -209,7 +230,7 @@ impl Viewing {
     pub fn next(&self) -> Option<Moment> {
         let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + IDLE_READ);
         let drift = if self.reading == Reading::Witness { self.drift.next() } else { None };
-        [self.next_look(), stalled, drift].into_iter().flatten().min()
+        [self.next_look(), self.read_at, stalled, drift].into_iter().flatten().min()
     }
 
     /// When to look what waits: before the model runs dry.
@@ -223,8 +244,7 @@ impl Viewing {
         if self.reading == Reading::Witness || left <= SHORTEST_WAIT {
             return Some(dry);
         }
-        let early = dry - left * u32::from(self.haste) / 256;
-        Some(early - Duration::from_nanos(early.as_nanos() % TICK.as_nanos() as u64))
+        Some(on_tick(dry - left * u32::from(self.haste) / 256))
     }
 
     /// Less by the client's haste.
@@ -254,7 +274,10 @@ impl Viewing {
 
     fn book(&mut self, change: Change, now: Moment, recorder: &mut Recorder) {
         match change {
-            Change::Started => self.size_batch(),
+            Change::Started => {
+                self.size_batch();
+                self.fall_out_of_step(now);
+            }
             Change::Stalled(since) => {
                 recorder.count(STALLS, 1);
                 self.stalled_booked = since;
@@ -290,7 +313,7 @@ impl Viewing {
     /// player's buffer holds on a live edge, so that there the model's own reads set the pace: one
     /// for each buffer's length.
     fn size_batch(&mut self) {
-        let batch = self.bytes_in(Duration::from_secs(2)).clamp(*BATCH.start(), *BATCH.end());
+        let batch = self.bytes_in(CYCLE).clamp(*BATCH.start(), *BATCH.end());
         if batch * 3 < self.batch * 2 || batch * 2 > self.batch * 3 {
             self.batch = batch;
         }
@@ -311,6 +334,11 @@ impl Viewing {
     fn span_of(&self, bytes: usize) -> Duration {
         Duration::from_micros(self.media.max(0) as u64 * bytes as u64 / self.sample())
     }
+}
+
+/// The last tick up to a moment.
+fn on_tick(at: Moment) -> Moment {
+    at - Duration::from_nanos(at.as_nanos() % TICK.as_nanos() as u64)
 }
 
 #[cfg(test)]
