@@ -11,11 +11,11 @@ fn published() -> std::path::PathBuf {
 
 #[test]
 fn the_published_schema_is_the_one_made_from_the_types() {
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+    if std::env::var_os("WEIR_WRITE").is_some() {
         std::fs::write(published(), schema()).unwrap();
     }
     let text = std::fs::read_to_string(published()).unwrap();
-    assert!(text == schema(), "the summary changed: UPDATE_SCHEMA=1 cargo test -p weir-report --test schema");
+    assert!(text == schema(), "the summary changed: WEIR_WRITE=1 cargo test -p weir-report --test schema");
 }
 
 #[test]
