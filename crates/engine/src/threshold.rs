@@ -171,18 +171,7 @@ impl Threshold {
         }
         let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
         let Some(figure) = figures().find(|figure| figure.name == self.figure) else {
-            let nearest = figures()
-                .map(|figure| figure.name)
-                .chain(RATIOS)
-                .max_by(|a, b| {
-                    strsim::jaro_winkler(&self.figure, a).total_cmp(&strsim::jaro_winkler(&self.figure, b))
-                })
-                .unwrap_or("startup");
-            return Err(ThresholdError::UnknownFigure {
-                text: self.text.clone(),
-                figure: self.figure.clone(),
-                nearest: nearest.to_owned(),
-            });
+            return Err(self.unknown(figures().map(|figure| figure.name).chain(RATIOS)));
         };
         let (fits, fitting) = match (figure.kind, self.statistic) {
             (weir_metrics::Kind::Counter, statistic) => (
@@ -199,16 +188,51 @@ impl Threshold {
                 "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count",
             ),
         };
-        if fits {
-            return Ok(());
+        if fits { Ok(()) } else { Err(self.unfit(fitting)) }
+    }
+
+    /// Checks it against totals that are known by `names` alone, where there is no run.
+    ///
+    /// # Errors
+    /// Names the total that resembles it, or says that a total takes no statistic.
+    pub fn check_total<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
+    ) -> Result<(), ThresholdError> {
+        let names = names.into_iter();
+        if !names.clone().any(|name| name == self.figure) {
+            return Err(self.unknown(names));
         }
+        match self.statistic {
+            None | Some(Statistic::Count) => Ok(()),
+            Some(_) => Err(self.unfit("a total takes none or count")),
+        }
+    }
+
+    /// Compares the total that `look_up` knows under the figure's name. None fails.
+    pub fn judge_total(&self, look_up: impl FnOnce(&str) -> Option<u64>) -> ThresholdResult {
+        let value = look_up(&self.figure).map(|total| total as f64);
+        ThresholdResult {
+            expression: self.text.clone(),
+            value,
+            passed: value.is_some_and(|value| self.holds(value)),
+        }
+    }
+
+    fn unknown<'a>(&self, names: impl Iterator<Item = &'a str>) -> ThresholdError {
+        let likeness = |name: &str| strsim::jaro_winkler(&self.figure, name);
+        let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or("startup");
+        ThresholdError::UnknownFigure {
+            text: self.text.clone(),
+            figure: self.figure.clone(),
+            nearest: nearest.to_owned(),
+        }
+    }
+
+    fn unfit(&self, fitting: &'static str) -> ThresholdError {
         let statistic =
             STATISTICS.iter().find(|(_, s)| Some(*s) == self.statistic).map_or("nothing", |(name, _)| name);
-        Err(ThresholdError::UnfitStatistic {
-            text: self.text.clone(),
-            statistic: statistic.to_owned(),
-            fitting,
-        })
+        ThresholdError::UnfitStatistic { text: self.text.clone(), statistic: statistic.to_owned(), fitting }
     }
 
     /// Compares a finished run: every stage of every workload that has the figure must hold. The
@@ -316,6 +340,22 @@ mod tests {
         let lost: Threshold = "ts.lost_packets==0".parse().unwrap();
         assert_eq!(lost.figure, "ts.lost_packets");
         assert!(lost.holds(0.0));
+    }
+
+    #[test]
+    fn a_total_is_judged_without_a_run() {
+        let names = ["ts.packets", "ts.lost_packets"];
+        let read = |text: &str| text.parse::<Threshold>().unwrap();
+        let lost = read("ts.lost_packets == 0");
+        lost.check_total(names).unwrap();
+        let look_up = |name: &str| (name == "ts.lost_packets").then_some(17);
+        assert_eq!(lost.judge_total(look_up).value, Some(17.0));
+        assert!(!lost.judge_total(look_up).passed);
+        assert!(read("ts.lost_packets < 18").judge_total(look_up).passed);
+        assert!(!read("ts.packets >= 0").judge_total(look_up).passed, "nothing counted fails");
+        let wrong = |text: &str| read(text).check_total(names).unwrap_err().to_string();
+        assert!(wrong("ts.lost_packet == 0").ends_with("did you mean 'ts.lost_packets'?"));
+        assert!(wrong("ts.packets.rate > 1").contains("'rate' does not fit"));
     }
 
     #[test]
