@@ -25,8 +25,12 @@ impl Format for Json {
 
 /// The JSON Schema of a summary (draft 2020-12), made from the types: `docs/summary.schema.json`.
 pub fn schema() -> String {
-    let mut schema = schemars::schema_for!(Summary);
-    schema.insert("title".to_owned(), "weir summary".into());
+    published(schemars::schema_for!(Summary), "weir summary")
+}
+
+/// A schema under its title, as it is published.
+pub(crate) fn published(mut schema: schemars::Schema, title: &str) -> String {
+    schema.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text

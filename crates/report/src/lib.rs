@@ -1,7 +1,8 @@
 //! A finished run as text, Markdown, JSON, CSV, JUnit and HTML.
 //!
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
-//! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it.
+//! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] is the one value
+//! beside it: the summary of a stored transport stream, as text and as JSON.
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -16,6 +17,7 @@ mod names;
 mod quantity;
 mod quote;
 mod stages;
+mod stream;
 mod surroundings;
 
 mod csv;
@@ -32,6 +34,7 @@ pub use crate::html::Html;
 pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;
 pub use crate::markdown::Markdown;
+pub use crate::stream::{Circumstances, StreamCheck, check_schema};
 pub use crate::text::Text;
 
 use std::io;

@@ -3,8 +3,9 @@
 
 use crate::Format;
 use crate::digest::digest;
-use crate::document::{Cell as Entry, ColumnKind, Content, Fact, Grid, Part, Tone};
+use crate::document::{Cell as Entry, ColumnKind, Content, Document, Fact, Grid, Part, Tone};
 use crate::quantity::TIE;
+use crate::stream::StreamCheck;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle,
     Table, TableStyle, Width,
@@ -40,13 +41,33 @@ impl Format for Text {
     }
 
     fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut page = self.page(&digest(summary));
+        page.heading("Files", Tone::Plain);
+        let place = self.directory.as_ref().unwrap_or(&summary.run.id);
+        page.facts(&[
+            Fact::new("Run", crate::quote::quote(place, 1_000)),
+            Fact::new("Definitions", "docs/method.md; 100% CPU is one core"),
+        ]);
+        out.write_all(page.text.as_bytes())
+    }
+}
+
+impl Text {
+    /// What a check of a stored stream found.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn write_check(&self, check: &StreamCheck, out: &mut dyn io::Write) -> io::Result<()> {
+        out.write_all(self.page(&check.document()).text.as_bytes())
+    }
+
+    fn page(&self, document: &Document) -> Page {
         let mut page =
             Page { width: self.width.max(20), colour: self.colour, text: String::new(), headed: 0 };
-        let document = digest(summary);
         let worst = document.badges.iter().map(|badge| badge.tone).max().unwrap_or_default();
         page.heading(&format!("{} · {}", document.title, document.state()), worst);
         for (position, section) in document.sections.iter().filter(|section| !section.detail).enumerate() {
-            // The first section, the run itself, stands under the title.
+            // The first section, the subject itself, stands under the title.
             if position > 0 {
                 page.heading(&section.title, Tone::Plain);
             }
@@ -57,13 +78,7 @@ impl Format for Text {
                 }
             }
         }
-        page.heading("Files", Tone::Plain);
-        let place = self.directory.as_ref().unwrap_or(&summary.run.id);
-        page.facts(&[
-            Fact::new("Run", crate::quote::quote(place, 1_000)),
-            Fact::new("Definitions", "docs/method.md; 100% CPU is one core"),
-        ]);
-        out.write_all(page.text.as_bytes())
+        page
     }
 }
 
