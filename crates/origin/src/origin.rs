@@ -221,12 +221,9 @@ impl Place {
         workers: usize,
         tls: Option<Arc<rustls::ServerConfig>>,
     ) -> Result<Self, OriginError> {
-        // Listeners that share a port would share it with another server's as well: a plain one sees it.
-        let plain = TcpListener::bind(address).map_err(|error| listen_error(address, error))?;
-        let address = plain.local_addr().map_err(|error| listen_error(address, error))?;
-        drop(plain);
-        let listeners = (0..workers).map(|_| weir_shard::listener(address)).collect::<io::Result<_>>();
-        let listeners = listeners.map_err(|error| listen_error(address, error))?;
+        let refused = |error| listen_error(address, error);
+        let listeners = weir_shard::listeners(address, workers).map_err(refused)?;
+        let address = listeners.first().map_or(Ok(address), TcpListener::local_addr).map_err(refused)?;
         Ok(Self { address, listeners, tls })
     }
 }

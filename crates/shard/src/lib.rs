@@ -17,4 +17,4 @@ pub mod tls;
 pub use link::Door;
 pub use rig::Rig;
 pub use session::{Context, Event, Outgoing, Session, SessionId, World};
-pub use shard::{Mailbox, OpenError, Shard, listener};
+pub use shard::{Mailbox, OpenError, Shard, listeners};

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::tls::{self, ServerName, Trust};
-use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock, listener};
+use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock, listeners};
 
 /// A test that is not over by then has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -230,7 +230,7 @@ impl Bench {
         tls: Option<Arc<rustls::ServerConfig>>,
         react: impl FnMut() -> React + Send + 'static,
     ) -> SocketAddr {
-        let listener = listener(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let listener = lone_listener();
         self.listen_at(who, listener, tls, react)
     }
 
@@ -357,6 +357,11 @@ impl Papers {
 /// An address that nothing listens on: the listener that had it is gone.
 pub(crate) fn deserted() -> SocketAddr {
     TcpListener::bind(SocketAddr::from((IpAddr::V4(Ipv4Addr::LOCALHOST), 0))).unwrap().local_addr().unwrap()
+}
+
+/// A listener that shares its port with none.
+pub(crate) fn lone_listener() -> TcpListener {
+    listeners(SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap().remove(0)
 }
 
 /// A listener whose queue is full, so that the kernel leaves who comes next without an answer; and what fills it.

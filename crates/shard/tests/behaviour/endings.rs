@@ -1,6 +1,8 @@
 //! How links end, and what their sessions are told of it.
 
-use crate::bench::{A_WHILE, Bench, Happened, accept, deserted, door, patient, pattern, silent};
+use crate::bench::{
+    A_WHILE, Bench, Happened, accept, deserted, door, lone_listener, patient, pattern, silent,
+};
 use socket2::{SockFilter, SockRef};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -188,7 +190,7 @@ fn the_place_of_a_session_that_is_gone_is_taken_by_another_under_another_name() 
 #[test]
 fn a_peer_that_vanishes_from_an_established_link_is_a_loss_and_no_connect_timeout() {
     // Accepted sockets inherit the listener's TCP_USER_TIMEOUT (tcp(7)), so that the kernel gives up soon.
-    let listener = weir_shard::listener(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let listener = lone_listener();
     SockRef::from(&listener).set_tcp_user_timeout(Some(Duration::from_millis(300))).unwrap();
     let mut bench = Bench::new();
     let address = bench.listen_at("server", listener, None, || {

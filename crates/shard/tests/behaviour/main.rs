@@ -5,6 +5,7 @@ mod bench;
 mod descriptors;
 mod echo;
 mod endings;
+mod listeners;
 mod low_water;
 mod secure_endings;
 mod timers;
