@@ -220,7 +220,11 @@ impl Threshold {
     }
 
     fn unknown<'a>(&self, names: impl Iterator<Item = &'a str>) -> ThresholdError {
-        let likeness = |name: &str| strsim::jaro_winkler(&self.figure, name);
+        // Many leave out what the name of a figure begins with.
+        let likeness = |name: &str| {
+            let ending = name.rsplit('.').next().unwrap_or(name);
+            strsim::jaro_winkler(&self.figure, name).max(strsim::jaro_winkler(&self.figure, ending))
+        };
         let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or("startup");
         ThresholdError::UnknownFigure {
             text: self.text.clone(),
