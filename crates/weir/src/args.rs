@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
 use weir_origin::Fault;
+use weir_ts::PacketSize;
 
 /// weir puts a live streaming server under a real load and writes down what it carried.
 ///
@@ -34,9 +35,11 @@ pub(crate) enum Verb {
     Origin(Origin),
     /// Print or write again the report of a run directory
     Report(Report),
+    /// Check a stored transport stream, packet by packet
+    Check(Check),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, or of summary.json
+    /// Print a JSON Schema: of scenario files, of summary.json, or of what check writes
     Schema(Schema),
 }
 
@@ -284,6 +287,29 @@ pub(crate) struct Report {
     pub(crate) write: bool,
 }
 
+/// `weir check`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Check {
+    /// A transport stream; - for stdin
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// What is asked of the stream, exit code 99 if it fails: 'ts.lost_packets == 0'; repeatable
+    #[arg(long = "threshold", value_name = "EXPR")]
+    pub(crate) thresholds: Vec<Threshold>,
+    /// Bytes from one sync byte to the next: 188, 192 or 204 [default: found out]
+    #[arg(long, value_name = "BYTES", value_parser = packet_size)]
+    pub(crate) packet_size: Option<PacketSize>,
+    /// So many findings of each kind are listed; the rest is counted only
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(..=10_000))]
+    pub(crate) findings: u32,
+    /// Where the result goes as JSON; - for stdout, instead of the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// Print errors only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
 /// `weir doctor`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Doctor {
@@ -299,7 +325,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary"])]
+    #[arg(value_parser = ["scenario", "summary", "check"])]
     pub(crate) what: String,
 }
 
@@ -317,6 +343,15 @@ fn arrival(text: &str) -> Result<String, String> {
 
 fn watch_text(text: &str) -> Result<String, String> {
     text.parse::<weir_observe::Watch>().map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn packet_size(text: &str) -> Result<PacketSize, String> {
+    match text {
+        "188" => Ok(PacketSize::Plain),
+        "192" => Ok(PacketSize::Timestamped),
+        "204" => Ok(PacketSize::ReedSolomon),
+        _ => Err(format!("'{text}' is no size of a packet; known: 188, 192, 204")),
+    }
 }
 
 fn tag(text: &str) -> Result<(String, String), String> {

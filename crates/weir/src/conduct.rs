@@ -91,11 +91,7 @@ pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Resul
     }
     let stdout = std::io::stdout();
     let format = match format {
-        "text" => Box::new(Text {
-            width: width(),
-            colour: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-            directory: Some(directory.display().to_string()),
-        }),
+        "text" => Box::new(Text { directory: Some(directory.display().to_string()), ..text() }),
         name => weir_report::by_name(name)
             .ok_or_else(|| Failure::new(Exit::Usage, format!("there is no format '{name}'")))?,
     };
@@ -104,12 +100,21 @@ pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Resul
     written(stdout.lock().write_all(&bytes))
 }
 
-fn refused(path: &Path, error: &std::io::Error) -> Failure {
+/// Text as it fits stdout.
+pub(crate) fn text() -> Text {
+    Text {
+        width: width(),
+        colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        directory: None,
+    }
+}
+
+pub(crate) fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Usage, format!("{}: {error}", path.display()))
 }
 
 /// A reader that has closed the pipe has seen what it wanted.
-fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::Internal, error.to_string()))

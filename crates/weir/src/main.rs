@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out.
 
 mod args;
+mod check;
 mod conduct;
 mod demo;
 mod doctor;
@@ -52,9 +53,14 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
         Verb::Report(args) => report::report(&args),
+        Verb::Check(args) => check::check(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Schema(args) => {
-            let text = if args.what == "scenario" { Scenario::schema() } else { weir_report::schema() };
+            let text = match args.what.as_str() {
+                "scenario" => Scenario::schema(),
+                "check" => weir_report::check_schema(),
+                _ => weir_report::schema(),
+            };
             let _ = writeln!(std::io::stdout(), "{text}");
             Ok(Exit::Passed)
         }

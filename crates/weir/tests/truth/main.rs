@@ -5,6 +5,7 @@
 
 mod support;
 
+mod check;
 mod counts;
 mod departures;
 mod drops;

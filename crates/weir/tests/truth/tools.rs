@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn the_schemas_are_the_ones_in_the_documentation() {
-    for what in ["scenario", "summary"] {
+    for what in ["scenario", "summary", "check"] {
         let said = says(["schema", what]);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let printed: Value = serde_json::from_str(&said.out).unwrap();
