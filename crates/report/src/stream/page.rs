@@ -51,6 +51,9 @@ impl StreamCheck {
             badges.push(badge(format!("{} lost", several(counts.lost_packets, "packet")), Tone::Bad));
         } else if self.findings.is_empty() && self.indicators.iter().all(|it| it.count == 0) {
             badges.push(badge("nothing wrong".to_owned(), Tone::Good));
+        } else if counts.resyncs > 0 {
+            // A counter has 16 values: of a longer hole it tells only what is left over.
+            badges.push(badge("alignment lost, no gap counted".to_owned(), Tone::Bad));
         } else {
             badges.push(badge("no packet lost, other findings".to_owned(), Tone::Doubtful));
         }
