@@ -18,7 +18,7 @@ impl Crowded {
             let mut command = program("taskset", "util-linux");
             Kept::start(command.args(["-c", &core, "sh", "-c", "while :; do :; done"]))
         };
-        let others = (0..16).map(|_| spin()).collect();
+        let others = (0..32).map(|_| spin()).collect();
         Self { core, _others: others }
     }
 
@@ -61,9 +61,9 @@ fn viewers_without_cpu_saturate_their_thread_and_the_run_is_invalid() {
         "play",
         &air.url,
         "-c",
-        "400",
+        "1000",
         "--arrival",
-        "400/s",
+        "1000/s",
         "-d",
         "6s",
         "--warmup",
