@@ -1,0 +1,85 @@
+//! What a client hears from its server.
+
+use crate::packet::{Auth, Connack, Disconnect, PacketId, Publish, Suback, Unsuback};
+use crate::property::Properties;
+use crate::{Qos, ReasonCode};
+
+/// A message, with the topic that an alias stood for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// Its topic.
+    pub topic: &'a str,
+    /// All else.
+    pub publish: Publish<'a>,
+}
+
+/// Something a caller may want to know or count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientEvent<'a> {
+    /// The server accepted the connection. If it kept the session, [`Client::next_resend`](super::Client::next_resend)
+    /// says what is to be sent again; if not, [`Session::lost`](super::Session::lost) what is not known to have come.
+    Connected(Connack<'a>),
+    /// The server refused it, and closes it.
+    Refused(Connack<'a>),
+    /// A message came. It is acknowledged when this returns, unless the caller does that.
+    Message(Message<'a>),
+    /// A large message begins; its payload is still empty.
+    MessageBegin {
+        /// The message.
+        message: Message<'a>,
+        /// How many bytes of payload follow.
+        payload: u32,
+    },
+    /// The next piece of its payload.
+    MessagePayload(&'a [u8]),
+    /// It is complete.
+    MessageEnd {
+        /// Its packet identifier, at QoS 1 and 2.
+        packet_id: Option<PacketId>,
+    },
+    /// A message of QoS 2 came again before it was released. It is not handed out twice.
+    Repeated {
+        /// Its packet identifier.
+        packet_id: PacketId,
+    },
+    /// The server has a message of QoS 2, and is told to release it.
+    Received {
+        /// The message's.
+        token: u64,
+        /// How it went.
+        reason: ReasonCode,
+        /// Properties of the PUBREC.
+        properties: Properties<'a>,
+    },
+    /// A message is done with: PUBACK, PUBCOMP, or a PUBREC that refuses it.
+    Acknowledged {
+        /// The message's.
+        token: u64,
+        /// The message's.
+        qos: Qos,
+        /// How it went; an error is a refusal.
+        reason: ReasonCode,
+        /// Properties of the packet.
+        properties: Properties<'a>,
+    },
+    /// The answer to a SUBSCRIBE.
+    Subscribed {
+        /// The request's.
+        token: u64,
+        /// The answer.
+        suback: Suback<'a>,
+    },
+    /// The answer to an UNSUBSCRIBE.
+    Unsubscribed {
+        /// The request's.
+        token: u64,
+        /// The answer.
+        unsuback: Unsuback<'a>,
+    },
+    /// The server answered PINGREQ.
+    Pong,
+    /// A step of an authentication, to be answered with [`Client::authenticate`](super::Client::authenticate).
+    Auth(Auth<'a>),
+    /// The server ends the connection, and says why.
+    Disconnected(Disconnect<'a>),
+}

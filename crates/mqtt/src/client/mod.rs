@@ -1,0 +1,769 @@
+//! The dialogue of one client with its server: what it sends, what it is told, what it remembers.
+//!
+//! Messages that are sent are not kept: each has a token of the caller's, and when a session is resumed the caller is
+//! asked for the message of a token again. What a [`Session`] holds is a few bytes a message in flight.
+
+mod alias;
+mod event;
+mod flight;
+mod options;
+mod session;
+
+pub use event::{ClientEvent, Message};
+pub use options::{Acknowledging, ClientOptions, WillOptions};
+pub use session::{Resend, Session};
+
+use crate::error::{EncodeError, Error, Violation};
+use crate::packet::{
+    Acknowledgement, Auth, Connack, Disconnect, Packet, PacketId, PacketKind, Publish, Subscribe,
+    Subscription, Unsubscribe,
+};
+use crate::property::Properties;
+use crate::reader::{Event, Reader};
+use crate::{Qos, ReasonCode, Version};
+use alias::Aliases;
+use flight::Awaits;
+use session::Arrival;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One client's connection.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, Version};
+/// use weir_mqtt::client::Session;
+///
+/// let now = Duration::ZERO;
+/// let mut client = Client::new(ClientOptions::new(Version::V5, "c"), Session::new(), now);
+/// // CONNECT is there to be sent; the caller takes off what it has sent.
+/// client.output().clear();
+/// client.input(&[0x20, 3, 0, 0, 0], now, &mut |event| {
+///     assert!(matches!(event, ClientEvent::Connected(_)));
+/// })?;
+/// let message = Publish { qos: Qos::AtLeastOnce, ..Publish::new("a/b", b"hello") };
+/// client.publish(&message, 1, now)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    options: Arc<ClientOptions>,
+    reader: Reader,
+    session: Session,
+    stage: Stage,
+    output: Vec<u8>,
+    aliases: Aliases,
+    granted: Granted,
+    /// The large message that is under way.
+    large: Option<(Qos, Option<PacketId>, bool)>,
+    /// When the last packet was written.
+    last_sent: Duration,
+    /// When the PINGREQ was written that no answer has come to.
+    pinged: Option<Duration>,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Connecting,
+    Connected,
+    Over,
+}
+
+/// What the server takes, by its CONNACK (MQTT 5 section 3.2.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// Messages of QoS 1 and 2 that it takes before it has acknowledged the first.
+    pub receive_maximum: u16,
+    /// The largest packet.
+    pub maximum_packet_size: u32,
+    /// The highest QoS.
+    pub maximum_qos: Qos,
+    /// Whether messages may be kept.
+    pub retain_available: bool,
+    /// The highest topic alias.
+    pub topic_alias_maximum: u16,
+    /// The keep-alive that is in force, in seconds; 0 for none.
+    pub keep_alive: u16,
+}
+
+/// A message that cannot be published now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// There is no connection, or none any more.
+    #[error("the client is not connected")]
+    NotConnected,
+    /// As many messages wait for an acknowledgement as may.
+    #[error("as many messages wait for an acknowledgement as may")]
+    WindowFull,
+    /// The server does not take messages of this QoS (MQTT 5 section 3.2.2.3.4).
+    #[error("the server takes no messages of this QoS")]
+    QosNotSupported,
+    /// The server keeps no messages (MQTT 5 section 3.2.2.3.5).
+    #[error("the server keeps no messages")]
+    RetainNotSupported,
+    /// The topic alias is above what the server takes (MQTT 5 section 3.2.2.3.8).
+    #[error("the server takes no topic alias as high as this")]
+    TopicAliasTooHigh,
+    /// The packet is larger than the server takes (MQTT 5 section 3.2.2.3.6).
+    #[error("the packet has {size} bytes, and the server takes {limit}")]
+    TooLarge {
+        /// Its size, in bytes.
+        size: usize,
+        /// What the server takes, in bytes.
+        limit: u32,
+    },
+    /// It cannot be written.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+/// The server let a PINGREQ go without an answer for as long as the keep-alive is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server did not answer PINGREQ within {seconds} s (MQTT 5 section 3.1.2.10)")]
+pub struct PingUnanswered {
+    /// How long was waited.
+    pub seconds: u16,
+}
+
+impl Client {
+    /// A client with CONNECT ready to be sent. Options may be shared between clients as an [`Arc`].
+    ///
+    /// # Panics
+    /// Never: options are checked as they are made.
+    pub fn new(options: impl Into<Arc<ClientOptions>>, mut session: Session, now: Duration) -> Self {
+        let options = options.into();
+        let mut output = Vec::new();
+        options.write_connect(&mut output);
+        if options.clean_start {
+            session.clear();
+        }
+        Self {
+            reader: Reader::new(options.version, options.limits()),
+            session,
+            stage: Stage::Connecting,
+            output,
+            aliases: Aliases::default(),
+            granted: Granted::before(&options),
+            large: None,
+            last_sent: now,
+            pinged: None,
+            options,
+        }
+    }
+
+    /// Bytes to send. The caller takes off what it has sent.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Reads bytes from the server, in pieces of any size, and reports what happened.
+    ///
+    /// # Errors
+    /// The rule that the server breaks. A DISCONNECT that says so is then ready to be sent, and the connection is of
+    /// no further use.
+    #[inline]
+    pub fn input(
+        &mut self,
+        bytes: &[u8],
+        now: Duration,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) -> Result<(), Error> {
+        let mut input = bytes;
+        // The dialogue and the reader side by side: an event borrows the reader's buffer.
+        let Self { options, reader, session, stage, output, aliases, granted, large, last_sent, pinged } =
+            self;
+        let written = output.len();
+        let mut desk = Desk { options, session, stage, output, aliases, granted, large, pinged };
+        let read = loop {
+            match reader.next(&mut input) {
+                Ok(Some(event)) => {
+                    if let Err((packet, violation)) = desk.hear(&event, on) {
+                        break Err(Error { packet: Some(packet), violation, version: desk.options.version });
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if output.len() > written {
+            *last_sent = now;
+        }
+        if let Err(error) = read {
+            self.refuse(error.reason());
+        }
+        read
+    }
+
+    /// Whether the server has accepted the connection, and it goes on.
+    pub fn is_connected(&self) -> bool {
+        self.stage == Stage::Connected
+    }
+
+    /// What the server takes.
+    pub fn granted(&self) -> &Granted {
+        &self.granted
+    }
+
+    /// How many more messages of QoS 1 and 2 may be published before one must be acknowledged.
+    #[inline]
+    pub fn room(&self) -> u16 {
+        let window = self.options.window.min(self.granted.receive_maximum);
+        window.saturating_sub(self.session.flight.publishes())
+    }
+
+    /// Publishes a message. Its packet identifier and DUP are set here; `token` comes back with the acknowledgement,
+    /// and is what the message is asked for by when a session is resumed.
+    ///
+    /// # Errors
+    /// See [`PublishError`]. Nothing was written.
+    #[inline]
+    pub fn publish(
+        &mut self,
+        message: &Publish<'_>,
+        token: u64,
+        now: Duration,
+    ) -> Result<Option<PacketId>, PublishError> {
+        self.may_publish(message)?;
+        if message.qos == Qos::AtMostOnce {
+            self.write_publish(&Publish { dup: false, packet_id: None, ..*message }, now)?;
+            return Ok(None);
+        }
+        if self.room() == 0 {
+            return Err(PublishError::WindowFull);
+        }
+        let awaits = if message.qos == Qos::AtLeastOnce { Awaits::Puback } else { Awaits::Pubrec };
+        let id = self.session.flight.begin(awaits, token).ok_or(PublishError::WindowFull)?;
+        let written = self.write_publish(&Publish { dup: false, packet_id: Some(id), ..*message }, now);
+        if let Err(error) = written {
+            self.session.flight.end(id);
+            return Err(error);
+        }
+        Ok(Some(id))
+    }
+
+    /// The next message that a resumed session has to send again, in the order in which they were sent first
+    /// (MQTT-4.6.0-1). Give the message to [`Self::resend`], or call [`Self::abandon`].
+    pub fn next_resend(&mut self) -> Option<Resend> {
+        if self.is_connected() { self.session.resend.pop_front() } else { None }
+    }
+
+    /// Sends a message again, with its packet identifier and DUP.
+    ///
+    /// # Errors
+    /// As [`Self::publish`].
+    pub fn resend(
+        &mut self,
+        resend: Resend,
+        message: &Publish<'_>,
+        now: Duration,
+    ) -> Result<(), PublishError> {
+        self.may_publish(message)?;
+        self.write_publish(&Publish { dup: true, packet_id: Some(resend.packet_id), ..*message }, now)
+    }
+
+    /// Gives up a message that a resumed session would send again: its identifier is free.
+    pub fn abandon(&mut self, resend: Resend) {
+        self.session.flight.end(resend.packet_id);
+    }
+
+    /// Subscribes. The answer carries `token`.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn subscribe(
+        &mut self,
+        subscriptions: &[Subscription<'_>],
+        properties: &Properties<'_>,
+        token: u64,
+        now: Duration,
+    ) -> Result<PacketId, PublishError> {
+        let count = subscriptions.len() as u16;
+        self.request(Awaits::Suback(count), token, now, |id, version, out| {
+            Subscribe::write(id, properties, subscriptions, version, out)
+        })
+    }
+
+    /// Unsubscribes. The answer carries `token`.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn unsubscribe(
+        &mut self,
+        filters: &[&str],
+        properties: &Properties<'_>,
+        token: u64,
+        now: Duration,
+    ) -> Result<PacketId, PublishError> {
+        let count = filters.len() as u16;
+        self.request(Awaits::Unsuback(count), token, now, |id, version, out| {
+            Unsubscribe::write(id, properties, filters, version, out)
+        })
+    }
+
+    /// Acknowledges a message that came, where the options leave that to the caller; in the order in which messages
+    /// came (MQTT-4.6.0-2). `reason` is for MQTT 5; MQTT 3.1.1 can only say that all is well.
+    ///
+    /// # Errors
+    /// A reason that PUBACK and PUBREC do not have.
+    pub fn acknowledge(
+        &mut self,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        now: Duration,
+    ) -> Result<(), EncodeError> {
+        let reason = if self.options.version == Version::V311 { ReasonCode::Success } else { reason };
+        let kind = self.session.answer(packet_id, reason);
+        self.last_sent = now;
+        Acknowledgement::of(packet_id, reason).encode(kind, self.options.version, &mut self.output)
+    }
+
+    /// Sends PINGREQ.
+    pub fn ping(&mut self, now: Duration) {
+        let written = Packet::Pingreq.encode(self.options.version, &mut self.output);
+        debug_assert_eq!(written, Ok(()), "PINGREQ always fits");
+        self.last_sent = now;
+        self.pinged.get_or_insert(now);
+    }
+
+    /// Sends AUTH (MQTT 5 section 4.12).
+    ///
+    /// # Errors
+    /// MQTT 3.1.1 has no AUTH; a reason or a property that AUTH does not have.
+    pub fn authenticate(&mut self, auth: &Auth<'_>, now: Duration) -> Result<(), EncodeError> {
+        self.last_sent = now;
+        auth.encode(self.options.version, &mut self.output)
+    }
+
+    /// Says goodbye. The connection may be closed when that is sent.
+    ///
+    /// # Errors
+    /// A reason or a property that DISCONNECT, or this version, does not have.
+    pub fn disconnect(&mut self, disconnect: &Disconnect<'_>) -> Result<(), EncodeError> {
+        if self.stage == Stage::Connected {
+            disconnect.encode(self.options.version, &mut self.output)?;
+        }
+        self.stage = Stage::Over;
+        Ok(())
+    }
+
+    /// When to call [`Self::pass`]; `None` if nothing is due.
+    pub fn deadline(&self) -> Option<Duration> {
+        let keep_alive = Duration::from_secs(self.granted.keep_alive.into());
+        if self.stage != Stage::Connected || keep_alive.is_zero() {
+            return None;
+        }
+        Some(match self.pinged {
+            // A client that is told to say something every T says it a little earlier.
+            None => self.last_sent + keep_alive * 3 / 4,
+            Some(pinged) => pinged + keep_alive,
+        })
+    }
+
+    /// Time passed: sends PINGREQ when one is due (MQTT-3.1.2-20).
+    ///
+    /// # Errors
+    /// The server did not answer the last one.
+    pub fn pass(&mut self, now: Duration) -> Result<(), PingUnanswered> {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return Ok(());
+        }
+        if self.pinged.is_some() {
+            return Err(PingUnanswered { seconds: self.granted.keep_alive });
+        }
+        self.ping(now);
+        Ok(())
+    }
+
+    /// What outlives the connection; give it to the next one.
+    pub fn into_session(mut self) -> Session {
+        self.session.part();
+        self.session
+    }
+
+    /// What outlives the connection.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Bytes of memory that the client holds beside itself.
+    pub fn memory(&self) -> usize {
+        self.reader.memory() + self.output.capacity() + self.session.memory() + self.aliases.memory()
+    }
+
+    #[inline]
+    fn may_publish(&self, message: &Publish<'_>) -> Result<(), PublishError> {
+        if self.stage != Stage::Connected {
+            return Err(PublishError::NotConnected);
+        }
+        if message.qos > self.granted.maximum_qos {
+            return Err(PublishError::QosNotSupported);
+        }
+        if message.retain && !self.granted.retain_available {
+            return Err(PublishError::RetainNotSupported);
+        }
+        if let Some(alias) = message.properties.topic_alias()
+            && alias.get() > self.granted.topic_alias_maximum
+        {
+            return Err(PublishError::TopicAliasTooHigh);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn write_publish(&mut self, message: &Publish<'_>, now: Duration) -> Result<(), PublishError> {
+        let start = self.output.len();
+        message.encode(self.options.version, &mut self.output)?;
+        self.within_limit(start)?;
+        self.last_sent = now;
+        Ok(())
+    }
+
+    /// Takes back what was written from `start` on if it is larger than the server takes.
+    fn within_limit(&mut self, start: usize) -> Result<(), PublishError> {
+        let (size, limit) = (self.output.len() - start, self.granted.maximum_packet_size);
+        if size > limit as usize {
+            self.output.truncate(start);
+            return Err(PublishError::TooLarge { size, limit });
+        }
+        Ok(())
+    }
+
+    fn request(
+        &mut self,
+        awaits: Awaits,
+        token: u64,
+        now: Duration,
+        write: impl FnOnce(PacketId, Version, &mut Vec<u8>) -> Result<(), EncodeError>,
+    ) -> Result<PacketId, PublishError> {
+        if self.stage != Stage::Connected {
+            return Err(PublishError::NotConnected);
+        }
+        let id = self.session.flight.begin(awaits, token).ok_or(PublishError::WindowFull)?;
+        let start = self.output.len();
+        let written = write(id, self.options.version, &mut self.output)
+            .map_err(PublishError::from)
+            .and_then(|()| self.within_limit(start));
+        if let Err(error) = written {
+            self.session.flight.end(id);
+            return Err(error);
+        }
+        self.last_sent = now;
+        Ok(id)
+    }
+
+    /// Tells the server what it did wrong (MQTT 5 section 4.13.1).
+    fn refuse(&mut self, reason: ReasonCode) {
+        if self.stage == Stage::Connected && self.options.version == Version::V5 {
+            // A reason that DISCONNECT does not have is left to the closing of the connection.
+            let _ = Disconnect::of(reason).encode(Version::V5, &mut self.output);
+        }
+        self.stage = Stage::Over;
+    }
+}
+
+impl Granted {
+    /// As long as the server has not said anything else.
+    fn before(options: &ClientOptions) -> Self {
+        Self {
+            receive_maximum: u16::MAX,
+            maximum_packet_size: crate::MAX_PACKET_SIZE,
+            maximum_qos: Qos::ExactlyOnce,
+            retain_available: true,
+            topic_alias_maximum: 0,
+            keep_alive: options.keep_alive,
+        }
+    }
+
+    fn read(&mut self, connack: &Connack<'_>) {
+        let properties = &connack.properties;
+        let size = properties.maximum_packet_size().map_or(self.maximum_packet_size, NonZeroU32::get);
+        *self = Self {
+            receive_maximum: properties.receive_maximum().map_or(self.receive_maximum, NonZeroU16::get),
+            maximum_packet_size: size,
+            maximum_qos: properties.maximum_qos().unwrap_or(self.maximum_qos),
+            retain_available: properties.retain_available().unwrap_or(true),
+            topic_alias_maximum: properties.topic_alias_maximum().unwrap_or(0),
+            keep_alive: properties.server_keep_alive().unwrap_or(self.keep_alive),
+        };
+    }
+}
+
+/// The parts of a client that an event changes, apart from the reader that the event may borrow from.
+struct Desk<'c> {
+    options: &'c ClientOptions,
+    session: &'c mut Session,
+    stage: &'c mut Stage,
+    output: &'c mut Vec<u8>,
+    aliases: &'c mut Aliases,
+    granted: &'c mut Granted,
+    large: &'c mut Option<(Qos, Option<PacketId>, bool)>,
+    pinged: &'c mut Option<Duration>,
+}
+
+type Broken = (PacketKind, Violation);
+
+impl Desk<'_> {
+    #[inline]
+    fn hear(&mut self, event: &Event<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Broken> {
+        match event {
+            Event::Packet(Packet::Publish(publish)) if *self.stage == Stage::Connected => {
+                self.message(publish, on).map_err(|violation| (PacketKind::Publish, violation))
+            }
+            Event::Packet(packet) => self.packet(packet, on).map_err(|violation| (packet.kind(), violation)),
+            Event::Begin { publish, payload } => {
+                self.begin(publish, *payload, on).map_err(|violation| (PacketKind::Publish, violation))
+            }
+            Event::Payload(bytes) => {
+                if self.large.is_some_and(|(_, _, fresh)| fresh) {
+                    on(ClientEvent::MessagePayload(bytes));
+                }
+                Ok(())
+            }
+            Event::End => {
+                if let Some((qos, packet_id, fresh)) = self.large.take() {
+                    if fresh {
+                        on(ClientEvent::MessageEnd { packet_id });
+                    }
+                    self.answer(qos, packet_id, fresh);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn message(
+        &mut self,
+        publish: &Publish<'_>,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) -> Result<(), Violation> {
+        let fresh = self.admit(publish)?;
+        let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
+        if fresh {
+            on(ClientEvent::Message(Message { topic, publish: *publish }));
+        } else if let Some(packet_id) = publish.packet_id {
+            on(ClientEvent::Repeated { packet_id });
+        }
+        self.answer(publish.qos, publish.packet_id, fresh);
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        publish: &Publish<'_>,
+        payload: u32,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) -> Result<(), Violation> {
+        if *self.stage != Stage::Connected {
+            return Err(Violation::ConnackFirst);
+        }
+        let fresh = self.admit(publish)?;
+        let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
+        if fresh {
+            on(ClientEvent::MessageBegin { message: Message { topic, publish: *publish }, payload });
+        } else if let Some(packet_id) = publish.packet_id {
+            on(ClientEvent::Repeated { packet_id });
+        }
+        *self.large = Some((publish.qos, publish.packet_id, fresh));
+        Ok(())
+    }
+
+    /// Whether a message is a new one, and not one that was received and not yet released (section 4.3.3).
+    #[inline]
+    fn admit(&mut self, publish: &Publish<'_>) -> Result<bool, Violation> {
+        let Some(id) = publish.packet_id else { return Ok(true) };
+        let fresh = self.session.arrive(publish.qos, id) == Arrival::Fresh;
+        let most = self.options.receive_maximum;
+        if self.options.version == Version::V5 && self.session.unacknowledged() > usize::from(most) {
+            return Err(Violation::ReceiveMaximum);
+        }
+        Ok(fresh)
+    }
+
+    /// Acknowledges a message, unless the caller does.
+    #[inline]
+    fn answer(&mut self, qos: Qos, packet_id: Option<PacketId>, fresh: bool) {
+        let Some(id) = packet_id else { return };
+        let waits = qos == Qos::ExactlyOnce && self.session.waits_for_caller(id);
+        if self.options.acknowledging == Acknowledging::ByCaller && (fresh || waits) {
+            return;
+        }
+        let kind = self.session.answer(id, ReasonCode::Success);
+        self.acknowledge(kind, Acknowledgement::success(id));
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, kind: PacketKind, acknowledgement: Acknowledgement<'_>) {
+        let written = acknowledgement.encode(kind, self.options.version, self.output);
+        debug_assert_eq!(written, Ok(()), "reasons are chosen for their packets");
+    }
+
+    fn packet(&mut self, packet: &Packet<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Violation> {
+        match (*self.stage, packet) {
+            // What still comes after a DISCONNECT of either side means nothing (MQTT-3.14.4-1).
+            (Stage::Over, _) => Ok(()),
+            (Stage::Connecting, Packet::Connack(connack)) => self.connack(connack, on),
+            (_, Packet::Auth(auth)) => {
+                if self.options.authentication_method.is_none() {
+                    return Err(Violation::AuthUnasked);
+                }
+                on(ClientEvent::Auth(*auth));
+                Ok(())
+            }
+            (Stage::Connecting, _) => Err(Violation::ConnackFirst),
+            (Stage::Connected, Packet::Connack(_)) => Err(Violation::SecondConnack),
+            (Stage::Connected, packet) => self.connected(packet, on),
+        }
+    }
+
+    fn connack(
+        &mut self,
+        connack: &Connack<'_>,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) -> Result<(), Violation> {
+        if connack.reason.is_error() {
+            *self.stage = Stage::Over;
+            on(ClientEvent::Refused(*connack));
+            return Ok(());
+        }
+        if connack.session_present {
+            if self.options.clean_start {
+                return Err(Violation::SessionUnasked);
+            }
+            if self.session.is_new() {
+                return Err(Violation::SessionUnknown);
+            }
+        }
+        self.granted.read(connack);
+        *self.stage = Stage::Connected;
+        if connack.session_present {
+            for id in self.session.resume() {
+                self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(id));
+            }
+        } else {
+            self.session.lose();
+        }
+        self.session.begin();
+        on(ClientEvent::Connected(*connack));
+        Ok(())
+    }
+
+    fn connected(
+        &mut self,
+        packet: &Packet<'_>,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) -> Result<(), Violation> {
+        match packet {
+            Packet::Puback(Acknowledgement { packet_id, reason, properties }) => {
+                let token = self.session.flight.awaited(*packet_id, Awaits::Puback);
+                let Some(token) = token else { return self.stray() };
+                self.session.flight.end(*packet_id);
+                on(ClientEvent::Acknowledged {
+                    token,
+                    qos: Qos::AtLeastOnce,
+                    reason: *reason,
+                    properties: *properties,
+                });
+            }
+            Packet::Pubrec(Acknowledgement { packet_id, reason, properties }) => {
+                self.pubrec(*packet_id, *reason, properties, on);
+            }
+            Packet::Pubcomp(Acknowledgement { packet_id, reason, properties }) => {
+                let token = self.session.flight.awaited(*packet_id, Awaits::Pubcomp);
+                let Some(token) = token else { return self.stray() };
+                self.session.flight.end(*packet_id);
+                on(ClientEvent::Acknowledged {
+                    token,
+                    qos: Qos::ExactlyOnce,
+                    reason: *reason,
+                    properties: *properties,
+                });
+            }
+            Packet::Pubrel(Acknowledgement { packet_id, .. }) => {
+                let known = self.session.release(*packet_id);
+                let reason = if known || self.options.version == Version::V311 {
+                    ReasonCode::Success
+                } else {
+                    ReasonCode::PacketIdentifierNotFound
+                };
+                self.acknowledge(PacketKind::Pubcomp, Acknowledgement::of(*packet_id, reason));
+            }
+            Packet::Suback(suback) => {
+                let token = self.answered(suback.packet_id, Awaits::Suback(suback.reasons.len() as u16))?;
+                on(ClientEvent::Subscribed { token, suback: *suback });
+            }
+            Packet::Unsuback(unsuback) => {
+                let awaits = Awaits::Unsuback(unsuback.reasons.len() as u16);
+                let token = self.answered(unsuback.packet_id, awaits)?;
+                on(ClientEvent::Unsubscribed { token, unsuback: *unsuback });
+            }
+            Packet::Pingresp => {
+                *self.pinged = None;
+                on(ClientEvent::Pong);
+            }
+            Packet::Disconnect(disconnect) if self.options.version == Version::V5 => {
+                *self.stage = Stage::Over;
+                on(ClientEvent::Disconnected(*disconnect));
+            }
+            Packet::Connect(_)
+            | Packet::Subscribe(_)
+            | Packet::Unsubscribe(_)
+            | Packet::Pingreq
+            | Packet::Disconnect(_) => return Err(Violation::WrongSide),
+            // Handled before.
+            Packet::Connack(_) | Packet::Publish(_) | Packet::Auth(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The first acknowledgement of a message of QoS 2: it is released, or over (section 4.3.3).
+    fn pubrec(
+        &mut self,
+        packet_id: PacketId,
+        reason: ReasonCode,
+        properties: &Properties<'_>,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) {
+        let v5 = self.options.version == Version::V5;
+        let flight = &mut self.session.flight;
+        if let Some(token) = flight.awaited(packet_id, Awaits::Pubrec) {
+            if reason.is_error() {
+                flight.end(packet_id);
+                let qos = Qos::ExactlyOnce;
+                on(ClientEvent::Acknowledged { token, qos, reason, properties: *properties });
+                return;
+            }
+            flight.release(packet_id);
+            on(ClientEvent::Received { token, reason, properties: *properties });
+        } else if flight.awaited(packet_id, Awaits::Pubcomp).is_none() && v5 {
+            // Nothing is known of it: PUBREL says so (section 3.6.2.1).
+            let lost = Acknowledgement::of(packet_id, ReasonCode::PacketIdentifierNotFound);
+            return self.acknowledge(PacketKind::Pubrel, lost);
+        }
+        self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(packet_id));
+    }
+
+    /// An acknowledgement for nothing. A server that resumed a session may repeat one; else it is none.
+    fn stray(&self) -> Result<(), Violation> {
+        if self.session.was_resumed() { Ok(()) } else { Err(Violation::AcknowledgesNothing) }
+    }
+
+    fn answered(&mut self, packet_id: PacketId, answer: Awaits) -> Result<u64, Violation> {
+        let flight = &mut self.session.flight;
+        let v311 = self.options.version == Version::V311;
+        let (awaits, token) = flight.state(packet_id).ok_or(Violation::AnswersNothing)?;
+        match (awaits, answer) {
+            (Awaits::Suback(asked), Awaits::Suback(told)) if asked == told => {}
+            // UNSUBACK says no reasons in MQTT 3.1.1.
+            (Awaits::Unsuback(asked), Awaits::Unsuback(told)) if asked == told || v311 => {}
+            (Awaits::Suback(_), Awaits::Suback(_)) | (Awaits::Unsuback(_), Awaits::Unsuback(_)) => {
+                return Err(Violation::ReasonCount);
+            }
+            _ => return Err(Violation::AnswersNothing),
+        }
+        flight.end(packet_id);
+        Ok(token)
+    }
+}
