@@ -36,6 +36,8 @@ pub(crate) struct Link {
     broken: Option<LinkError>,
     /// Whether the end will be a reset.
     resetting: bool,
+    /// The local address that it was opened from, if that was asked for.
+    pub(crate) from: Option<IpAddr>,
 }
 
 /// What came of bytes that were decrypted.
@@ -107,7 +109,8 @@ impl Link {
             }
             None => None,
         };
-        Ok(Self::new(TcpStream::from_std(socket.into()), tls, State::Connecting))
+        let stream = TcpStream::from_std(socket.into());
+        Ok(Self { from: door.from, ..Self::new(stream, tls, State::Connecting) })
     }
 
     /// Takes an accepted connection.
@@ -136,6 +139,7 @@ impl Link {
             refused: false,
             broken: None,
             resetting: false,
+            from: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
 
 use crate::session::{Orders, Transmit};
-use crate::{Context, Event, Session, SessionId};
+use crate::{Context, Door, Event, Session, SessionId};
 use std::io::IoSlice;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -29,6 +29,8 @@ pub struct Rig<W> {
     pub closed: bool,
     /// Whether it asked to be reset.
     pub reset: bool,
+    /// Where it asked to be connected to instead, the last time.
+    pub reopened: Option<Door>,
     /// Whether its last call asked for a read.
     pub pulled: bool,
     /// Whom it woke.
@@ -49,6 +51,7 @@ impl<W> Rig<W> {
             low_water: 1,
             closed: false,
             reset: false,
+            reopened: None,
             pulled: false,
             woken: Vec::new(),
         }
@@ -79,6 +82,10 @@ impl<W> Rig<W> {
         self.pulled = orders.pull;
         self.closed |= orders.close;
         self.reset |= orders.reset;
+        if let Some(door) = orders.reopen {
+            self.reopened = Some(*door);
+            self.low_water = 1;
+        }
     }
 
     /// Lets time pass, firing the session's deadlines in order.

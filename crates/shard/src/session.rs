@@ -1,5 +1,6 @@
 //! The seam that a protocol plugs into: what a session is told, and what it may answer.
 
+use crate::Door;
 use std::fmt;
 use std::io::IoSlice;
 use weir_metrics::{Failure, Moment};
@@ -102,6 +103,7 @@ pub(crate) struct Orders {
     pub(crate) pull: bool,
     pub(crate) close: bool,
     pub(crate) reset: bool,
+    pub(crate) reopen: Option<Box<Door>>,
 }
 
 /// What a session has at hand while it handles an event.
@@ -189,6 +191,13 @@ impl<W> Context<'_, W> {
     pub fn reset(&mut self) {
         self.orders.reset = true;
         self.orders.close = true;
+    }
+
+    /// Lets go of this link after this call and connects to another peer, from the same local address:
+    /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until it is told otherwise. Of no
+    /// effect while [`Event::Closed`] is handled.
+    pub fn reopen(&mut self, door: Door) {
+        self.orders.reopen = Some(Box::new(door));
     }
 
     /// The world and the link apart, to send shared buffers that the world holds.

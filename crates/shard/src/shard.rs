@@ -359,7 +359,10 @@ impl<W: World> Shard<W> {
             if !plain.is_empty() {
                 self.tell(id, Event::Bytes(&plain));
             }
-            if let Some(error) = decrypted.end {
+            // The end of a link that its session has let go of is not the end of the next one.
+            if let Some(error) = decrypted.end
+                && self.alive(id).is_some_and(|entry| entry.link.state != State::Connecting)
+            {
                 self.end(id, &error);
             }
             self.plain = plain;
@@ -434,12 +437,43 @@ impl<W: World> Shard<W> {
         if orders.close {
             return self.remove(id);
         }
+        if let Some(door) = orders.reopen
+            && !matches!(event, Event::Closed { .. })
+        {
+            return self.reopen(id, *door);
+        }
         if resumed || broken {
             self.unread.push(id);
         }
         // What is there when these are told follows by itself, or never.
         if orders.pull && !matches!(event, Event::Bytes(_) | Event::Connected | Event::Closed { .. }) {
             self.pull(id);
+        }
+    }
+
+    /// Puts another link in the place of a session's.
+    fn reopen(&mut self, id: SessionId, door: Door) {
+        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+            return;
+        };
+        let from = entry.link.from.filter(|from| from.is_ipv4() == door.address.is_ipv4());
+        let opened = Link::open(&Door { from, ..door }).and_then(|mut link| {
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            self.poll
+                .registry()
+                .register(&mut link.stream, Token(id.slot as usize), interest)
+                .map_err(|error| LinkError { failure: Failure::SocketError, words: error.to_string() })?;
+            Ok(link)
+        });
+        match opened {
+            Ok(link) => {
+                let mut before = std::mem::replace(&mut entry.link, link);
+                before.close();
+                // Closing the descriptor deregisters it as well.
+                let _ = self.poll.registry().deregister(&mut before.stream);
+                (entry.low_water, entry.paused) = (1, false);
+            }
+            Err(error) => self.end(id, &error),
         }
     }
 

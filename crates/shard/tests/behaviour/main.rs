@@ -7,6 +7,7 @@ mod echo;
 mod endings;
 mod listeners;
 mod low_water;
+mod reopening;
 mod secure_endings;
 mod timers;
 mod waking;

@@ -1,0 +1,87 @@
+//! A session that leaves its peer for another one.
+
+use crate::bench::{Bench, Happened, Papers, React, accept, deserted, door, say};
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener};
+use weir_metrics::Failure;
+use weir_shard::{Door, Event};
+
+/// Goes to these doors, one after the other, at the first bytes from each peer.
+fn wanderer(mut doors: Vec<Door>) -> React {
+    doors.reverse();
+    Box::new(move |event, context| {
+        if matches!(event, Event::Bytes(_))
+            && let Some(next) = doors.pop()
+        {
+            context.set_low_water(4_000);
+            context.reopen(next);
+        }
+    })
+}
+
+#[test]
+fn the_next_peer_is_reached_from_the_same_address_and_the_one_before_is_let_go() {
+    let (first, second) =
+        (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let from = IpAddr::from([127, 0, 0, 78]);
+    let mut bench = Bench::new();
+    let start = Door { from: Some(from), ..door(first.local_addr().unwrap()) };
+    let id = bench.open("client", &start, wanderer(vec![door(second.local_addr().unwrap())]));
+    let mut before = accept(&first);
+    before.write_all(b"go").unwrap();
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) == 2);
+    assert_eq!(before.read(&mut [0]).unwrap(), 0, "it has gone");
+    let mut after = accept(&second);
+    assert_eq!(after.peer_addr().unwrap().ip(), from);
+    // It reads at every event again, and is the session that it was.
+    after.write_all(b"on").unwrap();
+    bench.run_until(|diary| diary.bytes("client") == b"goon");
+    bench.shard.stop(id);
+    drop(after);
+    bench.run_until(|diary| diary.closed("client").is_some());
+    let told = [
+        Happened::Opening,
+        Happened::Connected,
+        Happened::Bytes(b"go".to_vec()),
+        Happened::Connected,
+        Happened::Bytes(b"on".to_vec()),
+        Happened::Stop,
+        Happened::Closed(Failure::ClosedByPeer),
+    ];
+    assert_eq!(bench.diary().of("client"), told);
+    assert!(bench.shard.is_empty());
+}
+
+#[test]
+fn the_end_of_the_link_before_is_no_end_of_the_next() {
+    // Last words and end come in one read, in clear and over TLS; the next peer speaks the other one.
+    let papers = Papers::new();
+    let mut bench = Bench::new();
+    let goodbye = || -> React {
+        Box::new(|event, context| {
+            if matches!(event, Event::Connected) {
+                context.send(b"go");
+                context.close();
+            }
+        })
+    };
+    let plain = bench.listen("plain", None, goodbye);
+    let secure = bench.listen("secure", Some(papers.server()), goodbye);
+    let last = bench.listen("last", Some(papers.server()), || say(b"on".to_vec()));
+    let doors = vec![papers.door(secure, "localhost"), papers.door(last, "localhost")];
+    bench.open("client", &door(plain), wanderer(doors));
+    bench.run_until(|diary| diary.bytes("client") == b"gogoon");
+    assert_eq!(bench.diary().count("client", &Happened::Connected), 3);
+    assert_eq!(bench.diary().closed("client"), None);
+}
+
+#[test]
+fn a_next_peer_that_is_not_there_ends_the_session() {
+    let first = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut bench = Bench::new();
+    bench.open("client", &door(first.local_addr().unwrap()), wanderer(vec![door(deserted())]));
+    accept(&first).write_all(b"go").unwrap();
+    bench.run_until(|diary| diary.closed("client").is_some());
+    assert_eq!(bench.diary().closed("client"), Some(Failure::ConnectionRefused));
+    assert!(bench.shard.is_empty());
+}
