@@ -5,16 +5,19 @@
 //! client, its [`Target`], the modelled player ([`Playout`] in a [`Viewing`]), the [`Drift`], what
 //! publishers publish. Nothing here knows that a run exists.
 
+mod detour;
 mod drift;
 mod host_clock;
 mod ledger;
 mod life;
 mod material;
+mod places;
 mod playout;
 mod rtmp;
 mod sequence;
 mod target;
 mod timeline;
+mod ts;
 mod viewing;
 mod workload;
 
@@ -28,6 +31,7 @@ pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
 pub use target::{Credentials, Scheme, Target, TargetError, expand, shown};
 pub use timeline::{Position, Timeline, Track};
+pub use ts::HttpOptions;
 pub use viewing::{Reading, Seen, Viewing};
 pub use weir_media::{BitRate, FrameRate};
 pub use workload::{PlayOptions, PublishOptions, Workload, WorkloadError, play, publish, schema_of};

@@ -30,6 +30,14 @@ pub struct Credentials {
     pub password: String,
 }
 
+impl Credentials {
+    /// What stands before the `@` of a URL: `user:password`.
+    pub fn parse(text: &str) -> Self {
+        let (user, password) = text.split_once(':').unwrap_or((text, ""));
+        Self { user: user.to_owned(), password: password.to_owned() }
+    }
+}
+
 /// A scheme that a workload speaks, and its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
@@ -141,10 +149,7 @@ impl Target {
         let rest = &url[name.len() + 3..];
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let (credentials, place) = match authority.rsplit_once('@') {
-            Some((user, place)) => {
-                let (user, password) = user.split_once(':').unwrap_or((user, ""));
-                (Some(Credentials { user: user.to_owned(), password: password.to_owned() }), place)
-            }
+            Some((user, place)) => (Some(Credentials::parse(user)), place),
             None => (None, authority),
         };
         let (host, port) = split_port(place).ok_or_else(|| TargetError::NoHost { url: shown(url) })?;

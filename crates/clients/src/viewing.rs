@@ -165,6 +165,30 @@ impl Viewing {
         }
     }
 
+    /// So many bytes of a stream that keeps its own clock came in the read of `now`, up to this media time in
+    /// microseconds. Such a stream has no frames: it is measured in pieces, as one without pictures. Its first
+    /// bytes, which lead up to the time where counting begins, are in no rate.
+    #[inline]
+    pub fn progress(&mut self, now: Moment, media: i64, bytes: u32, recorder: &mut Recorder) {
+        let media = match self.origin {
+            Some(origin) => {
+                self.bytes += u64::from(bytes);
+                media - origin
+            }
+            None => {
+                self.origin = Some(media);
+                0
+            }
+        };
+        self.largest = self.largest.max(bytes);
+        self.read_brought_frames = true;
+        self.group_boundary(media, recorder);
+        self.media = self.media.max(media);
+        if self.reading == Reading::Witness {
+            recorder.record_signed(DRIFT, self.drift.arrive(now, media));
+        }
+    }
+
     /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing.
     pub fn end_of_read(&mut self, now: Moment, empty: bool, recorder: &mut Recorder) {
         // What came in this read was here before the model ran dry, unless a pull found nothing then.

@@ -5,6 +5,7 @@ use crate::life::Timeouts;
 use crate::material::{MaterialError, MaterialOptions};
 use crate::rtmp::{self, RtmpOptions};
 use crate::target::{Target, TargetError, expand, scheme_of};
+use crate::ts::{self, HttpOptions};
 use std::time::Duration;
 use weir_metrics::{Moment, Schema};
 use weir_shard::tls::{TlsError, Trust};
@@ -49,6 +50,8 @@ pub struct PlayOptions {
     pub trust: Trust,
     /// What only RTMP has.
     pub rtmp: RtmpOptions,
+    /// What only HTTP has.
+    pub http: HttpOptions,
 }
 
 impl Default for PlayOptions {
@@ -63,6 +66,7 @@ impl Default for PlayOptions {
             end_grace: Duration::from_secs(2),
             trust: Trust::System,
             rtmp: RtmpOptions::default(),
+            http: HttpOptions::default(),
         }
     }
 }
@@ -132,13 +136,14 @@ pub enum WorkloadError {
 type Make<Options> = fn(&[String], &Options) -> Result<Box<dyn Workload>, WorkloadError>;
 
 /// One line a protocol that can be played: the schemes, and who makes the workload.
-const PLAYERS: &[(&[&str], Make<PlayOptions>)] = &[(&["rtmp", "rtmps"], rtmp::play)];
+const PLAYERS: &[(&[&str], Make<PlayOptions>)] =
+    &[(&["rtmp", "rtmps"], rtmp::play), (&["http", "https"], ts::play)];
 
 /// One line a protocol that can be published.
 const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] = &[(&["rtmp", "rtmps"], rtmp::publish)];
 
 /// One line a protocol: the figures of its clients.
-const SCHEMAS: &[(&[&str], Schema)] = &[(&["rtmp", "rtmps"], rtmp::SCHEMA)];
+const SCHEMAS: &[(&[&str], Schema)] = &[(&["rtmp", "rtmps"], rtmp::SCHEMA), (&["http", "https"], ts::SCHEMA)];
 
 /// The figures of the clients of a scheme, for reading back what they have written.
 pub fn schema_of(scheme: &str) -> Option<Schema> {

@@ -66,6 +66,10 @@ failures! {
     StreamNotFound = "stream_not_found", Remote;
     /// The server asks for credentials, or does not take these.
     Unauthorized = "unauthorized", Remote;
+    /// The server has nothing free to serve with now: no tuner, no slot (HTTP 503).
+    Unavailable = "unavailable", Remote;
+    /// The server sent the client on to nowhere, or further than it goes.
+    RedirectFailed = "redirect_failed", Remote;
     /// The server refused for another reason; its words are in the events.
     Rejected = "rejected", Remote;
     /// The stream ended: its publisher went away.

@@ -23,7 +23,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
-    /// Viewers of a server: rtmp:// rtmps://
+    /// Viewers of a server: rtmp:// rtmps:// · http:// https:// (MPEG-TS)
     Play(Play),
     /// Publishers to one or several servers: rtmp:// rtmps://
     Publish(Publish),
@@ -138,7 +138,7 @@ pub(crate) struct Print {
 /// `weir play`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
-    /// Where to play: rtmp://host:1935/app/stream; viewers take several in turn
+    /// Where to play: rtmp://host:1935/app/stream, http://host/x.ts; viewers take several in turn
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]

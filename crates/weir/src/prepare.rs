@@ -4,7 +4,8 @@ use crate::exit::{Exit, Failure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 use weir_clients::{
-    FrameRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, Timeouts, Workload,
+    Credentials, FrameRate, HttpOptions, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, Timeouts,
+    Workload,
 };
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
@@ -17,6 +18,9 @@ use weir_shard::tls::Trust;
 
 /// Descriptors that weir needs beside those of its clients.
 const OWN_DESCRIPTORS: u64 = 128;
+
+/// The variable with `user:password` for HTTP; it is in no list of processes, as a URL of the command line is.
+const HTTP_CREDENTIALS: &str = "WEIR_HTTP_CREDENTIALS";
 
 /// What is published when nothing is said.
 const DEFAULT_BIT_RATE: weir_metrics::BitRate = weir_metrics::BitRate::from_bps(500e3);
@@ -70,7 +74,8 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
     let rtmp = RtmpOptions { digest_handshake: spec.digest_handshake };
     let (made, frame_time) = match role {
         Role::Play => {
-            let mut options = PlayOptions { streams, timeouts, trust, rtmp, ..PlayOptions::default() };
+            let http = HttpOptions { credentials: http_credentials() };
+            let mut options = PlayOptions { streams, timeouts, trust, rtmp, http, ..PlayOptions::default() };
             options.witness_every = spec.witness_every.unwrap_or(options.witness_every);
             options.playout_buffer = spec.buffer.as_ref().map_or(options.playout_buffer, Span::get);
             (weir_clients::play(urls, &options), None)
@@ -100,6 +105,12 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
         frame_time_seconds: frame_time,
     };
     Ok((facts, made))
+}
+
+/// User and password of the environment.
+fn http_credentials() -> Option<Credentials> {
+    let text = std::env::var(HTTP_CREDENTIALS).ok().filter(|text| !text.is_empty())?;
+    Some(Credentials::parse(&text))
 }
 
 /// What each client's source sends, where that is said: to viewers by the scenario, by publishers

@@ -7,43 +7,37 @@ use super::{RtmpOptions, SCHEMA, SCHEMES};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
 use crate::material::Material;
+use crate::places::{Doors, Places};
 use crate::playout::Playout;
 use crate::target::Target;
 use crate::viewing::Reading;
 use crate::workload::{PlayOptions, PublishOptions, Workload, WorkloadError};
-use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_metrics::{Moment, Schema};
 use weir_rtmp::ClientOptions;
 use weir_rtmp::handshake::Scheme;
-use weir_shard::tls::{self, Trust};
 use weir_shard::{Door, Session};
 
-/// Where clients go, and what they ask for there.
-struct Places {
-    targets: Vec<Target>,
-    doors: Vec<Door>,
-    requests: Vec<Arc<ClientOptions>>,
-}
-
 struct Play {
-    places: Places,
+    places: Places<ClientOptions>,
     options: PlayOptions,
     common: Arc<play::Common>,
 }
 
 struct Publish {
-    places: Places,
+    places: Places<ClientOptions>,
     material: Material,
     common: Arc<publish::Common>,
 }
 
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = Places::find("play", urls, &options.trust, |address| ClientOptions {
-        buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
-        handshake: options.rtmp.scheme(),
-        ..ClientOptions::play(address.tc_url, address.app, address.stream)
+    let places = Places::find("play", urls, &mut Doors::new(SCHEMES, &options.trust), |target| {
+        let address = Address::of(&target)?;
+        Ok(ClientOptions {
+            buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
+            handshake: options.rtmp.scheme(),
+            ..ClientOptions::play(address.tc_url, address.app, address.stream)
+        })
     })?;
     let resume = options.rebuffer.unwrap_or(options.playout_buffer);
     let common = Arc::new(play::Common {
@@ -56,9 +50,12 @@ pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Wor
 }
 
 pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = Places::find("publish", urls, &options.trust, |address| ClientOptions {
-        handshake: options.rtmp.scheme(),
-        ..ClientOptions::publish(address.tc_url, address.app, address.stream)
+    let places = Places::find("publish", urls, &mut Doors::new(SCHEMES, &options.trust), |target| {
+        let address = Address::of(&target)?;
+        Ok(ClientOptions {
+            handshake: options.rtmp.scheme(),
+            ..ClientOptions::publish(address.tc_url, address.app, address.stream)
+        })
     })?;
     let common = Arc::new(publish::Common {
         timeouts: options.timeouts,
@@ -76,15 +73,15 @@ impl Workload for Play {
     }
 
     fn targets(&self) -> &[Target] {
-        &self.places.targets
+        self.places.targets()
     }
 
     fn door(&self, client: u32) -> &Door {
-        &self.places.doors[self.places.of(client)]
+        self.places.door(client)
     }
 
     fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        let request = self.places.requests[self.places.of(slot.client)].clone();
+        let request = self.places.request(slot.client);
         let witness = self.options.is_witness(slot.client);
         let reading = if witness { Reading::Witness } else { Reading::Crowd };
         Box::new(Player::new(slot, request, self.common.clone(), reading, now, ledger))
@@ -101,68 +98,21 @@ impl Workload for Publish {
     }
 
     fn targets(&self) -> &[Target] {
-        &self.places.targets
+        self.places.targets()
     }
 
     fn door(&self, client: u32) -> &Door {
-        &self.places.doors[self.places.of(client)]
+        self.places.door(client)
     }
 
     fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        let request = self.places.requests[self.places.of(slot.client)].clone();
+        let request = self.places.request(slot.client);
         let source = self.material.source();
         Box::new(Publisher::new(slot, request, self.common.clone(), source, now, ledger))
     }
 
     fn describe(&self) -> String {
         format!("publish {}", self.places.describe())
-    }
-}
-
-impl Places {
-    fn find(
-        verb: &'static str,
-        urls: &[String],
-        trust: &Trust,
-        request: impl Fn(Address) -> ClientOptions,
-    ) -> Result<Self, WorkloadError> {
-        let mut addresses: HashMap<(String, u16), SocketAddr> = HashMap::new();
-        let mut tls = None;
-        let mut places = Self { targets: Vec::new(), doors: Vec::new(), requests: Vec::new() };
-        for url in urls {
-            let target = Target::parse(url, verb, SCHEMES)?;
-            places.requests.push(Arc::new(request(Address::of(&target)?)));
-            let place = (target.host.clone(), target.port);
-            let address = match addresses.get(&place) {
-                Some(address) => *address,
-                None => *addresses.entry(place).or_insert(target.resolve()?),
-            };
-            let secure = SCHEMES.iter().any(|scheme| scheme.name == target.scheme && scheme.secure);
-            let tls = if secure {
-                let config = match &tls {
-                    Some(config) => Arc::clone(config),
-                    None => Arc::clone(tls.insert(tls::client_config(trust)?)),
-                };
-                Some((config, target.server_name()?))
-            } else {
-                None
-            };
-            places.doors.push(Door { address, from: None, tls });
-            places.targets.push(target);
-        }
-        Ok(places)
-    }
-
-    fn of(&self, client: u32) -> usize {
-        client as usize % self.targets.len()
-    }
-
-    fn describe(&self) -> String {
-        match &self.targets[..] {
-            [only] => only.to_string(),
-            [first, .., last] => format!("{first} … {last} ({} targets)", self.targets.len()),
-            [] => String::new(),
-        }
     }
 }
 

@@ -23,5 +23,6 @@ mod stalls;
 mod thresholds;
 mod tls;
 mod tools;
+mod ts;
 mod usage;
 mod verdict;

@@ -7,9 +7,11 @@ mod nginx;
 mod process;
 mod run;
 mod turn;
+mod web;
 
 pub(crate) use air::{Air, Publishing, air, config};
 pub(crate) use nginx::Nginx;
 pub(crate) use process::{Kept, free_port, interrupt, program, says, soon, weir};
 pub(crate) use run::{Run, measure, report, start_measuring};
 pub(crate) use turn::{alone, shared};
+pub(crate) use web::WebServer;

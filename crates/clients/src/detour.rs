@@ -1,0 +1,91 @@
+//! Doors that become known only in a run, because a server sends a client on. A shard never waits for a name
+//! server: names are resolved on threads of their own, and clients ask again.
+
+use crate::places::Doors;
+use crate::target::Target;
+use crate::workload::WorkloadError;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_shard::Door;
+
+/// So many places are looked for in a run; a server that makes names up gets no further.
+const MOST: usize = 64;
+
+/// What is known of the way to a place.
+#[derive(Clone, Debug)]
+pub(crate) enum Detour {
+    /// Somebody is looking: ask again.
+    Sought,
+    /// The way there.
+    Found(Door),
+    /// There is none; says why.
+    None(String),
+}
+
+/// The doors of a workload's redirects, shared by its clients.
+#[derive(Clone)]
+pub(crate) struct Detours(Arc<Mutex<Known>>);
+
+struct Known {
+    doors: Doors,
+    /// By scheme, host and port.
+    places: HashMap<(String, String, u16), Detour>,
+}
+
+impl Detour {
+    fn of(found: Result<Door, WorkloadError>) -> Self {
+        found.map_or_else(|error| Self::None(error.to_string()), Self::Found)
+    }
+}
+
+impl Detours {
+    /// What is known to begin with.
+    pub(crate) fn new(doors: Doors) -> Self {
+        Self(Arc::new(Mutex::new(Known { doors, places: HashMap::new() })))
+    }
+
+    /// The way to a target; the first to ask for it starts the search.
+    pub(crate) fn find(&self, target: &Target) -> Detour {
+        let place = (target.scheme.clone(), target.host.clone(), target.port);
+        let mut known = self.known();
+        if let Some(detour) = known.places.get(&place) {
+            return detour.clone();
+        }
+        if known.places.len() == MOST {
+            return Detour::None(format!("more than {MOST} places were sought in this run"));
+        }
+        if known.doors.knows(target) {
+            let detour = Detour::of(known.doors.find(target));
+            return known.places.entry(place).or_insert(detour).clone();
+        }
+        known.places.insert(place.clone(), Detour::Sought);
+        drop(known);
+        self.seek(target.clone(), place)
+    }
+
+    fn seek(&self, target: Target, place: (String, String, u16)) -> Detour {
+        let (searcher, sought) = (self.clone(), place.clone());
+        let search = move || {
+            // The resolver is asked without the lock, and the doors find its answer.
+            let resolved = target.resolve();
+            let mut known = searcher.known();
+            let found = match resolved {
+                Ok(address) => Detour::of(known.doors.find_at(&target, address)),
+                Err(error) => Detour::None(error.to_string()),
+            };
+            known.places.insert(sought, found);
+        };
+        match std::thread::Builder::new().name("resolver".to_owned()).spawn(search) {
+            Ok(_) => Detour::Sought,
+            Err(error) => {
+                let none = Detour::None(error.to_string());
+                self.known().places.insert(place, none.clone());
+                none
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

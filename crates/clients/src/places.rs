@@ -1,0 +1,118 @@
+//! Where the clients of a workload go, whatever they speak there.
+
+use crate::target::{Scheme, Target, TargetError};
+use crate::workload::WorkloadError;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use weir_shard::Door;
+use weir_shard::tls::{self, ClientConfig, Trust};
+
+/// Targets in the order of their URLs, with the way there and what to ask for. Client n goes to target n modulo
+/// their number.
+pub(crate) struct Places<Request> {
+    targets: Vec<Target>,
+    doors: Vec<Door>,
+    requests: Vec<Arc<Request>>,
+}
+
+/// Finds the doors of targets. Resolves each name once, and makes TLS settings once.
+pub(crate) struct Doors {
+    schemes: &'static [Scheme],
+    trust: Trust,
+    addresses: HashMap<(String, u16), SocketAddr>,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Doors {
+    pub(crate) fn new(schemes: &'static [Scheme], trust: &Trust) -> Self {
+        Self { schemes, trust: trust.clone(), addresses: HashMap::new(), tls: None }
+    }
+
+    /// The way to a target. Asks the resolver, so it may take a while.
+    ///
+    /// # Errors
+    /// A name without an address, or TLS settings that cannot be made.
+    pub(crate) fn find(&mut self, target: &Target) -> Result<Door, WorkloadError> {
+        let address = match self.addresses.get(&(target.host.clone(), target.port)) {
+            Some(address) => *address,
+            None => target.resolve()?,
+        };
+        self.find_at(target, address)
+    }
+
+    /// The way to a target that has this address.
+    ///
+    /// # Errors
+    /// TLS settings that cannot be made.
+    pub(crate) fn find_at(&mut self, target: &Target, address: SocketAddr) -> Result<Door, WorkloadError> {
+        self.addresses.insert((target.host.clone(), target.port), address);
+        let tls = if self.is_secure(target) {
+            let config = match &self.tls {
+                Some(config) => Arc::clone(config),
+                None => Arc::clone(self.tls.insert(tls::client_config(&self.trust)?)),
+            };
+            Some((config, target.server_name()?))
+        } else {
+            None
+        };
+        Ok(Door { address, from: None, tls })
+    }
+
+    /// Whether [`Self::find`] would answer at once.
+    pub(crate) fn knows(&self, target: &Target) -> bool {
+        let place = (target.host.clone(), target.port);
+        let named = self.addresses.contains_key(&place) || target.host.parse::<IpAddr>().is_ok();
+        named && (self.tls.is_some() || !self.is_secure(target))
+    }
+
+    fn is_secure(&self, target: &Target) -> bool {
+        self.schemes.iter().any(|scheme| scheme.name == target.scheme && scheme.secure)
+    }
+}
+
+impl<Request> Places<Request> {
+    /// Reads the URLs, finds the way to each, and makes a request for each.
+    ///
+    /// # Errors
+    /// A URL that leads nowhere, or TLS settings that cannot be made.
+    pub(crate) fn find(
+        verb: &'static str,
+        urls: &[String],
+        doors: &mut Doors,
+        request: impl Fn(Target) -> Result<Request, TargetError>,
+    ) -> Result<Self, WorkloadError> {
+        let mut places = Self { targets: Vec::new(), doors: Vec::new(), requests: Vec::new() };
+        for url in urls {
+            let target = Target::parse(url, verb, doors.schemes)?;
+            places.requests.push(Arc::new(request(target.clone())?));
+            places.doors.push(doors.find(&target)?);
+            places.targets.push(target);
+        }
+        Ok(places)
+    }
+
+    pub(crate) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    pub(crate) fn door(&self, client: u32) -> &Door {
+        &self.doors[self.of(client)]
+    }
+
+    pub(crate) fn request(&self, client: u32) -> Arc<Request> {
+        self.requests[self.of(client)].clone()
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        match &self.targets[..] {
+            [only] => only.to_string(),
+            [first, .., last] => format!("{first} … {last} ({} targets)", self.targets.len()),
+            [] => String::new(),
+        }
+    }
+
+    fn of(&self, client: u32) -> usize {
+        client as usize % self.targets.len()
+    }
+}

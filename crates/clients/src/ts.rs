@@ -1,0 +1,27 @@
+//! MPEG-TS over HTTP: viewers that send one GET and judge the body packet by packet.
+
+mod body;
+mod figures;
+mod head;
+mod play;
+mod redirect;
+mod request;
+mod workload;
+
+pub(crate) use workload::play;
+
+use crate::target::{Credentials, Scheme};
+
+/// What only HTTP has.
+#[derive(Clone, Debug, Default)]
+pub struct HttpOptions {
+    /// User and password for URLs that name none, percent-encoded as in a URL.
+    pub credentials: Option<Credentials>,
+}
+
+/// The schemes of its viewers.
+pub(crate) const SCHEMES: &[Scheme] =
+    &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
+
+/// Their figures.
+pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

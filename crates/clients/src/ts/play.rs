@@ -1,0 +1,398 @@
+//! A viewer of a transport stream over HTTP.
+
+use super::body::Body;
+use super::figures;
+use super::head::{Answer, Head};
+use super::redirect::{self, shown_location};
+use super::request::Request;
+use crate::detour::{Detour, Detours};
+use crate::ledger::{Ledger, Slot};
+use crate::life::{Life, Phase, Timeouts};
+use crate::playout::Playout;
+use crate::timeline::Timeline;
+use crate::viewing::{Reading, Viewing};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
+use weir_metrics::{Failure, Moment, Recorder};
+use weir_shard::{Context, Event, Session};
+use weir_ts::{Analyser, Counts, FindingKind, Options};
+
+/// A body without a packet in so many bytes is no transport stream.
+const LONGEST_SEARCH: u64 = 1 << 20;
+/// Media time is looked at after so many bytes: that far two viewers of one read may differ.
+const STRIDE: usize = 16 * 1_024;
+/// Findings of a kind that an analyser keeps: of them come the sizes of jumps.
+const FINDINGS: u32 = 16;
+/// How often to ask whether the place that a redirect leads to has been found.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What all viewers of a workload share.
+pub(super) struct Common {
+    pub(super) timeouts: Timeouts,
+    pub(super) playout: Playout,
+    /// Where redirects lead.
+    pub(super) detours: Detours,
+}
+
+/// One virtual viewer.
+pub(super) struct Player {
+    life: Life,
+    reading: Reading,
+    viewing: Viewing,
+    common: Arc<Common>,
+    request: Arc<Request>,
+    /// How often it was sent on.
+    redirects: u32,
+    answer: Stage,
+    analyser: Box<Analyser>,
+    /// What of the analyser's totals is in the ledger.
+    booked: Counts,
+    /// How many of its findings have been looked at.
+    findings: usize,
+    /// Bytes of the body so far.
+    body: u64,
+    stopping: bool,
+}
+
+/// How much of the answer has come.
+#[derive(Debug)]
+enum Stage {
+    Head(Head),
+    /// It leads elsewhere, to what the request now asks for; the way there is sought.
+    Elsewhere,
+    Body(Body),
+}
+
+impl Player {
+    pub(super) fn new(
+        slot: Slot,
+        request: Arc<Request>,
+        common: Arc<Common>,
+        reading: Reading,
+        now: Moment,
+        ledger: &mut Ledger,
+    ) -> Self {
+        let life = Life::begin(slot, common.timeouts, now, ledger);
+        if reading == Reading::Witness {
+            ledger.of(slot).shift(WITNESSES, 1);
+        }
+        // The timeline is for streams that are told frame by frame; here the analyser keeps the clock.
+        let timeline = Timeline::new(90_000, 33);
+        let options = Options { findings_per_kind: FINDINGS, ..Options::default() };
+        Self {
+            life,
+            reading,
+            viewing: Viewing::new(reading, slot.client, timeline, common.playout, now),
+            common,
+            request,
+            redirects: 0,
+            answer: Stage::Head(Head::default()),
+            analyser: Box::new(Analyser::new(options)),
+            booked: Counts::default(),
+            findings: 0,
+            body: 0,
+            stopping: false,
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], now: Moment, ledger: &mut Ledger) {
+        if !bytes.is_empty() && self.life.phase() < Phase::Over {
+            let recorder = ledger.of(self.life.slot());
+            recorder.count(READS, 1);
+            recorder.count(RECEIVED, bytes.len() as u64);
+            self.take(bytes, now, ledger);
+        }
+        if self.life.phase() == Phase::Playing {
+            self.viewing.end_of_read(now, bytes.is_empty(), ledger.of(self.life.slot()));
+        }
+        if self.stopping {
+            self.leave(now, ledger);
+            self.life.finish(ledger);
+        }
+    }
+
+    /// Takes what a read brought: head, body, or both.
+    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) {
+        if let Stage::Head(head) = &mut self.answer {
+            match head.take(&mut bytes) {
+                Ok(Some(answer)) => self.hear(&answer, now, ledger),
+                Ok(None) => {}
+                Err(error) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
+            }
+        }
+        if self.life.phase() == Phase::Over {
+            return;
+        }
+        let mut media = 0;
+        let outcome = loop {
+            let Stage::Body(body) = &mut self.answer else { return };
+            match body.take(&mut bytes) {
+                Ok(Some(piece)) => {
+                    media += piece.len() as u64;
+                    self.media(piece, now, ledger);
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        ledger.of(self.life.slot()).count(MEDIA, media);
+        self.body += media;
+        self.book(ledger.of(self.life.slot()));
+        match (outcome, &self.answer) {
+            (Err(error), _) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
+            (Ok(()), Stage::Body(Body::Over)) => {
+                let words = format!("the answer ended after {} bytes, as announced", self.body);
+                self.ended(&words, now, ledger);
+            }
+            _ if self.body >= LONGEST_SEARCH && self.analyser.packet_size().is_none() => {
+                self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
+            }
+            _ => {}
+        }
+    }
+
+    /// The head of the answer is there.
+    fn hear(&mut self, answer: &Answer, now: Moment, ledger: &mut Ledger) {
+        if let 301 | 302 | 303 | 307 | 308 = answer.status {
+            return self.send_on(answer, now, ledger);
+        }
+        match refusal(answer.status) {
+            None => {
+                self.life.reach(Phase::Waiting, now, ledger);
+                self.answer = Stage::Body(answer.body);
+            }
+            Some(failure) => self.fail(failure, &said(answer), now, ledger),
+        }
+    }
+
+    /// The server sends the viewer elsewhere.
+    fn send_on(&mut self, answer: &Answer, now: Moment, ledger: &mut Ledger) {
+        let location = answer.location.as_deref();
+        let led = if self.redirects == redirect::MOST {
+            Err(format!("{} redirects in a row came before it", redirect::MOST))
+        } else {
+            redirect::follow(&self.request, location)
+        };
+        match led {
+            Ok(request) => {
+                self.request = Arc::new(request);
+                self.redirects += 1;
+                self.answer = Stage::Elsewhere;
+            }
+            Err(cause) => {
+                let place = location.map_or("nowhere".to_owned(), shown_location);
+                let words = format!("{} leads to {place}: {cause}", said(answer));
+                self.fail(Failure::RedirectFailed, &words, now, ledger);
+            }
+        }
+    }
+
+    /// Goes where the server has sent it, as soon as the way is known.
+    fn go_on(&mut self, context: &mut Context<'_, Ledger>) {
+        match self.common.detours.find(self.request.target()) {
+            Detour::Sought => context.pause_reading(true),
+            Detour::Found(door) => {
+                self.answer = Stage::Head(Head::default());
+                context.reopen(door);
+            }
+            Detour::None(cause) => {
+                let words = format!("a redirect leads to {}: {cause}", self.request.target());
+                self.fail(Failure::RedirectFailed, &words, context.now, context.world);
+            }
+        }
+    }
+
+    /// A piece of the stream came.
+    fn media(&mut self, piece: &[u8], now: Moment, ledger: &mut Ledger) {
+        self.life.reach(Phase::Opening, now, ledger);
+        for stride in piece.chunks(STRIDE) {
+            self.analyser.feed(stride);
+            if self.life.phase() == Phase::Opening && self.analyser.decodable().is_some() {
+                self.life.reach(Phase::Playing, now, ledger);
+            }
+            if self.life.phase() == Phase::Playing
+                && let Some(time) = self.analyser.time()
+            {
+                let media = (time.0 / 27) as i64;
+                self.viewing.progress(now, media, stride.len() as u32, ledger.of(self.life.slot()));
+            }
+        }
+    }
+
+    /// Books what the analyser has counted since the last call.
+    fn book(&mut self, recorder: &mut Recorder) {
+        let counts = self.analyser.counts();
+        let interval = counts - std::mem::replace(&mut self.booked, counts);
+        recorder.count(UNITS, interval.packets);
+        recorder.count(TIMESTAMP_JUMPS, interval.pcr_discontinuities);
+        figures::book(&interval, recorder);
+        let findings = self.analyser.findings();
+        for finding in &findings[self.findings..] {
+            if let FindingKind::PcrJump { by } = finding.kind {
+                recorder.record_signed(TIMESTAMP_JUMP, by / 27);
+            }
+        }
+        self.findings = findings.len();
+    }
+
+    /// The body has ended where it should.
+    fn ended(&mut self, words: &str, now: Moment, ledger: &mut Ledger) {
+        self.finish_stream(ledger);
+        if self.body > 0 && self.analyser.packet_size().is_none() {
+            self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
+        } else {
+            self.fail(Failure::StreamEnded, words, now, ledger);
+        }
+    }
+
+    /// Nothing more will come: what the analyser still held is decided.
+    fn finish_stream(&mut self, ledger: &mut Ledger) {
+        self.analyser.finish();
+        self.book(ledger.of(self.life.slot()));
+    }
+
+    fn no_stream(&self) -> String {
+        format!("no transport stream: the first {} bytes hold no packets of 188, 192 or 204 bytes", self.body)
+    }
+
+    /// A deadline passed: one of two.
+    fn time(&mut self, context: &mut Context<'_, Ledger>) {
+        let unread = context.unread();
+        let (now, ledger) = (context.now, &mut *context.world);
+        if self.life.deadline().is_some_and(|deadline| deadline <= now) {
+            return self.overdue(now, ledger);
+        }
+        if self.life.phase() == Phase::Playing
+            && self.viewing.next().is_some_and(|next| next <= now)
+            && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
+        {
+            context.pull();
+        }
+    }
+
+    fn overdue(&mut self, now: Moment, ledger: &mut Ledger) {
+        let (failure, words) = self.life.overdue();
+        if self.life.phase() != Phase::Opening {
+            return self.fail(failure, words, now, ledger);
+        }
+        let counts = self.analyser.counts();
+        if self.analyser.packet_size().is_none() {
+            return self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
+        }
+        let words = format!(
+            "no PAT, PMT and random access point in clear in time; {} packets came, {} of them scrambled",
+            counts.packets,
+            counts.scrambled_packets + counts.reserved_scrambling_packets
+        );
+        self.fail(failure, &words, now, ledger);
+    }
+
+    fn close(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
+        // The end of the link is the end of the body only where nothing else is, and only in good order.
+        match &self.answer {
+            _ if failure != Failure::ClosedByPeer => self.fail(failure, words, now, ledger),
+            Stage::Head(head) => {
+                let part = if head.is_empty() { "before it answered" } else { "in the head of its answer" };
+                self.fail(failure, &format!("the server closed the link {part}"), now, ledger);
+            }
+            Stage::Elsewhere => {
+                self.fail(failure, "the server closed the link behind a redirect", now, ledger);
+            }
+            Stage::Body(Body::UntilClose) => {
+                let words = format!("the server ended the answer after {} bytes", self.body);
+                self.ended(&words, now, ledger);
+            }
+            Stage::Body(body) => {
+                let lacking = match body {
+                    Body::Length(left) => format!("{left} bytes before its announced end"),
+                    _ => "before its last chunk".to_owned(),
+                };
+                let words = format!("the server closed the link after {} bytes, {lacking}", self.body);
+                self.finish_stream(ledger);
+                self.fail(failure, &words, now, ledger);
+            }
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
+        self.leave(now, ledger);
+        self.life.fail(failure, words, now, ledger);
+    }
+
+    /// Books what only the end reveals.
+    fn leave(&mut self, now: Moment, ledger: &mut Ledger) {
+        if self.life.phase() == Phase::Over {
+            return;
+        }
+        let recorder = ledger.of(self.life.slot());
+        if self.life.phase() == Phase::Playing {
+            self.viewing.leave(now, recorder);
+        }
+        if self.reading == Reading::Witness {
+            recorder.shift(WITNESSES, -1);
+        }
+    }
+
+    fn next(&self, now: Moment) -> Option<Moment> {
+        let viewing = if self.life.phase() == Phase::Playing { self.viewing.next() } else { None };
+        let again = matches!(self.answer, Stage::Elsewhere).then(|| now + ASK_AGAIN);
+        [self.life.deadline(), viewing, again].into_iter().flatten().min()
+    }
+
+    fn batch(&self) -> usize {
+        if self.life.phase() == Phase::Playing { self.viewing.batch() } else { 1 }
+    }
+}
+
+impl Session<Ledger> for Player {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        match event {
+            Event::Opening | Event::Writable | Event::Woken => {}
+            Event::Connected => {
+                // HTTP has no handshake of its own.
+                self.life.reach(Phase::Requesting, now, context.world);
+                let bytes = self.request.bytes();
+                context.send(bytes);
+                context.world.of(self.life.slot()).count(SENT, bytes.len() as u64);
+            }
+            Event::Bytes(bytes) => self.read(bytes, now, context.world),
+            Event::Timer => self.time(context),
+            Event::Stop => {
+                self.stopping = true;
+                context.pull();
+                return;
+            }
+            Event::Closed { failure, words } => self.close(failure, words, now, context.world),
+        }
+        if matches!(self.answer, Stage::Elsewhere) && self.life.phase() < Phase::Over {
+            self.go_on(context);
+        }
+        if self.life.phase() == Phase::Over {
+            context.close();
+            return;
+        }
+        context.set_low_water(self.batch());
+        match self.next(now) {
+            Some(next) => context.set_timer(next),
+            None => context.clear_timer(),
+        }
+    }
+}
+
+/// What kind of failure an answer is; `None` for one with a stream.
+fn refusal(status: u16) -> Option<Failure> {
+    match status {
+        200..=299 => None,
+        401 | 403 | 407 => Some(Failure::Unauthorized),
+        404 | 410 => Some(Failure::StreamNotFound),
+        503 => Some(Failure::Unavailable),
+        _ => Some(Failure::Rejected),
+    }
+}
+
+/// The server's own words.
+fn said(answer: &Answer) -> String {
+    format!("{} {}", answer.status, answer.reason).trim_end().to_owned()
+}

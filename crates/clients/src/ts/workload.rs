@@ -1,0 +1,59 @@
+//! Groups of viewers of transport streams.
+
+use super::play::{Common, Player};
+use super::request::Request;
+use super::{SCHEMA, SCHEMES};
+use crate::detour::Detours;
+use crate::ledger::{Ledger, Slot};
+use crate::places::{Doors, Places};
+use crate::playout::Playout;
+use crate::target::Target;
+use crate::viewing::Reading;
+use crate::workload::{PlayOptions, Workload, WorkloadError};
+use std::sync::Arc;
+use weir_metrics::{Moment, Schema};
+use weir_shard::{Door, Session};
+
+struct Play {
+    places: Places<Request>,
+    options: PlayOptions,
+    common: Arc<Common>,
+}
+
+pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+    let mut doors = Doors::new(SCHEMES, &options.trust);
+    let request = |target| Ok(Request::new(target, &options.http));
+    let places = Places::find("play", urls, &mut doors, request)?;
+    let resume = options.rebuffer.unwrap_or(options.playout_buffer);
+    let common = Arc::new(Common {
+        timeouts: options.timeouts,
+        playout: Playout::new(options.playout_buffer, resume),
+        detours: Detours::new(doors),
+    });
+    Ok(Box::new(Play { places, options: options.clone(), common }))
+}
+
+impl Workload for Play {
+    fn schema(&self) -> Schema {
+        SCHEMA
+    }
+
+    fn targets(&self) -> &[Target] {
+        self.places.targets()
+    }
+
+    fn door(&self, client: u32) -> &Door {
+        self.places.door(client)
+    }
+
+    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
+        let witness = self.options.is_witness(slot.client);
+        let reading = if witness { Reading::Witness } else { Reading::Crowd };
+        let request = self.places.request(slot.client);
+        Box::new(Player::new(slot, request, self.common.clone(), reading, now, ledger))
+    }
+
+    fn describe(&self) -> String {
+        format!("play {}", self.places.describe())
+    }
+}

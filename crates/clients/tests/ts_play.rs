@@ -1,0 +1,436 @@
+//! What a viewer of a transport stream measures equals what was done to it: on a made-up clock, and over sockets.
+
+mod bench;
+
+use bench::Bench;
+use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
+use std::time::Duration;
+use weir_clients::{Ending, Ledger, PlayOptions, Remark, Slot, Timeouts, Workload, play};
+use weir_metrics::common::{
+    ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
+    REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+    UNITS, WITNESSES,
+};
+use weir_metrics::{Failure, Recorder, Spread};
+use weir_shard::{Event, Rig, Session};
+
+const WITNESS: u32 = 0;
+const CROWD: u32 = 7;
+const FRAMINGS: [Framing; 3] = [Framing::Length, Framing::Chunked, Framing::Close];
+
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// A viewer on the rig, and what its kernel holds for it.
+struct Viewer {
+    rig: Rig<Ledger>,
+    session: Box<dyn Session<Ledger>>,
+    waiting: Vec<u8>,
+}
+
+impl Viewer {
+    fn new(client: u32) -> Self {
+        let options = PlayOptions { timeouts: Timeouts::all(ms(10_000)), ..PlayOptions::default() };
+        let workload = play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options).unwrap();
+        let mut rig = Rig::new(Ledger::new([workload.schema()]));
+        let slot = Slot { client, workload: 0, planned: rig.now };
+        let session = workload.start(slot, rig.now, &mut rig.world);
+        let mut viewer = Self { rig, session, waiting: Vec::new() };
+        viewer.tell(Event::Opening);
+        viewer
+    }
+
+    fn connected(client: u32) -> Self {
+        let mut viewer = Self::new(client);
+        viewer.tell(Event::Connected);
+        viewer
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        self.rig.unread = self.waiting.len();
+        self.rig.tell(&mut *self.session, event);
+        if std::mem::take(&mut self.rig.pulled) && !self.rig.closed {
+            let bytes = std::mem::take(&mut self.waiting);
+            self.rig.tell(&mut *self.session, Event::Bytes(&bytes));
+        }
+    }
+
+    /// Bytes reach its kernel; it is told when enough of them wait.
+    fn deliver(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+        if !self.rig.closed && !self.waiting.is_empty() && self.waiting.len() >= self.rig.low_water {
+            let bytes = std::mem::take(&mut self.waiting);
+            self.rig.tell(&mut *self.session, Event::Bytes(&bytes));
+        }
+    }
+
+    fn advance(&mut self, span: Duration) {
+        let end = self.rig.now + span;
+        while let Some(at) = self.rig.timer.filter(|at| *at <= end && !self.rig.closed) {
+            self.rig.now = self.rig.now.max(at);
+            self.rig.timer = None;
+            self.tell(Event::Timer);
+        }
+        self.rig.now = end;
+        self.deliver(&[]);
+    }
+
+    /// The server closes the link.
+    fn close(&mut self) {
+        let bytes = std::mem::take(&mut self.waiting);
+        if !bytes.is_empty() && !self.rig.closed {
+            self.rig.tell(&mut *self.session, Event::Bytes(&bytes));
+        }
+        if !self.rig.closed {
+            self.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        }
+    }
+
+    fn outcome(&mut self) -> (Option<Ending>, Vec<Remark>, Recorder) {
+        let ended = self.rig.world.take_ended();
+        assert!(ended.len() <= 1, "one client, one end: {ended:?}");
+        let figures = self.rig.world.take_figures().remove(0);
+        (ended.first().map(|(_, ending)| *ending), self.rig.world.take_remarks(), figures)
+    }
+
+    /// It has failed so, with words that contain these, and left nothing behind.
+    #[track_caller]
+    fn assert_failed(&mut self, failure: Failure, words: &str) -> Recorder {
+        let (ending, remarks, figures) = self.outcome();
+        assert_eq!(ending, Some(Ending::Failed(failure)), "{remarks:?}");
+        assert_eq!(figures.failures().collect::<Vec<_>>(), [(failure, 1)]);
+        assert!(remarks[0].words.contains(words), "'{words}' is not in '{}'", remarks[0].words);
+        assert_eq!((figures.gauge(ACTIVE), figures.gauge(PLAYING), figures.gauge(WITNESSES)), (0, 0, 0));
+        assert!(self.rig.closed);
+        figures
+    }
+}
+
+/// A counter by its name.
+fn number(figures: &Recorder, name: &str) -> u64 {
+    figures.number(figures.schema().position(name).unwrap_or_else(|| panic!("{name} is no figure")))
+}
+
+/// The one value of a distribution, in milliseconds.
+fn value(figures: &Recorder, spread: Spread) -> u64 {
+    let histogram = figures.spread(spread);
+    assert_eq!(histogram.len(), 1);
+    (histogram.max() + 500) / 1_000
+}
+
+#[test]
+fn each_startup_phase_is_as_long_as_the_clock_says() {
+    let response = Response::ok(Framing::Chunked, stream(2));
+    let mut viewer = Viewer::new(WITNESS);
+    viewer.advance(ms(10));
+    viewer.tell(Event::Connected);
+    let sent = String::from_utf8(viewer.rig.take_sent()).unwrap();
+    assert!(sent.starts_with("GET /x.ts HTTP/1.1\r\nHost: 127.0.0.1\r\n"), "{sent}");
+    assert!(sent.contains("\r\nAuthorization: Basic dXNlcjpzZWNyZXQ=\r\n"), "{sent}");
+    viewer.advance(ms(20));
+    viewer.deliver(response.head().as_bytes());
+    viewer.advance(ms(40));
+    viewer.deliver(&response.framed(&response.body[..1]));
+    viewer.advance(ms(80));
+    viewer.deliver(&response.framed(&response.body[1..200_000]));
+    let figures = viewer.outcome().2;
+    let phases = [CONNECT, REQUEST, FIRST_BYTE, FIRST_FRAME, STARTUP].map(|spread| value(&figures, spread));
+    assert_eq!(phases, [10, 20, 40, 80, 150]);
+    assert_eq!(figures.spread(HANDSHAKE).len(), 0, "HTTP has none");
+    assert_eq!((figures.counter(PLAYED), figures.gauge(PLAYING)), (1, 1));
+}
+
+#[test]
+fn every_byte_and_packet_is_counted_once_however_the_body_is_framed_and_split() {
+    for framing in FRAMINGS {
+        for split in [1usize, 187, 1_000, 70_000] {
+            let response = Response::ok(framing, stream(3));
+            let mut wire = response.head().into_bytes();
+            for piece in response.body.chunks(5_000) {
+                wire.extend(response.framed(piece));
+            }
+            wire.extend(response.end());
+            let mut viewer = Viewer::connected(WITNESS);
+            for piece in wire.chunks(split) {
+                viewer.deliver(piece);
+            }
+            viewer.close();
+            let figures = viewer.assert_failed(Failure::StreamEnded, &format!("{} bytes", 3 * PACKETS * 188));
+            assert_eq!(figures.counter(MEDIA), 3 * PACKETS as u64 * 188, "{framing:?} in {split}");
+            assert_eq!(figures.counter(UNITS), 3 * PACKETS as u64, "{framing:?} in {split}");
+            // Nobody reads behind the announced end.
+            assert_eq!(figures.counter(RECEIVED), wire.len() as u64, "{framing:?} in {split}");
+            for name in ["ts.lost_packets", "ts.resyncs", "ts.skipped", "ts.aribts_drops", "ts.trailing"] {
+                assert_eq!(number(&figures, name), 0, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_cut_out_is_lost_and_nothing_else() {
+    let whole = stream(5);
+    let cut = without(&whole, &[(500, 1), (1_500, 5), (2_500, 15), (3_500, 1)]);
+    assert_eq!(whole.len() - cut.len(), 22 * 188);
+    let response = Response::ok(Framing::Close, cut);
+    let mut viewer = Viewer::connected(WITNESS);
+    viewer.deliver(response.head().as_bytes());
+    viewer.deliver(&response.body);
+    viewer.tell(Event::Stop);
+    let figures = viewer.outcome().2;
+    let counted = ["ts.lost_packets", "ts.gap_events", "ts.aribts_drops", "ts.illegal_duplicates"];
+    assert_eq!(
+        counted.map(|name| number(&figures, name)),
+        [7, 3, 3, 1],
+        "15 lost look like a repetition, which aribts lets pass once"
+    );
+    assert_eq!(number(&figures, "ts.random_access_indicators"), 5);
+}
+
+/// Plays a minute at its own pace, in steps of 20 ms; from 20 s on it is held for 1.5 s in every 5.
+fn held(client: u32) -> Recorder {
+    let response = Response::ok(Framing::Chunked, stream(60));
+    let mut viewer = Viewer::connected(client);
+    viewer.deliver(response.head().as_bytes());
+    let step = BIT_RATE as usize / 8 / 50;
+    let mut sent = 0;
+    for tick in 0..3_000usize {
+        let due = tick * 20;
+        if due < 20_000 || due % 5_000 < 3_500 {
+            let until = ((tick + 1) * step).min(response.body.len());
+            viewer.deliver(&response.framed(&response.body[sent..until]));
+            sent = until;
+        }
+        viewer.advance(ms(20));
+    }
+    viewer.tell(Event::Stop);
+    let (ending, _, figures) = viewer.outcome();
+    assert_eq!(ending, Some(Ending::OnTime));
+    figures
+}
+
+#[test]
+fn a_crowd_viewer_finds_the_same_stalls_as_a_witness_with_fewer_reads() {
+    let (witness, crowd) = (held(WITNESS), held(CROWD));
+    assert!(witness.counter(STALLS) >= 1, "{}", witness.counter(STALLS));
+    assert_eq!(witness.counter(STALLS), crowd.counter(STALLS));
+    // Crowd viewers see the stream's clock at the end of what they read: to a reference's distance.
+    assert!(witness.counter(STALLED).abs_diff(crowd.counter(STALLED)) <= 60_000);
+    assert_eq!(witness.spread(STALL_LENGTH).len(), crowd.spread(STALL_LENGTH).len());
+    assert_eq!(witness.counter(UNITS), crowd.counter(UNITS));
+    assert!(crowd.counter(READS) * 4 < witness.counter(READS), "{} reads", crowd.counter(READS));
+    // Drift is for witnesses: what is held last is 1.48 s late.
+    assert_eq!(crowd.signed(DRIFT).len(), 0);
+    let highest = witness.signed(DRIFT).value_at_quantile(1.0);
+    assert!((1_400_000..=1_600_000).contains(&highest), "{highest}");
+    for figures in [&witness, &crowd] {
+        let rate = figures.counter(SOURCE) as f64 * 8e6 / figures.counter(SOURCE_TIME) as f64;
+        assert!((rate / BIT_RATE as f64 - 1.0).abs() < 0.01, "the source's rate is {rate}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_is_a_jump_of_its_size_and_no_stall() {
+    let (first, second) = (stream(3), stream(9));
+    // The second stream's clock begins where the first one's does: here it goes on from 6 s instead of 3 s.
+    let spliced = [&first[..], &second[6 * PACKETS * 188..]].concat();
+    let mut viewer = Viewer::connected(CROWD);
+    viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+    for piece in spliced.chunks(BIT_RATE as usize / 8 / 25) {
+        viewer.deliver(piece);
+        viewer.advance(ms(40));
+    }
+    viewer.tell(Event::Stop);
+    let figures = viewer.outcome().2;
+    assert_eq!(figures.counter(TIMESTAMP_JUMPS), 1);
+    let size = figures.signed(TIMESTAMP_JUMP).value_at_quantile(1.0);
+    assert!((2_900_000..=3_100_000).contains(&size), "{size}");
+    assert_eq!(figures.counter(STALLS), 0);
+}
+
+#[test]
+fn every_answer_has_its_failure_and_the_servers_words() {
+    for (status, failure) in [
+        ("401 Who are you", Failure::Unauthorized),
+        ("403 Not you", Failure::Unauthorized),
+        ("404 No such service", Failure::StreamNotFound),
+        ("410 Gone", Failure::StreamNotFound),
+        ("503 Tuner Resource Unavailable", Failure::Unavailable),
+        ("429 Too Many Requests", Failure::Rejected),
+        ("304 Not Modified", Failure::Rejected),
+        ("101 Switching Protocols", Failure::Rejected),
+        ("500 Oops", Failure::Rejected),
+        ("418 I'm a teapot", Failure::Rejected),
+        ("302 Found", Failure::RedirectFailed),
+    ] {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(Response::refusal(status).head().as_bytes());
+        viewer.assert_failed(failure, status);
+    }
+}
+
+#[test]
+fn a_redirect_is_followed_to_its_end() {
+    let mut viewer = Viewer::connected(WITNESS);
+    viewer.rig.take_sent();
+    viewer.advance(ms(10));
+    for (location, address, path) in [
+        ("/y.ts?a=1", "127.0.0.1:80", "/y.ts?a=1"),
+        ("http://127.0.0.2:81/a/b", "127.0.0.2:81", "/a/b"),
+        ("../c", "127.0.0.2:81", "/c"),
+    ] {
+        let fields = format!("Location: {location}\r\n");
+        viewer.deliver(Response { fields, ..Response::refusal("302 Found") }.head().as_bytes());
+        assert_eq!(viewer.rig.reopened.take().unwrap().address, address.parse().unwrap());
+        viewer.advance(ms(10));
+        viewer.tell(Event::Connected);
+        let sent = String::from_utf8(viewer.rig.take_sent()).unwrap();
+        assert!(sent.starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{sent}");
+        assert_eq!(sent.contains("Authorization"), address == "127.0.0.1:80", "{sent}");
+    }
+    let response = Response::ok(Framing::Length, stream(2));
+    viewer.deliver(response.head().as_bytes());
+    viewer.deliver(&response.body[..200_000]);
+    let figures = viewer.outcome().2;
+    assert_eq!(value(&figures, REQUEST), 40, "the way to the stream is part of the request");
+    assert_eq!((figures.counter(PLAYED), value(&figures, STARTUP)), (1, 40));
+}
+
+#[test]
+fn redirects_in_a_circle_and_to_nowhere_end() {
+    let mut viewer = Viewer::connected(WITNESS);
+    let fields = "Location: /y?token=secret\r\n".to_owned();
+    let again = Response { fields, ..Response::refusal("307 Temporary Redirect") };
+    for _ in 0..5 {
+        viewer.deliver(again.head().as_bytes());
+        assert!(viewer.rig.reopened.take().is_some() && !viewer.rig.closed);
+        viewer.tell(Event::Connected);
+    }
+    viewer.deliver(again.head().as_bytes());
+    viewer
+        .assert_failed(Failure::RedirectFailed, "307 Temporary Redirect leads to /y?…: 5 redirects in a row");
+
+    let mut viewer = Viewer::connected(WITNESS);
+    let fields = "Location: http://no-such-host.invalid/x\r\n".to_owned();
+    viewer.deliver(Response { fields, ..Response::refusal("302 Found") }.head().as_bytes());
+    for _ in 0..200 {
+        // The name is looked for beside the shard; the clock of the rig stands still for that.
+        viewer.tell(Event::Timer);
+        if viewer.rig.closed {
+            break;
+        }
+        std::thread::sleep(ms(50));
+    }
+    viewer.assert_failed(Failure::RedirectFailed, "no-such-host.invalid has no address");
+}
+
+#[test]
+fn an_end_before_the_end_is_told_from_one_that_was_announced() {
+    let body = stream(2);
+    for (framing, words) in [
+        (Framing::Length, "1880 bytes before its announced end"),
+        (Framing::Chunked, "before its last chunk"),
+    ] {
+        let response = Response::ok(framing, body.clone());
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(response.head().as_bytes());
+        viewer.deliver(&response.framed(&body[..body.len() - 1_880]));
+        viewer.close();
+        viewer.assert_failed(Failure::ClosedByPeer, words);
+    }
+    let mut viewer = Viewer::connected(WITNESS);
+    viewer.close();
+    viewer.assert_failed(Failure::ClosedByPeer, "before it answered");
+    let mut viewer = Viewer::connected(WITNESS);
+    viewer.deliver(b"HTTP/1.1 200");
+    viewer.close();
+    viewer.assert_failed(Failure::ClosedByPeer, "in the head");
+}
+
+#[test]
+fn a_phase_that_lasts_too_long_is_a_failure_of_that_phase() {
+    let head = Response::ok(Framing::Close, Vec::new()).head();
+    let tables_only: Vec<u8> = stream(1)[..3 * 188].repeat(40);
+    for (bytes, failure, words) in [
+        (&b""[..], Failure::RequestTimeout, "did not answer"),
+        (b"HTTP/1.1 200 OK\r\n", Failure::RequestTimeout, "did not answer"),
+        (head.as_bytes(), Failure::NoMedia, "sent no media"),
+        (&[head.as_bytes(), &tables_only].concat(), Failure::NoMedia, "no PAT, PMT and random access point"),
+        (
+            &[head.as_bytes(), b"<html>"].concat(),
+            Failure::MalformedInput,
+            "the first 6 bytes hold no packets",
+        ),
+    ] {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(bytes);
+        viewer.advance(ms(9_999));
+        assert!(!viewer.rig.closed);
+        viewer.advance(ms(1));
+        viewer.assert_failed(failure, words);
+    }
+}
+
+#[test]
+fn what_is_no_http_and_no_transport_stream_is_malformed_at_once() {
+    let head = Response::ok(Framing::Chunked, Vec::new()).head();
+    let page = Response::ok(Framing::Length, b"<html>".repeat(100));
+    let noise = vec![0u8; 1 << 21];
+    for (bytes, words) in [
+        (&b"RTSP/1.0 200 OK\r\n\r\n"[..], "not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "not a number"),
+        (&[head.as_bytes(), b"\r\n"].concat(), "a chunk begins with byte 0x0d"),
+        (&[page.head().as_bytes(), &page.body].concat(), "hold no packets"),
+        (&[Response::ok(Framing::Close, Vec::new()).head().as_bytes(), &noise].concat(), "hold no packets"),
+    ] {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(bytes);
+        viewer.assert_failed(Failure::MalformedInput, words);
+    }
+}
+
+#[test]
+fn a_viewer_that_must_stop_before_it_is_connected_did_not_fail() {
+    let mut viewer = Viewer::new(CROWD);
+    viewer.tell(Event::Stop);
+    let (ending, _, figures) = viewer.outcome();
+    assert_eq!((ending, viewer.rig.closed), (Some(Ending::OnTime), true));
+    assert_eq!(figures.gauge(ACTIVE), 0);
+}
+
+/// Plays what a real server sends at once, to its end.
+fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
+    let response = response.clone();
+    let server = Server::start(move |_| response.clone());
+    let players: Box<dyn Workload> = play(&[server.url("/x.ts")], &PlayOptions::default()).unwrap();
+    let mut bench = Bench::new(vec![&*players]);
+    bench.start(0, 0..viewers);
+    let slot = Slot { client: 0, workload: 0, planned: weir_metrics::Moment::default() };
+    bench.run_until(Duration::from_secs(20), "all have ended", |ledger| {
+        ledger.of(slot).number(ACTIVE.0.into()) == 0
+    });
+    let (mut figures, ended, _) = bench.stop();
+    (figures.remove(0), ended.into_iter().map(|(_, ending)| ending).collect())
+}
+
+#[test]
+fn each_of_twelve_viewers_counts_what_the_server_left_out() {
+    let body = without(&stream(10), &[(1_000, 1), (2_500, 7), (4_000, 14), (7_000, 2)]);
+    for framing in FRAMINGS {
+        let (figures, ended) = at_once(&Response::ok(framing, body.clone()), 12);
+        assert_eq!(ended, [Ending::Failed(Failure::StreamEnded); 12], "{framing:?}");
+        assert_eq!(number(&figures, "ts.lost_packets"), 12 * 24, "{framing:?}");
+        assert_eq!(number(&figures, "ts.gap_events"), 12 * 4);
+        assert_eq!(figures.counter(UNITS), 12 * (body.len() / 188) as u64);
+        assert_eq!((figures.counter(PLAYED), figures.gauge(ACTIVE)), (12, 0));
+    }
+}
+
+#[test]
+fn a_link_that_is_cut_is_no_end_of_the_stream() {
+    let cut = Response { short: 100, ..Response::ok(Framing::Length, stream(2)) };
+    let (figures, ended) = at_once(&cut, 3);
+    assert_eq!(ended, [Ending::Failed(Failure::ClosedByPeer); 3]);
+    assert_eq!((number(&figures, "ts.truncated_ends"), number(&figures, "ts.trailing")), (3, 3 * 88));
+}
