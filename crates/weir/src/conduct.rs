@@ -50,8 +50,10 @@ fn directory(asked: Option<&Path>, prepared: &Prepared) -> Result<PathBuf, Failu
 
 /// A flag that Ctrl-C, SIGTERM or a closed terminal sets. The second signal ends weir at once.
 pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
+    // A file that may grow no more is an error of its write, as on a full disk, and not the end of weir.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(Failure::with(Exit::Internal))?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, flag.clone())
             .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
