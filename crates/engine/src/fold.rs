@@ -4,7 +4,7 @@ use crate::plan::{Plan, StageSpan, planned_at};
 use crate::remark::RemarkLine;
 use crate::summary::{
     FailureCount, FigureValue, Figures, HostLoad, Outcome, Point, ProcessLoad, Role, RunFacts, Slots, Spread,
-    StageSummary, Summary, ThreadLoad, Value, WorkloadPoint, WorkloadSummary,
+    StageSummary, Summary, ThreadLoad, ThresholdResult, Value, WorkloadPoint, WorkloadSummary,
 };
 use crate::threshold::Threshold;
 use crate::{summary, verdict};
@@ -55,6 +55,8 @@ pub struct Fold {
     points: BTreeMap<u32, Vec<WorkloadPoint>>,
     words: BTreeMap<(u16, Failure), String>,
     clock_steps: f64,
+    /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
+    cut: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -211,6 +213,7 @@ impl Fold {
             points: BTreeMap::new(),
             words: BTreeMap::new(),
             clock_steps: 0.0,
+            cut: None,
         }
     }
 
@@ -219,7 +222,7 @@ impl Fold {
         let second = interval.key.second;
         let count = self.workloads.len();
         let Some(workload) = self.workloads.get_mut(usize::from(interval.key.workload)) else { return };
-        workload.add(second, &interval.figures);
+        workload.add(second, self.cut.is_none_or(|cut| second < cut), &interval.figures);
         let planned =
             planned_at(&self.plan, interval.key.workload, Duration::from_secs(u64::from(second) + 1)) as u32;
         let points = self.points.entry(second).or_insert_with(|| vec![WorkloadPoint::default(); count]);
@@ -231,13 +234,14 @@ impl Fold {
         self.samples.push(sample);
     }
 
-    /// Adds what a peer said.
+    /// Adds an event. That the run was stopped must be told before the intervals from that second on.
     pub fn remark(&mut self, line: &RemarkLine) {
         match line {
             RemarkLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
                 self.words.entry((*workload, *failure)).or_insert_with(|| words.clone());
             }
             RemarkLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
+            RemarkLine::Stopped { at_seconds } => self.cut = Some(*at_seconds as u32),
             RemarkLine::Failure { .. } => {}
         }
     }
@@ -259,18 +263,18 @@ impl Fold {
 
     /// Sums up what was added so far.
     pub fn finish(&self, run: RunFacts, outcome: Outcome, thresholds: &[Threshold]) -> Summary {
-        let source = self.published_bps();
         let usages: Vec<Vec<Option<UsageSummary>>> = self
             .workloads
             .iter()
-            .map(|workload| workload.stages.iter().map(|stage| self.usage(&stage.span)).collect())
+            .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
         let cores = run.environment.cpu.online_count.max(1) as f64;
         let mut reasons = verdict::of_run(self.clock_steps);
         let mut warnings = Vec::new();
         let mut workloads = Vec::new();
         for (number, (workload, usages)) in self.workloads.iter().zip(&usages).enumerate() {
-            let (mut summary, stage_reasons) = workload.summary(number as u16, source, usages, cores);
+            let (mut summary, stage_reasons) =
+                workload.summary(number as u16, self.published_bps(workload), usages, cores);
             for failure in &mut summary.failures {
                 failure.words = self.words.get(&(number as u16, failure.kind)).cloned().unwrap_or_default();
             }
@@ -286,7 +290,7 @@ impl Fold {
             warnings,
             thresholds: Vec::new(),
             workloads,
-            series: self.series(source, cores),
+            series: self.series(cores),
             glossary: self.glossary(),
         };
         summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
@@ -298,26 +302,45 @@ impl Fold {
         figures.map(|figure| (figure.name.to_owned(), figure.help.to_owned())).collect()
     }
 
-    /// What one of the run's own publishers sends, if it has any: over the window of its last stage.
-    fn published_bps(&self) -> Option<f64> {
-        let publishers = self.workloads.iter().find(|workload| workload.facts.role == Role::Publish)?;
-        let window = &publishers.stages.last()?.window;
+    /// Judges thresholds on what was added so far, while the run goes on. `bitrate.ratio` has a value in
+    /// stages whose window is whole: until its end bytes of the crowd wait in the kernel.
+    pub fn judge(&self, run: RunFacts, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
+        let mut summary = self.finish(run, Outcome::Completed, &[]);
+        for (workload, fold) in summary.workloads.iter_mut().zip(&self.workloads) {
+            for (row, stage) in workload.stages.iter_mut().zip(&fold.stages) {
+                row.expected_bps = row.expected_bps.filter(|_| stage.window_end() == stage.span.window_end);
+            }
+        }
+        thresholds.iter().map(|threshold| threshold.judge(&summary)).collect()
+    }
+
+    /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window
+    /// of its last stage.
+    fn published_bps(&self, viewers: &WorkloadFold) -> Option<f64> {
+        let sends = |publishers: &&WorkloadFold| {
+            publishers.facts.role == Role::Publish
+                && viewers.facts.targets.iter().all(|target| publishers.facts.targets.contains(target))
+        };
+        let window = &self.workloads.iter().find(sends)?.stages.last()?.window;
         let publishing = window.mean(PLAYING);
         (publishing > 0.0).then(|| window.actual_bps() / publishing)
     }
 
-    fn usage(&self, span: &StageSpan) -> Option<UsageSummary> {
+    fn usage(&self, stage: &StageFold) -> Option<UsageSummary> {
+        if stage.window.seconds == 0 {
+            return None;
+        }
         let at = |second: u32| self.origin_ns + u64::from(second) * 1_000_000_000;
         // Samples are taken at the beginning of a second, a little after it.
         let slack = 500_000_000;
         let window = Window {
-            from_ns: at(span.window_begin).saturating_sub(slack),
-            to_ns: at(span.window_end) + slack,
+            from_ns: at(stage.span.window_begin).saturating_sub(slack),
+            to_ns: at(stage.window_end()) + slack,
         };
         Usage::summary(&self.samples, window)
     }
 
-    fn series(&self, source: Option<f64>, cores: f64) -> Vec<Point> {
+    fn series(&self, cores: f64) -> Vec<Point> {
         let usages: BTreeMap<u32, Usage> = self
             .samples
             .windows(2)
@@ -327,14 +350,18 @@ impl Fold {
             })
             .collect();
         let drawn = busiest_names(usages.values());
+        let rates: Vec<Option<f64>> = self
+            .workloads
+            .iter()
+            .map(|workload| workload.client_bps(self.published_bps(workload), &workload.total))
+            .collect();
         self.points
             .iter()
             .map(|(second, points)| {
                 let usage = usages.get(second);
                 let targets = usage.map_or(&[][..], |usage| &usage.targets);
                 let mut workloads = points.clone();
-                for (point, workload) in workloads.iter_mut().zip(&self.workloads) {
-                    let rate = workload.client_bps(source, &workload.total);
+                for (point, rate) in workloads.iter_mut().zip(&rates) {
                     point.expected_bps = rate.map(|bps| bps * f64::from(point.planned));
                 }
                 Point {
@@ -397,7 +424,8 @@ fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint {
 }
 
 impl WorkloadFold {
-    fn add(&mut self, second: u32, figures: &Recorder) {
+    /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
+    fn add(&mut self, second: u32, steady: bool, figures: &Recorder) {
         self.total.add(figures);
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
@@ -405,7 +433,7 @@ impl WorkloadFold {
         let Some(stage) = stage else { return };
         stage.whole.add(figures);
         let (begin, end) = (stage.span.window_begin, stage.span.window_end);
-        if (begin..end).contains(&second) {
+        if steady && (begin..end).contains(&second) {
             stage.window.add(figures);
             stage.media.push(figures.counter(MEDIA) as f64);
         }
@@ -513,6 +541,11 @@ fn unsteadiness(seconds: &[f64]) -> Option<f64> {
 }
 
 impl StageFold {
+    /// The end of the window as far as the run came.
+    fn window_end(&self) -> u32 {
+        self.span.window_begin + self.window.seconds
+    }
+
     fn summary(&self, client_bps: Option<f64>, usage: Option<&UsageSummary>, cores: f64) -> StageSummary {
         let mut figures = self.window.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
@@ -522,9 +555,11 @@ impl StageFold {
             begin_seconds: self.span.begin.as_secs_f64(),
             end_seconds: self.span.end.as_secs_f64(),
             window_begin_seconds: self.span.window_begin,
-            window_end_seconds: self.span.window_end,
+            window_end_seconds: self.window_end(),
             playing_mean: self.window.mean(PLAYING),
-            expected_bps: client_bps.map(|bps| bps * f64::from(self.span.clients)),
+            expected_bps: client_bps
+                .filter(|_| self.window.seconds > 0)
+                .map(|bps| bps * f64::from(self.span.clients)),
             actual_bps: self.window.actual_bps(),
             figures: Figures(figures),
             targets: usage.map_or_else(Vec::new, |usage| {

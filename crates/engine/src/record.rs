@@ -240,6 +240,11 @@ pub fn read(
         .collect::<Result<_, RecordError>>()?;
     let schemas: Vec<Schema> = facts.iter().map(|(_, schema)| *schema).collect();
     let mut fold = Fold::new(plan, facts, head.origin_ns);
+    // Before the intervals: where the run was stopped, its windows end.
+    each_line(&directory.join(EVENTS), |line| {
+        fold.remark(&serde_json::from_str(line).map_err(|error| error.to_string())?);
+        Ok(())
+    })?;
     let mut histograms = read_histograms(&directory.join(HISTOGRAMS))?;
     each_line(&directory.join(INTERVALS), |line| {
         let mut interval = Interval::from_line(line, |workload| schemas.get(usize::from(workload)).copied())
@@ -254,10 +259,6 @@ pub fn read(
     })?;
     each_line(&directory.join(OBSERVATIONS), |line| {
         fold.sample(serde_json::from_str(line).map_err(|error| error.to_string())?);
-        Ok(())
-    })?;
-    each_line(&directory.join(EVENTS), |line| {
-        fold.remark(&serde_json::from_str(line).map_err(|error| error.to_string())?);
         Ok(())
     })?;
     Ok((head, fold))

@@ -27,4 +27,9 @@ pub enum RemarkLine {
         /// By how much, signed.
         by_seconds: f64,
     },
+    /// The run was stopped before its plan's end: by a signal, a threshold, or the target's death.
+    Stopped {
+        /// Since the run's start.
+        at_seconds: f64,
+    },
 }

@@ -221,12 +221,12 @@ impl Desk {
                 next_sample = next_sample + Duration::from_secs(1);
                 if died && outcome == Outcome::Completed {
                     outcome = Outcome::TargetDied;
-                    stop.store(true, Ordering::Relaxed);
+                    self.stop(stop);
                 }
             }
             if interrupt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
                 outcome = Outcome::Interrupted;
-                stop.store(true, Ordering::Relaxed);
+                self.stop(stop);
             }
             if now.since(self.origin) > longest {
                 self.trouble
@@ -242,7 +242,7 @@ impl Desk {
                             && let Some(threshold) = self.to_abort(scenario, facts)
                         {
                             outcome = Outcome::Aborted(threshold);
-                            stop.store(true, Ordering::Relaxed);
+                            self.stop(stop);
                         }
                     }
                 }
@@ -258,13 +258,20 @@ impl Desk {
         outcome
     }
 
+    /// Ends the run before its plan does.
+    fn stop(&mut self, stop: &AtomicBool) {
+        let at_seconds = clock::now().since(self.origin).as_secs_f64();
+        self.remark(&RemarkLine::Stopped { at_seconds });
+        stop.store(true, Ordering::Relaxed);
+    }
+
     /// The first aborting threshold that does not hold, judged on all up to now.
     fn to_abort(&self, scenario: &Scenario, facts: &RunFacts) -> Option<String> {
         if scenario.abort.is_empty() {
             return None;
         }
-        let summary = self.fold.finish(facts.clone(), Outcome::Completed, &scenario.abort);
-        let failed = summary.thresholds.into_iter().find(|result| result.value.is_some() && !result.passed);
+        let results = self.fold.judge(facts.clone(), &scenario.abort);
+        let failed = results.into_iter().find(|result| result.value.is_some() && !result.passed);
         failed.map(|result| result.expression)
     }
 

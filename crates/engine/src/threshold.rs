@@ -276,7 +276,12 @@ impl Threshold {
         if self.statistic == Some(Statistic::Ratio) {
             return self.ratio(workload).into_iter().collect();
         }
-        let stages = workload.stages.iter().filter_map(|stage| self.pick(&stage.figures));
+        let measured = workload.stages.iter().filter(|stage| {
+            // What begins in a ramp has its distributions before the window; a rate or a level has none.
+            stage.window_seconds() > 0.0
+                || stage.figures.get(&self.figure).is_some_and(|it| matches!(it.value, Value::Spread(_)))
+        });
+        let stages = measured.filter_map(|stage| self.pick(&stage.figures));
         // Counters are judged over the whole run, ramps included: what is lost in a ramp is lost.
         match self.statistic {
             None | Some(Statistic::Count) => {

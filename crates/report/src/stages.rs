@@ -2,7 +2,7 @@
 
 use crate::document::{Cell, Column, Grid, Tone};
 use crate::names::Names;
-use crate::quantity::{bit_rate, bytes, count, number, percent, seconds};
+use crate::quantity::{NOTHING, bit_rate, bytes, count, number, percent, seconds};
 use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState, WorkloadSummary};
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
@@ -73,7 +73,7 @@ fn rows(role: Role, stage: &StageSummary, timing: Timing, names: &Names<'_>) -> 
         servers.next().unwrap_or_else(|| [Cell::nothing(), Cell::nothing(), Cell::nothing()]).to_vec();
     first.push(connections(stage));
     first.push(stage.expected_bps.map_or_else(Cell::nothing, |bps| Cell::quantity(bit_rate(bps))));
-    first.push(Cell::quantity(bit_rate(stage.actual_bps)));
+    first.push(measured(stage).map_or_else(Cell::nothing, |it| Cell::quantity(bit_rate(it.actual_bps))));
     first.push(
         stage.generator.as_ref().map_or_else(Cell::nothing, |load| Cell::text(percent(load.cpu_percent))),
     );
@@ -82,7 +82,7 @@ fn rows(role: Role, stage: &StageSummary, timing: Timing, names: &Names<'_>) -> 
     if role == Role::Play {
         let stalls = stage.figures.total("stalls");
         let tone = if stalls > 0.0 { Tone::Doubtful } else { Tone::Plain };
-        first.push(Cell::text(number(stalls)).tone(tone));
+        first.push(measured(stage).map_or_else(Cell::nothing, |_| Cell::text(number(stalls)).tone(tone)));
     }
     first.push(Cell::text(state_word(stage.verdict)).tone(state_tone(stage.verdict)));
     let width = first.len();
@@ -102,9 +102,17 @@ fn server(load: &ProcessLoad, names: &Names<'_>) -> [Cell; 3] {
     ]
 }
 
-/// The clients of the plan; if not all of them played, those that did and those of the plan.
+/// The stage, if any second of its window was run.
+fn measured(stage: &StageSummary) -> Option<&StageSummary> {
+    (stage.window_seconds() > 0.0).then_some(stage)
+}
+
+/// The clients of the plan; if not all of them played, or nobody knows, those that did before them.
 fn connections(stage: &StageSummary) -> Cell {
     let planned = f64::from(stage.clients);
+    if measured(stage).is_none() {
+        return Cell::pair(NOTHING.to_owned(), count(stage.clients.into()));
+    }
     if (stage.playing_mean - planned).abs() < (planned * 0.005).max(0.5) {
         return Cell::text(count(stage.clients.into()));
     }

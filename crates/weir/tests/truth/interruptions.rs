@@ -43,6 +43,27 @@ fn ctrl_c_leaves_whole_artefacts_and_the_same_summary_when_read_again() {
 }
 
 #[test]
+fn rates_of_an_interrupted_run_come_from_whole_seconds_of_stages_that_were_reached() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let mut command = weir();
+    command.args(["play", &air.url, "--stage", "4@60s", "--stage", "8@60s", "--warmup", "1s"]);
+    command.args(["--witness-every", "1", "--drain", "300ms", "--threshold", "bitrate.ratio > 0.8"]);
+    let measuring = start_measuring(&mut command);
+    soon("five seconds are written", || seconds_written(&measuring.directory()) >= 5);
+    measuring.process.interrupt();
+    let run = measuring.finish();
+    let (first, second) = (run.stage(0), run.stage(1));
+    let end = first["window_end_seconds"].as_f64().unwrap();
+    assert!(end >= 4.0 && end <= run.summary["run"]["duration_seconds"].as_f64().unwrap(), "{first:#}");
+    // In the second that was cut short clients left, and less came.
+    assert_eq!(first["playing_mean"], 4.0);
+    assert_eq!(second["window_begin_seconds"], second["window_end_seconds"]);
+    assert_eq!((&second["expected_bps"], &second["targets"]), (&Value::Null, &Value::Array(Vec::new())));
+    assert_eq!(run.summary["thresholds"][0]["passed"], true, "{:#}", run.summary["thresholds"]);
+}
+
+#[test]
 fn a_killed_run_still_reports_what_it_measured() {
     let _machine = shared();
     let air = air(&config(&[]));

@@ -50,6 +50,18 @@ fn an_aborting_threshold_ends_the_run_early_with_whole_artefacts() {
 }
 
 #[test]
+fn what_is_not_measured_yet_aborts_nothing() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let stages = ["--stage", "2@4s", "--stage", "4@4s", "--warmup", "1s", "--drain", "200ms"];
+    let asked = ["bitrate.ratio >= 0.5", "frames.rate >= 1", "playing.mean >= 1"];
+    let run = measure(
+        ["play", &air.url].iter().chain(&stages).chain(asked.iter().flat_map(|text| [&"--abort", text])),
+    );
+    assert_eq!(run.summary["outcome"], "completed");
+}
+
+#[test]
 fn a_figure_that_does_not_exist_is_a_mistake_with_a_suggestion() {
     for flag in ["--threshold", "--abort"] {
         let directory = tempfile::tempdir().unwrap();
