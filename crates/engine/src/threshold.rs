@@ -3,7 +3,7 @@
 use crate::summary::{Figures, Summary, ThresholdResult, Value, WorkloadSummary};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use weir_metrics::parse_quantity;
+use weir_metrics::{Measure, Quantity, Unit, parse_quantity};
 
 /// `figure[.statistic] operator quantity`.
 ///
@@ -17,7 +17,7 @@ pub struct Threshold {
     figure: String,
     statistic: Option<Statistic>,
     operator: Operator,
-    limit: f64,
+    limit: Quantity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,16 @@ pub enum ThresholdError {
         /// What would fit.
         fitting: &'static str,
     },
+    /// The limit measures something else than the figure.
+    #[error("threshold '{text}': '{figure}' is {measures}")]
+    UnfitLimit {
+        /// The threshold.
+        text: String,
+        /// The figure in it, with its statistic.
+        figure: String,
+        /// What the figure measures, and a limit that would fit.
+        measures: &'static str,
+    },
 }
 
 impl FromStr for Threshold {
@@ -167,7 +177,7 @@ impl Threshold {
     /// Names the figure that resembles it, or the statistics that fit.
     pub fn check(&self, schemas: &[weir_metrics::Schema]) -> Result<(), ThresholdError> {
         if self.statistic == Some(Statistic::Ratio) && RATIOS.contains(&self.figure.as_str()) {
-            return Ok(());
+            return self.check_limit(&[Measure::Ratio], "a ratio; write for example 0.98 or 98%");
         }
         let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
         let Some(figure) = figures().find(|figure| figure.name == self.figure) else {
@@ -188,7 +198,34 @@ impl Threshold {
                 "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count",
             ),
         };
-        if fits { Ok(()) } else { Err(self.unfit(fitting)) }
+        if !fits {
+            return Err(self.unfit(fitting));
+        }
+        match (self.statistic, figure.unit) {
+            (Some(Statistic::Count), _) if figure.kind != weir_metrics::Kind::Counter => {
+                self.check_limit(&[], "a number of values; write it without a unit")
+            }
+            (Some(Statistic::Rate), Unit::Micros) => self.check_limit(
+                &[Measure::Time, Measure::Ratio],
+                "seconds of each second; write for example 0.1",
+            ),
+            (_, Unit::Micros) => self.check_limit(&[Measure::Time], "a time; write for example 250ms or 1s"),
+            (Some(Statistic::Rate), Unit::Bytes) => {
+                self.check_limit(&[Measure::Bytes], "bytes a second; write for example 16kB")
+            }
+            (_, Unit::Bytes) => self.check_limit(&[Measure::Bytes], "bytes; write for example 16kB"),
+            (_, Unit::Count) => self.check_limit(&[], "a number; write it without a unit"),
+        }
+    }
+
+    /// A limit without a unit fits everything.
+    fn check_limit(&self, fitting: &[Measure], measures: &'static str) -> Result<(), ThresholdError> {
+        if self.limit.measure == Measure::Plain || fitting.contains(&self.limit.measure) {
+            return Ok(());
+        }
+        let statistic = STATISTICS.iter().find(|(_, it)| Some(*it) == self.statistic);
+        let figure = statistic.map_or(self.figure.clone(), |(name, _)| format!("{}.{name}", self.figure));
+        Err(ThresholdError::UnfitLimit { text: self.text.clone(), figure, measures })
     }
 
     /// Checks it against totals that are known by `names` alone, where there is no run.
@@ -254,13 +291,14 @@ impl Threshold {
 
     /// Whether a value satisfies it.
     pub fn holds(&self, value: f64) -> bool {
+        let limit = self.limit.value;
         match self.operator {
-            Operator::Less => value < self.limit,
-            Operator::LessOrEqual => value <= self.limit,
-            Operator::More => value > self.limit,
-            Operator::MoreOrEqual => value >= self.limit,
-            Operator::Equal => value == self.limit,
-            Operator::Unequal => value != self.limit,
+            Operator::Less => value < limit,
+            Operator::LessOrEqual => value <= limit,
+            Operator::More => value > limit,
+            Operator::MoreOrEqual => value >= limit,
+            Operator::Equal => value == limit,
+            Operator::Unequal => value != limit,
         }
     }
 
@@ -268,7 +306,9 @@ impl Threshold {
         match self.operator {
             Operator::Less | Operator::LessOrEqual => a > b,
             Operator::More | Operator::MoreOrEqual => a < b,
-            Operator::Equal | Operator::Unequal => (a - self.limit).abs() > (b - self.limit).abs(),
+            Operator::Equal | Operator::Unequal => {
+                (a - self.limit.value).abs() > (b - self.limit.value).abs()
+            }
         }
     }
 
@@ -379,6 +419,18 @@ mod tests {
         assert!(check("startup < 1s").contains("p99"));
         assert!(check("stalls.p99 < 1").contains("a counter takes"));
         assert!(check("startup.p99").contains("no comparison"));
+        assert!(
+            check("startup.p99 < 1mbps").ends_with("'startup.p99' is a time; write for example 250ms or 1s")
+        );
+        assert!(check("media.rate > 4mbps").contains("bytes a second"));
+        assert!(
+            check("stalls == 0%").contains("a number") && check("bitrate.ratio > 1s").contains("a ratio")
+        );
+        for fine in
+            ["startup.p99 < 1", "failed.ratio <= 0.1%", "stalled.rate < 1%", "media > 1MB", "drift.count > 3"]
+        {
+            fine.parse::<Threshold>().unwrap().check(&schemas).unwrap();
+        }
         assert!(
             check("startup.p99 < soon").contains("'soon'")
                 || check("startup.p99 < soon").contains("quantity")

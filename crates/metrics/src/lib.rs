@@ -20,4 +20,6 @@ pub use interval::{Interval, IntervalKey};
 pub use moment::Moment;
 pub use recorder::Recorder;
 pub use signed::SignedHistogram;
-pub use units::{BitRate, ParseUnitError, Ratio, parse_duration, parse_quantity, parse_rate};
+pub use units::{
+    BitRate, Measure, ParseUnitError, Quantity, Ratio, parse_duration, parse_quantity, parse_rate,
+};

@@ -73,32 +73,57 @@ pub fn parse_rate(text: &str) -> Result<f64, ParseUnitError> {
     if number > 0.0 { Ok(number / per) } else { Err(error()) }
 }
 
-/// Any quantity of a threshold, in base units: seconds, bytes, bits a second, ratio, count.
+/// A number of a threshold, in base units: seconds, bytes, bits a second, ratio, count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantity {
+    /// The number.
+    pub value: f64,
+    /// What its unit measures.
+    pub measure: Measure,
+}
+
+/// What a unit measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// No unit was given.
+    Plain,
+    /// Time, in seconds.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// Bits a second.
+    BitRate,
+    /// A part of a whole, 0 to 1.
+    Ratio,
+}
+
+/// Any quantity of a threshold.
 ///
 /// # Errors
 /// The unit is unknown.
-pub fn parse_quantity(text: &str) -> Result<f64, ParseUnitError> {
+pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
     let error = || wrong(text, "a quantity such as 0, 1s, 250ms, 0.1%, 16kB or 4mbps");
     let (sign, magnitude) = match text.trim().strip_prefix('-') {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.trim()),
     };
     let (number, unit) = split(magnitude).ok_or_else(error)?;
-    let scale = match unit {
-        "%" => 0.01,
-        "B" => 1.0,
-        "kB" => 1e3,
-        "KiB" => 1_024.0,
-        "MB" => 1e6,
-        "MiB" => 1_048_576.0,
-        "GB" => 1e9,
+    let (scale, measure) = match unit {
+        "" => (1.0, Measure::Plain),
+        "%" => (0.01, Measure::Ratio),
+        "B" => (1.0, Measure::Bytes),
+        "kB" => (1e3, Measure::Bytes),
+        "KiB" => (1_024.0, Measure::Bytes),
+        "MB" => (1e6, Measure::Bytes),
+        "MiB" => (1_048_576.0, Measure::Bytes),
+        "GB" => (1e9, Measure::Bytes),
         _ => match (seconds_of(unit), bits_of(unit)) {
-            (Some(seconds), _) => seconds,
-            (None, Some(bits)) => bits,
+            (Some(seconds), _) => (seconds, Measure::Time),
+            (None, Some(bits)) => (bits, Measure::BitRate),
             (None, None) => return Err(error()),
         },
     };
-    Ok(sign * number * scale)
+    Ok(Quantity { value: sign * number * scale, measure })
 }
 
 fn bits_of(unit: &str) -> Option<f64> {
@@ -178,9 +203,12 @@ mod tests {
         assert_eq!(parse_duration("1.5"), Ok(Duration::from_millis(1_500)));
         assert_eq!(parse_rate("120/m"), Ok(2.0));
         assert_eq!("4mbps".parse(), Ok(BitRate(4e6)));
-        assert_eq!(parse_quantity("0.1%"), Ok(0.001));
-        assert_eq!(parse_quantity("-2ms"), Ok(-0.002));
-        assert_eq!(parse_quantity("16KiB"), Ok(16_384.0));
+        let quantity = |value, measure| Ok(Quantity { value, measure });
+        assert_eq!(parse_quantity("0.1%"), quantity(0.001, Measure::Ratio));
+        assert_eq!(parse_quantity("-2ms"), quantity(-0.002, Measure::Time));
+        assert_eq!(parse_quantity("16KiB"), quantity(16_384.0, Measure::Bytes));
+        assert_eq!(parse_quantity("4mbps"), quantity(4e6, Measure::BitRate));
+        assert_eq!(parse_quantity("7"), quantity(7.0, Measure::Plain));
     }
 
     #[test]
