@@ -3,7 +3,7 @@
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +17,11 @@ const PARENT: &str = "weir-runs";
 
 /// Runs, writes, prints; says how it ended.
 pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
+    if let Some(path) = options.print.json.as_deref().filter(|path| path.as_os_str() != "-") {
+        // What cannot be written is better known before the run.
+        let file = std::fs::File::options().append(true).create(true).open(path);
+        file.map_err(|error| refused(path, &error))?;
+    }
     let directory = directory(options.output.as_deref(), &prepared)?;
     prepared.facts.id =
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -82,10 +87,10 @@ pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Resul
         if path.as_os_str() == "-" {
             format = "json";
         } else {
-            let file = std::fs::File::create(path).map_err(|error| refused(path, &error))?;
-            weir_report::Json
-                .write(summary, &mut BufWriter::new(file))
-                .map_err(|error| refused(path, &error))?;
+            let mut bytes = Vec::new();
+            weir_report::Json.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
+            std::fs::write(path, &bytes)
+                .map_err(|error| Failure::new(Exit::Internal, format!("{}: {error}", path.display())))?;
         }
     }
     if print.quiet && format == "text" {

@@ -1,6 +1,7 @@
 //! What is written where: pure JSON, closed pipes, formats.
 
-use crate::support::{air, config, measure, program, shared, weir};
+use crate::support::{air, config, measure, program, says, shared, weir};
+use std::path::Path;
 use std::process::Stdio;
 
 #[test]
@@ -62,4 +63,23 @@ fn every_format_goes_to_stdout_and_nothing_else_does() {
     }
     let quiet = weir().args(["report", directory, "-q"]).output().unwrap();
     assert_eq!(quiet.stdout, b"");
+}
+
+#[test]
+fn a_summary_that_cannot_be_written_is_known_before_the_run_or_is_no_success() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let directory = tempfile::tempdir().unwrap();
+    let play = |json: &str, run: &Path| {
+        let load = ["play", &air.url, "-c", "1", "-d", "1s", "--drain", "200ms", "-q"];
+        says(load.into_iter().chain(["--json", json, "-o", run.to_str().unwrap()]))
+    };
+    let run = directory.path().join("early");
+    let said = play("/nonexistent/summary.json", &run);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("/nonexistent/summary.json") && !run.exists(), "{}", said.err);
+    let run = directory.path().join("late");
+    let said = play("/dev/full", &run);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("/dev/full") && run.join("summary.json").exists(), "{}", said.err);
 }
