@@ -272,6 +272,9 @@ pub(crate) struct Origin {
     /// For how long [default: until Ctrl-C]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
+    /// End when stdin ends, as it does when whoever started it is gone
+    #[arg(long, hide = true)]
+    pub(crate) until_stdin_ends: bool,
 }
 
 /// `weir report`.

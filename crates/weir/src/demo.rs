@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::load::{add_options, span};
 use crate::prepare::prepare;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
@@ -23,15 +24,17 @@ pub(crate) struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts one on a free loopback port.
+    /// Starts one on a free loopback port. Ctrl-C on a terminal is not for it: it would be gone before its viewers.
+    /// It ends when this process is gone, however that went.
     pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failure> {
         let internal =
             |cause: String| Failure::new(Exit::Internal, format!("the origin did not start: {cause}"));
         let program = std::env::current_exe().map_err(|error| internal(error.to_string()))?;
         let mut child = Command::new(program)
-            .args(["origin", "--rtmp", "127.0.0.1:0"])
+            .args(["origin", "--rtmp", "127.0.0.1:0", "--until-stdin-ends"])
             .args(arguments)
-            .stdin(Stdio::null())
+            .process_group(0)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| internal(error.to_string()))?;

@@ -13,6 +13,13 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     crate::prepare::raise_descriptors();
     let interrupt = interrupt_flag()?;
     let origin = Origin::start(&config(args)).map_err(Failure::with(Exit::Usage))?;
+    if args.until_stdin_ends {
+        let interrupt = interrupt.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            interrupt.store(true, Ordering::Relaxed);
+        });
+    }
     let mut out = std::io::stdout();
     let addresses = origin.addresses();
     for (scheme, address) in [("rtmp", addresses.rtmp), ("rtmps", addresses.rtmps)] {

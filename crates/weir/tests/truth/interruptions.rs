@@ -1,8 +1,11 @@
 //! Runs that do not come to their end: by Ctrl-C, by the kernel, by a full disk.
 
 use crate::support::{Kept, air, config, program, report, says, shared, soon, start_measuring, weir};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use std::io::Read;
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -61,6 +64,36 @@ fn rates_of_an_interrupted_run_come_from_whole_seconds_of_stages_that_were_reach
     assert_eq!(second["window_begin_seconds"], second["window_end_seconds"]);
     assert_eq!((&second["expected_bps"], &second["targets"]), (&Value::Null, &Value::Array(Vec::new())));
     assert_eq!(run.summary["thresholds"][0]["passed"], true, "{:#}", run.summary["thresholds"]);
+}
+
+#[test]
+fn ctrl_c_on_a_terminal_ends_the_demo_and_not_its_origin_under_it() {
+    let _machine = shared();
+    let mut command = weir();
+    command.arg("demo").process_group(0);
+    let measuring = start_measuring(&mut command);
+    soon("three seconds are written", || seconds_written(&measuring.directory()) >= 6);
+    kill_process_group(Pid::from_child(&measuring.process.0), Signal::INT).unwrap();
+    let run = measuring.finish();
+    assert_eq!((run.code, &run.summary["outcome"]), (105, &"interrupted".into()));
+    for workload in run.workloads() {
+        assert_eq!(workload["slots"]["failed"], 0, "{:#}", workload["failures"]);
+    }
+}
+
+#[test]
+fn the_origin_of_a_demo_that_is_killed_ends_too() {
+    let _machine = shared();
+    let mut command = weir();
+    command.arg("demo");
+    let mut measuring = start_measuring(&mut command);
+    let head = measuring.directory().join("run.json");
+    soon("the run has begun", || head.exists());
+    let head: Value = serde_json::from_slice(&std::fs::read(head).unwrap()).unwrap();
+    let url = head["workloads"][0]["targets"][0].as_str().unwrap();
+    let place = url.trim_start_matches("rtmp://").split('/').next().unwrap();
+    measuring.process.kill();
+    soon("nobody listens any more", || TcpStream::connect(place).is_err());
 }
 
 #[test]
