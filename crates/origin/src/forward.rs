@@ -30,7 +30,7 @@ pub(crate) struct Route {
 impl Route {
     /// Reads a place to forward to, and looks its host up.
     pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
-        let wrong = |cause: &str| OriginError::Forward { url: text.to_owned(), cause: cause.to_owned() };
+        let wrong = |cause: &str| OriginError::Forward { url: shown(text), cause: cause.to_owned() };
         let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
         if url.scheme() != "rtmp" {
             return Err(wrong("its scheme is not rtmp"));
@@ -62,6 +62,15 @@ impl Route {
         let stream = self.stream.as_deref().unwrap_or(stream);
         (app.to_owned(), stream.to_owned())
     }
+}
+
+/// A URL as it may be printed: without user, password and query.
+fn shown(text: &str) -> String {
+    let text = text.split_once('?').map_or(text, |(text, _)| text);
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    let host = rest.find('/').unwrap_or(rest.len());
+    let begin = rest[..host].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}{}{}", if scheme.is_empty() { "" } else { "://" }, &rest[begin..])
 }
 
 /// One publication on its way to one server.
@@ -132,6 +141,18 @@ mod tests {
         }
         assert!(Route::parse("http://127.0.0.1/live").is_err());
         assert!(Route::parse("rtmp:///live").is_err());
+    }
+
+    #[test]
+    fn a_refused_route_is_named_without_its_secrets() {
+        for (url, named) in [
+            ("http://joe:pw@h/live/a?key=1", "'http://h/live/a'"),
+            ("joe:p@w@h/live", "'h/live'"),
+            ("rtmp://joe:pw@", "'rtmp://'"),
+        ] {
+            let said = Route::parse(url).unwrap_err().to_string();
+            assert!(said.contains(named) && !said.contains("pw") && !said.contains("key"), "{said}");
+        }
     }
 
     #[test]

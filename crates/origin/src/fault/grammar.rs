@@ -145,7 +145,7 @@ impl<'a> Words<'a> {
             When::At(_) => self.duration("every")?,
             When::Unit(_) => None,
         };
-        if every.is_some_and(|every| every <= span) {
+        if let Some(every) = every.filter(|every| *every <= span) {
             return Err(wrong("every", &format!("{every:?}"), "a time longer than 'for'"));
         }
         Ok(Action::Stall { when, span, every })
@@ -354,7 +354,7 @@ mod tests {
             ("silent phase=connect viewer=1", "'viewer=1' does not belong to 'silent'"),
             ("delay soon", "'soon' is not a duration"),
             ("stall at=1s", "'stall' needs for=TIME"),
-            ("stall at=1s for=2s every=1s", "expected a time longer than 'for'"),
+            ("stall at=1s for=2s every=1s", "every=1s: expected a time longer than 'for'"),
             ("burn 2s thread=x", "at most 1s in every second"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),
