@@ -5,7 +5,7 @@ use crate::conduct::interrupt_flag;
 use crate::demo::OriginProcess;
 use crate::exit::{Exit, Failure};
 use crate::load::span;
-use crate::prepare::{prepare, raise_descriptors};
+use crate::prepare::{OWN_DESCRIPTORS, prepare, raise_descriptors};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +60,7 @@ fn limits(environment: &Environment) -> Vec<String> {
         descriptors >= 65_536,
         &format!(
             "descriptors: {descriptors}, so about {} clients a process",
-            descriptors.saturating_sub(128)
+            descriptors.saturating_sub(OWN_DESCRIPTORS)
         ),
         "raise the hard limit: `ulimit -Hn 1048576`, or LimitNOFILE= in the unit",
     ));
@@ -108,6 +108,9 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
         String::new(),
         format!("RTMP viewers of one {STREAM} stream from the built-in origin on this machine:"),
     ]);
+    // A step for which there are no descriptors would end in an error and say nothing of those before it.
+    let most =
+        most.min(raise_descriptors().saturating_sub(OWN_DESCRIPTORS).try_into().unwrap_or(u32::MAX)).max(1);
     let origin = OriginProcess::start(&[])?;
     let mut held = 0;
     let mut clients = FIRST_STEP.min(most);

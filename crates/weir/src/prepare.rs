@@ -17,7 +17,7 @@ use weir_shard::clock;
 use weir_shard::tls::Trust;
 
 /// Descriptors that weir needs beside those of its clients.
-const OWN_DESCRIPTORS: u64 = 128;
+pub(crate) const OWN_DESCRIPTORS: u64 = 128;
 
 /// The variable with `user:password` for HTTP; it is in no list of processes, as a URL of the command line is.
 const HTTP_CREDENTIALS: &str = "WEIR_HTTP_CREDENTIALS";
