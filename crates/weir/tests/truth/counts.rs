@@ -46,7 +46,7 @@ fn a_publisher_counts_what_the_origin_received() {
     assert_eq!(run.total("frames") as u64, received.video);
     assert_eq!(run.total("rtmp.audio_frames") as u64, received.audio);
     assert_eq!(run.total("units") as u64, received.packets());
-    assert_eq!(run.slots("on_time"), 1);
+    assert_eq!(run.well(), 1);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn one_publisher_command_feeds_two_servers_the_same() {
     let servers = [(); 2].map(|()| weir_origin::Origin::start(&config(&[])).unwrap());
     let urls = servers.each_ref().map(|origin| format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap()));
     let run = measure(["publish", &urls[0], &urls[1], "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
-    assert_eq!((run.slots("planned"), run.slots("on_time")), (2, 2));
+    assert_eq!((run.slots("planned"), run.well()), (2, 2));
     let received = servers.each_ref().map(|origin| origin.counts().stream("live/a").unwrap().received);
     assert!(received.iter().all(|tally| tally.video >= 50), "{received:?}");
     assert_eq!(run.total("units") as u64, received[0].packets() + received[1].packets());

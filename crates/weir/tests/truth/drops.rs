@@ -39,7 +39,7 @@ fn loss_duplicates_and_reordering_are_told_apart() {
         "drop unit=60 kind=video viewer=4",
     ]));
     let run = measure(["play", &air.url, "-c", "4", "-d", "6s", "--warmup", "0s", "--drain", "200ms"]);
-    assert_eq!(run.slots("on_time"), 4, "{:?}", run.failures());
+    assert_eq!(run.well(), 4, "{:?}", run.failures());
     assert_eq!((run.total("lost"), run.total("duplicate"), run.total("reordered")), (5.0 + 1.0, 3.0, 2.0));
     assert_eq!(run.total("timestamp_jumps"), 0.0);
 }

@@ -11,7 +11,7 @@ fn three_of_eight_connections_reset_are_three_resets() {
     let run = measure(["play", &air.url, "-c", "8", "-d", "3s", "--warmup", "0s", "--drain", "200ms"]);
     let (kind, clients, side, _) = run.failure();
     assert_eq!((kind.as_str(), clients, side.as_str()), ("reset", 3, "remote"));
-    assert_eq!((run.slots("planned"), run.slots("on_time")), (8, 5));
+    assert_eq!((run.slots("planned"), run.well()), (8, 5));
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn two_of_six_connections_closed_are_two_closed_by_the_peer() {
     let (kind, clients, side, words) = run.failure();
     assert_eq!((kind.as_str(), clients, side.as_str()), ("closed_by_peer", 2, "remote"));
     assert!(!words.is_empty());
-    assert_eq!((run.slots("planned"), run.slots("on_time")), (6, 4));
+    assert_eq!((run.slots("planned"), run.well()), (6, 4));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn who_is_not_let_in_is_unauthorized_in_the_servers_words() {
         let (kind, clients, side, words) = run.failure();
         assert_eq!((kind.as_str(), clients, side.as_str()), ("unauthorized", 5, "remote"), "{phase}");
         assert!(words.contains("come back with a ticket"), "{phase}: {words}");
-        assert_eq!((run.slots("planned"), run.slots("on_time"), run.code), (5, 0, 99), "{phase}");
+        assert_eq!((run.slots("planned"), run.well(), run.code), (5, 0, 99), "{phase}");
     }
 }
 

@@ -20,7 +20,7 @@ fn ctrl_c_leaves_whole_artefacts_and_the_same_summary_when_read_again() {
     measuring.process.interrupt();
     let run = measuring.finish();
     assert_eq!((run.code, &run.summary["outcome"]), (105, &"interrupted".into()));
-    assert_eq!((run.slots("on_time"), run.slots("failed")), (4, 1));
+    assert_eq!((run.well(), run.slots("failed")), (4, 1));
     for name in [
         "run.json",
         "intervals.ndjson",

@@ -8,7 +8,7 @@ fn one_jump_for_each_viewer_forth_and_back() {
         let _machine = shared();
         let air = air(&config(&[&format!("jump unit=40 kind=video by={by} viewers=1..3")]));
         let run = measure(["play", &air.url, "-c", "4", "-d", "4s", "--warmup", "0s", "--drain", "200ms"]);
-        assert_eq!(run.slots("on_time"), 4, "{:?}", run.failures());
+        assert_eq!(run.well(), 4, "{:?}", run.failures());
         assert_eq!(run.total("timestamp_jumps"), 3.0, "by {by}: {}", run.spread("timestamp_jump"));
         let size = run.spread("timestamp_jump");
         assert_eq!(size["count"], 3);

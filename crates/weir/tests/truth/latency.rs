@@ -27,7 +27,7 @@ fn a_delay_of_80_ms_is_80_ms_of_latency() {
 
 fn watch(url: &str) -> Run {
     let run = measure(["play", url, "-c", "2", "-d", "6s", "--warmup", "1500ms", "--drain", "200ms"]);
-    assert_eq!(run.slots("on_time"), 2, "{:?}", run.failures());
+    assert_eq!(run.well(), 2, "{:?}", run.failures());
     assert_eq!(run.workloads()[0]["clock_uncertainty_seconds"], 0.0, "one clock");
     run
 }

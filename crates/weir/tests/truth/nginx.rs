@@ -95,7 +95,7 @@ fn ffmpeg_and_ffprobe_play_what_weir_publishes_to_nginx_without_a_warning() {
     }
     quiet(program("ffmpeg", "ffmpeg").args(["-v", "warning", "-i", &url, "-t", "3", "-f", "null", "-"]));
     let sent = publishing.finish();
-    assert_eq!((sent.code, sent.slots("on_time")), (105, 1));
+    assert_eq!((sent.code, sent.well()), (105, 1));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_file_of_ffmpegs_is_looped_with_continuous_timestamps() {
     );
     assert!(seams.windows(2).all(|pair| pair[1] - pair[0] == 50), "once in 50 frames: {seams:?}");
     let run = watching.finish();
-    assert_eq!((run.slots("on_time"), run.total("timestamp_jumps")), (2, 0.0));
+    assert_eq!((run.well(), run.total("timestamp_jumps")), (2, 0.0));
     // The clip's keyframe comes back with every loop.
     assert!(run.total("keyframes") >= 2.0 * 2.0);
 }

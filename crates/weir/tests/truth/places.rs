@@ -15,7 +15,7 @@ fn a_server_on_ipv6_is_published_to_and_played() {
     let _publishing = Publishing::start(&url, &["--gop", "1s"]);
     soon("the stream is on air", || origin.counts().stream("live/a").is_some_and(|s| s.received.video > 0));
     let run = measure(["play", &url, "-c", "3", "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
-    assert_eq!((run.code, run.slots("on_time"), run.total("played")), (0, 3, 3.0));
+    assert_eq!((run.code, run.well(), run.total("played")), (0, 3, 3.0));
     assert_eq!(run.workloads()[0]["targets"][0], url.as_str());
     assert!(origin.counts().viewers.iter().all(|viewer| viewer.peer.is_ipv6()));
 }
@@ -43,7 +43,7 @@ fn six_viewers_of_three_streams_are_two_of_each() {
         "--drain",
         "200ms",
     ]);
-    assert_eq!((run.slots("on_time"), run.total("played")), (6, 6.0));
+    assert_eq!((run.well(), run.total("played")), (6, 6.0));
     let mut viewers = BTreeMap::new();
     for viewer in origin.counts().viewers {
         *viewers.entry(viewer.stream.to_string()).or_insert(0) += 1;
@@ -75,7 +75,7 @@ fn viewers_take_servers_and_local_addresses_in_turn() {
         "--bind-addr",
         "127.0.0.4",
     ]);
-    assert_eq!((run.slots("on_time"), run.total("played")), (6, 6.0));
+    assert_eq!((run.well(), run.total("played")), (6, 6.0));
     let mut from = BTreeMap::new();
     for air in [&one, &other] {
         let counts = air.origin.counts();

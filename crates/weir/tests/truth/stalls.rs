@@ -30,7 +30,7 @@ fn two_stalls_of_three_viewers_are_six_stalls_of_their_length() {
         "--buffer",
         "500ms",
     ]);
-    assert_eq!(run.slots("on_time"), 6, "{:?}", run.failures());
+    assert_eq!(run.well(), 6, "{:?}", run.failures());
     assert_eq!(run.total("stalls"), 6.0);
     // The modelled player shows what it has buffered before it stands still: 0.5 s, then 0.5 s and 1 s.
     let expected = 1.5 - 0.5;
@@ -55,7 +55,7 @@ fn a_stream_that_flows_has_no_stalls() {
     let _machine = alone();
     let air = air(&config(&[]));
     let run = measure(["play", &air.url, "-c", "6", "-d", "5s", "--warmup", "0s", "--drain", "200ms"]);
-    assert_eq!((run.slots("on_time"), run.total("stalls"), run.total("stalled")), (6, 0.0, 0.0));
+    assert_eq!((run.well(), run.total("stalls"), run.total("stalled")), (6, 0.0, 0.0));
     assert_eq!((run.total("lost"), run.total("timestamp_jumps")), (0.0, 0.0));
 }
 
@@ -68,7 +68,7 @@ fn a_stall_that_the_buffer_covers_is_late_but_no_stall() {
     let run = measure([
         "play", &air.url, "-c", "3", "-d", "5s", "--warmup", "0s", "--drain", "200ms", "--buffer", "1500ms",
     ]);
-    assert_eq!((run.slots("on_time"), run.total("stalls")), (3, 0.0));
+    assert_eq!((run.well(), run.total("stalls")), (3, 0.0));
     let latest = run.spread("latency")["max"].as_f64().unwrap();
     assert!((latest - 0.6).abs() <= RESOLUTION, "the latest frame came after {latest} s");
     assert!(air.origin.effects().len() >= 3, "{:?}", air.origin.effects());

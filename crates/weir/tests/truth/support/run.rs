@@ -131,6 +131,11 @@ impl Run {
         self.workloads()[0]["slots"][key].as_u64().unwrap()
     }
 
+    /// Slots of the first workload that were begun and did not fail; on a busy machine some are late.
+    pub(crate) fn well(&self) -> u64 {
+        self.slots("on_time") + self.slots("late")
+    }
+
     /// Failed clients of the first workload by kind.
     pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
         failures(&self.workloads()[0])
