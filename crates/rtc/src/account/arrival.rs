@@ -1,0 +1,42 @@
+//! What one packet was, and what is known of it beyond its header.
+
+/// What decryption or an extension tells of a packet. Nothing is known by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// It is the first packet of a frame, or is not.
+    pub start: Option<bool>,
+    /// It belongs to a keyframe, or does not.
+    pub keyframe: Option<bool>,
+}
+
+/// What a packet was. Sequence numbers are extended to 64 bits, from any beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The next in order, or one further ahead.
+    Ahead {
+        /// Its number.
+        number: u64,
+        /// So many before it are missing.
+        missing: u64,
+        /// So many frames became whole with it.
+        completed: u32,
+    },
+    /// One that was missing.
+    Late {
+        /// Its number.
+        number: u64,
+        /// It had been asked for again; else it is out of order.
+        recovered: bool,
+        /// So many frames became whole with it.
+        completed: u32,
+    },
+    /// One that is here already.
+    Duplicate,
+    /// From elsewhere: it waits for a second one to prove another sequence or source.
+    Stray,
+    /// The second of another sequence: both count, and the account goes on with it.
+    Restart {
+        /// The source is another one, too.
+        new_source: bool,
+    },
+}

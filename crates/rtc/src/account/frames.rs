@@ -1,0 +1,338 @@
+//! Frames: the packets of one time stamp, and whether all of them came.
+//!
+//! A frame is whole when no number is missing between its first and its last packet. Its last packet has the marker, or
+//! is right in front of the next frame's first; its first is right behind the last of the frame before. The newest
+//! frames stay open, so that what comes late can still make them whole.
+
+use std::collections::VecDeque;
+
+/// How many frames are open: a second at 32 frames a second.
+const OPEN: usize = 32;
+
+/// How many frames came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Frames of which a packet came.
+    pub received: u64,
+    /// Of these, how many are whole.
+    pub complete: u64,
+    /// How many will not be any more. What is neither is still open.
+    pub broken: u64,
+    /// Broken ones of which nothing is known to be missing: what was lost right before them may have been their
+    /// beginning, or the frame before.
+    pub unproven: u64,
+}
+
+/// What a packet did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Framed {
+    /// It is the first of its frame to come.
+    pub(super) new: bool,
+    /// So many frames became whole.
+    pub(super) completed: u32,
+    /// The time stamp of the frame before, when this packet is the first of the very next one.
+    pub(super) follows: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    timestamp: u32,
+    lowest: u64,
+    highest: u64,
+    packets: u64,
+    /// Where the marker was.
+    marker: Option<u64>,
+    begun: bool,
+    ended: bool,
+    complete: bool,
+}
+
+impl Frame {
+    /// Looks again whether it is whole; whether it has just become so.
+    fn settle(&mut self) -> bool {
+        self.ended |= self.marker == Some(self.highest);
+        let whole = self.begun && self.has_no_hole() && self.ended;
+        whole && !std::mem::replace(&mut self.complete, true)
+    }
+
+    fn has_no_hole(&self) -> bool {
+        self.packets == self.highest - self.lowest + 1
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    open: VecDeque<Frame>,
+    counts: FrameCounts,
+    /// The number in front of which no frame is open any more.
+    closed_below: u64,
+}
+
+impl Frames {
+    pub(super) fn new() -> Self {
+        Self { open: VecDeque::with_capacity(OPEN), counts: FrameCounts::default(), closed_below: 0 }
+    }
+
+    /// A packet that is here for the first time. `start` says whether it is the first of its frame, if that is known.
+    #[inline]
+    pub(super) fn packet(
+        &mut self,
+        number: u64,
+        timestamp: u32,
+        marker: bool,
+        start: Option<bool>,
+    ) -> Framed {
+        if let Some(last) = self.open.back_mut()
+            && last.timestamp == timestamp
+            && number == last.highest + 1
+        {
+            last.highest = number;
+            last.packets += 1;
+            if marker {
+                last.marker = Some(number);
+            }
+            let completed = u32::from(last.settle());
+            self.counts.complete += u64::from(completed);
+            return Framed { completed, ..Framed::default() };
+        }
+        self.packet_slowly(number, timestamp, marker, start)
+    }
+
+    fn packet_slowly(&mut self, number: u64, timestamp: u32, marker: bool, start: Option<bool>) -> Framed {
+        if number < self.closed_below {
+            return Framed::default();
+        }
+        // The frame that the packet lies in or behind.
+        let behind = self.open.iter().rposition(|frame| frame.lowest <= number);
+        let before = behind.map_or(0, |at| at + 1);
+        let joins = |frame: Option<&Frame>| frame.is_some_and(|frame| frame.timestamp == timestamp);
+        let at = if joins(behind.and_then(|at| self.open.get(at))) {
+            before - 1
+        } else if joins(self.open.get(before)) {
+            before
+        } else {
+            if behind.is_some_and(|at| number < self.open[at].highest) {
+                // Inside another frame: no sender does this, and neither frame will be whole.
+                return Framed::default();
+            }
+            return self.insert(before, number, timestamp, marker, start);
+        };
+        let frame = &mut self.open[at];
+        frame.lowest = frame.lowest.min(number);
+        frame.highest = frame.highest.max(number);
+        frame.packets += 1;
+        frame.begun |= start == Some(true) && frame.lowest == number;
+        if marker {
+            frame.marker = Some(number);
+        }
+        Framed { completed: self.settle_around(at), ..Framed::default() }
+    }
+
+    fn insert(
+        &mut self,
+        mut at: usize,
+        number: u64,
+        timestamp: u32,
+        marker: bool,
+        start: Option<bool>,
+    ) -> Framed {
+        if self.open.len() == OPEN {
+            if at == 0 {
+                // Older than all that is open.
+                return Framed::default();
+            }
+            self.close_oldest();
+            at -= 1;
+        }
+        // The first packet of a sequence is taken for the first of its frame.
+        let first = self.open.is_empty() && self.closed_below == 0;
+        let frame = Frame {
+            timestamp,
+            lowest: number,
+            highest: number,
+            packets: 1,
+            marker: marker.then_some(number),
+            begun: start.unwrap_or(first),
+            ended: false,
+            complete: false,
+        };
+        self.open.insert(at, frame);
+        self.counts.received += 1;
+        let neighbour = at.checked_sub(1).and_then(|before| self.open.get(before));
+        let follows = neighbour.filter(|before| before.highest + 1 == number).map(|before| before.timestamp);
+        Framed { new: true, completed: self.settle_around(at), follows }
+    }
+
+    /// Neighbours prove each other's beginnings and ends.
+    fn settle_around(&mut self, at: usize) -> u32 {
+        let mut completed = 0;
+        for (first, second) in [(at.checked_sub(1), Some(at)), (Some(at), at.checked_add(1))] {
+            let (Some(first), Some(second)) = (first, second) else { continue };
+            let Some(next) = self.open.get(second).map(|frame| frame.lowest) else { continue };
+            if self.open[first].highest + 1 == next {
+                self.open[first].ended = true;
+                self.open[second].begun = true;
+            }
+        }
+        let from = at.saturating_sub(1);
+        for frame in self.open.iter_mut().skip(from).take(at + 2 - from) {
+            completed += u32::from(frame.settle());
+        }
+        self.counts.complete += u64::from(completed);
+        completed
+    }
+
+    fn close_oldest(&mut self) {
+        let Some(frame) = self.open.pop_front() else { return };
+        self.closed_below = frame.highest + 1;
+        if !frame.complete {
+            self.counts.broken += 1;
+            self.counts.unproven += u64::from(!frame.begun && frame.has_no_hole() && frame.ended);
+        }
+    }
+
+    /// Closes what is open: the track ends, or its numbers begin anew.
+    pub(super) fn close(&mut self) {
+        while !self.open.is_empty() {
+            self.close_oldest();
+        }
+        self.closed_below = 0;
+    }
+
+    pub(super) fn counts(&self) -> FrameCounts {
+        self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Feeds `(number, frame, marker)` and closes.
+    fn count(packets: impl IntoIterator<Item = (u64, u32, bool)>) -> FrameCounts {
+        let mut frames = Frames::new();
+        let mut completed = 0;
+        for (number, frame, marker) in packets {
+            completed += u64::from(frames.packet(number, frame * 3000, marker, None).completed);
+        }
+        frames.close();
+        let counts = frames.counts();
+        assert_eq!(counts.complete, completed);
+        assert_eq!(counts.received, counts.complete + counts.broken);
+        counts
+    }
+
+    /// Frames of so many packets each.
+    fn stream(lengths: &[u64]) -> Vec<(u64, u32, bool)> {
+        let mut packets = Vec::new();
+        for (frame, length) in lengths.iter().enumerate() {
+            for packet in 0..*length {
+                packets.push((1000 + packets.len() as u64, frame as u32, packet + 1 == *length));
+            }
+        }
+        packets
+    }
+
+    #[test]
+    fn a_stream_without_loss_is_whole() {
+        let counts = count(stream(&[3; 100]));
+        assert_eq!(counts, FrameCounts { received: 100, complete: 100, ..FrameCounts::default() });
+    }
+
+    #[test]
+    fn markers_are_not_needed_but_for_the_last_frame() {
+        let packets = stream(&[3; 100]).into_iter().map(|(number, frame, _)| (number, frame, false));
+        let counts = count(packets);
+        assert_eq!((counts.complete, counts.broken, counts.unproven), (99, 1, 0));
+    }
+
+    #[test]
+    fn a_hole_breaks_its_frame_and_leaves_the_next_one_alone() {
+        let mut packets = stream(&[3; 10]);
+        packets.remove(4);
+        let counts = count(packets);
+        assert_eq!((counts.received, counts.complete, counts.broken), (10, 9, 1));
+    }
+
+    #[test]
+    fn a_lost_end_leaves_the_next_frame_unproven() {
+        let mut packets = stream(&[3; 10]);
+        packets.remove(5);
+        let counts = count(packets);
+        assert_eq!((counts.received, counts.complete, counts.broken, counts.unproven), (10, 8, 2, 1));
+    }
+
+    #[test]
+    fn a_frame_lost_whole_is_not_received_and_leaves_the_next_one_unproven() {
+        let mut packets = stream(&[3; 10]);
+        packets.drain(6..9);
+        let counts = count(packets);
+        assert_eq!((counts.received, counts.complete, counts.broken, counts.unproven), (9, 8, 1, 1));
+    }
+
+    #[test]
+    fn an_announced_start_proves_what_a_gap_hides() {
+        let mut frames = Frames::new();
+        for (number, frame) in [(1, 0), (2, 1), (9, 5), (10, 6)] {
+            frames.packet(number, frame, true, Some(true));
+        }
+        frames.close();
+        assert_eq!((frames.counts().complete, frames.counts().broken), (4, 0));
+    }
+
+    #[test]
+    fn what_comes_after_a_second_is_too_late() {
+        let mut packets = stream(&[2; 100]);
+        let late = packets.remove(4);
+        packets.insert(4 + 2 * OPEN, late);
+        assert_eq!(count(packets).broken, 1);
+    }
+
+    #[test]
+    fn two_frames_that_are_mixed_are_not_whole() {
+        let counts = count([(1, 0, false), (2, 1, true), (3, 0, true), (4, 2, true)]);
+        assert_eq!(counts.received, 4);
+        assert_eq!((counts.complete, counts.broken), (4, 0));
+        let counts = count([(1, 0, false), (3, 0, true), (2, 1, true), (4, 2, true)]);
+        assert_eq!((counts.received, counts.complete, counts.broken), (2, 1, 1));
+    }
+
+    proptest! {
+        /// Whatever the order within a window, a stream of which everything comes is whole.
+        #[test]
+        fn order_does_not_matter(
+            lengths in prop::collection::vec(1u64..6, 1..60), delays in prop::collection::vec(0u64..12, 300),
+        ) {
+            let mut packets = stream(&lengths);
+            // The first packet tells where the stream begins.
+            packets[1..].sort_by_key(|(number, ..)| number + delays[(*number - 1000) as usize]);
+            let counts = count(packets);
+            prop_assert_eq!(counts.received, lengths.len() as u64);
+            prop_assert_eq!(counts.complete, lengths.len() as u64);
+        }
+
+        /// Against one who knows the truth: what is called whole is whole, and what is whole and not called so is
+        /// called unproven.
+        #[test]
+        fn whole_frames_are_those_of_which_everything_came(
+            lengths in prop::collection::vec(1u64..6, 1..60), lost in prop::collection::btree_set(1u64..200, 0..30),
+        ) {
+            let mut packets = stream(&lengths);
+            packets.retain(|(number, ..)| !lost.contains(&(number - 1000)));
+            let mut number = 0;
+            let (mut received, mut whole, mut provable) = (0, 0, 0);
+            for length in &lengths {
+                let missing = (number..number + length).filter(|packet| lost.contains(packet)).count() as u64;
+                received += u64::from(missing < *length);
+                whole += u64::from(missing == 0);
+                provable += u64::from(missing == 0 && (number == 0 || !lost.contains(&(number - 1))));
+                number += length;
+            }
+            let counts = count(packets);
+            prop_assert_eq!(counts.received, received);
+            prop_assert_eq!(counts.complete, provable);
+            prop_assert!((counts.complete..=counts.complete + counts.unproven).contains(&whole));
+        }
+    }
+}

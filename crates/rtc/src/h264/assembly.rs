@@ -1,0 +1,231 @@
+//! Payloads into access units, of which no more than a bounded beginning is kept.
+
+use super::Payload;
+
+/// Puts the payloads of a stream together, in the order of their sequence numbers.
+///
+/// A packet that comes late is not put back: the access unit is then not complete. What is kept of it ends where the
+/// first packet is missing.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    limit: usize,
+    bytes: Vec<u8>,
+    /// Where the length of the NAL unit under way stands, if it was begun.
+    unit_at: Option<usize>,
+    timestamp: Option<u32>,
+    next: Option<u64>,
+    intact: bool,
+    keyframe: bool,
+    length: usize,
+}
+
+/// An access unit, or as much of it as is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessUnit<'a> {
+    /// Its RTP time stamp.
+    pub timestamp: u32,
+    /// Its NAL units, each after its length in four bytes, up to the limit and to the first packet that is missing. The
+    /// last one may be shorter than it says.
+    pub bytes: &'a [u8],
+    /// The length of all of it that came, kept or not, framed in the same way.
+    pub length: usize,
+    /// No packet is missing.
+    pub complete: bool,
+    /// It has an IDR slice.
+    pub keyframe: bool,
+}
+
+impl Assembler {
+    /// Keeps up to `limit` bytes of each access unit.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            bytes: Vec::new(),
+            unit_at: None,
+            timestamp: None,
+            next: None,
+            intact: true,
+            keyframe: false,
+            length: 0,
+        }
+    }
+
+    /// Takes a packet: its extended sequence number, time stamp, marker and decrypted payload. `finished` gets each
+    /// access unit that ends with it: with the marker, or because another one has begun.
+    pub fn push(
+        &mut self,
+        number: u64,
+        timestamp: u32,
+        marker: bool,
+        payload: &[u8],
+        mut finished: impl FnMut(AccessUnit<'_>),
+    ) {
+        if self.next.is_some_and(|next| number < next) {
+            return;
+        }
+        let gap = self.next.is_some_and(|next| number > next);
+        self.next = Some(number + 1);
+        if self.timestamp.is_some_and(|this| this != timestamp) {
+            // Whatever is missing may have been the end of this one.
+            self.intact &= !gap;
+            self.finish(&mut finished);
+        }
+        if gap {
+            self.intact = false;
+        }
+        self.timestamp = Some(timestamp);
+        match Payload::parse(payload) {
+            Ok(Payload::Single(unit)) => self.unit(unit),
+            Ok(Payload::Aggregate(units)) => units.for_each(|unit| self.unit(unit)),
+            Ok(Payload::Fragment { header, start, end, bytes }) => {
+                if start {
+                    self.begin_unit(header);
+                } else if self.unit_at.is_none() {
+                    self.intact = false;
+                }
+                self.extend(bytes);
+                if end {
+                    self.end_unit();
+                }
+            }
+            Err(_) => self.intact = false,
+        }
+        if marker {
+            self.finish(&mut finished);
+        }
+    }
+
+    fn finish(&mut self, finished: &mut impl FnMut(AccessUnit<'_>)) {
+        self.intact &= self.unit_at.is_none();
+        self.end_unit();
+        if let Some(timestamp) = self.timestamp.take() {
+            finished(AccessUnit {
+                timestamp,
+                bytes: &self.bytes,
+                length: self.length,
+                complete: self.intact,
+                keyframe: self.keyframe,
+            });
+        }
+        self.bytes.clear();
+        (self.intact, self.keyframe, self.length) = (true, false, 0);
+    }
+
+    fn unit(&mut self, unit: &[u8]) {
+        let Some((&header, rest)) = unit.split_first() else { return };
+        self.begin_unit(header);
+        self.extend(rest);
+        self.end_unit();
+    }
+
+    fn begin_unit(&mut self, header: u8) {
+        self.end_unit();
+        self.keyframe |= header & super::kind::MASK == super::kind::SLICE_IDR;
+        self.unit_at = Some(self.length);
+        self.extend(&[0; 4]);
+        self.extend(&[header]);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let room = self.limit.saturating_sub(self.bytes.len());
+        // Behind a gap nothing is kept: it would not be where it says.
+        if self.intact && self.bytes.len() == self.length {
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        self.length += bytes.len();
+    }
+
+    fn end_unit(&mut self) {
+        let Some(at) = self.unit_at.take() else { return };
+        let length = u32::try_from(self.length - at - 4).unwrap_or(u32::MAX);
+        if let Some(place) = self.bytes.get_mut(at..at + 4) {
+            place.copy_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Packetiser;
+    use super::*;
+
+    const UNITS: [&[u8]; 4] = [&[9, 0x10], &[6, 5, 1, 7, 0x80], &[0x65; 70], &[0x65; 9]];
+
+    /// The packets of `frames` access units: number, time stamp, marker, payload.
+    fn packets(frames: u32) -> Vec<(u64, u32, bool, Vec<u8>)> {
+        let mut packets = Vec::new();
+        for frame in 0..frames {
+            Packetiser::new(30).packetise(UNITS, |payload, last| {
+                packets.push((packets.len() as u64, frame, last, payload.to_vec()));
+            });
+        }
+        packets
+    }
+
+    fn assemble(
+        packets: &[(u64, u32, bool, Vec<u8>)],
+        limit: usize,
+    ) -> Vec<(u32, Vec<u8>, usize, bool, bool)> {
+        let mut assembler = Assembler::new(limit);
+        let mut all = Vec::new();
+        for (number, timestamp, marker, payload) in packets {
+            assembler.push(*number, *timestamp, *marker, payload, |unit| {
+                all.push((unit.timestamp, unit.bytes.to_vec(), unit.length, unit.complete, unit.keyframe));
+            });
+        }
+        all
+    }
+
+    fn framed() -> Vec<u8> {
+        UNITS.iter().flat_map(|unit| [&(unit.len() as u32).to_be_bytes()[..], unit].concat()).collect()
+    }
+
+    #[test]
+    fn access_units_come_out_as_they_went_in() {
+        let units = assemble(&packets(2), usize::MAX);
+        let length = framed().len();
+        assert_eq!(units, [(0, framed(), length, true, true), (1, framed(), length, true, true)]);
+    }
+
+    #[test]
+    fn only_the_beginning_is_kept() {
+        let (_, bytes, length, complete, _) = assemble(&packets(1), 25).remove(0);
+        assert_eq!((&bytes[..], length, complete), (&framed()[..25], framed().len(), true));
+    }
+
+    #[test]
+    fn a_gap_ends_what_is_kept_and_spoils_one_access_unit() {
+        let whole = packets(3);
+        let per_frame = whole.len() / 3;
+        for lost in 1..per_frame - 1 {
+            let mut packets = whole.clone();
+            packets.remove(per_frame + lost);
+            let units = assemble(&packets, usize::MAX);
+            let complete: Vec<_> = units.iter().map(|unit| unit.3).collect();
+            assert_eq!(complete, [true, false, true], "{lost}");
+            let kept = &units[1].1;
+            // Lengths apart, it is the beginning of the whole.
+            assert_eq!(kept[..2 + 4], framed()[..2 + 4]);
+            assert!(kept.len() < framed().len());
+        }
+    }
+
+    #[test]
+    fn a_lost_marker_ends_with_the_next_time_stamp() {
+        let whole = packets(2);
+        let mut lost = whole.clone();
+        lost.remove(whole.len() / 2 - 1);
+        let complete: Vec<_> = assemble(&lost, 1000).iter().map(|unit| (unit.0, unit.3)).collect();
+        assert_eq!(complete, [(0, false), (1, false)]);
+        let unmarked: Vec<_> =
+            whole.iter().cloned().map(|packet| (packet.0, packet.1, false, packet.3)).collect();
+        assert!(assemble(&unmarked, 1000)[0].3);
+    }
+
+    #[test]
+    fn late_packets_are_passed_over() {
+        let mut packets = packets(1);
+        packets.swap(1, 2);
+        assert!(!assemble(&packets, 1000)[0].3);
+    }
+}
