@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::stream::History;
+use crate::tuner::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,11 +14,17 @@ pub struct OriginConfig {
     pub rtmp: Option<SocketAddr>,
     /// Where to listen for RTMP over TLS.
     pub rtmps: Option<Secure>,
+    /// Where to listen for readers of MPEG-TS over HTTP.
+    pub http: Option<SocketAddr>,
+    /// Where to listen for them over TLS.
+    pub https: Option<Secure>,
+    /// What they can tune to.
+    pub tuners: Tuners,
     /// How many threads, each with its share of the connections.
     pub workers: usize,
-    /// How long packets may wait to be sent together. Zero: each is sent as it comes.
+    /// How long packets may wait to be sent together. Zero: each is sent as it comes. Tuners have their own.
     pub merge: Duration,
-    /// What is kept of each stream.
+    /// What is kept of each stream that is published.
     pub history: History,
     /// What a viewer of a stream that no one publishes gets.
     pub missing_stream: MissingStream,
@@ -37,6 +44,9 @@ impl Default for OriginConfig {
         Self {
             rtmp: None,
             rtmps: None,
+            http: None,
+            https: None,
+            tuners: Tuners::default(),
             workers: 1,
             merge: Duration::from_millis(350),
             history: History::default(),
@@ -45,6 +55,35 @@ impl Default for OriginConfig {
             forward: Vec::new(),
             faults: Vec::new(),
             patience: Patience::default(),
+        }
+    }
+}
+
+/// What a tuner server offers, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuners {
+    /// The services. The first is also `/1.ts`.
+    pub services: Vec<Service>,
+    /// How long packets may wait to be sent together.
+    pub merge: Duration,
+    /// How far a reader may fall behind. Who falls further loses everything that waits for it, as with a
+    /// device whose buffer runs over.
+    pub queue: Duration,
+    /// The same in bytes.
+    pub queue_bytes: u64,
+    /// Whether streams go in the chunked coding of HTTP/1.1, unless a reader asks otherwise (`?chunked=0`).
+    pub chunked: bool,
+}
+
+impl Default for Tuners {
+    /// No service; 40 ms of merging; two seconds or 16 MiB of buffer; chunked.
+    fn default() -> Self {
+        Self {
+            services: Vec::new(),
+            merge: Duration::from_millis(40),
+            queue: Duration::from_secs(2),
+            queue_bytes: 16 << 20,
+            chunked: true,
         }
     }
 }

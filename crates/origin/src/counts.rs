@@ -2,9 +2,10 @@
 
 use crate::stream::{Kind, Packet};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Packets of each kind, and their bytes.
+/// Units of each kind, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Video units.
@@ -13,6 +14,8 @@ pub struct Tally {
     pub audio: u64,
     /// Other media units.
     pub data: u64,
+    /// Packets of a transport stream.
+    pub transport: u64,
     /// Codec settings, metadata and their like.
     pub setup: u64,
     /// Bytes of all these, without the protocol's framing.
@@ -24,7 +27,7 @@ pub struct Tally {
 impl Tally {
     /// Media units of all kinds.
     pub fn units(&self) -> u64 {
-        self.video + self.audio + self.data
+        self.video + self.audio + self.data + self.transport
     }
 
     /// Packets of all kinds, settings included.
@@ -33,21 +36,35 @@ impl Tally {
     }
 
     pub(crate) fn count(&mut self, packet: &Packet) {
+        self.count_part(packet, 0..packet.len(), packet.len());
+    }
+
+    /// Counts the units that end in a part of a packet, which takes `length` bytes on this link.
+    pub(crate) fn count_part(&mut self, packet: &Packet, part: Range<usize>, length: usize) {
         let cell = match packet.kind {
             Kind::Video => &mut self.video,
             Kind::Audio => &mut self.audio,
             Kind::Data => &mut self.data,
+            Kind::Transport => &mut self.transport,
             Kind::Setup => &mut self.setup,
         };
-        *cell += 1;
-        self.payload_bytes += u64::from(packet.payload);
-        self.framed_bytes += packet.len() as u64;
+        let whole = u64::from(packet.units);
+        let (from, to) = (packet.units_before(part.start, length), packet.units_before(part.end, length));
+        // Shares of the whole that add up to it, however often the packet is cut.
+        let share = |bytes: u64| {
+            let upto = |units: u64| (bytes * units).checked_div(whole).unwrap_or(0);
+            upto(to) - upto(from)
+        };
+        *cell += to - from;
+        self.payload_bytes += share(u64::from(packet.payload));
+        self.framed_bytes += share(length as u64);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.video += other.video;
         self.audio += other.audio;
         self.data += other.data;
+        self.transport += other.transport;
         self.setup += other.setup;
         self.payload_bytes += other.payload_bytes;
         self.framed_bytes += other.framed_bytes;
@@ -65,11 +82,11 @@ pub struct ViewerCounts {
     pub stream: Arc<str>,
     /// Whether it is still there.
     pub present: bool,
-    /// What the link took of the stream, whole packets.
+    /// What the link took of the stream, whole units.
     pub sent: Tally,
     /// Everything that its link was given, the dialogue included; without TLS.
     pub link_bytes: u64,
-    /// Packets that it was not sent because it was too slow.
+    /// Units and settings that it was not sent because it was too slow.
     pub skipped: u64,
     /// Their bytes, framed.
     pub skipped_bytes: u64,

@@ -1,5 +1,6 @@
 //! Why an origin does not start.
 
+use crate::tuner::MaterialError;
 use std::io;
 use std::net::SocketAddr;
 use weir_shard::tls::TlsError;
@@ -30,6 +31,9 @@ pub enum OriginError {
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A service cannot play what it is to play.
+    #[error(transparent)]
+    Material(#[from] MaterialError),
     /// A place to forward to is not one.
     #[error("cannot forward to '{url}': {cause}; write rtmp://HOST[:PORT][/APP[/STREAM]]")]
     Forward {

@@ -35,11 +35,13 @@
 mod effect;
 mod gate;
 mod grammar;
+mod link;
 mod script;
 
 pub use effect::{Effect, Subject, What};
 pub(crate) use gate::{Front, Gate, Unit as GateUnit};
 pub use grammar::ParseFaultError;
+pub(crate) use link::LinkFaults;
 pub(crate) use script::{Answer, Cut, Script};
 
 use std::time::Duration;

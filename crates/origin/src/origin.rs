@@ -6,9 +6,11 @@ use crate::counts::Counts;
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
 use crate::forward::{self, Route};
+use crate::http::HttpSession;
 use crate::registry::Registry;
 use crate::rtmp::RtmpSession;
-use crate::worker::{Message, Report, Settings, Worker};
+use crate::tuner::{self, Catalogue};
+use crate::worker::{Message, Report, Settings, Terms, Worker};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_metrics::Moment;
 use weir_shard::tls::server_config;
 use weir_shard::{Mailbox, Shard, clock};
 
@@ -40,10 +43,22 @@ pub struct Addresses {
     pub rtmp: Option<SocketAddr>,
     /// For RTMP over TLS.
     pub rtmps: Option<SocketAddr>,
+    /// For HTTP.
+    pub http: Option<SocketAddr>,
+    /// For HTTP over TLS.
+    pub https: Option<SocketAddr>,
+}
+
+/// What is spoken at a place.
+#[derive(Clone, Copy, Debug)]
+enum Protocol {
+    Rtmp,
+    Http,
 }
 
 /// One place to listen, with a listener for each worker.
 struct Place {
+    protocol: Protocol,
     address: SocketAddr,
     listeners: Vec<TcpListener>,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -62,28 +77,31 @@ impl Origin {
         let mut refusing = Vec::new();
         let mut addresses = Addresses::default();
         let mut places = Vec::new();
-        for (address, tls) in
-            [(config.rtmp, None), (config.rtmps.as_ref().map(|secure| secure.address), config.rtmps.as_ref())]
-        {
-            let Some(address) = address else { continue };
-            let tls = tls.map(|secure| server_config(&secure.chain, &secure.key)).transpose()?;
-            let secure = tls.is_some();
+        for (protocol, plain, secure, bound_at) in [
+            (Protocol::Rtmp, config.rtmp, None, &mut addresses.rtmp),
+            (Protocol::Rtmp, None, config.rtmps.as_ref(), &mut addresses.rtmps),
+            (Protocol::Http, config.http, None, &mut addresses.http),
+            (Protocol::Http, None, config.https.as_ref(), &mut addresses.https),
+        ] {
+            let Some(address) = plain.or(secure.map(|secure| secure.address)) else { continue };
+            let tls = secure.map(|secure| server_config(&secure.chain, &secure.key)).transpose()?;
             let bound = if refuse {
                 let socket = take(address).map_err(|error| listen_error(address, error))?;
                 let bound = local_address(&socket, address)?;
                 refusing.push(socket);
                 bound
             } else {
-                let place = Place::open(address, workers, tls)?;
+                let place = Place::open(protocol, address, workers, tls)?;
                 let bound = place.address;
                 places.push(place);
                 bound
             };
-            *(if secure { &mut addresses.rtmps } else { &mut addresses.rtmp }) = Some(bound);
+            *bound_at = Some(bound);
         }
+        let serves_http = config.http.is_some() || config.https.is_some();
         let settings = Arc::new(Settings {
-            merge: config.merge,
-            history: config.history,
+            terms: Terms { history: config.history, merge: config.merge },
+            tuners: serves_http.then(|| Catalogue::prepare(&config.tuners)).transpose()?,
             missing_stream: config.missing_stream,
             departure: config.departure,
             patience: config.patience,
@@ -116,9 +134,10 @@ impl Origin {
     ) -> Result<(), OriginError> {
         let (ready, mailboxes) = channel();
         for number in 0..workers {
-            let listeners = places
-                .iter_mut()
-                .filter_map(|place| place.listeners.pop().map(|listener| (listener, place.tls.clone())));
+            let listeners = places.iter_mut().filter_map(|place| {
+                let listener = place.listeners.pop()?;
+                Some((place.protocol, listener, place.tls.clone()))
+            });
             let (listeners, settings, ready) = (listeners.collect(), settings.clone(), ready.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("weir-origin-{number}"))
@@ -187,13 +206,20 @@ impl Drop for Origin {
 }
 
 type Ready = io::Result<(usize, Mailbox<Message>)>;
-type Listeners = Vec<(TcpListener, Option<Arc<rustls::ServerConfig>>)>;
+type Listeners = Vec<(Protocol, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 
 /// The life of a worker's thread.
 fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
-        for (listener, tls) in listeners {
-            shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
+        for (protocol, listener, tls) in listeners {
+            match protocol {
+                Protocol::Rtmp => {
+                    shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
+                }
+                Protocol::Http => shard.listen(listener, tls, |worker, peer| {
+                    Box::new(HttpSession::new(worker, peer, clock::now()))
+                })?,
+            }
         }
         Ok(shard)
     });
@@ -207,8 +233,8 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
     let _ = ready.send(Ok((number, shard.mailbox())));
     while !shard.world.stopping {
         let now = clock::now();
-        let next = forward::begin_due(&mut shard, now);
-        let until = next.map_or(now + LONGEST_SLEEP, |next| next.min(now + LONGEST_SLEEP));
+        let next = [forward::begin_due(&mut shard, now), tuner::play_due(&mut shard, now)];
+        let until = next.into_iter().flatten().fold(now + LONGEST_SLEEP, Moment::min);
         if shard.turn(until).is_err() {
             return;
         }
@@ -217,6 +243,7 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
 
 impl Place {
     fn open(
+        protocol: Protocol,
         address: SocketAddr,
         workers: usize,
         tls: Option<Arc<rustls::ServerConfig>>,
@@ -224,7 +251,7 @@ impl Place {
         let refused = |error| listen_error(address, error);
         let listeners = weir_shard::listeners(address, workers).map_err(refused)?;
         let address = listeners.first().map_or(Ok(address), TcpListener::local_addr).map_err(refused)?;
-        Ok(Self { address, listeners, tls })
+        Ok(Self { protocol, address, listeners, tls })
     }
 }
 

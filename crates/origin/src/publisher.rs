@@ -5,8 +5,9 @@ use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
 use crate::stream::{Opening, Packet};
 use crate::worker::{Arrival, StreamKey, Worker};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use weir_metrics::{BitRate, Moment};
-use weir_shard::Context;
+use weir_shard::SessionId;
 
 /// Moves a packet's timestamp by so many microseconds; the protocol knows where it stands.
 pub(crate) type Retime = fn(&Packet, i64) -> Packet;
@@ -14,6 +15,7 @@ pub(crate) type Retime = fn(&Packet, i64) -> Packet;
 /// The faults of a stream, and the packets that they hold back.
 type StreamFaults = (Script, Gate<Option<Arc<Opening>>>);
 
+#[derive(Debug)]
 pub(crate) struct Publisher {
     name: Arc<str>,
     publication: u64,
@@ -30,21 +32,20 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Takes the name; `None` when another one has it. `number` is the publisher's.
+    /// Takes the name; `None` when another one has it. `number` is that of who publishes, if it is a
+    /// peer. [`Self::flush`] follows.
     pub(crate) fn claim(
         name: &Arc<str>,
-        number: u64,
+        number: Option<u64>,
         retime: Retime,
-        context: &mut Context<'_, Worker>,
+        worker: &mut Worker,
+        now: Moment,
     ) -> Option<Self> {
-        let settings = context.world.settings().clone();
+        let settings = worker.settings().clone();
         let publication = settings.registry.claim(name)?;
-        let stream = context.world.begin(name, publication);
-        context.world.announce(name, publication);
-        for id in context.world.take_wakes(stream) {
-            context.wake(id);
-        }
-        let script = Script::of(&settings.faults, Subject::Publisher(number));
+        let stream = worker.begin(name, publication);
+        worker.announce(name, publication, number.is_some());
+        let script = number.and_then(|number| Script::of(&settings.faults, Subject::Publisher(number)));
         let gate = Script::of(&settings.faults, Subject::Stream(name.clone()))
             .map(|script| Box::new((*script, Gate::new())));
         Some(Self {
@@ -56,7 +57,7 @@ impl Publisher {
             retime,
             shipment: Vec::new(),
             seen_video_keyframe: false,
-            heard: context.now,
+            heard: now,
         })
     }
 
@@ -133,14 +134,14 @@ impl Publisher {
         worker.push(self.stream, arrival);
     }
 
-    /// Tells viewers here and the other workers of what came. To be called after each batch.
-    pub(crate) fn flush(&mut self, context: &mut Context<'_, Worker>) {
+    /// Tells the other workers of what came, and says which viewers have to be woken. To be called after
+    /// each batch.
+    #[must_use]
+    pub(crate) fn flush(&mut self, worker: &mut Worker) -> Vec<SessionId> {
         if !self.shipment.is_empty() {
-            context.world.ship(self.publication, std::mem::take(&mut self.shipment));
+            worker.ship(self.publication, std::mem::take(&mut self.shipment));
         }
-        for id in context.world.take_wakes(self.stream) {
-            context.wake(id);
-        }
+        worker.take_wakes(self.stream)
     }
 
     /// Whether the connection has to end now, because of a fault.
@@ -182,24 +183,29 @@ impl Publisher {
         now >= self.heard + worker.settings().patience.publisher
     }
 
-    /// Ends the publication and gives the name free. What a fault still holds goes out first.
-    pub(crate) fn end(mut self, context: &mut Context<'_, Worker>) {
-        let now = context.now;
+    /// Ends the publication and gives the name free. What a fault still holds goes out first. Says which
+    /// viewers have to be woken.
+    #[must_use]
+    pub(crate) fn end(mut self, worker: &mut Worker, now: Moment) -> Vec<SessionId> {
         if let Some(gate) = self.gate.take() {
             let (_, mut gate) = *gate;
             gate.finish();
             while gate.len() > 0 {
                 if let Some(GateUnit { packet, owner }) = gate.pop() {
-                    self.pass(Arrival { arrived: now, packet, opening: owner }, context.world);
+                    self.pass(Arrival { arrived: now, packet, opening: owner }, worker);
                 }
             }
         }
-        self.flush(context);
-        context.world.end(self.publication);
-        context.world.announce_end(self.publication);
-        context.world.settings().registry.release(&self.name);
-        for id in context.world.take_wakes(self.stream) {
-            context.wake(id);
-        }
+        let mut wakes = self.flush(worker);
+        worker.end(self.publication);
+        worker.announce_end(self.publication);
+        worker.settings().registry.release(&self.name, self.publication);
+        wakes.extend(worker.take_wakes(self.stream));
+        wakes
+    }
+
+    /// Whether no reader is left; the name is free then, and [`Self::end`] follows.
+    pub(crate) fn is_unattended(&self, worker: &Worker, audience: &AtomicU64) -> bool {
+        worker.settings().registry.release_unattended(&self.name, self.publication, audience)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The names in use, and the numbers given out.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
+    /// By name, the number of its publication.
     names: Mutex<HashMap<Arc<str>, u64>>,
     publications: AtomicU64,
     links: AtomicU64,
@@ -28,8 +29,27 @@ impl Registry {
     }
 
     /// Gives the name of a publication free.
-    pub(crate) fn release(&self, name: &str) {
-        self.names().remove(name);
+    pub(crate) fn release(&self, name: &str, publication: u64) {
+        let mut names = self.names();
+        if names.get(name) == Some(&publication) {
+            names.remove(name);
+        }
+    }
+
+    /// Counts a reader of a stream that plays while it has any.
+    pub(crate) fn attend(&self, audience: &AtomicU64) {
+        let _names = self.names();
+        audience.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives the name of a publication free if no reader is left, nor comes at this moment.
+    pub(crate) fn release_unattended(&self, name: &str, publication: u64, audience: &AtomicU64) -> bool {
+        let mut names = self.names();
+        let unattended = audience.load(Ordering::Relaxed) == 0;
+        if unattended && names.get(name) == Some(&publication) {
+            names.remove(name);
+        }
+        unattended
     }
 
     /// Whether someone publishes under a name.

@@ -14,7 +14,7 @@ pub use log::History;
 pub(crate) use log::Log;
 pub(crate) use outlet::{Outlet, Written};
 pub use packet::Kind;
-pub(crate) use packet::{Opening, Packet};
+pub(crate) use packet::{Opening, Packet, View};
 
 #[cfg(test)]
 mod laws;

@@ -3,7 +3,7 @@
 
 use crate::counts::Tally;
 use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
-use crate::stream::{Cursor, Outlet, Packet, Written};
+use crate::stream::{Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub(crate) type Rewrite = Box<dyn Fn(&Packet, i64) -> Option<Packet>>;
 /// Who watches.
 pub(crate) enum Watcher {
     /// A viewer, counted, with its number and address.
-    /// `said` bytes went over its link before.
-    Viewer { number: u64, peer: SocketAddr, said: u64 },
+    /// `said` bytes went over its link before, which wants so much of each packet.
+    Viewer { number: u64, peer: SocketAddr, said: u64, view: View },
     /// Another server that the stream is forwarded to.
     Forward,
 }
@@ -89,15 +89,16 @@ impl Viewer {
         let stream = worker.stream_of(name);
         worker.join(stream, id);
         let settings = worker.settings().clone();
-        let (counts, script, merge, number) = match *watcher {
-            Watcher::Viewer { number, peer, said } => {
+        let terms = worker.stream(stream).terms;
+        let (counts, script, merge, number, view) = match *watcher {
+            Watcher::Viewer { number, peer, said, view } => {
                 let script = Script::of(&settings.faults, Subject::Viewer(number));
                 let script = script.filter(|script| script.rules_units());
                 let counts = worker.count_viewer(number, peer, name);
                 worker.viewer_counts(counts).link_bytes = said;
-                (Some(counts), script, settings.merge, number)
+                (Some(counts), script, terms.merge, number, view)
             }
-            Watcher::Forward => (None, None, settings.merge.min(FORWARD_MERGE), 0),
+            Watcher::Forward => (None, None, terms.merge.min(FORWARD_MERGE), 0, View::Framed),
         };
         let detour = match (script, rewrite) {
             (None, None) => None,
@@ -111,7 +112,7 @@ impl Viewer {
             stream,
             counts,
             cursor: Cursor::new(&stream_now.log),
-            outlet: Outlet::default(),
+            outlet: Outlet::new(view),
             detour,
             publication: stream_now.publication,
             // One who comes between two publications has not missed an end.
@@ -289,10 +290,10 @@ impl Viewer {
     fn book_lost(&mut self, worker: &mut Worker) {
         let lost = self.cursor.take_lost();
         if let Some(key) = self.counts
-            && lost.packets > 0
+            && lost.units > 0
         {
             let counts = worker.viewer_counts(key);
-            counts.skipped += lost.packets;
+            counts.skipped += lost.units;
             counts.skipped_bytes += lost.bytes;
         }
     }
@@ -300,16 +301,13 @@ impl Viewer {
     /// Sends something of the protocol's own, at a packet boundary.
     pub(crate) fn say(&mut self, words: &[u8], context: &mut Context<'_, Worker>) {
         let mut bytes = words.len();
-        if let Some((packet, sent)) = self.outlet.take_rest() {
-            context.send(&packet.bytes[sent..]);
-            bytes += packet.len() - sent;
-            if let Some(counts) = self.counts {
-                context.world.viewer_counts(counts).sent.count(&packet);
-            }
-        }
+        let (rest, sent) = self.outlet.send_rest(|rest| context.send(rest));
+        bytes += rest;
         context.send(words);
         if let Some(counts) = self.counts {
-            context.world.viewer_counts(counts).link_bytes += bytes as u64;
+            let counts = context.world.viewer_counts(counts);
+            counts.sent.add(&sent);
+            counts.link_bytes += bytes as u64;
         }
     }
 

@@ -6,6 +6,7 @@ use crate::fault::{Effect, Fault};
 use crate::forward::{Forwarding, Route};
 use crate::registry::Registry;
 use crate::stream::{History, Log, Opening, Packet};
+use crate::tuner::{Catalogue, Tuner};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -25,14 +26,25 @@ const EFFECTS_KEPT: usize = 262_144;
 /// What all workers have in common.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) merge: Duration,
-    pub(crate) history: History,
+    /// For streams that peers publish.
+    pub(crate) terms: Terms,
+    /// What tuners play, if there are any.
+    pub(crate) tuners: Option<Catalogue>,
     pub(crate) missing_stream: MissingStream,
     pub(crate) departure: Departure,
     pub(crate) patience: Patience,
     pub(crate) faults: Vec<Fault>,
     pub(crate) routes: Vec<Route>,
     pub(crate) registry: Registry,
+}
+
+impl Settings {
+    fn terms(&self, name: &str) -> Terms {
+        match &self.tuners {
+            Some(tuners) if tuners.station_of(name).is_some() => tuners.terms,
+            _ => self.terms,
+        }
+    }
 }
 
 /// What workers tell each other, and the origin's owner them.
@@ -75,9 +87,18 @@ pub(crate) struct StreamKey(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CountKey(usize);
 
+/// How a stream is kept and handed out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) history: History,
+    /// How long packets may wait to be sent together.
+    pub(crate) merge: Duration,
+}
+
 /// One stream on one worker.
 #[derive(Debug)]
 pub(crate) struct Stream {
+    pub(crate) terms: Terms,
     counts: StreamCounts,
     pub(crate) log: Log,
     /// The latest publication, and whether it goes on.
@@ -112,6 +133,8 @@ pub(crate) struct Worker {
     past_streams: HashMap<Arc<str>, StreamCounts>,
     effects: Vec<Effect>,
     pub(crate) forwardings: Vec<Forwarding>,
+    /// Those that play on this worker.
+    pub(crate) tuners: Vec<Tuner>,
     pub(crate) stopping: bool,
 }
 
@@ -129,6 +152,7 @@ impl Worker {
             past_streams: HashMap::new(),
             effects: Vec::new(),
             forwardings: Vec::new(),
+            tuners: Vec::new(),
             stopping: false,
         }
     }
@@ -149,9 +173,11 @@ impl Worker {
             return *key;
         }
         let counts = self.past_streams.remove(name).unwrap_or_else(|| StreamCounts::new(name.clone()));
+        let terms = self.settings.terms(name);
         let key = StreamKey(self.streams.insert(Stream {
+            terms,
             counts,
-            log: Log::new(self.settings.history),
+            log: Log::new(terms.history),
             publication: 0,
             live: false,
             viewers: BTreeSet::new(),
@@ -183,13 +209,14 @@ impl Worker {
         key
     }
 
-    /// A publication that came in on this worker: counted, forwarded, and made known to the others.
-    pub(crate) fn announce(&mut self, name: &Arc<str>, publication: u64) {
+    /// A publication that came in on this worker: counted, forwarded if that is wanted, and made known to the
+    /// others.
+    pub(crate) fn announce(&mut self, name: &Arc<str>, publication: u64, forwarded: bool) {
         let key = self.stream_of(name);
         let counts = self.stream_counts(key);
         counts.publications += 1;
         counts.live = true;
-        for route in 0..self.settings.routes.len() {
+        for route in 0..if forwarded { self.settings.routes.len() } else { 0 } {
             self.forwardings.push(Forwarding::first(route, name.clone(), publication));
         }
         for peer in &self.peers {
@@ -200,7 +227,7 @@ impl Worker {
     /// Takes the next packet of a stream.
     pub(crate) fn push(&mut self, key: StreamKey, arrival: Arrival) {
         let stream = &mut self.streams[key.0];
-        let news = if self.settings.merge.is_zero() {
+        let news = if stream.terms.merge.is_zero() {
             News::Packets
         } else if arrival.packet.keyframe {
             News::Keyframe

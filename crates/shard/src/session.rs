@@ -181,6 +181,11 @@ impl<W> Context<'_, W> {
         self.wake.push(id);
     }
 
+    /// Wakes other sessions of this shard.
+    pub fn wake_all(&mut self, ids: impl IntoIterator<Item = SessionId>) {
+        self.wake.extend(ids);
+    }
+
     /// Ends this session after this call. What still waits to be sent is tried once and dropped.
     pub fn close(&mut self) {
         self.orders.close = true;

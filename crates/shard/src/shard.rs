@@ -184,6 +184,11 @@ impl<W: World> Shard<W> {
         Ok(())
     }
 
+    /// Wakes sessions, for whoever works between two turns: [`Event::Woken`] comes with the next one.
+    pub fn wake_all(&mut self, ids: impl IntoIterator<Item = SessionId>) {
+        self.wake.extend(ids);
+    }
+
     /// Asks a session to end; one that has ended already takes no notice.
     pub fn stop(&mut self, id: SessionId) {
         self.tell(id, Event::Stop);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
-use weir_origin::Fault;
+use weir_origin::{ChannelType, Fault};
 use weir_ts::PacketSize;
 
 /// weir puts a live streaming server under a real load and writes down what it carried.
@@ -239,10 +239,22 @@ pub(crate) struct Watch {
 /// `weir origin`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Origin {
-    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address, default_value = ":1935")]
-    pub(crate) rtmp: SocketAddr,
-    /// Certificate chain (PEM): listen for RTMPS instead
+    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless --http]
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) rtmp: Option<SocketAddr>,
+    /// Serve MPEG-TS over HTTP as Mirakurun and mirakc do, usually on :40772; also /1.ts, /2.ts …
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// --http: made services, all GR or so many of each kind: 8, or GR:4,BS:3,CS:1 [default: 8, or none beside --file]
+    #[arg(long, value_name = "N", value_parser = services, requires = "http")]
+    pub(crate) services: Option<Services>,
+    /// --http: constant bit rate of each made service, null packets included
+    #[arg(long, value_name = "BITRATE", default_value = "15mbps")]
+    pub(crate) bitrate: BitRateText,
+    /// --http: a stored transport stream as a service, looped without a break; repeatable
+    #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Certificate chain (PEM): listen for RTMPS and HTTPS instead
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// The certificate's key (PEM)
@@ -251,15 +263,15 @@ pub(crate) struct Origin {
     /// Worker threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: u16,
-    /// Time for which packets to a viewer are merged into one write; 0s sends each at once
-    #[arg(long, value_name = "TIME", default_value = "350ms")]
-    pub(crate) merge: Span,
+    /// Time for which packets to a viewer are merged into one write; 0s sends each at once [default: 350ms, 40ms of a tuner]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) merge: Option<Span>,
     /// Start viewers at the next keyframe instead of at the last one
     #[arg(long)]
     pub(crate) no_gop_cache: bool,
-    /// Media that a slow viewer may fall behind before frames are dropped
-    #[arg(long, value_name = "TIME", default_value = "10s")]
-    pub(crate) queue: Span,
+    /// Media that a slow viewer may fall behind before it loses some [default: 10s, 2s of a tuner]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) queue: Option<Span>,
     /// Refuse viewers of a stream that nobody publishes, instead of letting them wait
     #[arg(long)]
     pub(crate) refuse_missing: bool,
@@ -363,6 +375,23 @@ fn tag(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+/// How many made services, of which kinds.
+pub(crate) type Services = Vec<(ChannelType, u16)>;
+
+/// `8`, or `GR:4,BS:2`.
+fn services(text: &str) -> Result<Services, String> {
+    let wrong = || format!("'{text}' is no number of services; write 8, or GR:4,BS:3,CS:1");
+    let number = |text: &str| text.trim().parse::<u16>().ok().filter(|n| (1..=1_000).contains(n));
+    if let Some(all) = number(text) {
+        return Ok(vec![(ChannelType::Gr, all)]);
+    }
+    let kinds = text.split(',').map(|part| {
+        let (kind, count) = part.split_once(':').ok_or_else(wrong)?;
+        Ok((kind.trim().parse().map_err(|_| wrong())?, number(count).ok_or_else(wrong)?))
+    });
+    kinds.collect()
+}
+
 /// `:1935` is on loopback; any other address must be asked for.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
@@ -384,6 +413,13 @@ mod tests {
         assert_eq!(listen_address(":1935").unwrap().to_string(), "127.0.0.1:1935");
         assert_eq!(listen_address("0.0.0.0:1935").unwrap().to_string(), "0.0.0.0:1935");
         assert!(listen_address("1935").is_err());
+    }
+
+    #[test]
+    fn services_are_counted_by_kind() {
+        assert_eq!(services("8").unwrap(), [(ChannelType::Gr, 8)]);
+        assert_eq!(services("gr:4,BS:2").unwrap(), [(ChannelType::Gr, 4), (ChannelType::Bs, 2)]);
+        assert!(services("0").is_err() && services("GR").is_err() && services("XX:1").is_err());
     }
 
     #[test]

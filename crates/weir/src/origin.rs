@@ -4,9 +4,11 @@ use crate::args;
 use crate::conduct::interrupt_flag;
 use crate::exit::{Exit, Failure};
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use weir_origin::{MissingStream, Origin, OriginConfig, Secure};
+use weir_media::BitRate;
+use weir_origin::{ChannelType, Material, MissingStream, Origin, OriginConfig, Secure, Service};
 
 /// Runs an origin; prints where it listens, one line an address, then what it served.
 pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
@@ -22,7 +24,12 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     }
     let mut out = std::io::stdout();
     let addresses = origin.addresses();
-    for (scheme, address) in [("rtmp", addresses.rtmp), ("rtmps", addresses.rtmps)] {
+    for (scheme, address) in [
+        ("rtmp", addresses.rtmp),
+        ("rtmps", addresses.rtmps),
+        ("http", addresses.http),
+        ("https", addresses.https),
+    ] {
         let Some(address) = address else { continue };
         // Whoever started it reads this line; a closed pipe must not end the server.
         let _ = writeln!(out, "listening on {scheme}://{address}");
@@ -47,22 +54,53 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
+/// Where it listens if nothing is said.
+const USUAL_RTMP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1935);
+
+/// Made services first, then files.
+fn services(args: &args::Origin) -> Vec<Service> {
+    let made = match &args.services {
+        Some(services) => services.clone(),
+        None if args.files.is_empty() => vec![(ChannelType::Gr, 8)],
+        None => Vec::new(),
+    };
+    let made = made.into_iter().flat_map(|(kind, count)| {
+        let material = Material::Synthetic(BitRate::from_bps(args.bitrate.get().bps() as u64));
+        (1..=count).map(move |number| Service::numbered(number, kind, material.clone()))
+    });
+    let files = args.files.iter().zip(1..).map(|(path, number)| {
+        // Of a kind of their own, so that no two services are alike.
+        let service = Service::numbered(number, ChannelType::Sky, Material::File(path.clone()));
+        let name =
+            path.file_stem().map_or_else(|| service.name.clone(), |stem| stem.to_string_lossy().into());
+        Service { name, ..service }
+    });
+    made.chain(files).collect()
+}
+
 fn config(args: &args::Origin) -> OriginConfig {
     let mut config = OriginConfig {
         workers: usize::from(args.workers),
-        merge: args.merge.get(),
         forward: args.forward.clone(),
         faults: args.faults.clone(),
         ..OriginConfig::default()
     };
+    let rtmp = args.rtmp.or(args.http.is_none().then_some(USUAL_RTMP));
     match (&args.cert, &args.key) {
         (Some(chain), Some(key)) => {
-            config.rtmps = Some(Secure { address: args.rtmp, chain: chain.clone(), key: key.clone() });
+            let secure = |address| Secure { address, chain: chain.clone(), key: key.clone() };
+            (config.rtmps, config.https) = (rtmp.map(secure), args.http.map(secure));
         }
-        _ => config.rtmp = Some(args.rtmp),
+        _ => (config.rtmp, config.http) = (rtmp, args.http),
     }
+    config.tuners.services = services(args);
     config.history.gop_cache = !args.no_gop_cache;
-    config.history.queue = args.queue.get();
+    if let Some(queue) = &args.queue {
+        (config.history.queue, config.tuners.queue) = (queue.get(), queue.get());
+    }
+    if let Some(merge) = &args.merge {
+        (config.merge, config.tuners.merge) = (merge.get(), merge.get());
+    }
     if args.refuse_missing {
         config.missing_stream = MissingStream::Refuse;
     }

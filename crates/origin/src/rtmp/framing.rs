@@ -27,13 +27,7 @@ fn frame_as(
 ) -> Packet {
     let mut bytes = Vec::with_capacity(framing.framed_len(media, timestamp, payload.len()));
     framing.frame(media, timestamp, payload, &mut bytes);
-    Packet {
-        kind,
-        keyframe,
-        timestamp: i64::from(timestamp) * 1_000,
-        payload: payload.len() as u32,
-        bytes: bytes.into(),
-    }
+    Packet::unit(kind, keyframe, i64::from(timestamp) * 1_000, payload.len(), bytes)
 }
 
 /// The message that a packet is made of.
@@ -48,7 +42,7 @@ fn unframe(packet: &Packet) -> Option<(MessageHeader, Vec<u8>)> {
         Event::Payload { bytes, .. } => payload.extend_from_slice(bytes),
         Event::End { .. } | Event::Abort { .. } => {}
     };
-    reader.read(&packet.bytes, on).ok()?;
+    reader.read(packet.framed(), on).ok()?;
     Some((header?, payload))
 }
 
@@ -95,7 +89,7 @@ mod tests {
             let packet = packet(length, timestamp);
             let other = MediaFraming { chunk_size: CHUNK_SIZE, message_stream_id: 7 };
             let there = rewriter(other, false)(&packet, 0).unwrap();
-            assert_ne!(there.bytes, packet.bytes);
+            assert_ne!(there.framed(), packet.framed());
             let back = rewriter(SHARED, false)(&there, 0).unwrap();
             assert_eq!(
                 unframe(&back).map(|(_, payload)| payload),
@@ -119,6 +113,6 @@ mod tests {
     fn packets_are_shared_when_nothing_changes() {
         let packet = packet(100, 1);
         let same = rewriter(SHARED, true)(&packet, 0).unwrap();
-        assert!(std::sync::Arc::ptr_eq(&same.bytes, &packet.bytes));
+        assert!(same.shares_bytes_with(&packet));
     }
 }

@@ -3,8 +3,9 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use crate::config::{Departure, MissingStream};
-use crate::fault::{Answer, Cut, Phase, Script, Subject};
+use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject};
 use crate::publisher::Publisher;
+use crate::stream::View;
 use crate::viewer::{Standing, Viewer, Watcher};
 use crate::worker::Worker;
 use std::net::SocketAddr;
@@ -34,7 +35,7 @@ pub(crate) struct RtmpSession {
 struct Desk {
     peer: SocketAddr,
     link: u64,
-    script: Option<Box<Script>>,
+    faults: LinkFaults,
     app: String,
     stage: Stage,
     replies: Vec<Reply>,
@@ -90,7 +91,7 @@ impl RtmpSession {
             desk: Desk {
                 peer,
                 link,
-                script: Script::of(&worker.settings().faults, Subject::Link(link)),
+                faults: LinkFaults::of(&worker.settings().faults, link),
                 app: String::new(),
                 stage: Stage::Accepted,
                 replies: Vec::new(),
@@ -121,7 +122,8 @@ impl RtmpSession {
         self.reply(context);
         self.desk.pace(bytes.len(), context);
         if let Stage::Publishing(publishing) = &mut self.desk.stage {
-            publishing.publisher.flush(context);
+            let wakes = publishing.publisher.flush(context.world);
+            context.wake_all(wakes);
         }
     }
 
@@ -190,10 +192,7 @@ impl RtmpSession {
 
     fn time(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        if let Some(script) = &mut self.desk.script
-            && let Some(cut) = script.cut(now)
-        {
-            context.world.note(script.take_effects());
+        if let Some(cut) = self.desk.faults.cut(context.world, now) {
             self.desk.cut = Some(cut);
             return;
         }
@@ -202,7 +201,8 @@ impl RtmpSession {
             Stage::Publishing(publishing) => {
                 let publisher = &mut publishing.publisher;
                 publisher.release(context.world, now);
-                publisher.flush(context);
+                let wakes = publisher.flush(context.world);
+                context.wake_all(wakes);
                 self.desk.cut = publisher.cut(context.world, now);
                 if publishing.resume.is_some_and(|at| at <= now) {
                     publishing.resume = None;
@@ -244,7 +244,7 @@ impl RtmpSession {
             Stage::Leaving(at) => Some(*at),
             Stage::Silent => None,
         };
-        let cut = self.desk.script.as_ref().and_then(|script| script.next_cut());
+        let cut = self.desk.faults.next_cut();
         match [deadline, cut].into_iter().flatten().min() {
             Some(at) => context.set_timer(at),
             None => context.clear_timer(),
@@ -257,9 +257,7 @@ impl Session<Worker> for RtmpSession {
         match event {
             Event::Opening => {}
             Event::Connected => {
-                if let Some(script) = &mut self.desk.script {
-                    script.begin(context.now);
-                }
+                self.desk.faults.begin(context.now);
                 if self.desk.fault(Phase::Accept, None, context).is_some() {
                     self.desk.stage = Stage::Silent;
                 }
@@ -347,7 +345,7 @@ impl Desk {
             return self.turn_away(id, Status::error("NetStream.Play.StreamNotFound", words), context);
         };
         self.leave(context);
-        let watcher = Watcher::Viewer { number, peer: self.peer, said: self.said };
+        let watcher = Watcher::Viewer { number, peer: self.peer, said: self.said, view: View::Framed };
         let own = (id != SHARED.message_stream_id).then_some(id);
         let rewrite = own.map(|message_stream_id| {
             rewriter(weir_rtmp::chunk::MediaFraming { message_stream_id, ..SHARED }, false)
@@ -370,10 +368,13 @@ impl Desk {
             return self.turn_away(id, status, context);
         };
         self.leave(context);
-        let Some(publisher) = Publisher::claim(&name, number, retime, context) else {
+        let Some(mut publisher) = Publisher::claim(&name, Some(number), retime, context.world, context.now)
+        else {
             let status = Status::error("NetStream.Publish.BadName", format!("{name} is being published."));
             return self.turn_away(id, status, context);
         };
+        let wakes = publisher.flush(context.world);
+        context.wake_all(wakes);
         if publisher.read_rate().is_some() {
             context.limit_reads(SLOW_READ);
         }
@@ -414,7 +415,10 @@ impl Desk {
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
         match std::mem::replace(&mut self.stage, Stage::Asking(context.now)) {
             Stage::Playing(playing) => playing.viewer.leave(context),
-            Stage::Publishing(publishing) => publishing.publisher.end(context),
+            Stage::Publishing(publishing) => {
+                let wakes = publishing.publisher.end(context.world, context.now);
+                context.wake_all(wakes);
+            }
             other => self.stage = other,
         }
     }
@@ -450,15 +454,7 @@ impl Desk {
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
     ) -> Option<Answer> {
-        let now = context.now;
-        let mut own = who.and_then(|who| Script::of(&context.world.settings().faults, who));
-        for script in [&mut self.script, &mut own].into_iter().flatten() {
-            if let Some(answer) = script.answer(phase, now) {
-                context.world.note(script.take_effects());
-                return Some(answer);
-            }
-        }
-        None
+        self.faults.answer(phase, who, context.world, context.now)
     }
 
     /// The name that a stream goes by: application and stream, without queries.

@@ -1,6 +1,6 @@
 //! Where one viewer stands in a stream.
 
-use super::log::Log;
+use super::log::{Log, Passed};
 use super::packet::{Opening, Packet};
 use std::sync::Arc;
 use weir_metrics::Moment;
@@ -14,14 +14,7 @@ pub(crate) struct Cursor {
     opened: Option<u64>,
     /// What is still to be sent before the packet that the viewer stands at.
     preface: Option<(Arc<Opening>, usize)>,
-    lost: Lost,
-}
-
-/// What a viewer was not sent because it was too slow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
+    lost: Passed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +27,16 @@ enum Place {
     At(Position),
 }
 
-/// A packet's number, and the bytes of the stream before it: its log may forget the packet.
+/// A packet's number, and what of the stream came before it: its log may forget the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
     number: u64,
-    offset: u64,
+    before: Passed,
 }
 
 impl Position {
     fn of(log: &Log, number: u64) -> Self {
-        Self { number, offset: log.offset_of(number) }
+        Self { number, before: log.before(number) }
     }
 }
 
@@ -52,7 +45,7 @@ impl Cursor {
     pub(crate) fn new(log: &Log) -> Self {
         let cached = if log.history().gop_cache { log.last_keyframe() } else { None };
         let place = Place::Waiting(cached.unwrap_or_else(|| log.end()));
-        Self { place, opened: None, preface: None, lost: Lost::default() }
+        Self { place, opened: None, preface: None, lost: Passed::default() }
     }
 
     /// Takes the viewer to the stream's next publication. What it was not yet sent of this one is lost.
@@ -115,8 +108,8 @@ impl Cursor {
     }
 
     fn lose(&mut self, from: Position, to: Position) {
-        self.lost.packets += to.number - from.number;
-        self.lost.bytes += to.offset - from.offset;
+        self.lost.units += to.before.units - from.before.units;
+        self.lost.bytes += to.before.bytes - from.before.bytes;
     }
 
     /// What comes next, in order; fills `next` and says how many.
@@ -158,8 +151,8 @@ impl Cursor {
         }
     }
 
-    /// Hands out what was lost since the last call.
-    pub(crate) fn take_lost(&mut self) -> Lost {
+    /// Hands out what the viewer was not sent since the last call, because it was too slow.
+    pub(crate) fn take_lost(&mut self) -> Passed {
         std::mem::take(&mut self.lost)
     }
 }

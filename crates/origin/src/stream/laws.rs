@@ -62,7 +62,7 @@ fn packet(mark: u8, number: u32, bytes: usize) -> Packet {
     content.extend((bytes as u32).to_be_bytes());
     content.resize(bytes.max(9), 0);
     let kind = if mark < 2 { Kind::Setup } else { Kind::Video };
-    Packet { kind, keyframe: mark == 2, timestamp: 0, payload: 0, bytes: content.into() }
+    Packet::unit(kind, mark == 2, 0, 0, content)
 }
 
 /// Reads back whole packets; what is left over is the beginning of one.
@@ -133,7 +133,7 @@ impl Bench {
             });
             self.cursor.advance(&self.log, written.packets);
             self.counted += written.sent.packets();
-            self.lost += self.cursor.take_lost().packets;
+            self.lost += self.cursor.take_lost().units;
             if !written.whole || gathered == 0 {
                 return;
             }
@@ -155,7 +155,7 @@ impl Bench {
                     self.log.clear();
                     self.boundaries.push(self.log.end());
                     self.cursor.renew(&self.log);
-                    self.lost += self.cursor.take_lost().packets;
+                    self.lost += self.cursor.take_lost().units;
                 }
             }
         }
@@ -226,7 +226,7 @@ proptest! {
     ) {
         let mut bench = Bench::new(history);
         bench.run(&steps);
-        let bytes = bench.log.offset_of(bench.log.end()) - bench.log.offset_of(bench.log.start());
+        let bytes = bench.log.before(bench.log.end()).bytes - bench.log.before(bench.log.start()).bytes;
         prop_assert!(bytes <= history.queue_bytes.max(history.gop_bytes) + 200);
     }
 }

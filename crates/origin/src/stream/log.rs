@@ -34,13 +34,20 @@ impl Default for History {
     }
 }
 
+/// How much of a stream has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) units: u64,
+    pub(crate) bytes: u64,
+}
+
 /// A packet with its place in the stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// When the publisher's packet came.
     pub(crate) arrived: Moment,
-    /// Bytes of the stream before this packet.
-    pub(crate) offset: u64,
+    /// What of the stream came before this packet.
+    pub(crate) before: Passed,
     /// With a keyframe: what comes before it for a viewer that starts here.
     pub(crate) opening: Option<Arc<Opening>>,
     pub(crate) packet: Packet,
@@ -53,24 +60,25 @@ pub(crate) struct Log {
     entries: VecDeque<Entry>,
     /// Number of the first packet that is kept.
     start: u64,
-    /// Bytes of the stream so far.
-    offset: u64,
+    /// The stream so far.
+    passed: Passed,
     last_keyframe: Option<u64>,
 }
 
 impl Log {
     pub(crate) fn new(history: History) -> Self {
-        Self { history, entries: VecDeque::new(), start: 0, offset: 0, last_keyframe: None }
+        Self { history, entries: VecDeque::new(), start: 0, passed: Passed::default(), last_keyframe: None }
     }
 
     /// Takes the next packet of the stream, and forgets what is too old.
     pub(crate) fn push(&mut self, packet: Packet, opening: Option<Arc<Opening>>, arrived: Moment) {
-        let offset = self.offset;
-        self.offset += packet.len() as u64;
+        let before = self.passed;
+        self.passed.units += u64::from(packet.units);
+        self.passed.bytes += packet.len() as u64;
         if packet.keyframe {
             self.last_keyframe = Some(self.end());
         }
-        self.entries.push_back(Entry { arrived, offset, opening, packet });
+        self.entries.push_back(Entry { arrived, before, opening, packet });
         self.forget(arrived);
     }
 
@@ -87,7 +95,7 @@ impl Log {
         // The last packet stays whatever its size: it has not been offered to anyone yet.
         while self.entries.len() > 1 {
             let first = &self.entries[0];
-            let (age, bytes) = (now.since(first.arrived), self.offset - first.offset);
+            let (age, bytes) = (now.since(first.arrived), self.passed.bytes - first.before.bytes);
             let of_gop = gop_start.is_some_and(|keyframe| keyframe <= self.start);
             let keep = age <= queue && bytes <= queue_bytes || of_gop && age <= gop && bytes <= gop_bytes;
             if keep {
@@ -138,11 +146,11 @@ impl Log {
         self.entries.range(skipped as usize..)
     }
 
-    /// Bytes of the stream before packet `number`, which may be forgotten already or not have come yet.
-    pub(crate) fn offset_of(&self, number: u64) -> u64 {
+    /// What of the stream came before packet `number`, which may be forgotten already or not have come yet.
+    pub(crate) fn before(&self, number: u64) -> Passed {
         match self.get(number.max(self.start)) {
-            Some(entry) => entry.offset,
-            None => self.offset,
+            Some(entry) => entry.before,
+            None => self.passed,
         }
     }
 
@@ -151,7 +159,7 @@ impl Log {
         number < self.start
             || self.get(number).is_some_and(|entry| {
                 now.since(entry.arrived) > self.history.queue
-                    || self.offset - entry.offset > self.history.queue_bytes
+                    || self.passed.bytes - entry.before.bytes > self.history.queue_bytes
             })
     }
 }
@@ -162,13 +170,7 @@ mod tests {
     use crate::stream::Kind;
 
     fn packet(keyframe: bool, bytes: usize) -> Packet {
-        Packet {
-            kind: Kind::Video,
-            keyframe,
-            timestamp: 0,
-            payload: bytes as u32,
-            bytes: vec![0; bytes].into(),
-        }
+        Packet::unit(Kind::Video, keyframe, 0, bytes, vec![0; bytes])
     }
 
     fn second(n: u64) -> Moment {

@@ -1,12 +1,14 @@
 //! Puts packets on a link, many in one write, and remembers the one that was cut.
 
-use super::packet::Packet;
+use super::packet::{Packet, View};
 use crate::counts::Tally;
 use std::io::IoSlice;
 
 /// A link's sending end: whole packets, whatever the link takes at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Outlet {
+    /// What of each packet the link wants.
+    view: View,
     /// A packet that the link has taken a part of, and how much.
     cut: Option<(Packet, usize)>,
 }
@@ -18,7 +20,7 @@ pub(crate) struct Written {
     pub(crate) packets: usize,
     /// Bytes that the link took.
     pub(crate) bytes: usize,
-    /// The packets whose last byte the link took now.
+    /// The units whose last byte the link took now.
     pub(crate) sent: Tally,
     /// Whether the link took everything.
     pub(crate) whole: bool,
@@ -27,6 +29,10 @@ pub(crate) struct Written {
 impl Outlet {
     /// Packets that one write takes at most. The kernel's own limit is 1,024.
     pub(crate) const BATCH: usize = 128;
+
+    pub(crate) fn new(view: View) -> Self {
+        Self { view, cut: None }
+    }
 
     /// Writes what is left of a cut packet and then `packets`, at most [`Self::BATCH`].
     pub(crate) fn write(
@@ -40,8 +46,9 @@ impl Outlet {
         let mut asked = rest.len();
         let mut count = 0;
         for (slice, packet) in slices[1..].iter_mut().zip(packets.iter().flatten()) {
-            *slice = IoSlice::new(&packet.bytes);
-            asked += packet.len();
+            let bytes = packet.view(self.view);
+            *slice = IoSlice::new(bytes);
+            asked += bytes.len();
             count += 1;
         }
         let bytes = if asked == 0 { 0 } else { sink(&slices[usize::from(rest.is_empty())..=count]) };
@@ -50,7 +57,7 @@ impl Outlet {
 
     /// The bytes that are left of a cut packet.
     fn rest(&self) -> &[u8] {
-        self.cut.as_ref().map_or(&[], |(packet, sent)| &packet.bytes[*sent..])
+        self.cut.as_ref().map_or(&[], |(packet, sent)| &packet.view(self.view)[*sent..])
     }
 
     /// Notes that the link took so many bytes.
@@ -58,33 +65,40 @@ impl Outlet {
         let mut written = Written { packets: 0, bytes, sent: Tally::default(), whole };
         let mut left = bytes;
         if let Some((packet, sent)) = &mut self.cut {
-            let taken = left.min(packet.len() - *sent);
+            let length = packet.view(self.view).len();
+            let taken = left.min(length - *sent);
+            written.sent.count_part(packet, *sent..*sent + taken, length);
             *sent += taken;
             left -= taken;
-            if *sent < packet.len() {
+            if *sent < length {
                 return written;
             }
-            written.sent.count(packet);
             self.cut = None;
         }
         for packet in packets.iter().flatten() {
-            if left == 0 && packet.len() > 0 {
+            let length = packet.view(self.view).len();
+            if left == 0 && length > 0 {
                 break;
             }
             written.packets += 1;
-            if left < packet.len() {
+            written.sent.count_part(packet, 0..left.min(length), length);
+            if left < length {
                 self.cut = Some(((*packet).clone(), left));
                 break;
             }
-            left -= packet.len();
-            written.sent.count(packet);
+            left -= length;
         }
         written
     }
 
-    /// Hands out the rest of a cut packet, for what else has to be sent on the link.
-    pub(crate) fn take_rest(&mut self) -> Option<(Packet, usize)> {
-        self.cut.take()
+    /// Hands the rest of a cut packet to `send`, for what else has to be sent on the link. Says what that was.
+    pub(crate) fn send_rest(&mut self, send: impl FnOnce(&[u8])) -> (usize, Tally) {
+        let mut tally = Tally::default();
+        let Some((packet, sent)) = self.cut.take() else { return (0, tally) };
+        let bytes = packet.view(self.view);
+        send(&bytes[sent..]);
+        tally.count_part(&packet, sent..bytes.len(), bytes.len());
+        (bytes.len() - sent, tally)
     }
 
     /// The packet that is half sent.

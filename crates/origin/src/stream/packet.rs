@@ -1,5 +1,6 @@
 //! One framed piece of a stream, shared by all who send it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a packet carries.
@@ -11,6 +12,8 @@ pub enum Kind {
     Audio,
     /// Other media of the stream, such as cue points.
     Data,
+    /// Packets of a transport stream: its units, many in one packet.
+    Transport,
     /// What a decoder needs to know before it decodes: codec settings, metadata. Not a media unit:
     /// it is not numbered, and no fault befalls it.
     Setup,
@@ -24,15 +27,82 @@ pub(crate) struct Packet {
     pub(crate) keyframe: bool,
     /// Media time in microseconds.
     pub(crate) timestamp: i64,
-    /// Bytes of the media unit itself, without framing.
+    /// Units in it, all of one length. None: bytes that a fault has put in.
+    pub(crate) units: u32,
+    /// Bytes of the media units themselves, without framing.
     pub(crate) payload: u32,
-    /// As it goes onto a link.
-    pub(crate) bytes: Arc<[u8]>,
+    bytes: Arc<[u8]>,
+    /// Where in `bytes` it lies, and how many bytes of framing lie before and behind that. Only some
+    /// links want these: see [`View`].
+    bare: Range<u32>,
+    framing: (u16, u16),
+}
+
+/// What of a packet goes onto a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum View {
+    /// All of it.
+    #[default]
+    Framed,
+    /// What lies inside the framing that not every link wants.
+    Bare,
 }
 
 impl Packet {
+    /// One unit, framed as every link wants it.
+    pub(crate) fn unit(
+        kind: Kind,
+        keyframe: bool,
+        timestamp: i64,
+        payload: usize,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Self {
+        let bytes = bytes.into();
+        let bare = 0..bytes.len() as u32;
+        Self { kind, keyframe, timestamp, units: 1, payload: payload as u32, bytes, bare, framing: (0, 0) }
+    }
+
+    /// So many units between `before` and `behind` bytes of framing, which some links go without.
+    pub(crate) fn units(
+        kind: Kind,
+        units: usize,
+        bytes: impl Into<Arc<[u8]>>,
+        (before, behind): (usize, usize),
+    ) -> Self {
+        let bytes = bytes.into();
+        let bare = before as u32..(bytes.len() - behind) as u32;
+        let payload = bare.len() as u32;
+        let framing = (before as u16, behind as u16);
+        Self { kind, keyframe: true, timestamp: 0, units: units as u32, payload, bytes, bare, framing }
+    }
+
+    /// As it goes onto a link.
+    pub(crate) fn view(&self, view: View) -> &[u8] {
+        let (before, behind) = match view {
+            View::Framed => (usize::from(self.framing.0), usize::from(self.framing.1)),
+            View::Bare => (0, 0),
+        };
+        &self.bytes[self.bare.start as usize - before..self.bare.end as usize + behind]
+    }
+
+    /// All of its bytes.
+    pub(crate) fn framed(&self) -> &[u8] {
+        self.view(View::Framed)
+    }
+
+    /// Length of [`Self::framed`].
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.bare.len() + usize::from(self.framing.0) + usize::from(self.framing.1)
+    }
+
+    /// Units of which the last byte lies before byte `end` of `length`.
+    pub(crate) fn units_before(&self, end: usize, length: usize) -> u64 {
+        (end as u64 * u64::from(self.units)).checked_div(length as u64).unwrap_or(0)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shares_bytes_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.bytes, &other.bytes)
     }
 }
 

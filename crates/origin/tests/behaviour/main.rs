@@ -6,5 +6,7 @@ mod forward;
 mod hostile;
 mod peers;
 mod queue;
+mod readers;
 mod server;
+mod tuners;
 mod workers;

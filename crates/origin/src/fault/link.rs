@@ -1,0 +1,55 @@
+//! The faults of one accepted link, and of who asks for something over it.
+
+use super::script::{Answer, Cut, Script};
+use super::{Fault, Phase, Subject};
+use crate::worker::Worker;
+use weir_metrics::Moment;
+
+/// What goes wrong on a link before anything is sent over it, and when the link is ended.
+#[derive(Debug)]
+pub(crate) struct LinkFaults(Option<Box<Script>>);
+
+impl LinkFaults {
+    /// Those of link `number`.
+    pub(crate) fn of(faults: &[Fault], number: u64) -> Self {
+        Self(Script::of(faults, Subject::Link(number)))
+    }
+
+    /// The link was accepted.
+    pub(crate) fn begin(&mut self, now: Moment) {
+        if let Some(script) = &mut self.0 {
+            script.begin(now);
+        }
+    }
+
+    /// What a fault answers at a phase, for the link or for `who` asks.
+    pub(crate) fn answer(
+        &mut self,
+        phase: Phase,
+        who: Option<Subject>,
+        worker: &mut Worker,
+        now: Moment,
+    ) -> Option<Answer> {
+        let mut own = who.and_then(|who| Script::of(&worker.settings().faults, who));
+        for script in [&mut self.0, &mut own].into_iter().flatten() {
+            if let Some(answer) = script.answer(phase, now) {
+                worker.note(script.take_effects());
+                return Some(answer);
+            }
+        }
+        None
+    }
+
+    /// Whether the link has to be ended now.
+    pub(crate) fn cut(&mut self, worker: &mut Worker, now: Moment) -> Option<Cut> {
+        let script = self.0.as_mut()?;
+        let cut = script.cut(now)?;
+        worker.note(script.take_effects());
+        Some(cut)
+    }
+
+    /// When [`Self::cut`] has to be asked again.
+    pub(crate) fn next_cut(&self) -> Option<Moment> {
+        self.0.as_ref().and_then(|script| script.next_cut())
+    }
+}

@@ -1,0 +1,123 @@
+//! Tuners: services that play in real time while anyone watches, whether the watchers keep up or not.
+//!
+//! A tuner opens with its first reader and closes behind its last. It plays on the worker of the reader that
+//! opened it, as the publisher of a stream, so that it is made once and shared by all. No protocol is known here.
+
+mod catalogue;
+mod programme;
+mod service;
+
+pub(crate) use catalogue::{Catalogue, Station};
+pub use programme::MaterialError;
+pub use service::{ChannelType, Material, Service};
+
+use crate::publisher::Publisher;
+use crate::stream::{Kind, Packet};
+use crate::worker::Worker;
+use programme::{PACKET, Player};
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_shard::{SessionId, Shard};
+
+/// From one piece of the stream to the next.
+const TICK: Duration = Duration::from_millis(10);
+/// Packets of one piece at the most, after a pause of the thread.
+const PIECE: u64 = 4_096;
+
+/// A service that plays.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    station: usize,
+    publisher: Publisher,
+    player: Player,
+    began: Moment,
+    /// Packets that were played.
+    played: u64,
+    next: Moment,
+    piece: Vec<u8>,
+}
+
+/// A reader comes to a service: the tuner is opened on this worker unless it plays already.
+pub(crate) fn attend(station: usize, worker: &mut Worker, now: Moment) {
+    let settings = worker.settings().clone();
+    let Some(tuned) = settings.tuners.as_ref().map(|tuners| &tuners.stations[station]) else { return };
+    settings.registry.attend(&tuned.audience);
+    let retime = |packet: &Packet, _| packet.clone();
+    if let Some(publisher) = Publisher::claim(&tuned.name, None, retime, worker, now) {
+        let player = Player::new(&tuned.programme);
+        let (played, piece) = (0, Vec::new());
+        worker.tuners.push(Tuner { station, publisher, player, began: now, played, next: now + TICK, piece });
+    }
+}
+
+/// A reader leaves a service; a tuner without readers closes at its next tick.
+pub(crate) fn leave(station: usize, worker: &Worker) {
+    if let Some(tuners) = &worker.settings().tuners {
+        tuners.stations[station].audience.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Plays what is due on this worker. Says when to call again.
+pub(crate) fn play_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment> {
+    if shard.world.tuners.is_empty() {
+        return None;
+    }
+    let worker = &mut shard.world;
+    let settings = worker.settings().clone();
+    let mut wakes = Vec::new();
+    let mut open = Vec::with_capacity(worker.tuners.len());
+    for mut tuner in std::mem::take(&mut worker.tuners) {
+        if tuner.next > now {
+            open.push(tuner);
+            continue;
+        }
+        let audience = settings.tuners.as_ref().map(|tuners| &tuners.stations[tuner.station].audience);
+        let unattended = audience.is_none_or(|audience| {
+            audience.load(Ordering::Relaxed) == 0 && tuner.publisher.is_unattended(worker, audience)
+        });
+        if unattended {
+            wakes.extend(tuner.publisher.end(worker, now));
+        } else {
+            wakes.extend(tuner.play(worker, now));
+            open.push(tuner);
+        }
+    }
+    worker.tuners = open;
+    let next = worker.tuners.iter().map(|tuner| tuner.next).min();
+    shard.wake_all(wakes);
+    next
+}
+
+impl Tuner {
+    /// Plays up to now. Says which readers have to be woken.
+    fn play(&mut self, worker: &mut Worker, now: Moment) -> Vec<SessionId> {
+        let due = self.player.due(now.since(self.began));
+        while self.played < due {
+            let packets = (due - self.played).min(PIECE);
+            self.played += packets;
+            let packet = self.piece(packets as usize);
+            // Faults end links; a tuner has none.
+            let _ = self.publisher.take(packet, None, worker, now);
+        }
+        self.publisher.release(worker, now);
+        // On a grid, so that a late tick makes no later one late.
+        let ticks = now.since(self.began).as_nanos() / TICK.as_nanos() + 1;
+        self.next = self.began + TICK * u32::try_from(ticks).unwrap_or(u32::MAX);
+        self.publisher.flush(worker)
+    }
+
+    /// The next packets of the stream, with the framing of HTTP's chunked coding around them (RFC 9112,
+    /// section 7.1) for the links that want it.
+    fn piece(&mut self, packets: usize) -> Packet {
+        self.piece.clear();
+        let length = packets * PACKET;
+        // Writing to memory does not fail.
+        let _ = write!(self.piece, "{length:X}\r\n");
+        let before = self.piece.len();
+        self.player.play(packets, &mut self.piece);
+        self.piece.extend_from_slice(b"\r\n");
+        Packet::units(Kind::Transport, packets, &self.piece[..], (before, 2))
+    }
+}

@@ -1,0 +1,101 @@
+//! What a tuner server offers, as its owner says it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use weir_media::BitRate;
+
+/// One service on a channel of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// What viewers see.
+    pub name: String,
+    /// `original_network_id` (ETSI EN 300 468 section 5.2).
+    pub network_id: u16,
+    /// `service_id`, the `program_number` of the PAT.
+    pub service_id: u16,
+    /// The kind of channel that it is on.
+    pub channel_type: ChannelType,
+    /// The channel, as tuners name it: `27`, `BS15_0`.
+    pub channel: String,
+    /// What it plays.
+    pub material: Material,
+}
+
+/// What a service plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Material {
+    /// Made H.264 and AAC with null packets up to this constant rate, all packets included.
+    Synthetic(BitRate),
+    /// A stored transport stream in a loop, at its own rate.
+    File(PathBuf),
+}
+
+/// The kinds of channels that Mirakurun knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChannelType {
+    /// Terrestrial.
+    Gr,
+    /// Broadcasting satellite.
+    Bs,
+    /// Communication satellite.
+    Cs,
+    /// SKY PerfecTV!
+    Sky,
+}
+
+impl ChannelType {
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gr => "GR",
+            Self::Bs => "BS",
+            Self::Cs => "CS",
+            Self::Sky => "SKY",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Gr, Self::Bs, Self::Cs, Self::Sky];
+}
+
+impl fmt::Display for ChannelType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that is no kind of channel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no type of channel; known are GR, BS, CS and SKY")]
+pub struct ParseChannelTypeError(String);
+
+impl FromStr for ChannelType {
+    type Err = ParseChannelTypeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| ParseChannelTypeError(text.to_owned()))
+    }
+}
+
+impl Service {
+    /// Service number `number`, from 1, of this kind of channel, with the network and channel that such a
+    /// one might have.
+    pub fn numbered(number: u16, channel_type: ChannelType, material: Material) -> Self {
+        // Networks for private use (ETSI TS 101 162): names are then coded as ETSI has it. Japan's are in ARIB's.
+        let (network_id, service_id, channel) = match channel_type {
+            ChannelType::Gr => (0xFF01, 1_000 + number, format!("{}", 12 + number)),
+            ChannelType::Bs => (0xFF02, 2_000 + number, format!("BS{number:02}_0")),
+            ChannelType::Cs => (0xFF03, 3_000 + number, format!("CS{number}")),
+            ChannelType::Sky => (0xFF04, 4_000 + number, format!("CH{number}")),
+        };
+        let name = format!("weir {channel_type} {number}");
+        Self { name, network_id, service_id, channel_type, channel, material }
+    }
+
+    /// The number that the API knows it by: network and service in one.
+    pub fn id(&self) -> u64 {
+        u64::from(self.network_id) * 100_000 + u64::from(self.service_id)
+    }
+}
