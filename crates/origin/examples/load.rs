@@ -1,5 +1,6 @@
-//! Measures an origin in another process: `load ADDRESS PID VIEWERS SECONDS`. Publishes 0.235 Mbit/s in
-//! 68 messages a second, plays it, and prints the process's CPU per viewer-second and memory per viewer.
+//! Measures an origin in another process: `load ADDRESS PID VIEWERS SECONDS [SERVICES]`. Publishes 0.235 Mbit/s
+//! in 68 messages a second, plays it, and prints the process's CPU per viewer-second and memory per viewer. With
+//! SERVICES it reads so many services of a tuner server instead, in turn, and looks at no byte.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -59,6 +60,29 @@ impl Session<Tally> for Viewer {
     }
 }
 
+/// A reader of a service, by its number.
+struct Reader(usize, bool);
+
+impl Session<Tally> for Reader {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Tally>) {
+        match event {
+            Event::Connected => {
+                context.set_low_water(16 * 1024);
+                context
+                    .send(format!("GET /{}.ts?decode=1 HTTP/1.1\r\nHost: weir\r\n\r\n", self.0).as_bytes());
+            }
+            Event::Bytes(bytes) => {
+                if !std::mem::replace(&mut self.1, true) {
+                    context.world.playing += 1;
+                }
+                context.world.bytes += bytes.len() as u64;
+            }
+            Event::Closed { failure, words } => eprintln!("{failure:?} {words}"),
+            _ => {}
+        }
+    }
+}
+
 fn publish(address: SocketAddr) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     let url = format!("rtmp://{address}/live");
@@ -106,19 +130,30 @@ fn process(pid: u32) -> std::io::Result<(f64, f64)> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<_> = std::env::args().skip(1).collect();
-    let [address, pid, viewers, seconds] = &words[..] else {
-        return Err("load ADDRESS PID VIEWERS SECONDS".into());
+    let (words, services) = match &words[..] {
+        [words @ .., services] if words.len() == 4 => (words, services.parse::<usize>()?),
+        words => (words, 0),
+    };
+    let [address, pid, viewers, seconds] = words else {
+        return Err("load ADDRESS PID VIEWERS SECONDS [SERVICES]".into());
     };
     let address: SocketAddr = address.parse()?;
     let (pid, viewers, seconds) = (pid.parse()?, viewers.parse::<usize>()?, seconds.parse()?);
-    std::thread::spawn(move || publish(address));
+    if services == 0 {
+        std::thread::spawn(move || publish(address));
+    }
     std::thread::sleep(Duration::from_secs(3));
     let (_, empty) = process(pid)?;
     let mut shard = Shard::new(Tally::default())?;
     let options = Arc::new(ClientOptions::play(format!("rtmp://{address}/live"), "live", "load"));
     let door = Door { address, from: None, tls: None };
     for n in 0..viewers {
-        shard.open(&door, Box::new(Viewer(Client::new(options.clone(), n as u64))))?;
+        let session: Box<dyn Session<Tally>> = if services > 0 {
+            Box::new(Reader(n % services + 1, false))
+        } else {
+            Box::new(Viewer(Client::new(options.clone(), n as u64)))
+        };
+        shard.open(&door, session)?;
         if n % 100 == 99 {
             shard.turn(clock::now() + Duration::from_millis(20))?;
         }

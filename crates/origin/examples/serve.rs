@@ -1,19 +1,33 @@
-//! An origin alone in a process, to be measured: `serve ADDRESS [merge=MS] [workers=N] [FAULT …]`.
+//! An origin alone in a process, to be measured: `serve ADDRESS [merge=MS] [workers=N] [FAULT …]`. With
+//! `services=N [rate=BPS]` it is a tuner server, otherwise it speaks RTMP.
 
 use std::time::Duration;
-use weir_origin::{Origin, OriginConfig};
+use weir_media::BitRate;
+use weir_origin::{ChannelType, Material, Origin, OriginConfig, Service};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let address = words.next().ok_or("serve ADDRESS [merge=MS] [workers=N] [forward=URL] [FAULT …]")?;
     let mut config = OriginConfig { rtmp: Some(address.parse()?), ..OriginConfig::default() };
+    let (mut services, mut rate) = (0, 15_000_000);
     for word in words {
         match word.split_once('=') {
-            Some(("merge", ms)) => config.merge = Duration::from_millis(ms.parse()?),
+            Some(("merge", ms)) => {
+                config.merge = Duration::from_millis(ms.parse()?);
+                config.tuners.merge = config.merge;
+            }
+            Some(("services", n)) => services = n.parse()?,
+            Some(("rate", bps)) => rate = bps.parse()?,
             Some(("workers", n)) => config.workers = n.parse()?,
             Some(("forward", url)) => config.forward.push(url.to_owned()),
             _ => config.faults.push(word.parse()?),
         }
+    }
+    if services > 0 {
+        let material = Material::Synthetic(BitRate::from_bps(rate));
+        let service = |number| Service::numbered(number, ChannelType::Gr, material.clone());
+        config.tuners.services = (1..=services).map(service).collect();
+        config.http = config.rtmp.take();
     }
     let origin = Origin::start(&config)?;
     println!("{:?}", origin.addresses());

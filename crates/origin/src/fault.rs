@@ -7,14 +7,21 @@
 //! | `stall at=2s for=1500ms [every=5s]` | nothing is sent for 1.5 s, then all that waited; in every 5 s, if said |
 //! | `stall unit=100 for=1500ms` | the same before unit 100 |
 //! | `drop unit=every:100` | units 100, 200, … are never sent |
-//! | `duplicate unit=7` | unit 7 is sent twice |
+//! | `duplicate unit=7 [times=2]` | unit 7 is sent twice, or once more so many times |
 //! | `swap unit=7` | unit 7 is sent after unit 8 |
 //! | `delay 80ms` | every unit is sent 80 ms later |
 //! | `jump at=3s by=-500ms` · `jump unit=90 by=2s` | from then on, timestamps are moved |
 //! | `reset viewers=5..10 at=1s` · `reset unit=50` | the connection is reset |
 //! | `close at=1s` | the connection is closed |
-//! | `unauthorized [phase=play] [words=…]` | the request is answered with 401 or its like |
-//! | `reject [phase=connect] [code=…] [words=…]` | the request is refused |
+//! | `counter unit=7 [by=8]` | unit 7 has a continuity counter moved on by so much |
+//! | `error unit=7` | unit 7 has `transport_error_indicator` |
+//! | `scramble unit=7 [control=2]` | unit 7 has this `transport_scrambling_control` |
+//! | `unsync unit=7` | unit 7 has 0 for its sync byte |
+//! | `crop unit=7 bytes=100` | the first 100 bytes of unit 7 are never sent |
+//! | `junk unit=7 bytes=100 [of=71]` | before unit 7, so many bytes of this value are sent; unless said, noise without sync bytes |
+//! | `unauthorized [phase=play] [unless=USER:PASSWORD] [words=…]` | the request is answered with 401 or its like |
+//! | `reject [phase=connect] [code=…] [words=…]` | the request is refused; HTTP: with this status, or 503 |
+//! | `redirect to=URL [phase=play] [code=302]` | the request is sent elsewhere |
 //! | `silent phase=play` | from this phase on, nothing is ever answered |
 //! | `read rate=100kbps` | the publisher's bytes are read no faster |
 //! | `refuse` | the port is taken, and every connection refused |
@@ -24,14 +31,17 @@
 //!   `stream=live/a`; numbers count from 1 in the order of coming, both ends of a range belong to it,
 //!   and `A..` has no end. Unless said, a fault of units befalls every viewer, `read` every publisher,
 //!   a refusal every link. A fault of a `stream` befalls its units as they come in.
+//! - `counter` to `junk` befall packets of a transport stream; the others befall all kinds of units.
 //! - Units: `unit=K`, `unit=A..B`, `unit=every:K`; each viewer (or stream) counts its own from 1, and
 //!   what a decoder is told beforehand does not count. `kind=video`, `audio` or `keyframe` counts
-//!   those only.
+//!   those only. Of a tuner, units are packets of 188 bytes, and `pid=0x101` counts those of one PID.
+//! - Streams: `APP/STREAM` of RTMP, `/1.ts` of a tuner, which begins anew each time that it is opened.
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
 //!   acceptance.
 //! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. Who is a viewer shows with `play`.
 //! - `words` reaches to the end of the line.
 
+mod damage;
 mod effect;
 mod gate;
 mod grammar;
@@ -42,7 +52,7 @@ pub use effect::{Effect, Subject, What};
 pub(crate) use gate::{Front, Gate, Unit as GateUnit};
 pub use grammar::ParseFaultError;
 pub(crate) use link::LinkFaults;
-pub(crate) use script::{Answer, Cut, Script};
+pub(crate) use script::{Answer, Cut, Ruling, Script};
 
 use std::time::Duration;
 use weir_metrics::BitRate;
@@ -70,8 +80,20 @@ pub enum Action {
     },
     /// Units are never sent.
     Drop(Pick),
-    /// Units are sent twice.
-    Duplicate(Pick),
+    /// Units are sent again.
+    Duplicate {
+        /// Which.
+        pick: Pick,
+        /// How many times more.
+        times: u32,
+    },
+    /// Packets of a transport stream are damaged.
+    Damage {
+        /// Which.
+        pick: Pick,
+        /// How.
+        damage: Damage,
+    },
     /// Units are sent after the one that follows them.
     Swap(Pick),
     /// Every unit is sent later.
@@ -91,8 +113,8 @@ pub enum Action {
     Refusal {
         /// Which request.
         phase: Phase,
-        /// Whether for want of credentials.
-        unauthorized: bool,
+        /// For what reason.
+        why: Why,
         /// The protocol's code, if not the usual one.
         code: Option<String>,
         /// The words, if not the usual ones.
@@ -110,6 +132,45 @@ pub enum Action {
         share: Duration,
         /// The thread's name.
         thread: String,
+    },
+}
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// For no reason.
+    Rejected,
+    /// For want of credentials.
+    Unauthorized {
+        /// `USER:PASSWORD` that would do.
+        unless: Option<String>,
+    },
+    /// What was asked for is elsewhere.
+    Moved {
+        /// Where.
+        to: String,
+    },
+}
+
+/// What is done to a packet of a transport stream (ISO/IEC 13818-1 section 2.4.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// `continuity_counter` is moved on, modulo 16.
+    Counter(u8),
+    /// `transport_error_indicator` is set.
+    Error,
+    /// `transport_scrambling_control` is this.
+    Scrambling(u8),
+    /// The sync byte is 0.
+    Sync,
+    /// So many bytes at its front are never sent.
+    Crop(usize),
+    /// Other bytes are sent before it.
+    Junk {
+        /// How many.
+        bytes: usize,
+        /// All of this value; otherwise noise without sync bytes.
+        of: Option<u8>,
     },
 }
 
@@ -186,6 +247,8 @@ pub enum Counted {
     Audio,
     /// Video keyframes.
     Keyframe,
+    /// Packets of a transport stream with this packet identifier.
+    Pid(u16),
 }
 
 /// When it happens.

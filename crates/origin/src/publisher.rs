@@ -9,8 +9,9 @@ use std::sync::atomic::AtomicU64;
 use weir_metrics::{BitRate, Moment};
 use weir_shard::SessionId;
 
-/// Moves a packet's timestamp by so many microseconds; the protocol knows where it stands.
-pub(crate) type Retime = fn(&Packet, i64) -> Packet;
+/// Makes a packet, or a part of one, as links want it, its timestamp moved by so many microseconds; the
+/// protocol knows where it stands.
+pub(crate) type Remake = fn(&Packet, i64) -> Packet;
 
 /// The faults of a stream, and the packets that they hold back.
 type StreamFaults = (Script, Gate<Option<Arc<Opening>>>);
@@ -24,7 +25,7 @@ pub(crate) struct Publisher {
     script: Option<Box<Script>>,
     /// Faults of the stream.
     gate: Option<Box<StreamFaults>>,
-    retime: Retime,
+    remake: Remake,
     /// What the other workers have not been sent yet.
     shipment: Vec<Arrival>,
     seen_video_keyframe: bool,
@@ -37,7 +38,7 @@ impl Publisher {
     pub(crate) fn claim(
         name: &Arc<str>,
         number: Option<u64>,
-        retime: Retime,
+        remake: Remake,
         worker: &mut Worker,
         now: Moment,
     ) -> Option<Self> {
@@ -54,7 +55,7 @@ impl Publisher {
             stream,
             script,
             gate,
-            retime,
+            remake,
             shipment: Vec::new(),
             seen_video_keyframe: false,
             heard: now,
@@ -93,21 +94,22 @@ impl Publisher {
             return None;
         };
         let (script, gate) = &mut **gate;
-        let ruling = script.rule(&packet, now);
-        if ruling.dropped {
-            worker.stream_counts(self.stream).dropped.count(&packet);
-        }
-        let (packet, opening) = match ruling.shift {
-            0 => (packet, opening),
-            by => {
-                let moved = opening.map(|opening| {
-                    let packets = opening.packets.iter().map(|packet| (self.retime)(packet, by)).collect();
-                    Arc::new(Opening { version: opening.version, packets })
-                });
-                ((self.retime)(&packet, by), moved)
+        let dropped = &mut worker.stream_counts(self.stream).dropped;
+        script.rule_each(&packet, now, &mut |part, ruling| {
+            if ruling.dropped {
+                dropped.count(&part);
             }
-        };
-        gate.push(GateUnit { packet, owner: opening }, ruling, now);
+            let owner = match &opening {
+                Some(opening) if ruling.shift != 0 => {
+                    let packets = opening.packets.iter();
+                    let packets = packets.map(|packet| (self.remake)(packet, ruling.shift)).collect();
+                    Some(Arc::new(Opening { version: opening.version, packets }))
+                }
+                opening => opening.clone(),
+            };
+            let packet = (self.remake)(&part, ruling.shift);
+            gate.push(GateUnit { packet, owner }, &ruling, now);
+        });
         worker.note(script.take_effects());
         self.release(worker, now);
         None

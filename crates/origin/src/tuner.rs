@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::{SessionId, Shard};
+use weir_ts::remux::shift;
 
 /// From one piece of the stream to the next.
 const TICK: Duration = Duration::from_millis(10);
@@ -44,8 +45,7 @@ pub(crate) fn attend(station: usize, worker: &mut Worker, now: Moment) {
     let settings = worker.settings().clone();
     let Some(tuned) = settings.tuners.as_ref().map(|tuners| &tuners.stations[station]) else { return };
     settings.registry.attend(&tuned.audience);
-    let retime = |packet: &Packet, _| packet.clone();
-    if let Some(publisher) = Publisher::claim(&tuned.name, None, retime, worker, now) {
+    if let Some(publisher) = Publisher::claim(&tuned.name, None, remake, worker, now) {
         let player = Player::new(&tuned.programme);
         let (played, piece) = (0, Vec::new());
         worker.tuners.push(Tuner { station, publisher, player, began: now, played, next: now + TICK, piece });
@@ -108,16 +108,37 @@ impl Tuner {
         self.publisher.flush(worker)
     }
 
-    /// The next packets of the stream, with the framing of HTTP's chunked coding around them (RFC 9112,
-    /// section 7.1) for the links that want it.
+    /// The next packets of the stream.
     fn piece(&mut self, packets: usize) -> Packet {
         self.piece.clear();
-        let length = packets * PACKET;
-        // Writing to memory does not fail.
-        let _ = write!(self.piece, "{length:X}\r\n");
-        let before = self.piece.len();
-        self.player.play(packets, &mut self.piece);
-        self.piece.extend_from_slice(b"\r\n");
-        Packet::units(Kind::Transport, packets, &self.piece[..], (before, 2))
+        let player = &mut self.player;
+        frame(packets, packets * PACKET, &mut self.piece, |piece| player.play(packets, piece))
     }
+}
+
+/// Packets as links want them: with the framing of HTTP's chunked coding around them (RFC 9112, section 7.1)
+/// for those that do.
+fn frame(packets: usize, length: usize, piece: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) -> Packet {
+    // Writing to memory does not fail.
+    let _ = write!(piece, "{length:X}\r\n");
+    let before = piece.len();
+    fill(piece);
+    piece.extend_from_slice(b"\r\n");
+    Packet::units(Kind::Transport, packets, &piece[..], (before, 2))
+}
+
+/// A packet, or a part of one, as links want it, its times moved by so many microseconds.
+pub(crate) fn remake(packet: &Packet, by: i64) -> Packet {
+    if by == 0 && !packet.is_bare() {
+        return packet.clone();
+    }
+    let mut piece = Vec::with_capacity(packet.bare().len() + 16);
+    frame(packet.units as usize, packet.bare().len(), &mut piece, |piece| {
+        let begin = piece.len();
+        piece.extend_from_slice(packet.bare());
+        if packet.units > 0 && by != 0 {
+            let (packets, _) = piece[begin..].as_chunks_mut::<PACKET>();
+            packets.iter_mut().for_each(|packet| shift(packet, by * 27));
+        }
+    })
 }

@@ -2,7 +2,7 @@
 //! waits, what faults do to it.
 
 use crate::counts::Tally;
-use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
+use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script, Subject};
 use crate::stream::{Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::net::SocketAddr;
@@ -205,14 +205,19 @@ impl Viewer {
             self.cursor.settle(log, now);
             let mut next = [None; BATCH];
             let gathered = self.cursor.gather(log, &mut next);
-            for packet in next[..gathered].iter().flatten() {
-                let ruling =
-                    detour.script.as_mut().map(|script| script.rule(packet, now)).unwrap_or_default();
+            let Detour { script, gate, rewrite } = &mut *detour;
+            let mut on = |packet: Packet, ruling: Ruling| {
                 if ruling.dropped {
-                    dropped.count(packet);
+                    dropped.count(&packet);
                 }
-                if let Some(packet) = (detour.rewrite)(packet, ruling.shift) {
-                    detour.gate.push(GateUnit { packet, owner: () }, ruling, now);
+                if let Some(packet) = rewrite(&packet, ruling.shift) {
+                    gate.push(GateUnit { packet, owner: () }, &ruling, now);
+                }
+            };
+            for packet in next[..gathered].iter().flatten() {
+                match script {
+                    Some(script) => script.rule_each(packet, now, &mut on),
+                    None => on((*packet).clone(), Ruling::default()),
                 }
             }
             self.cursor.advance(log, gathered);

@@ -155,25 +155,38 @@ impl Loop {
         }
         let step = u64::from(self.steps[usize::from(header.pid())]);
         let counter = (u64::from(header.continuity_counter()) + pass % 16 * step) as u8 & 15;
-        let pcr = packet.adaptation_field().and_then(AdaptationField::pcr);
-        let payload_at = PACKET_LENGTH - packet.payload().len();
-        let pes = (header.payload_unit_start() && header.scrambling_control() == 0)
-            .then(|| PesHeader::parse(packet.payload()))
-            .flatten();
         bytes[3] = bytes[3] & 0xF0 | counter;
-        if let Some(pcr) = pcr {
-            let moved = u128::from(pcr.ticks()) + u128::from(pass) * u128::from(self.duration);
-            bytes[6..12].copy_from_slice(&Pcr::new((moved % u128::from(Pcr::WRAP)) as u64).write());
-        }
-        let times = pes.map_or((None, None), |pes| (pes.pts, pes.dts));
-        for (at, time) in [(payload_at + 9, times.0), (payload_at + 14, times.1)] {
-            if time.is_some()
-                && let Some(field) = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<5>)
-            {
-                let moved =
-                    u128::from(read_timestamp(field)) + u128::from(pass) * u128::from(self.duration / 300);
-                *field = write_timestamp(field[0] >> 4, (moved % u128::from(TIMESTAMP_WRAP)) as u64);
-            }
+        // A wrap of the clock is one of all times: what lies beyond it makes no difference.
+        let moved = u128::from(pass) * u128::from(self.duration) % u128::from(Pcr::WRAP);
+        shift(bytes, moved as i64);
+    }
+}
+
+/// Moves the clock reference and the time stamps of a packet by so many 27 MHz ticks. Time stamps move by
+/// whole 300. A packet with `transport_error_indicator` stays as it is.
+pub fn shift(bytes: &mut [u8; PACKET_LENGTH], ticks: i64) {
+    let packet = Packet::new(bytes);
+    let header = packet.header();
+    if header.transport_error() {
+        return;
+    }
+    let moved = |time: u64, by: i64, wrap: u64| (time as i64 + by).rem_euclid(wrap as i64) as u64;
+    let pcr = packet.adaptation_field().and_then(AdaptationField::pcr);
+    let payload_at = PACKET_LENGTH - packet.payload().len();
+    let pes = (header.payload_unit_start() && header.scrambling_control() == 0)
+        .then(|| PesHeader::parse(packet.payload()))
+        .flatten();
+    if let Some(pcr) = pcr {
+        let moved = moved(pcr.ticks(), ticks % Pcr::WRAP as i64, Pcr::WRAP);
+        bytes[6..12].copy_from_slice(&Pcr::new(moved).write());
+    }
+    let times = pes.map_or((None, None), |pes| (pes.pts, pes.dts));
+    for (at, time) in [(payload_at + 9, times.0), (payload_at + 14, times.1)] {
+        if time.is_some()
+            && let Some(field) = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<5>)
+        {
+            let moved = moved(read_timestamp(field), ticks / 300, TIMESTAMP_WRAP);
+            *field = write_timestamp(field[0] >> 4, moved);
         }
     }
 }

@@ -8,13 +8,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use weir_media::BitRate;
-use weir_origin::{ChannelType, Material, MissingStream, Origin, OriginConfig, Secure, Service};
+use weir_origin::{
+    ChannelType, Material, MaterialError, MissingStream, Origin, OriginConfig, Secure, Service,
+};
 
 /// Runs an origin; prints where it listens, one line an address, then what it served.
 pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     crate::prepare::raise_descriptors();
     let interrupt = interrupt_flag()?;
-    let origin = Origin::start(&config(args)).map_err(Failure::with(Exit::Usage))?;
+    let config = config(args).map_err(Failure::with(Exit::Usage))?;
+    let origin = Origin::start(&config).map_err(Failure::with(Exit::Usage))?;
     if args.until_stdin_ends {
         let interrupt = interrupt.clone();
         std::thread::spawn(move || {
@@ -58,7 +61,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
 const USUAL_RTMP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1935);
 
 /// Made services first, then files.
-fn services(args: &args::Origin) -> Vec<Service> {
+fn services(args: &args::Origin) -> Result<Vec<Service>, MaterialError> {
     let made = match &args.services {
         Some(services) => services.clone(),
         None if args.files.is_empty() => vec![(ChannelType::Gr, 8)],
@@ -68,17 +71,11 @@ fn services(args: &args::Origin) -> Vec<Service> {
         let material = Material::Synthetic(BitRate::from_bps(args.bitrate.get().bps() as u64));
         (1..=count).map(move |number| Service::numbered(number, kind, material.clone()))
     });
-    let files = args.files.iter().zip(1..).map(|(path, number)| {
-        // Of a kind of their own, so that no two services are alike.
-        let service = Service::numbered(number, ChannelType::Sky, Material::File(path.clone()));
-        let name =
-            path.file_stem().map_or_else(|| service.name.clone(), |stem| stem.to_string_lossy().into());
-        Service { name, ..service }
-    });
-    made.chain(files).collect()
+    let files = args.files.iter().zip(1..).map(|(path, number)| Service::stored(number, path));
+    made.map(Ok).chain(files).collect()
 }
 
-fn config(args: &args::Origin) -> OriginConfig {
+fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
     let mut config = OriginConfig {
         workers: usize::from(args.workers),
         forward: args.forward.clone(),
@@ -93,7 +90,7 @@ fn config(args: &args::Origin) -> OriginConfig {
         }
         _ => (config.rtmp, config.http) = (rtmp, args.http),
     }
-    config.tuners.services = services(args);
+    config.tuners.services = services(args)?;
     config.history.gop_cache = !args.no_gop_cache;
     if let Some(queue) = &args.queue {
         (config.history.queue, config.tuners.queue) = (queue.get(), queue.get());
@@ -104,5 +101,5 @@ fn config(args: &args::Origin) -> OriginConfig {
     if args.refuse_missing {
         config.missing_stream = MissingStream::Refuse;
     }
-    config
+    Ok(config)
 }

@@ -1,5 +1,6 @@
 //! What a fault really did, for tests to compare with.
 
+use super::Damage;
 use std::sync::Arc;
 use weir_metrics::Moment;
 
@@ -29,7 +30,8 @@ pub enum Subject {
     Stream(Arc<str>),
 }
 
-/// What was done. Timestamps are media time in microseconds, as the publisher sent them.
+/// What was done. Timestamps are media time in microseconds, as the publisher sent them; packets of a
+/// transport stream have 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     /// A unit was not sent.
@@ -39,7 +41,7 @@ pub enum What {
         /// Its timestamp.
         timestamp: i64,
     },
-    /// A unit was sent twice.
+    /// A unit was sent again.
     Duplicated {
         /// Its number, among those that the fault counts.
         unit: u64,
@@ -52,6 +54,13 @@ pub enum What {
         unit: u64,
         /// Its timestamp.
         timestamp: i64,
+    },
+    /// A packet of a transport stream was damaged.
+    Damaged {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+        /// How.
+        damage: Damage,
     },
     /// Something waited because of a stall; once for each stall.
     Stalled {

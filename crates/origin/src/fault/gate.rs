@@ -47,7 +47,7 @@ impl<T: Clone> Gate<T> {
     }
 
     /// Takes a unit with what was ruled about it.
-    pub(crate) fn push(&mut self, unit: Unit<T>, ruling: Ruling, now: Moment) {
+    pub(crate) fn push(&mut self, unit: Unit<T>, ruling: &Ruling, now: Moment) {
         let at = (now + ruling.wait).max(self.last);
         self.last = at;
         if let Some(cut) = ruling.cut {
@@ -61,10 +61,8 @@ impl<T: Clone> Gate<T> {
         match ruling.swapped {
             Some(counted) if after.is_none() => self.swapped = Some((counted, unit)),
             _ => {
-                if ruling.duplicated {
-                    self.queue.push_back((at, Item::Unit(unit.clone())));
-                }
-                self.queue.push_back((at, Item::Unit(unit)));
+                let again = std::iter::repeat_n(unit, 1 + ruling.again as usize);
+                self.queue.extend(again.map(|unit| (at, Item::Unit(unit))));
             }
         }
         self.queue.extend(after.map(|(_, unit)| (at, Item::Unit(unit))));

@@ -1,6 +1,6 @@
 //! Reads a fault from its line.
 
-use super::{Action, Counted, Fault, Phase, Pick, Range, Units, When, Whom};
+use super::{Action, Counted, Damage, Fault, Phase, Pick, Range, Units, When, Whom, Why};
 use std::str::FromStr;
 use std::time::Duration;
 use weir_metrics::{ParseUnitError, parse_duration};
@@ -10,8 +10,8 @@ use weir_metrics::{ParseUnitError, parse_duration};
 pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
-        "'{0}' is no fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, \
-         unauthorized, reject, silent, read, refuse and burn"
+        "'{0}' is no fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, counter, \
+         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, read, refuse and burn"
     )]
     Action(String),
     /// A word is not KEY=VALUE, or its key does not belong to the action.
@@ -104,7 +104,29 @@ impl<'a> Words<'a> {
         Ok(match self.name {
             "stall" => self.stall()?,
             "drop" => Action::Drop(self.pick()?),
-            "duplicate" => Action::Duplicate(self.pick()?),
+            "duplicate" => {
+                let times = self.number("times", 1..=1_000)?.unwrap_or(1);
+                Action::Duplicate { pick: self.pick()?, times }
+            }
+            "counter" => {
+                self.damage(|words| Ok(Damage::Counter(words.number("by", 1..=15)?.unwrap_or(8))))?
+            }
+            "error" => self.damage(|_| Ok(Damage::Error))?,
+            "scramble" => {
+                self.damage(|words| Ok(Damage::Scrambling(words.number("control", 1..=3)?.unwrap_or(2))))?
+            }
+            "unsync" => self.damage(|_| Ok(Damage::Sync))?,
+            "crop" => self.damage(|words| match words.number("bytes", 1..=188)? {
+                Some(bytes) => Ok(Damage::Crop(bytes)),
+                None => Err(words.missing("bytes=N, as in 'crop unit=1 bytes=100'")),
+            })?,
+            "junk" => self.damage(|words| {
+                let of = words.number("of", 0..=255)?;
+                match words.number("bytes", 1..=1 << 20)? {
+                    Some(bytes) => Ok(Damage::Junk { bytes, of }),
+                    None => Err(words.missing("bytes=N, as in 'junk unit=7 bytes=100'")),
+                }
+            })?,
             "swap" => Action::Swap(self.pick()?),
             "delay" => Action::Delay(parse_duration(self.need("", "a time, as in 'delay 80ms'")?)?),
             "jump" => {
@@ -113,8 +135,15 @@ impl<'a> Words<'a> {
             }
             "reset" => Action::Reset(self.when()?),
             "close" => Action::Close(self.when()?),
-            "unauthorized" => self.refusal(true)?,
-            "reject" => self.refusal(false)?,
+            "unauthorized" => {
+                let unless = self.take("unless").map(str::to_owned);
+                self.refusal(Why::Unauthorized { unless })?
+            }
+            "reject" => self.refusal(Why::Rejected)?,
+            "redirect" => {
+                let to = self.need("to", "to=URL, as in 'redirect to=/2.ts phase=play'")?.to_owned();
+                self.refusal(Why::Moved { to })?
+            }
             "silent" => {
                 let phase = self.need("phase", "phase=accept, handshake, connect, play or publish")?;
                 Action::Silent(phase_of(phase)?)
@@ -151,17 +180,32 @@ impl<'a> Words<'a> {
         Ok(Action::Stall { when, span, every })
     }
 
-    fn refusal(&mut self, unauthorized: bool) -> Result<Action, Error> {
+    fn refusal(&mut self, why: Why) -> Result<Action, Error> {
         let phase = self.take("phase").map_or(Ok(Phase::Connect), phase_of)?;
         if phase < Phase::Connect {
             return Err(wrong("phase", "accept", "connect, play or publish: before, nothing was asked"));
         }
         Ok(Action::Refusal {
             phase,
-            unauthorized,
+            why,
             code: self.take("code").map(str::to_owned),
             words: self.take("words").map(str::to_owned),
         })
+    }
+
+    fn damage(&mut self, of: impl Fn(&mut Self) -> Result<Damage, Error>) -> Result<Action, Error> {
+        let damage = of(self)?;
+        Ok(Action::Damage { pick: self.pick()?, damage })
+    }
+
+    fn number<T: FromStr + PartialOrd>(
+        &mut self,
+        key: &str,
+        allowed: std::ops::RangeInclusive<T>,
+    ) -> Result<Option<T>, Error> {
+        let Some(text) = self.take(key) else { return Ok(None) };
+        let number = text.parse().ok().filter(|number| allowed.contains(number));
+        number.map(Some).ok_or_else(|| wrong(key, text, "a number that it can have there"))
     }
 
     fn when(&mut self) -> Result<When, Error> {
@@ -183,7 +227,10 @@ impl<'a> Words<'a> {
             None => Units::In(range(text).ok_or_else(|| wrong("unit", text, EXPECTED))?),
         };
         let of = match self.take("kind") {
-            None => Counted::Any,
+            None => match self.take("pid") {
+                None => Counted::Any,
+                Some(text) => Counted::Pid(pid(text).ok_or_else(|| wrong("pid", text, "0 to 0x1FFF"))?),
+            },
             Some("video") => Counted::Video,
             Some("audio") => Counted::Audio,
             Some("keyframe") => Counted::Keyframe,
@@ -263,6 +310,15 @@ fn range(text: &str) -> Option<Range> {
     (1 <= first && first <= last).then_some(Range { first, last })
 }
 
+/// `0x101`, or `257`.
+fn pid(text: &str) -> Option<u16> {
+    let pid = match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    (pid <= 0x1FFF).then_some(pid)
+}
+
 fn phase_of(text: &str) -> Result<Phase, Error> {
     Ok(match text {
         "accept" => Phase::Accept,
@@ -328,11 +384,38 @@ mod tests {
             fault("reject phase=play code=a.b words=not today, thank you").action,
             Action::Refusal {
                 phase: Phase::Play,
-                unauthorized: false,
+                why: Why::Rejected,
                 code: Some("a.b".into()),
                 words: Some("not today, thank you".into()),
             }
         );
+        assert_eq!(
+            fault("drop unit=5..9 pid=0x101 stream=/1.ts"),
+            Fault {
+                action: Action::Drop(Pick {
+                    units: Units::In(Range { first: 5, last: 9 }),
+                    of: Counted::Pid(0x101)
+                }),
+                whom: Whom::Stream("/1.ts".into()),
+            }
+        );
+        let damage = |line: &str| match fault(line).action {
+            Action::Damage { pick, damage } if pick == self::pick(Units::Every(7)) => damage,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(damage("counter unit=every:7"), Damage::Counter(8));
+        assert_eq!(damage("counter unit=every:7 by=1"), Damage::Counter(1));
+        assert_eq!(damage("error unit=every:7"), Damage::Error);
+        assert_eq!(damage("scramble unit=every:7 control=3"), Damage::Scrambling(3));
+        assert_eq!(damage("unsync unit=every:7"), Damage::Sync);
+        assert_eq!(damage("crop unit=every:7 bytes=100"), Damage::Crop(100));
+        assert_eq!(damage("junk unit=every:7 bytes=9 of=71"), Damage::Junk { bytes: 9, of: Some(71) });
+        let why = |line: &str| match fault(line).action {
+            Action::Refusal { why, .. } => why,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(why("unauthorized unless=a:b"), Why::Unauthorized { unless: Some("a:b".into()) });
+        assert_eq!(why("redirect phase=play to=/2.ts code=307"), Why::Moved { to: "/2.ts".into() });
         assert_eq!(fault("silent phase=play").whom, Whom::Links(Range::ALL));
         assert_eq!(fault("read rate=100kbps").whom, Whom::Publishers(Range::ALL));
         assert_eq!(
@@ -355,6 +438,11 @@ mod tests {
             ("delay soon", "'soon' is not a duration"),
             ("stall at=1s", "'stall' needs for=TIME"),
             ("stall at=1s for=2s every=1s", "every=1s: expected a time longer than 'for'"),
+            ("drop unit=5 pid=8192", "pid=8192: expected 0 to 0x1FFF"),
+            ("drop unit=5 pid=1 kind=video", "'pid=1' does not belong to 'drop'"),
+            ("counter unit=5 by=16", "by=16: expected"),
+            ("crop unit=5", "'crop' needs bytes=N"),
+            ("redirect phase=play", "'redirect' needs to=URL"),
             ("burn 2s thread=x", "at most 1s in every second"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),

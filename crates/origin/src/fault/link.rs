@@ -22,17 +22,18 @@ impl LinkFaults {
         }
     }
 
-    /// What a fault answers at a phase, for the link or for `who` asks.
+    /// What a fault answers at a phase, for the link or for `who` asks with these credentials.
     pub(crate) fn answer(
         &mut self,
         phase: Phase,
         who: Option<Subject>,
+        offered: Option<&str>,
         worker: &mut Worker,
         now: Moment,
     ) -> Option<Answer> {
         let mut own = who.and_then(|who| Script::of(&worker.settings().faults, who));
         for script in [&mut self.0, &mut own].into_iter().flatten() {
-            if let Some(answer) = script.answer(phase, now) {
+            if let Some(answer) = script.answer(phase, offered, now) {
                 worker.note(script.take_effects());
                 return Some(answer);
             }

@@ -1,6 +1,7 @@
 //! The faults that befall one link, viewer, publisher or stream, and how far each has come.
 
-use super::{Action, Counted, Effect, Fault, Phase, Pick, Subject, What, When, Whom};
+use super::damage::damaged;
+use super::{Action, Counted, Damage, Effect, Fault, Phase, Pick, Subject, What, When, Whom, Why};
 use crate::stream::{Kind, Packet};
 use std::time::Duration;
 use weir_metrics::{BitRate, Moment};
@@ -26,10 +27,11 @@ struct Active {
 }
 
 /// What becomes of a unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ruling {
     pub(crate) dropped: bool,
-    pub(crate) duplicated: bool,
+    /// How many times more it is sent.
+    pub(crate) again: u32,
     /// It goes after the next unit that counts the same way.
     pub(crate) swapped: Option<Counted>,
     pub(crate) wait: Duration,
@@ -37,6 +39,16 @@ pub(crate) struct Ruling {
     pub(crate) shift: i64,
     /// The connection ends before this unit.
     pub(crate) cut: Option<Cut>,
+    /// What is done to it.
+    pub(crate) damages: Vec<Damage>,
+}
+
+impl Ruling {
+    /// Whether units that are ruled alike may stay together.
+    fn keeps(&self) -> bool {
+        let Self { dropped, again, swapped, wait: _, shift: _, cut, damages } = self;
+        !dropped && *again == 0 && swapped.is_none() && cut.is_none() && damages.is_empty()
+    }
 }
 
 /// How a connection is ended.
@@ -50,7 +62,7 @@ pub(crate) enum Cut {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Nothing,
-    Refusal { unauthorized: bool, code: Option<String>, words: Option<String> },
+    Refusal { why: Why, code: Option<String>, words: Option<String> },
 }
 
 impl Counted {
@@ -60,8 +72,28 @@ impl Counted {
             Self::Video => packet.kind == Kind::Video,
             Self::Audio => packet.kind == Kind::Audio,
             Self::Keyframe => packet.kind == Kind::Video && packet.keyframe,
+            Self::Pid(pid) => packet.kind == Kind::Transport && pid_of(packet) == Some(pid),
         }
     }
+}
+
+/// Hands a unit out as it was ruled, with what its damages put before it.
+fn hand_out(unit: Packet, ruling: Ruling, on: &mut dyn FnMut(Packet, Ruling)) {
+    if ruling.damages.is_empty() || ruling.dropped || ruling.cut.is_some() {
+        return on(unit, ruling);
+    }
+    let mut pieces = damaged(&unit, &ruling.damages);
+    let last = pieces.pop();
+    for piece in pieces {
+        on(piece, Ruling { wait: ruling.wait, ..Ruling::default() });
+    }
+    if let Some(last) = last {
+        on(last, ruling);
+    }
+}
+
+fn pid_of(packet: &Packet) -> Option<u16> {
+    weir_ts::packet::Packet::at(packet.bare(), 0).map(|packet| packet.header().pid())
 }
 
 impl Active {
@@ -109,6 +141,36 @@ impl Script {
         })
     }
 
+    /// What becomes of the units of the next packet. Those that stay together go to `on` as one.
+    pub(crate) fn rule_each(&mut self, packet: &Packet, now: Moment, on: &mut dyn FnMut(Packet, Ruling)) {
+        if packet.units == 1 {
+            return hand_out(packet.clone(), self.rule(packet, now), on);
+        }
+        // Who is swapped goes after the next one that counts the same way: each has to be looked at.
+        let together = !self.active.iter().any(|active| matches!(active.action, Action::Swap(_)));
+        let mut run: Option<(u32, Ruling)> = None;
+        for unit in 0..packet.units {
+            let part = packet.part(unit..unit + 1);
+            let ruling = self.rule(&part, now);
+            if together && run.as_ref().is_some_and(|(_, same)| *same == ruling) {
+                continue;
+            }
+            if let Some((begin, same)) = run.take() {
+                on(packet.part(begin..unit), same);
+            }
+            if together && ruling.keeps() {
+                run = Some((unit, ruling));
+            } else {
+                hand_out(part, ruling, on);
+            }
+        }
+        match run {
+            Some((0, same)) => on(packet.clone(), same),
+            Some((begin, same)) => on(packet.part(begin..packet.units), same),
+            None => {}
+        }
+    }
+
     /// What becomes of the next unit.
     pub(crate) fn rule(&mut self, packet: &Packet, now: Moment) -> Ruling {
         let mut ruling = Ruling::default();
@@ -119,7 +181,7 @@ impl Script {
         let elapsed = now.since(self.began.unwrap_or(now));
         let timestamp = packet.timestamp;
         for active in &mut self.active {
-            let what = match active.action.clone() {
+            let what = match active.action {
                 Action::Delay(by) => {
                     ruling.wait += by;
                     (is_unit && active.once()).then_some(What::Delayed)
@@ -136,9 +198,13 @@ impl Script {
                     ruling.dropped = true;
                     What::Dropped { unit, timestamp }
                 }),
-                Action::Duplicate(pick) => active.meets(pick, packet).map(|unit| {
-                    ruling.duplicated = true;
+                Action::Duplicate { pick, times } => active.meets(pick, packet).map(|unit| {
+                    ruling.again += times;
                     What::Duplicated { unit, timestamp }
+                }),
+                Action::Damage { pick, damage } => active.meets(pick, packet).map(|unit| {
+                    ruling.damages.push(damage);
+                    What::Damaged { unit, damage }
                 }),
                 Action::Swap(pick) => active.meets(pick, packet).map(|unit| {
                     ruling.swapped = Some(pick.of);
@@ -223,13 +289,18 @@ impl Script {
         .min()
     }
 
-    /// What is answered at a phase, if not what the protocol wants.
-    pub(crate) fn answer(&mut self, phase: Phase, now: Moment) -> Option<Answer> {
+    /// What is answered at a phase, if not what the protocol wants, to who offers these credentials.
+    pub(crate) fn answer(&mut self, phase: Phase, offered: Option<&str>, now: Moment) -> Option<Answer> {
         let (at, answer) = self.active.iter().enumerate().find_map(|(at, active)| match &active.action {
             Action::Silent(from) if *from == phase => Some((at, Answer::Nothing)),
-            Action::Refusal { phase: of, unauthorized, code, words } if *of == phase => {
-                let (code, words) = (code.clone(), words.clone());
-                Some((at, Answer::Refusal { unauthorized: *unauthorized, code, words }))
+            Action::Refusal { why: Why::Unauthorized { unless: Some(would_do) }, .. }
+                if offered == Some(would_do) =>
+            {
+                None
+            }
+            Action::Refusal { phase: of, why, code, words } if *of == phase => {
+                let (why, code, words) = (why.clone(), code.clone(), words.clone());
+                Some((at, Answer::Refusal { why, code, words }))
             }
             _ => None,
         })?;

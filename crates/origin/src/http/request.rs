@@ -1,5 +1,6 @@
 //! The head of a request, out of bytes that may be anything.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use percent_encoding::percent_decode_str;
 
 /// Bytes of a head. Browsers send one or two thousand.
@@ -14,8 +15,8 @@ pub(super) struct Request {
     /// The parts of the path between its slashes, decoded.
     pub(super) path: Vec<String>,
     pub(super) query: Vec<(String, String)>,
-    /// The value of `Authorization`.
-    pub(super) authorization: Option<String>,
+    /// `USER:PASSWORD` of the basic scheme (RFC 7617).
+    credentials: Option<String>,
     /// HTTP/1.1, which has the chunked coding.
     pub(super) modern: bool,
     /// Whether the connection goes on after the answer.
@@ -69,14 +70,25 @@ impl Request {
             _ => Method::Other,
         };
         let (path, query) = split(head.path.unwrap_or_default());
-        let authorization = field("authorization").map(str::to_owned);
-        Ok(Some((Self { method, path, query, authorization, modern, keep_alive }, length)))
+        let credentials = field("authorization").and_then(basic);
+        Ok(Some((Self { method, path, query, credentials, modern, keep_alive }, length)))
+    }
+
+    /// `USER:PASSWORD`, if they were offered.
+    pub(super) fn credentials(&self) -> Option<&str> {
+        self.credentials.as_deref()
     }
 
     /// The value of a key of the query.
     pub(super) fn asks(&self, key: &str) -> Option<&str> {
         self.query.iter().find(|(other, _)| other == key).map(|(_, value)| &**value)
     }
+}
+
+fn basic(authorization: &str) -> Option<String> {
+    let (scheme, code) = authorization.split_once(' ')?;
+    let code = scheme.eq_ignore_ascii_case("basic").then(|| code.trim())?;
+    String::from_utf8(BASE64_STANDARD.decode(code).ok()?).ok()
 }
 
 /// Path and query of a request's target, which may be a whole URL (RFC 9112 section 3.2).

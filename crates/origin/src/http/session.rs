@@ -3,7 +3,7 @@
 use super::answer::{Answer, stream_head};
 use super::api::{self, Resource};
 use super::request::{BadHead, HEAD_LIMIT, Method, Request};
-use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject};
+use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
 use crate::stream::View;
 use crate::tuner;
 use crate::viewer::{Standing, Viewer, Watcher};
@@ -70,7 +70,7 @@ impl HttpSession {
         if !matches!(self.stage, Stage::Asking(_)) {
             return;
         }
-        if self.inbox.is_empty() && self.fault(Phase::Handshake, None, context).is_some() {
+        if self.inbox.is_empty() && self.fault(Phase::Handshake, None, None, context).is_some() {
             self.stage = Stage::Silent;
             return;
         }
@@ -107,7 +107,7 @@ impl HttpSession {
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(decree) = self.fault(Phase::Connect, None, context) {
+        if let Some(decree) = self.fault(Phase::Connect, None, request.credentials(), context) {
             return self.refuse(decree, request, context);
         }
         let settings = context.world.settings().clone();
@@ -135,7 +135,8 @@ impl HttpSession {
             return self.after_answer(request.keep_alive && chunked, context);
         }
         let number = settings.registry.next_viewer();
-        if let Some(decree) = self.fault(Phase::Play, Some(Subject::Viewer(number)), context) {
+        let (who, offered) = (Some(Subject::Viewer(number)), request.credentials());
+        if let Some(decree) = self.fault(Phase::Play, who, offered, context) {
             return self.refuse(decree, request, context);
         }
         self.said += head.len() as u64;
@@ -144,8 +145,13 @@ impl HttpSession {
         let view = if chunked { View::Framed } else { View::Bare };
         let watcher = Watcher::Viewer { number, peer: self.peer, said: self.said, view };
         let name = &tuners.stations[station].name;
-        let viewer =
-            Viewer::join(&watcher, name, None, || Box::new(|packet, _| Some(packet.clone())), context);
+        let viewer = Viewer::join(
+            &watcher,
+            name,
+            None,
+            || Box::new(|packet, by| Some(tuner::remake(packet, by))),
+            context,
+        );
         self.inbox = Vec::new();
         self.stage = Stage::Playing(Box::new(Playing { viewer, station, chunked }));
         self.pump(context);
@@ -155,13 +161,19 @@ impl HttpSession {
     fn refuse(&mut self, decree: Decree, request: &Request, context: &mut Context<'_, Worker>) {
         match decree {
             Decree::Nothing => self.stage = Stage::Silent,
-            Decree::Refusal { unauthorized, code, words } => {
-                let usual = if unauthorized { 401 } else { 503 };
+            Decree::Refusal { why, code, words } => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => 401,
+                    Why::Rejected => 503,
+                    Why::Moved { .. } => 302,
+                };
                 let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual);
                 let mut answer = Answer::error(status, words.as_deref());
-                if unauthorized {
-                    answer = answer.with("WWW-Authenticate", "Basic realm=\"weir\"");
-                }
+                answer = match why {
+                    Why::Unauthorized { .. } => answer.with("WWW-Authenticate", "Basic realm=\"weir\""),
+                    Why::Moved { to } => answer.with("Location", &to),
+                    Why::Rejected => answer,
+                };
                 self.reply(&answer, request, context);
             }
         }
@@ -241,9 +253,10 @@ impl HttpSession {
         &mut self,
         phase: Phase,
         who: Option<Subject>,
+        offered: Option<&str>,
         context: &mut Context<'_, Worker>,
     ) -> Option<Decree> {
-        self.faults.answer(phase, who, context.world, context.now)
+        self.faults.answer(phase, who, offered, context.world, context.now)
     }
 
     /// Takes the peer off its stream.
@@ -273,7 +286,7 @@ impl Session<Worker> for HttpSession {
             Event::Opening => {}
             Event::Connected => {
                 self.faults.begin(context.now);
-                if self.fault(Phase::Accept, None, context).is_some() {
+                if self.fault(Phase::Accept, None, None, context).is_some() {
                     self.stage = Stage::Silent;
                 }
             }

@@ -3,7 +3,7 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use crate::config::{Departure, MissingStream};
-use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject};
+use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject, Why};
 use crate::publisher::Publisher;
 use crate::stream::View;
 use crate::viewer::{Standing, Viewer, Watcher};
@@ -313,16 +313,19 @@ impl Desk {
         match self.fault(Phase::Connect, None, context) {
             None => self.replies.push(Reply::AcceptConnect),
             Some(Answer::Nothing) => self.stage = Stage::Silent,
-            Some(Answer::Refusal { unauthorized, code, words }) => {
+            Some(Answer::Refusal { why, code, words }) => {
                 // Authentication by Adobe's plug-in is what clients know; it is told in words.
-                let usual = if unauthorized {
-                    "[ AccessManager.Reject ] : [ code=401 need auth; authmod=adobe ] : Unauthorized"
-                } else {
-                    "[ Server.Reject ] : Connection refused."
+                let usual = match why {
+                    Why::Unauthorized { .. } => {
+                        "[ AccessManager.Reject ] : [ code=401 need auth; authmod=adobe ] : Unauthorized"
+                            .into()
+                    }
+                    Why::Rejected => "[ Server.Reject ] : Connection refused.".into(),
+                    Why::Moved { to } => format!("[ Server.Reject ] : Moved to {to}"),
                 };
                 let status = Status::error(
                     code.unwrap_or_else(|| "NetConnection.Connect.Rejected".into()),
-                    words.unwrap_or_else(|| usual.into()),
+                    words.unwrap_or(usual),
                 );
                 self.replies.push(Reply::RejectConnect(status));
                 self.stage = Stage::Leaving(context.now + FAREWELL);
@@ -436,12 +439,14 @@ impl Desk {
                 self.leave(context);
                 self.stage = Stage::Silent;
             }
-            Answer::Refusal { unauthorized, code, words } => {
-                let usual_words = if unauthorized { "401 Unauthorized" } else { "Refused." };
-                let status = Status::error(
-                    code.unwrap_or_else(|| usual.into()),
-                    words.unwrap_or_else(|| usual_words.into()),
-                );
+            Answer::Refusal { why, code, words } => {
+                let usual_words = match why {
+                    Why::Unauthorized { .. } => "401 Unauthorized".into(),
+                    Why::Rejected => "Refused.".into(),
+                    Why::Moved { to } => format!("Moved to {to}"),
+                };
+                let status =
+                    Status::error(code.unwrap_or_else(|| usual.into()), words.unwrap_or(usual_words));
                 self.turn_away(id, status, context);
             }
         }
@@ -454,7 +459,7 @@ impl Desk {
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
     ) -> Option<Answer> {
-        self.faults.answer(phase, who, context.world, context.now)
+        self.faults.answer(phase, who, None, context.world, context.now)
     }
 
     /// The name that a stream goes by: application and stream, without queries.

@@ -100,6 +100,29 @@ impl Packet {
         (end as u64 * u64::from(self.units)).checked_div(length as u64).unwrap_or(0)
     }
 
+    /// Some of its units, without framing; the bytes are shared.
+    pub(crate) fn part(&self, units: Range<u32>) -> Self {
+        let length = self.bare.len() as u32 / self.units.max(1);
+        let bare = self.bare.start + units.start * length..self.bare.start + units.end * length;
+        let payload = bare.len() as u32;
+        Self { units: units.end - units.start, payload, bare, framing: (0, 0), ..self.clone() }
+    }
+
+    /// These bytes in its place: damaged, cut short, or put in by a fault.
+    pub(crate) fn replaced(&self, units: u32, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { units, ..Self::units(self.kind, 0, bytes, (0, 0)) }
+    }
+
+    /// What lies inside the framing.
+    pub(crate) fn bare(&self) -> &[u8] {
+        self.view(View::Bare)
+    }
+
+    /// Whether nothing lies around it.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.framing == (0, 0)
+    }
+
     #[cfg(test)]
     pub(crate) fn shares_bytes_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.bytes, &other.bytes)

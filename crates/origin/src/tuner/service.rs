@@ -1,9 +1,16 @@
 //! What a tuner server offers, as its owner says it.
 
+use super::programme::MaterialError;
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_media::BitRate;
+use weir_ts::{Analyser, Options};
+
+/// Bytes of a file in which its tables must show; they come ten times a second.
+const TABLES_WITHIN: u64 = 8 << 20;
 
 /// One service on a channel of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +99,29 @@ impl Service {
         };
         let name = format!("weir {channel_type} {number}");
         Self { name, network_id, service_id, channel_type, channel, material }
+    }
+
+    /// Service number `number`, from 1, of those that come from files. Its service and its name are those of
+    /// the first program in the file; its network is its own.
+    ///
+    /// # Errors
+    /// The file cannot be read. Whether it can be looped shows when the origin starts.
+    pub fn stored(number: u16, path: &Path) -> Result<Self, MaterialError> {
+        let unread = |source| MaterialError::Read { path: path.display().to_string(), source };
+        let mut beginning = Vec::new();
+        File::open(path).map_err(unread)?.take(TABLES_WITHIN).read_to_end(&mut beginning).map_err(unread)?;
+        let mut analyser = Analyser::new(Options::default());
+        analyser.feed(&beginning);
+        let report = analyser.report();
+        let service_id = report.programs.first().map_or(number, |program| program.number);
+        let told = report.services.iter().find(|service| service.id == service_id);
+        let name = match told.map(|service| &*service.name).filter(|name| !name.is_empty()) {
+            Some(name) => name.to_owned(),
+            None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        let material = Material::File(path.to_owned());
+        let like = Self::numbered(number, ChannelType::Sky, material);
+        Ok(Self { name, service_id, network_id: 0xFF10_u16.saturating_add(number), ..like })
     }
 
     /// The number that the API knows it by: network and service in one.

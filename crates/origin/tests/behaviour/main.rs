@@ -1,5 +1,7 @@
 //! What the origin does, seen from outside: by ffmpeg, by nginx, and by clients that keep accounts.
 
+mod crowds;
+mod damages;
 mod faults;
 mod ffmpeg;
 mod forward;

@@ -142,6 +142,15 @@ impl Reader {
         }
     }
 
+    /// Reads until the connection ends.
+    pub(crate) fn until_end(&mut self) {
+        let began = Instant::now();
+        while self.end.is_none() {
+            assert!(began.elapsed() < PATIENCE, "waited in vain: {} bytes", self.body.len());
+            self.step();
+        }
+    }
+
     /// The body as JSON.
     pub(crate) fn json(mut self) -> serde_json::Value {
         let length = self.head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
