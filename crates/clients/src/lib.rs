@@ -31,7 +31,9 @@ pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
 pub use target::{Credentials, Scheme, Target, TargetError, expand, shown};
 pub use timeline::{Position, Timeline, Track};
-pub use ts::HttpOptions;
+pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};
 pub use weir_media::{BitRate, FrameRate};
-pub use workload::{PlayOptions, PublishOptions, Workload, WorkloadError, play, publish, schema_of};
+pub use workload::{
+    PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, play, publish, schema_of,
+};

@@ -82,12 +82,23 @@ impl<Request> Places<Request> {
         doors: &mut Doors,
         request: impl Fn(Target) -> Result<Request, TargetError>,
     ) -> Result<Self, WorkloadError> {
-        let mut places = Self { targets: Vec::new(), doors: Vec::new(), requests: Vec::new() };
-        for url in urls {
-            let target = Target::parse(url, verb, doors.schemes)?;
+        let targets = urls.iter().map(|url| Target::parse(url, verb, doors.schemes));
+        Self::of(targets.collect::<Result<_, _>>()?, doors, request)
+    }
+
+    /// Finds the way to each target, and makes a request for each.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(crate) fn of(
+        targets: Vec<Target>,
+        doors: &mut Doors,
+        request: impl Fn(Target) -> Result<Request, TargetError>,
+    ) -> Result<Self, WorkloadError> {
+        let mut places = Self { targets, doors: Vec::new(), requests: Vec::new() };
+        for target in &places.targets {
             places.requests.push(Arc::new(request(target.clone())?));
-            places.doors.push(doors.find(&target)?);
-            places.targets.push(target);
+            places.doors.push(doors.find(target)?);
         }
         Ok(places)
     }
@@ -97,11 +108,11 @@ impl<Request> Places<Request> {
     }
 
     pub(crate) fn door(&self, client: u32) -> &Door {
-        &self.doors[self.of(client)]
+        &self.doors[self.position(client)]
     }
 
     pub(crate) fn request(&self, client: u32) -> Arc<Request> {
-        self.requests[self.of(client)].clone()
+        self.requests[self.position(client)].clone()
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -112,7 +123,8 @@ impl<Request> Places<Request> {
         }
     }
 
-    fn of(&self, client: u32) -> usize {
+    /// Which target a client goes to.
+    pub(crate) fn position(&self, client: u32) -> usize {
         client as usize % self.targets.len()
     }
 }

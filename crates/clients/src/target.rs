@@ -18,6 +18,8 @@ pub struct Target {
     pub path: String,
     /// User and password, to be used and never shown.
     pub credentials: Option<Credentials>,
+    /// What a person calls it, if the URL does not say it.
+    pub label: Option<String>,
     default_port: u16,
 }
 
@@ -170,6 +172,7 @@ impl Target {
             port,
             path: path.to_owned(),
             credentials,
+            label: None,
             default_port: scheme.port,
         })
     }
@@ -252,7 +255,11 @@ pub fn shown(url: &str) -> String {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&format!("{}{}", self.base(), self.path)))
+        let url = shown(&format!("{}{}", self.base(), self.path));
+        match &self.label {
+            Some(label) => write!(f, "{label}, {url}"),
+            None => f.write_str(&url),
+        }
     }
 }
 

@@ -1,13 +1,17 @@
 //! MPEG-TS over HTTP: viewers that send one GET and judge the body packet by packet.
 
 mod body;
+mod fetch;
 mod figures;
 mod head;
+pub(crate) mod mirakurun;
 mod play;
 mod redirect;
 mod request;
 mod workload;
 
+pub use fetch::FetchError;
+pub use mirakurun::{DiscoveryError, MirakurunOptions};
 pub(crate) use workload::play;
 
 use crate::target::{Credentials, Scheme};
@@ -17,6 +21,8 @@ use crate::target::{Credentials, Scheme};
 pub struct HttpOptions {
     /// User and password for URLs that name none, percent-encoded as in a URL.
     pub credentials: Option<Credentials>,
+    /// More fields of the request, by name. Values are one line each.
+    pub fields: Vec<(&'static str, String)>,
 }
 
 /// The schemes of its viewers.

@@ -5,7 +5,9 @@ use crate::life::Timeouts;
 use crate::material::{MaterialError, MaterialOptions};
 use crate::rtmp::{self, RtmpOptions};
 use crate::target::{Target, TargetError, expand, scheme_of};
-use crate::ts::{self, HttpOptions};
+use crate::ts::{self, DiscoveryError, HttpOptions, MirakurunOptions};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_metrics::{Moment, Schema};
 use weir_shard::tls::{TlsError, Trust};
@@ -25,8 +27,22 @@ pub trait Workload: Send + Sync {
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
     fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>>;
 
+    /// What the servers say that they are, where they were asked.
+    fn servers(&self) -> &[ServerVersion] {
+        &[]
+    }
+
     /// A few words for reports: what it does, and to what. Holds no secret.
     fn describe(&self) -> String;
+}
+
+/// The version of a server, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerVersion {
+    /// The server, without secrets.
+    pub url: String,
+    /// Its version.
+    pub version: String,
 }
 
 /// How to play.
@@ -52,6 +68,8 @@ pub struct PlayOptions {
     pub rtmp: RtmpOptions,
     /// What only HTTP has.
     pub http: HttpOptions,
+    /// Which services of a Mirakurun or mirakc server.
+    pub mirakurun: MirakurunOptions,
 }
 
 impl Default for PlayOptions {
@@ -67,6 +85,7 @@ impl Default for PlayOptions {
             trust: Trust::System,
             rtmp: RtmpOptions::default(),
             http: HttpOptions::default(),
+            mirakurun: MirakurunOptions::default(),
         }
     }
 }
@@ -123,6 +142,9 @@ pub enum WorkloadError {
     /// There is nothing to publish.
     #[error(transparent)]
     Material(#[from] MaterialError),
+    /// The services of a server could not be found.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
     /// The URLs speak several protocols.
     #[error("{first}:// and {second}:// in one workload; give each its own")]
     SeveralProtocols {
@@ -136,8 +158,11 @@ pub enum WorkloadError {
 type Make<Options> = fn(&[String], &Options) -> Result<Box<dyn Workload>, WorkloadError>;
 
 /// One line a protocol that can be played: the schemes, and who makes the workload.
-const PLAYERS: &[(&[&str], Make<PlayOptions>)] =
-    &[(&["rtmp", "rtmps"], rtmp::play), (&["http", "https"], ts::play)];
+const PLAYERS: &[(&[&str], Make<PlayOptions>)] = &[
+    (&["rtmp", "rtmps"], rtmp::play),
+    (&["http", "https"], ts::play),
+    (&["mirakurun+http", "mirakurun+https"], ts::mirakurun::play),
+];
 
 /// One line a protocol that can be published.
 const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] = &[(&["rtmp", "rtmps"], rtmp::publish)];

@@ -87,6 +87,20 @@ pub struct WorkloadSpec {
     /// What the source sends to each viewer, if weir does not publish it: `235kbps`.
     #[schemars(with = "Option<String>")]
     pub expect: Option<BitRateText>,
+    /// Mirakurun or mirakc: how many services to read.
+    pub services: Option<u32>,
+    /// Mirakurun or mirakc: these services, by id, name or channel (`GR/27`).
+    pub service: OneOrMany,
+    /// Mirakurun or mirakc: services of these types, `GR`, `BS`, `CS` or `SKY`.
+    pub channel_type: OneOrMany,
+    /// Mirakurun or mirakc: leave descrambling out.
+    pub no_decode: bool,
+    /// Mirakurun or mirakc: whose wish goes first if tuners are short.
+    pub priority: Option<i32>,
+    /// mirakc: names of filters before its own.
+    pub pre_filters: OneOrMany,
+    /// mirakc: names of filters behind its own.
+    pub post_filters: OneOrMany,
     /// Bit rate to publish, sound included: `500kbps`.
     #[schemars(with = "Option<String>")]
     pub bitrate: Option<BitRateText>,
@@ -369,7 +383,12 @@ impl WorkloadSpec {
                 None => return Err(ScenarioError::NoDuration(self.label())),
             };
             let streams = self.streams.unwrap_or(1).max(1);
-            let default = if role == crate::summary::Role::Publish { urls.len() as u32 * streams } else { 1 };
+            // One client a stream where it is said how many there are.
+            let services = self.services.unwrap_or(self.service.0.len() as u32).max(1);
+            let default = match role {
+                crate::summary::Role::Publish => urls.len() as u32 * streams,
+                crate::summary::Role::Play => services * if services > 1 { urls.len() as u32 } else { 1 },
+            };
             vec![(self.clients.unwrap_or(default), hold, None)]
         } else if self.clients.is_some() || self.duration.is_some() {
             return Err(ScenarioError::TwoSchedules(self.label()));

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_clients::ServerVersion;
 use weir_metrics::{Failure, Side, Unit};
 use weir_observe::{Environment, TargetEnvironment};
 
@@ -55,6 +56,9 @@ pub struct RunFacts {
     pub environment: Environment,
     /// The watched targets' programs, where readable: command line without secrets, version.
     pub targets: Vec<TargetEnvironment>,
+    /// What servers said of themselves when they were asked before the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerVersion>,
 }
 
 /// How a run ended.

@@ -17,6 +17,14 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
+/// Those whose streams weir publishes itself: RTMP.
+fn published() -> Vec<PathBuf> {
+    let mut files = files();
+    files.retain(|path| !read(path).workloads[0].publish.0.is_empty());
+    assert!(files.len() >= 3);
+    files
+}
+
 fn read(path: &Path) -> Scenario {
     Scenario::read(path).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -37,17 +45,20 @@ fn each_scenario_is_read_and_planned() {
 }
 
 #[test]
-fn each_scenario_publishes_plays_watches_and_asks() {
+fn each_scenario_plays_watches_and_asks() {
     for path in files() {
         let name = path.display();
         let scenario = read(&path);
         let roles: Vec<Role> = scenario.workloads.iter().map(|spec| spec.verb().unwrap().0).collect();
-        assert_eq!(roles, [Role::Publish, Role::Play], "{name}");
+        let publishes = published().contains(&path);
+        let expected = if publishes { &[Role::Publish, Role::Play][..] } else { &[Role::Play] };
+        assert_eq!(roles, expected, "{name}");
         assert!(!scenario.watch.is_empty() && !scenario.thresholds.is_empty(), "{name}");
         for watch in &scenario.watch {
             watch.parse::<weir_observe::Watch>().unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        let schemas = [weir_clients::schema_of("rtmp").expect("weir speaks RTMP")];
+        let protocol = if publishes { "rtmp" } else { "http" };
+        let schemas = [weir_clients::schema_of(protocol).expect("weir speaks it")];
         for threshold in &scenario.thresholds {
             threshold.check(&schemas).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
@@ -56,7 +67,7 @@ fn each_scenario_publishes_plays_watches_and_asks() {
 
 #[test]
 fn viewers_play_what_is_published_beside_them() {
-    for path in files() {
+    for path in published() {
         let scenario = read(&path);
         let (published, played) = (&scenario.workloads[0].publish, &scenario.workloads[1].play);
         assert_eq!(published, played, "{}", path.display());
@@ -72,6 +83,16 @@ fn the_tables_have_the_rows_of_the_classic_benchmarks() {
     assert_eq!(clients("srs.yaml"), [500, 1_000, 1_500, 2_000, 2_500]);
     assert_eq!(clients("nginx-rtmp.yaml"), clients("srs.yaml"));
     assert_eq!(clients("raspberry-pi.yaml"), [10, 20, 30, 40, 50]);
+}
+
+#[test]
+fn eight_services_are_read_at_once() {
+    for (file, minutes) in [("mirakurun.yaml", 10), ("mirakurun-1m.yaml", 1)] {
+        let scenario = read(&root().join("scenarios").join(file));
+        assert_eq!(scenario.plan().unwrap().slots.len(), 8, "{file}");
+        let duration = scenario.workloads[0].duration.as_ref().unwrap().get();
+        assert_eq!(duration.as_secs(), 60 * minutes, "{file}");
+    }
 }
 
 #[test]

@@ -17,6 +17,10 @@ const FIRST_SYSCTLS: [&str; 3] =
 pub(crate) fn sections(run: &RunFacts) -> Vec<Section> {
     let mut facts = machine(&run.environment);
     facts.extend(run.targets.iter().map(target));
+    facts.extend(run.servers.iter().map(|server| {
+        let version = quote(&server.version, 80);
+        Fact::new("Server", format!("{}: version {version}, by itself", quote(&server.url, LINE)))
+    }));
     let settings: Vec<_> = run.environment.sysctls.iter().collect();
     let mut sections = vec![Section::new("Environment", vec![Part::Facts(facts)])];
     if !settings.is_empty() {

@@ -23,7 +23,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
-    /// Viewers of a server: rtmp:// rtmps:// · http:// https:// (MPEG-TS)
+    /// Viewers of a server: rtmp:// rtmps:// · http:// https:// (MPEG-TS) · mirakurun+http:// mirakurun+https://
     Play(Play),
     /// Publishers to one or several servers: rtmp:// rtmps://
     Publish(Publish),
@@ -138,7 +138,8 @@ pub(crate) struct Print {
 /// `weir play`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
-    /// Where to play: rtmp://host:1935/app/stream, http://host/x.ts; viewers take several in turn
+    /// Where to play: rtmp://host:1935/app/stream, http://host/x.ts, mirakurun+http://host:40772; viewers take
+    /// several in turn
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -153,7 +154,36 @@ pub(crate) struct Play {
     #[arg(long, value_name = "BITRATE")]
     pub(crate) expect: Option<BitRateText>,
     #[command(flatten)]
+    pub(crate) mirakurun: Mirakurun,
+    #[command(flatten)]
     pub(crate) run: RunOptions,
+}
+
+/// Which services of a Mirakurun or mirakc server.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Mirakurun and mirakc")]
+pub(crate) struct Mirakurun {
+    /// How many services to read, of as many channels as there are; one viewer each unless -c says more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) services: Option<u32>,
+    /// A service by id, name or channel (GR/27); repeatable
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) service: Vec<String>,
+    /// Services of this type: GR, BS, CS or SKY; repeatable
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) channel_type: Vec<String>,
+    /// Leave descrambling out: decode=0 instead of decode=1
+    #[arg(long)]
+    pub(crate) no_decode: bool,
+    /// X-Mirakurun-Priority: whose wish goes first if tuners are short
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) priority: Option<i32>,
+    /// mirakc: a filter before its own, by name; repeatable
+    #[arg(long = "pre-filter", value_name = "NAME")]
+    pub(crate) pre_filters: Vec<String>,
+    /// mirakc: a filter behind its own, by name; repeatable
+    #[arg(long = "post-filter", value_name = "NAME")]
+    pub(crate) post_filters: Vec<String>,
 }
 
 /// What a publisher sends.

@@ -12,7 +12,7 @@ pub(crate) enum Exit {
     Internal = 1,
     /// The command line asks for what cannot be.
     Usage = 2,
-    /// The target's processes were all gone.
+    /// The target's processes were all gone, or it did not answer what must be asked before a run.
     TargetDied = 97,
     /// The instrument was at fault.
     Invalid = 98,

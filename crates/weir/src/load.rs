@@ -14,6 +14,13 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
         witness_every: Some(args.witness_every),
         buffer: Some(args.buffer.clone()),
         expect: args.expect.clone(),
+        services: args.mirakurun.services,
+        service: OneOrMany(args.mirakurun.service.clone()),
+        channel_type: OneOrMany(args.mirakurun.channel_type.clone()),
+        no_decode: args.mirakurun.no_decode,
+        priority: args.mirakurun.priority,
+        pre_filters: OneOrMany(args.mirakurun.pre_filters.clone()),
+        post_filters: OneOrMany(args.mirakurun.post_filters.clone()),
         ..workload(&args.load)
     };
     scenario("play", workload, &args.load, &args.run)

@@ -4,8 +4,8 @@ use crate::exit::{Exit, Failure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 use weir_clients::{
-    Credentials, FrameRate, HttpOptions, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, Timeouts,
-    Workload,
+    Credentials, FrameRate, HttpOptions, MaterialOptions, MirakurunOptions, PlayOptions, PublishOptions,
+    RtmpOptions, Timeouts, Workload, WorkloadError,
 };
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
@@ -33,9 +33,8 @@ pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failu
     let workloads = scenario
         .workloads
         .iter()
-        .map(|spec| workload(spec, &scenario))
-        .collect::<Result<Vec<_>, String>>()
-        .map_err(Failure::with(wrong))?;
+        .map(|spec| workload(spec, &scenario, wrong))
+        .collect::<Result<Vec<_>, Failure>>()?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema()).collect();
     for threshold in scenario.thresholds.iter().chain(&scenario.abort) {
         threshold.check(&schemas).map_err(Failure::with(wrong))?;
@@ -58,12 +57,17 @@ pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failu
         tags: scenario.tags.clone(),
         environment: Environment::read(),
         targets,
+        servers: workloads.iter().flat_map(|(_, workload)| workload.servers()).cloned().collect(),
     };
     Ok(Prepared { scenario, plan, workloads, observer, facts })
 }
 
-fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, Box<dyn Workload>), String> {
-    let (role, urls) = spec.verb().map_err(|error| error.to_string())?;
+fn workload(
+    spec: &WorkloadSpec,
+    scenario: &Scenario,
+    wrong: Exit,
+) -> Result<(WorkloadFacts, Box<dyn Workload>), Failure> {
+    let (role, urls) = spec.verb().map_err(Failure::with(wrong))?;
     let trust = match &scenario.cacert {
         _ if scenario.insecure => Trust::Anyone,
         Some(path) => Trust::File(path.clone()),
@@ -74,14 +78,16 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
     let rtmp = RtmpOptions { digest_handshake: spec.digest_handshake };
     let (made, frame_time) = match role {
         Role::Play => {
-            let http = HttpOptions { credentials: http_credentials() };
-            let mut options = PlayOptions { streams, timeouts, trust, rtmp, http, ..PlayOptions::default() };
+            let http = HttpOptions { credentials: http_credentials(), ..HttpOptions::default() };
+            let mirakurun = mirakurun(spec);
+            let mut options =
+                PlayOptions { streams, timeouts, trust, rtmp, http, mirakurun, ..PlayOptions::default() };
             options.witness_every = spec.witness_every.unwrap_or(options.witness_every);
             options.playout_buffer = spec.buffer.as_ref().map_or(options.playout_buffer, Span::get);
             (weir_clients::play(urls, &options), None)
         }
         Role::Publish => {
-            let (material, frame_time) = material(spec, scenario.seed)?;
+            let (material, frame_time) = material(spec, scenario.seed).map_err(Failure::with(wrong))?;
             let stamp = !spec.no_stamp;
             let options = PublishOptions {
                 streams,
@@ -95,7 +101,12 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
             (weir_clients::publish(urls, &options), frame_time)
         }
     };
-    let made = made.map_err(|error| error.to_string())?;
+    let made = made.map_err(|error| match &error {
+        WorkloadError::Discovery(cause) if cause.is_of_server() => {
+            Failure::new(Exit::TargetDied, error.to_string())
+        }
+        _ => Failure::new(wrong, error.to_string()),
+    })?;
     let facts = WorkloadFacts {
         name: spec.label(),
         role,
@@ -105,6 +116,19 @@ fn workload(spec: &WorkloadSpec, scenario: &Scenario) -> Result<(WorkloadFacts, 
         frame_time_seconds: frame_time,
     };
     Ok((facts, made))
+}
+
+/// Which services of a Mirakurun or mirakc server, if it is one.
+fn mirakurun(spec: &WorkloadSpec) -> MirakurunOptions {
+    MirakurunOptions {
+        services: spec.services,
+        named: spec.service.0.clone(),
+        types: spec.channel_type.0.clone(),
+        no_decode: spec.no_decode,
+        priority: spec.priority,
+        pre_filters: spec.pre_filters.0.clone(),
+        post_filters: spec.post_filters.0.clone(),
+    }
 }
 
 /// User and password of the environment.

@@ -20,6 +20,13 @@ pub(super) struct Answer {
     pub(super) body: Body,
 }
 
+impl Answer {
+    /// The server's own words.
+    pub(super) fn said(&self) -> String {
+        format!("{} {}", self.status, self.reason).trim_end().to_owned()
+    }
+}
+
 /// A head that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HeadError {

@@ -162,7 +162,7 @@ impl Player {
                 self.life.reach(Phase::Waiting, now, ledger);
                 self.answer = Stage::Body(answer.body);
             }
-            Some(failure) => self.fail(failure, &said(answer), now, ledger),
+            Some(failure) => self.fail(failure, &answer.said(), now, ledger),
         }
     }
 
@@ -182,7 +182,7 @@ impl Player {
             }
             Err(cause) => {
                 let place = location.map_or("nowhere".to_owned(), shown_location);
-                let words = format!("{} leads to {place}: {cause}", said(answer));
+                let words = format!("{} leads to {place}: {cause}", answer.said());
                 self.fail(Failure::RedirectFailed, &words, now, ledger);
             }
         }
@@ -390,9 +390,4 @@ fn refusal(status: u16) -> Option<Failure> {
         503 => Some(Failure::Unavailable),
         _ => Some(Failure::Rejected),
     }
-}
-
-/// The server's own words.
-fn said(answer: &Answer) -> String {
-    format!("{} {}", answer.status, answer.reason).trim_end().to_owned()
 }

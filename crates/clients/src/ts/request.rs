@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 /// What to ask for, and where.
 pub(super) struct Request {
     target: Target,
+    /// Fields of its own, each with its line end.
+    fields: String,
     /// They may hold a password: they are never shown.
     bytes: Vec<u8>,
 }
@@ -19,12 +21,14 @@ impl Request {
         if target.credentials.is_none() {
             target.credentials.clone_from(&options.credentials);
         }
-        Self { bytes: bytes(&target), target }
+        let fields: String =
+            options.fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        Self { bytes: bytes(&target, &fields), target, fields }
     }
 
     /// The same request for another target.
     pub(super) fn to(&self, target: Target) -> Self {
-        Self { bytes: bytes(&target), target }
+        Self { bytes: bytes(&target, &self.fields), target, fields: self.fields.clone() }
     }
 
     pub(super) fn target(&self) -> &Target {
@@ -37,7 +41,7 @@ impl Request {
     }
 }
 
-fn bytes(target: &Target) -> Vec<u8> {
+fn bytes(target: &Target, fields: &str) -> Vec<u8> {
     let base = target.base();
     let host = base.split_once("://").map_or("", |(_, host)| host);
     let mut text = format!(
@@ -49,6 +53,7 @@ fn bytes(target: &Target) -> Vec<u8> {
         let pair = [&decoded(user)[..], b":", &decoded(password)].concat();
         text.push_str(&format!("Authorization: Basic {}\r\n", STANDARD.encode(pair)));
     }
+    text.push_str(fields);
     text.push_str("Connection: close\r\n\r\n");
     text.into_bytes()
 }
@@ -123,9 +128,20 @@ mod tests {
     fn credentials_of_the_environment_are_for_urls_without() {
         let credentials = Some(Credentials { user: "me".to_owned(), password: "mine".to_owned() });
         for (url, expected) in [("http://host/x", "me"), ("http://you:yours@host/x", "you")] {
-            let options = HttpOptions { credentials: credentials.clone() };
+            let options = HttpOptions { credentials: credentials.clone(), ..HttpOptions::default() };
             let request = Request::new(Target::parse(url, "play", SCHEMES).unwrap(), &options);
             assert_eq!(request.target().credentials.as_ref().unwrap().user, expected);
+        }
+    }
+
+    #[test]
+    fn more_fields_go_along() {
+        let fields = vec![("X-Mirakurun-Priority", "-1".to_owned())];
+        let options = HttpOptions { fields, ..HttpOptions::default() };
+        let first = Request::new(Target::parse("http://host/x", "play", SCHEMES).unwrap(), &options);
+        let second = first.to(Target::parse("http://other/y", "play", SCHEMES).unwrap());
+        for request in [first, second] {
+            assert!(String::from_utf8_lossy(request.bytes()).contains("\r\nX-Mirakurun-Priority: -1\r\n"));
         }
     }
 

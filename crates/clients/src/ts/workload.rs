@@ -9,7 +9,7 @@ use crate::places::{Doors, Places};
 use crate::playout::Playout;
 use crate::target::Target;
 use crate::viewing::Reading;
-use crate::workload::{PlayOptions, Workload, WorkloadError};
+use crate::workload::{PlayOptions, ServerVersion, Workload, WorkloadError};
 use std::sync::Arc;
 use weir_metrics::{Moment, Schema};
 use weir_shard::{Door, Session};
@@ -18,19 +18,29 @@ struct Play {
     places: Places<Request>,
     options: PlayOptions,
     common: Arc<Common>,
+    servers: Vec<ServerVersion>,
 }
 
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let mut doors = Doors::new(SCHEMES, &options.trust);
-    let request = |target| Ok(Request::new(target, &options.http));
-    let places = Places::find("play", urls, &mut doors, request)?;
+    let targets = urls.iter().map(|url| Target::parse(url, "play", SCHEMES)).collect::<Result<_, _>>()?;
+    play_targets(targets, Doors::new(SCHEMES, &options.trust), options, Vec::new())
+}
+
+/// Viewers of these streams.
+pub(super) fn play_targets(
+    targets: Vec<Target>,
+    mut doors: Doors,
+    options: &PlayOptions,
+    servers: Vec<ServerVersion>,
+) -> Result<Box<dyn Workload>, WorkloadError> {
+    let places = Places::of(targets, &mut doors, |target| Ok(Request::new(target, &options.http)))?;
     let resume = options.rebuffer.unwrap_or(options.playout_buffer);
     let common = Arc::new(Common {
         timeouts: options.timeouts,
         playout: Playout::new(options.playout_buffer, resume),
         detours: Detours::new(doors),
     });
-    Ok(Box::new(Play { places, options: options.clone(), common }))
+    Ok(Box::new(Play { places, options: options.clone(), common, servers }))
 }
 
 impl Workload for Play {
@@ -51,6 +61,10 @@ impl Workload for Play {
         let reading = if witness { Reading::Witness } else { Reading::Crowd };
         let request = self.places.request(slot.client);
         Box::new(Player::new(slot, request, self.common.clone(), reading, now, ledger))
+    }
+
+    fn servers(&self) -> &[ServerVersion] {
+        &self.servers
     }
 
     fn describe(&self) -> String {

@@ -13,6 +13,7 @@ mod endings;
 mod interruptions;
 mod jumps;
 mod latency;
+mod mirakurun;
 mod nginx;
 mod output;
 mod places;
@@ -23,6 +24,8 @@ mod stalls;
 mod thresholds;
 mod tls;
 mod tools;
+#[path = "../../../clients/tests/bench/transport.rs"]
+mod transport;
 mod ts;
 mod usage;
 mod verdict;

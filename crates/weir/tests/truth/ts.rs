@@ -1,14 +1,11 @@
 //! MPEG-TS over HTTP: what a server sends, leaves out and refuses is what weir reports.
 
-#[path = "../../../clients/tests/bench/transport.rs"]
-mod transport;
-
 use crate::support::{
     Kept, Run, WebServer, free_port, measure, program, shared, soon, start_measuring, weir,
 };
+use crate::transport::{BIT_RATE, Framing, Response, Server, VIDEO_PID, stream, without};
 use std::process::Stdio;
 use std::time::Duration;
-use transport::{BIT_RATE, Framing, Response, Server, VIDEO_PID, stream, without};
 
 /// Four viewers for three seconds.
 fn four_viewers(url: &str) -> impl Iterator<Item = String> {

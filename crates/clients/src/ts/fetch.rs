@@ -1,0 +1,173 @@
+//! One document over HTTP, waited for: what is asked before a run. It goes over the links of runs, with their TLS.
+
+use super::body::Body;
+use super::head::{Answer, Head};
+use super::redirect;
+use super::request::Request;
+use crate::places::Doors;
+use std::time::Duration;
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Event, Session, SessionId, Shard, World, clock};
+
+/// Longest wait for a whole document, redirects included.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest document.
+const LONGEST: usize = 16 << 20;
+
+/// A document that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// The link failed.
+    #[error("{}{}{words}", failure.key().replace('_', " "), if words.is_empty() { "" } else { ": " })]
+    Link {
+        /// The kind.
+        failure: Failure,
+        /// The system's words.
+        words: String,
+    },
+    /// The server refused.
+    #[error("the server answers {0}")]
+    Refused(String),
+    /// A redirect that leads nowhere.
+    #[error("{0}")]
+    Redirect(String),
+    /// The answer is not HTTP.
+    #[error("{0}")]
+    Malformed(String),
+    /// The answer was not whole in time.
+    #[error("no whole answer within {} s", TIMEOUT.as_secs())]
+    Timeout,
+    /// The answer was longer than any that is asked for.
+    #[error("the answer is longer than {} MiB", LONGEST >> 20)]
+    TooLong,
+}
+
+/// What became of one request.
+#[derive(Default)]
+struct Outcome(Option<Result<Next, FetchError>>);
+
+enum Next {
+    Document(Vec<u8>),
+    Elsewhere(Request),
+}
+
+impl World for Outcome {
+    type Message = ();
+
+    fn receive(&mut self, (): (), _: Moment, _: &mut Vec<SessionId>) {}
+}
+
+/// Gets what a request asks for, over as many redirects as a viewer follows.
+///
+/// # Errors
+/// No link, no answer in time, or one that is no document.
+pub(super) fn fetch(mut request: Request, doors: &mut Doors) -> Result<Vec<u8>, FetchError> {
+    let end = clock::now() + TIMEOUT;
+    for _ in 0..=redirect::MOST {
+        match once(request, doors, end)? {
+            Next::Document(document) => return Ok(document),
+            Next::Elsewhere(next) => request = next,
+        }
+    }
+    Err(FetchError::Redirect(format!("more than {} redirects in a row", redirect::MOST)))
+}
+
+fn once(request: Request, doors: &mut Doors, end: Moment) -> Result<Next, FetchError> {
+    let broken = |words: String| FetchError::Link { failure: Failure::SocketError, words };
+    let door = doors.find(request.target()).map_err(|error| FetchError::Redirect(error.to_string()))?;
+    let mut shard = Shard::new(Outcome::default()).map_err(|error| broken(error.to_string()))?;
+    let session = Fetcher { request, stage: Stage::Head(Head::default()), document: Vec::new() };
+    // A link that cannot be begun has told its session.
+    let _ = shard.open(&door, Box::new(session));
+    loop {
+        if let Some(outcome) = shard.world.0.take() {
+            return outcome;
+        }
+        if clock::now() >= end {
+            return Err(FetchError::Timeout);
+        }
+        shard.turn(end).map_err(|error| broken(error.to_string()))?;
+    }
+}
+
+struct Fetcher {
+    request: Request,
+    stage: Stage,
+    document: Vec<u8>,
+}
+
+enum Stage {
+    Head(Head),
+    Body(Body),
+}
+
+impl Fetcher {
+    fn read(&mut self, mut bytes: &[u8]) -> Option<Result<Next, FetchError>> {
+        if let Stage::Head(head) = &mut self.stage {
+            match head.take(&mut bytes) {
+                Ok(None) => return None,
+                Ok(Some(answer)) => {
+                    if let Some(outcome) = self.hear(&answer) {
+                        return Some(outcome);
+                    }
+                    self.stage = Stage::Body(answer.body);
+                }
+                Err(error) => return Some(Err(FetchError::Malformed(error.to_string()))),
+            }
+        }
+        let Stage::Body(body) = &mut self.stage else { return None };
+        loop {
+            match body.take(&mut bytes) {
+                Ok(Some(piece)) if self.document.len() + piece.len() > LONGEST => {
+                    return Some(Err(FetchError::TooLong));
+                }
+                Ok(Some(piece)) => self.document.extend_from_slice(piece),
+                Ok(None) if *body == Body::Over => return Some(Ok(self.whole())),
+                Ok(None) => return None,
+                Err(error) => return Some(Err(FetchError::Malformed(error.to_string()))),
+            }
+        }
+    }
+
+    /// What an answer without a document comes to.
+    fn hear(&self, answer: &Answer) -> Option<Result<Next, FetchError>> {
+        match answer.status {
+            200..=299 => None,
+            301 | 302 | 303 | 307 | 308 => Some(
+                redirect::follow(&self.request, answer.location.as_deref())
+                    .map(Next::Elsewhere)
+                    .map_err(FetchError::Redirect),
+            ),
+            _ => Some(Err(FetchError::Refused(answer.said()))),
+        }
+    }
+
+    fn whole(&mut self) -> Next {
+        Next::Document(std::mem::take(&mut self.document))
+    }
+
+    fn close(&mut self, failure: Failure, words: &str) -> Result<Next, FetchError> {
+        match self.stage {
+            Stage::Body(Body::UntilClose) if failure == Failure::ClosedByPeer => Ok(self.whole()),
+            _ => Err(FetchError::Link { failure, words: words.to_owned() }),
+        }
+    }
+}
+
+impl Session<Outcome> for Fetcher {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Outcome>) {
+        let outcome = match event {
+            Event::Connected => {
+                context.send(self.request.bytes());
+                None
+            }
+            Event::Bytes(bytes) => self.read(bytes),
+            Event::Closed { failure, words } => Some(self.close(failure, words)),
+            Event::Opening | Event::Writable | Event::Timer | Event::Woken | Event::Stop => None,
+        };
+        if let Some(outcome) = outcome {
+            context.world.0.get_or_insert(outcome);
+            context.close();
+        }
+    }
+}
