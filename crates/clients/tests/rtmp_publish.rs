@@ -115,6 +115,24 @@ fn a_server_that_takes_nothing_any_more_is_a_send_timeout() {
 }
 
 #[test]
+fn a_server_that_reads_slowly_is_no_send_timeout_until_it_reads_no_more() {
+    let (mut dialogue, _) = publishing(&PublishOptions::default());
+    run(&mut dialogue, 1_000);
+    // Its machine acknowledges what the kernel held; the kernel takes nothing new all the while.
+    dialogue.rig.room = 0;
+    for _ in 0..10 {
+        dialogue.advance(Duration::from_secs(4));
+        dialogue.rig.acknowledged += 1_000;
+    }
+    assert_eq!(dialogue.outcome().0, None);
+    // What it took last is seen within a second.
+    dialogue.advance(Duration::from_millis(9_900));
+    assert_eq!(dialogue.outcome().0, None);
+    dialogue.advance(Duration::from_millis(1_200));
+    assert_eq!(dialogue.outcome().0, Some(Ending::Failed(Failure::SendTimeout)));
+}
+
+#[test]
 fn a_server_that_takes_again_gets_everything_with_its_lag() {
     let (mut dialogue, _) = publishing(&PublishOptions::default());
     run(&mut dialogue, 1_000);

@@ -362,6 +362,11 @@ impl Transmit for Link {
         // A link that cannot be asked is read.
         rustix::io::ioctl_fionread(&self.stream).map_or(0, |bytes| bytes as usize)
     }
+
+    fn acknowledged(&self) -> u64 {
+        // A link that cannot be asked makes no progress.
+        sys::acknowledged(self.stream.as_fd()).unwrap_or(0)
+    }
 }
 
 /// Decrypts the records that TLS holds, and says why the link ends behind them, if it does.

@@ -19,6 +19,8 @@ pub struct Rig<W> {
     pub unsent: Vec<u8>,
     /// What waits to be read, as the session is told.
     pub unread: usize,
+    /// What the peer's machine has acknowledged, as the session is told.
+    pub acknowledged: u64,
     /// How many bytes the link still takes; unlimited at first.
     pub room: usize,
     /// The session's deadline.
@@ -46,6 +48,7 @@ impl<W> Rig<W> {
             sent: Vec::new(),
             unsent: Vec::new(),
             unread: 0,
+            acknowledged: 0,
             room: usize::MAX,
             timer: None,
             low_water: 1,
@@ -64,6 +67,7 @@ impl<W> Rig<W> {
             sent: &mut self.sent,
             unsent: &mut self.unsent,
             unread: self.unread,
+            acknowledged: self.acknowledged,
             room: &mut self.room,
         };
         session.handle(
@@ -107,8 +111,14 @@ impl<W> Rig<W> {
         let refused = self.room == 0 || !self.unsent.is_empty();
         self.room = self.room.saturating_add(bytes);
         let waiting = std::mem::take(&mut self.unsent);
-        Tape { sent: &mut self.sent, unsent: &mut self.unsent, unread: self.unread, room: &mut self.room }
-            .send(&waiting);
+        let mut link = Tape {
+            sent: &mut self.sent,
+            unsent: &mut self.unsent,
+            unread: self.unread,
+            acknowledged: self.acknowledged,
+            room: &mut self.room,
+        };
+        link.send(&waiting);
         if refused && self.unsent.is_empty() {
             self.tell(session, Event::Writable);
         }
@@ -124,6 +134,7 @@ struct Tape<'a> {
     sent: &'a mut Vec<u8>,
     unsent: &'a mut Vec<u8>,
     unread: usize,
+    acknowledged: u64,
     room: &'a mut usize,
 }
 
@@ -157,5 +168,9 @@ impl Transmit for Tape<'_> {
 
     fn unread(&self) -> usize {
         self.unread
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged
     }
 }

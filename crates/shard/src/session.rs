@@ -72,6 +72,8 @@ pub(crate) trait Transmit {
     fn unsent(&self) -> usize;
     /// Bytes that wait to be read.
     fn unread(&self) -> usize;
+    /// Bytes that the peer's machine has acknowledged.
+    fn acknowledged(&self) -> u64;
 }
 
 /// The link of a session that got none: takes nothing.
@@ -89,6 +91,10 @@ impl Transmit for NoLink {
     }
 
     fn unread(&self) -> usize {
+        0
+    }
+
+    fn acknowledged(&self) -> u64 {
         0
     }
 }
@@ -143,6 +149,13 @@ impl<W> Context<'_, W> {
     /// Bytes that came and wait below the low-water mark, as they are on the link (of TLS: its records).
     pub fn unread(&self) -> usize {
         self.link.unread()
+    }
+
+    /// Bytes, as they are on the link, that the peer's machine has acknowledged so far. Grows while the peer reads,
+    /// where [`Self::unsent`] may not shrink for long: the kernel takes more only when a third of its buffer is
+    /// free. Costs a system call.
+    pub fn acknowledged(&self) -> u64 {
+        self.link.acknowledged()
     }
 
     /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish. A session has one deadline.

@@ -1,7 +1,7 @@
 //! The one place that calls the kernel past a safe wrapper.
 //!
 //! Invariant: every call passes a descriptor borrowed for the length of the call, and a pointer and
-//! length of one live local of the type that the option is documented to take.
+//! length of one live local of the type that the option is documented to take or to give.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -21,6 +21,35 @@ pub(crate) fn set_receive_low_water(socket: BorrowedFd<'_>, bytes: usize) -> io:
 /// The kernel's, for a descriptor that is not an IP socket.
 pub(crate) fn bind_address_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_integer(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+/// Bytes that the peer's machine has acknowledged since the connection was made (tcp(7), `TCP_INFO`).
+///
+/// # Errors
+/// The kernel's, for a descriptor that is not a TCP socket; one older than Linux 4.1, which does not count them.
+pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = std::mem::MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed, so open; the pointer and length describe `info`, of which the kernel
+    // writes no more than `length` and says in it how much that was.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let needed = std::mem::offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>();
+    if (length as usize) < needed {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: the struct holds integers alone, and all of it was set to zero.
+    Ok(unsafe { info.assume_init() }.tcpi_bytes_acked)
 }
 
 fn set_integer(
@@ -54,5 +83,6 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(set_receive_low_water(file.as_fd(), 1).is_err());
         assert!(bind_address_without_port(file.as_fd()).is_err());
+        assert!(acknowledged(file.as_fd()).is_err());
     }
 }

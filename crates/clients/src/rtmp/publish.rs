@@ -21,6 +21,9 @@ use weir_shard::{Context, Event, Session};
 /// Bytes that may wait for a server before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
 
+/// How often a server that holds a publisher up is looked at before its time is over.
+const LOOKS: u32 = 10;
+
 /// What all publishers of a workload share.
 #[derive(Debug)]
 pub(super) struct Common {
@@ -43,8 +46,19 @@ pub(super) struct Publisher {
     body: Vec<u8>,
     start: Moment,
     sequence_number: u32,
-    /// How much waited for the server when it was last seen to take something, and when that was.
-    blocked: Option<(usize, Moment)>,
+    /// Set while something waits for the server.
+    blocked: Option<Blocked>,
+}
+
+/// A server that holds a publisher up.
+#[derive(Clone, Copy)]
+struct Blocked {
+    /// What its machine had acknowledged when that last grew.
+    acknowledged: u64,
+    /// When that was.
+    since: Moment,
+    /// When to look again.
+    look: Moment,
 }
 
 /// What the server said in one read.
@@ -193,23 +207,30 @@ impl Publisher {
         }
     }
 
-    /// Notes whether the server takes anything.
+    /// Notes whether the server takes anything: what waits here says little, since it grows while frames come due,
+    /// and the kernel takes more only in lumps.
     fn watch_server(&mut self, context: &Context<'_, Ledger>) {
-        let unsent = context.unsent();
+        let now = context.now;
         self.blocked = match self.blocked {
-            _ if unsent == 0 => None,
-            Some((before, since)) if unsent >= before => Some((unsent, since)),
-            _ => Some((unsent, context.now)),
+            _ if context.unsent() == 0 => None,
+            Some(blocked) if now < blocked.look => Some(blocked),
+            before => {
+                let acknowledged = context.acknowledged();
+                let idle = before.filter(|before| before.acknowledged == acknowledged);
+                let since = idle.map_or(now, |before| before.since);
+                Some(Blocked { acknowledged, since, look: now + self.common.send_timeout / LOOKS })
+            }
         };
     }
 
     fn blocked_until(&self) -> Option<Moment> {
-        self.blocked.map(|(_, since)| since + self.common.send_timeout)
+        self.blocked.map(|blocked| blocked.since + self.common.send_timeout)
     }
 
     fn next(&self, unsent: usize) -> Option<Moment> {
         let due = (self.life.phase() == Phase::Playing && unsent <= UNSENT_LIMIT).then(|| self.due());
-        [self.life.deadline(), self.blocked_until(), due].into_iter().flatten().min()
+        let look = self.blocked.map(|blocked| blocked.look);
+        [self.life.deadline(), look, due].into_iter().flatten().min()
     }
 }
 

@@ -236,3 +236,31 @@ fn a_session_that_limits_its_reads_gets_no_more_at_a_time_and_all_in_the_end() {
     assert!(bench.diary().bytes("server") == pattern(100_500));
     assert!(bench.diary().reads("server").iter().all(|read| read.len() <= 1_000));
 }
+
+#[test]
+fn what_the_peer_reads_is_seen_while_the_kernel_takes_nothing_more() {
+    let listener = narrow();
+    let mut bench = Bench::new();
+    let seen = Arc::new(std::sync::Mutex::new((0, 0)));
+    let note = seen.clone();
+    let bytes = pattern(MUCH);
+    let react: React = Box::new(move |event, context| {
+        if let Event::Connected = event {
+            context.send(&bytes);
+        }
+        *note.lock().unwrap() = (context.acknowledged(), context.unsent());
+        context.set_timer(context.now + std::time::Duration::from_millis(5));
+    });
+    bench.open("client", &door(listener.local_addr().unwrap()), react);
+    let mut peer = crate::bench::accept(&listener);
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) > 0);
+    let look = |bench: &mut Bench| {
+        bench.run_for(A_WHILE);
+        *seen.lock().unwrap()
+    };
+    let (before, waiting) = look(&mut bench);
+    peer.read_exact(&mut [0; 262_144]).unwrap();
+    let (after, still_waiting) = look(&mut bench);
+    assert!(after > before, "{before} and then {after} bytes acknowledged");
+    assert_eq!(waiting, still_waiting, "the kernel has taken nothing");
+}
