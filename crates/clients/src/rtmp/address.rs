@@ -19,9 +19,14 @@ impl Address {
     /// belongs to the application.
     ///
     /// # Errors
-    /// The path names no application or no stream.
+    /// The path names no application or no stream, or a user is named.
     pub(super) fn of(target: &Target) -> Result<Self, TargetError> {
         let incomplete = |missing| TargetError::Incomplete { url: target.to_string(), missing };
+        if target.credentials.is_some() {
+            let path = target.path.split('?').next().unwrap_or_default();
+            let url = format!("{}{path}", target.base());
+            return Err(TargetError::NoCredentials { url });
+        }
         let path = target.path.strip_prefix('/').unwrap_or("");
         let query = path.find('?').unwrap_or(path.len());
         let slashes: Vec<usize> = match path.find('/') {
@@ -61,7 +66,7 @@ mod tests {
     fn application_and_stream_are_told_apart() {
         for (url, app, stream, tc_url) in [
             ("rtmp://h/live/a", "live", "a", "rtmp://h/live"),
-            ("rtmp://u:p@h:1936/live/a?t=1", "live", "a?t=1", "rtmp://h:1936/live"),
+            ("rtmp://h:1936/live/a?t=1", "live", "a?t=1", "rtmp://h:1936/live"),
             ("rtmp://h/live/inst/a", "live/inst", "a", "rtmp://h/live/inst"),
             ("rtmp://h/live/inst/a/b", "live/inst", "a/b", "rtmp://h/live/inst"),
             ("rtmp://h/live/a?t=x/y", "live", "a?t=x/y", "rtmp://h/live"),
@@ -70,6 +75,15 @@ mod tests {
         ] {
             let found = address(url).unwrap();
             assert_eq!((&*found.app, &*found.stream, &*found.tc_url), (app, stream, tc_url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_user_is_refused_and_told_where_a_token_goes() {
+        for url in ["rtmp://me:secret@h/live/a", "rtmps://me@h/live/a?k=secret", "rtmp://:secret@h/live/a"] {
+            let said = address(url).unwrap_err().to_string();
+            assert!(said.ends_with("://h/live/a?token=…"), "{said}");
+            assert!(!said.contains("secret") && !said.contains("me@"), "{said}");
         }
     }
 

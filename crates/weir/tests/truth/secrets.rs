@@ -13,10 +13,12 @@ fn no_secret_of_a_url_or_of_the_target_is_in_any_artefact_or_output() {
     let _machine = shared();
     let origin = Origin::start(&config(&["close viewer=2 at=500ms"])).unwrap();
     let address = origin.addresses().rtmp.unwrap();
-    let url = format!("rtmp://{SECRET}user:{SECRET}@{address}/live/a?key={SECRET}&token={SECRET}");
+    let url = format!("rtmp://{address}/live/a?key={SECRET}&token={SECRET}");
+    let with_user = format!("rtmp://{SECRET}user:{SECRET}@{address}/live/a?key={SECRET}&token={SECRET}");
     // A target whose command line holds secrets; its arguments are not for sh.
     let mut command = Command::new("sh");
-    command.args(["-c", "sleep 60; :", "server", &format!("--password={SECRET}"), "--token", SECRET, &url]);
+    command.args(["-c", "sleep 60; :", "server", &format!("--password={SECRET}"), "--token", SECRET]);
+    command.args([&url, &with_user]);
     let target = Kept::start(&mut command);
     let watch = format!("pid={}", target.pid());
 
@@ -48,8 +50,10 @@ fn no_secret_is_in_what_weir_says_about_a_url_that_is_wrong() {
     for url in [
         format!("gopher://u:{SECRET}@h/live/a?key={SECRET}"),
         format!("rtmp://u:{SECRET}@h:x/live/a?key={SECRET}"),
-        format!("rtmp://u:{SECRET}@no-such-host.invalid/live/a?key={SECRET}"),
-        format!("rtmp://u:{SECRET}@127.0.0.1/live?key={SECRET}"),
+        format!("rtmp://u:{SECRET}@h/live/a?key={SECRET}"),
+        format!("rtmp://no-such-host.invalid/live/a?key={SECRET}"),
+        format!("rtmp://127.0.0.1/live?key={SECRET}"),
+        format!("http://u:{SECRET}@no-such-host.invalid/a.ts?key={SECRET}"),
     ] {
         let said = crate::support::says(["play", &url]);
         assert_eq!(said.code, Some(2));
