@@ -60,6 +60,26 @@ pub enum MaterialError {
         /// The sound.
         audio: BitRate,
     },
+    /// What the sound leaves is not enough for the pictures.
+    #[error(
+        "a bit rate of {whole}, sound included, is too little for these pictures; ask for {minimum} or a smaller picture"
+    )]
+    TooLittle {
+        /// The whole that was asked for.
+        whole: BitRate,
+        /// The lowest whole that can be made, in whole kbit/s.
+        minimum: BitRate,
+    },
+    /// Pictures cannot be made to weigh so much.
+    #[error(
+        "a bit rate of {whole}, sound included, is too much for these pictures; ask for {maximum} or a larger picture"
+    )]
+    TooMuch {
+        /// The whole that was asked for.
+        whole: BitRate,
+        /// The highest whole that can be made, in whole kbit/s.
+        maximum: BitRate,
+    },
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] SourceError),
@@ -98,7 +118,8 @@ impl Material {
                         .map(|bit_rate| AudioSettings { bit_rate, ..AudioSettings::default() }),
                     seed,
                 };
-                Ok(Self::Made(Arc::new(Clip::prepare(&settings)?)))
+                let clip = Clip::prepare(&settings).map_err(|error| of_whole(error, bit_rate, audio))?;
+                Ok(Self::Made(Arc::new(clip)))
             }
         }
     }
@@ -112,9 +133,52 @@ impl Material {
     }
 }
 
+/// An error about the pictures' rate, in terms of the whole that was asked for.
+fn of_whole(error: SyntheticError, whole: BitRate, audio: u64) -> MaterialError {
+    match error {
+        SyntheticError::VideoRateTooLow { minimum, .. } => {
+            let minimum = BitRate::from_kbps((minimum.bps() + audio).div_ceil(1000));
+            MaterialError::TooLittle { whole, minimum }
+        }
+        SyntheticError::VideoRateTooHigh { maximum, .. } => {
+            let maximum = BitRate::from_kbps((maximum.bps() + audio) / 1000);
+            MaterialError::TooMuch { whole, maximum }
+        }
+        error => error.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_is_named_in_an_error_can_be_had() {
+        let material = |bit_rate, frames, resolution| {
+            let options = MaterialOptions::Synthetic {
+                bit_rate,
+                frame_rate: FrameRate::new(frames, 1).unwrap(),
+                gop: Duration::from_secs(2),
+                resolution,
+                audio_bit_rate: Some(BitRate::from_kbps(64)),
+                seed: 1,
+            };
+            Material::prepare(&options, true)
+        };
+        let fast = |bit_rate| material(bit_rate, 1000, (640, 360));
+        let Err(MaterialError::TooLittle { minimum, .. }) = fast(BitRate::from_kbps(500)) else {
+            panic!("500 kbit/s is too little for 1,000 pictures a second");
+        };
+        assert_eq!(minimum.bps() % 1000, 0, "people type it again");
+        fast(minimum).unwrap();
+        assert!(fast(BitRate::from_bps(minimum.bps() - 1_000)).is_err());
+        let small = |bit_rate| material(bit_rate, 25, (128, 96));
+        let Err(MaterialError::TooMuch { maximum, .. }) = small(BitRate::from_kbps(20_000)) else {
+            panic!("20 Mbit/s is too much for so small pictures");
+        };
+        assert_eq!(maximum.bps() % 1000, 0);
+        small(maximum).unwrap();
+    }
 
     #[test]
     fn material_that_cannot_be_had_says_what_would_do() {
