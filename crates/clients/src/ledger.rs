@@ -41,7 +41,7 @@ pub struct Remark {
     pub slot: Slot,
     /// What kind of failure.
     pub failure: Failure,
-    /// The peer's own words, cut to a line.
+    /// What was said, by the peer, the system, or else weir, cut to a line.
     pub words: String,
 }
 

@@ -17,7 +17,7 @@ pub enum RemarkLine {
         client: u32,
         /// The kind.
         failure: Failure,
-        /// The peer's own words.
+        /// What was said: by the peer, the system, or else weir.
         words: String,
     },
     /// The wall clock moved against the monotonic one.

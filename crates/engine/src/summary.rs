@@ -182,7 +182,7 @@ pub struct FailureCount {
     pub side: Side,
     /// How many clients.
     pub clients: u64,
-    /// The peer's own words, the first that were heard.
+    /// What was said of the first of them: by the peer, the system, or else weir.
     pub words: String,
 }
 

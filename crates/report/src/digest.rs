@@ -172,12 +172,13 @@ fn failures(workload: &WorkloadSummary) -> Grid {
         ]
     });
     Grid {
-        caption: "Failures by kind, with the peer's first words".to_owned(),
+        caption: "Failures by kind, with what was said first: the peer's words, the system's, or weir's"
+            .to_owned(),
         columns: vec![
             Column::number("Failed"),
             Column::word("Kind"),
             Column::word("Side"),
-            Column::prose("In the peer's own words"),
+            Column::prose("What was said"),
         ],
         rows: rows.collect(),
     }
