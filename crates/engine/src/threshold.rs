@@ -3,7 +3,7 @@
 use crate::summary::{Figures, Summary, ThresholdResult, Value, WorkloadSummary};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use weir_metrics::{Measure, Quantity, Unit, parse_quantity};
+use weir_metrics::{Kind, Measure, Quantity, Unit, parse_quantity};
 
 /// `figure[.statistic] operator quantity`.
 ///
@@ -97,6 +97,18 @@ pub enum ThresholdError {
         /// The known name that resembles it most.
         nearest: String,
     },
+    /// What follows the figure is no statistic.
+    #[error("threshold '{text}': '{figure}' has no '{statistic}'; {fitting}")]
+    UnknownStatistic {
+        /// The threshold.
+        text: String,
+        /// The figure in it.
+        figure: String,
+        /// What follows it.
+        statistic: String,
+        /// What would do.
+        fitting: &'static str,
+    },
     /// The statistic does not fit the figure.
     #[error("threshold '{text}': '{statistic}' does not fit the figure; {fitting}")]
     UnfitStatistic {
@@ -181,28 +193,34 @@ impl Threshold {
         }
         let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
         let Some(figure) = figures().find(|figure| figure.name == self.figure) else {
+            if let Some((front, statistic)) = self.figure.rsplit_once('.')
+                && let Some(figure) = figures().find(|figure| figure.name == front)
+            {
+                return Err(ThresholdError::UnknownStatistic {
+                    text: self.text.clone(),
+                    figure: front.to_owned(),
+                    statistic: statistic.to_owned(),
+                    fitting: fitting(figure.kind),
+                });
+            }
             return Err(self.unknown(figures().map(|figure| figure.name).chain(RATIOS)));
         };
-        let (fits, fitting) = match (figure.kind, self.statistic) {
-            (weir_metrics::Kind::Counter, statistic) => (
-                matches!(statistic, None | Some(Statistic::Rate | Statistic::Count)),
-                "a counter takes none, count or rate",
-            ),
-            (weir_metrics::Kind::Gauge(_), statistic) => (
-                matches!(statistic, None | Some(Statistic::Mean | Statistic::Max)),
-                "a level takes mean or max",
-            ),
-            (_, None) => (false, "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count"),
-            (_, Some(statistic)) => (
-                !matches!(statistic, Statistic::Rate | Statistic::Ratio),
-                "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count",
-            ),
+        let fits = match (figure.kind, self.statistic) {
+            (Kind::Counter, statistic) => {
+                matches!(statistic, None | Some(Statistic::Rate | Statistic::Count))
+            }
+            (Kind::Gauge(_), statistic) => {
+                matches!(statistic, None | Some(Statistic::Mean | Statistic::Max))
+            }
+            (Kind::Spread | Kind::Signed, statistic) => {
+                !matches!(statistic, None | Some(Statistic::Rate | Statistic::Ratio))
+            }
         };
         if !fits {
-            return Err(self.unfit(fitting));
+            return Err(self.unfit(fitting(figure.kind)));
         }
         match (self.statistic, figure.unit) {
-            (Some(Statistic::Count), _) if figure.kind != weir_metrics::Kind::Counter => {
+            (Some(Statistic::Count), _) if figure.kind != Kind::Counter => {
                 self.check_limit(&[], "a number of values; write it without a unit")
             }
             (Some(Statistic::Rate), Unit::Micros) => self.check_limit(
@@ -377,6 +395,17 @@ impl Threshold {
     }
 }
 
+/// The statistics of a kind of figure, in words.
+fn fitting(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Counter => "a counter takes none, count or rate",
+        Kind::Gauge(_) => "a level takes none, mean or max",
+        Kind::Spread | Kind::Signed => {
+            "a distribution takes min, mean, p50, p90, p95, p99, p999, max or count"
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -415,6 +444,13 @@ mod tests {
         assert_eq!(
             check("startupp.p99 < 1s"),
             "threshold 'startupp.p99 < 1s': there is no figure 'startupp'; did you mean 'startup'?"
+        );
+        assert_eq!(
+            check("startup.p98 < 1s"),
+            "threshold 'startup.p98 < 1s': 'startup' has no 'p98'; a distribution takes min, mean, p50, p90, p95, p99, p999, max or count"
+        );
+        assert!(
+            check("stalls.p98 < 1").ends_with("'stalls' has no 'p98'; a counter takes none, count or rate")
         );
         assert!(check("startup < 1s").contains("p99"));
         assert!(check("stalls.p99 < 1").contains("a counter takes"));
