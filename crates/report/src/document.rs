@@ -77,6 +77,8 @@ pub(crate) enum Content {
     Quantity(String, &'static str),
     /// Two values that belong together, such as two percentiles.
     Pair(String, String),
+    /// So many of so many.
+    Share(String, String),
 }
 
 /// A labelled line.
@@ -141,6 +143,10 @@ impl Cell {
         Self { content: Content::Pair(first, second), tone: Tone::Plain }
     }
 
+    pub(crate) fn share(part: String, whole: String) -> Self {
+        Self { content: Content::Share(part, whole), tone: Tone::Plain }
+    }
+
     pub(crate) fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
@@ -150,7 +156,7 @@ impl Cell {
         match &self.content {
             Content::Text(text) => text.clone(),
             Content::Quantity(number, unit) => joined((number.clone(), unit)),
-            Content::Pair(first, second) => format!("{first} / {second}"),
+            Content::Pair(first, second) | Content::Share(first, second) => format!("{first} / {second}"),
         }
     }
 }

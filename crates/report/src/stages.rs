@@ -111,13 +111,13 @@ fn measured(stage: &StageSummary) -> Option<&StageSummary> {
 fn connections(stage: &StageSummary) -> Cell {
     let planned = f64::from(stage.clients);
     if measured(stage).is_none() {
-        return Cell::pair(NOTHING.to_owned(), count(stage.clients.into()));
+        return Cell::share(NOTHING.to_owned(), count(stage.clients.into()));
     }
     if (stage.playing_mean - planned).abs() < (planned * 0.005).max(0.5) {
         return Cell::text(count(stage.clients.into()));
     }
     let playing = stage.playing_mean.max(0.0).round() as u64;
-    Cell::pair(count(playing), count(stage.clients.into())).tone(Tone::Doubtful)
+    Cell::share(count(playing), count(stage.clients.into())).tone(Tone::Doubtful)
 }
 
 pub(crate) fn percentiles(spread: Option<&Spread>) -> Cell {

@@ -280,6 +280,8 @@ fn set(entry: &Entry, setting: Setting) -> String {
     match &entry.content {
         Content::Quantity(number, unit) if setting.broken_units => format!("{number}\n{unit}"),
         Content::Pair(first, second) if setting.stacked => format!("{first}\n{second}"),
+        // Heads say what pairs are; a share must say it itself.
+        Content::Share(part, whole) if setting.stacked => format!("{part} /\n{whole}"),
         _ => entry.line(),
     }
 }
