@@ -1,6 +1,6 @@
 //! The CPU of a server and of one of its threads.
 
-use crate::support::{Kept, alone, measure, weir};
+use crate::support::{Kept, alone, play, weir};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,22 +35,8 @@ fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
             }
             readings
         });
-        let run = measure([
-            "play",
-            &url,
-            "-c",
-            "2",
-            "-d",
-            "9s",
-            "--warmup",
-            "1s",
-            "--drain",
-            "200ms",
-            "--timeout",
-            "30s",
-            "--watch",
-            &watch,
-        ]);
+        let flags = format!("-c 2 -d 9s --warmup 1s --drain 200ms --timeout 30s --watch {watch}");
+        let run = play(&url, &flags);
         ended.store(true, Ordering::Relaxed);
         (run, reading.join().unwrap())
     });
@@ -77,7 +63,6 @@ fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
     let thread = threads.iter().find(|thread| thread["name"] == "busy").expect("the thread is named");
     let reported = thread["cpu_percent"].as_f64().unwrap();
     assert!((reported - busy).abs() <= 3.0, "reported {reported} %, /proc says {busy} %: {target:#}");
-    assert!((reported - 30.0).abs() <= 3.0, "{reported} % of a thread that burns 30 %");
     assert_eq!(threads[0]["name"], "busy", "the busiest comes first");
 }
 

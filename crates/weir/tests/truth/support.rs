@@ -12,6 +12,6 @@ mod web;
 pub(crate) use air::{Air, Publishing, air, config};
 pub(crate) use nginx::Nginx;
 pub(crate) use process::{Kept, free_port, interrupt, program, says, soon, weir};
-pub(crate) use run::{Run, measure, report, start_measuring};
+pub(crate) use run::{Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, shared};
 pub(crate) use web::WebServer;

@@ -28,6 +28,11 @@ pub(crate) fn measure<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -
     start_measuring(weir().args(arguments)).finish()
 }
 
+/// Viewers of `url`, with flags as they are typed.
+pub(crate) fn play(url: &str, flags: &str) -> Run {
+    measure(["play", url].into_iter().chain(flags.split(' ')))
+}
+
 /// Starts weir, or what `command` makes of it, with a run directory of its own.
 pub(crate) fn start_measuring(command: &mut Command) -> Measuring {
     let parent = tempfile::tempdir().unwrap();
