@@ -24,6 +24,7 @@ pub mod server;
 
 mod acknowledgement;
 mod assembly;
+mod error;
 
 pub use assembly::AssemblyError;
 

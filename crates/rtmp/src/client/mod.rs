@@ -9,7 +9,8 @@ mod error;
 mod event;
 mod options;
 
-pub use error::{Error, NotStreaming};
+pub use crate::error::Error;
+pub use error::NotStreaming;
 pub use event::{ClientEvent, Media};
 pub use options::{ClientOptions, Role};
 

@@ -5,11 +5,10 @@
 //! and in which order, is what ffmpeg, OBS, librtmp and nginx's relay are known to be content with.
 
 mod dialogue;
-mod error;
 mod event;
 mod options;
 
-pub use error::Error;
+pub use crate::error::Error;
 pub use event::{ConnectRequest, MediaMessage, ServerEvent};
 pub use options::ServerOptions;
 

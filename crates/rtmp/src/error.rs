@@ -1,11 +1,12 @@
-//! What ends a server's connection.
+//! What ends a connection, on either side.
 
-use super::MAX_STREAMS;
 use crate::assembly::AssemblyError;
 use crate::message::{command, control, user_control};
+use crate::server::MAX_STREAMS;
 use crate::{chunk, handshake};
 
-/// The client broke the protocol.
+/// The peer broke the protocol. What a server refuses in good order is a
+/// [`Status`](crate::ClientEvent::Status) and no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// In the handshake.
@@ -26,7 +27,10 @@ pub enum Error {
     /// In a command.
     #[error("command: {0}")]
     Command(#[from] command::Error),
-    /// The client created more than [`MAX_STREAMS`].
+    /// A server's answer to `createStream` holds no number that a stream could have (section 7.2.1.3).
+    #[error("the server created a stream without a usable number")]
+    StreamNumber,
+    /// A client created more than [`MAX_STREAMS`].
     #[error("the client asks for more than {MAX_STREAMS} streams")]
     TooManyStreams,
 }
