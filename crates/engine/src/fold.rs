@@ -15,9 +15,7 @@ use weir_metrics::common::{
     DRIFT, FAILED, LATE, LATENCY, MEDIA, MISSED, ON_TIME, PLANNED, PLAYING, SOURCE, SOURCE_TIME, STALLS,
     STARTUP, WALL_LATENCIES,
 };
-use weir_metrics::{
-    BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit,
-};
+use weir_metrics::{BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, Unit};
 use weir_observe::{ProcessSummary, Sample, Usage, UsageSummary, Window};
 
 /// Threads whose CPU is drawn second by second.
@@ -129,9 +127,15 @@ impl Stretch {
                 }
             }
             Kind::Spread => {
-                Value::Spread(spread(self.figures.spread(weir_metrics::Spread(position as u16)), scale))
+                let it = self.figures.spread(weir_metrics::Spread(position as u16));
+                let ends = [it.min() as f64, it.mean(), it.max() as f64];
+                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
             }
-            Kind::Signed => Value::Spread(signed_spread(self.figures.signed(Signed(position as u16)), scale)),
+            Kind::Signed => {
+                let it = self.figures.signed(Signed(position as u16));
+                let ends = [it.min() as f64, it.mean(), it.max() as f64];
+                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
+            }
         };
         Some((figure.name, FigureValue { unit: figure.unit.into(), value }))
     }
@@ -155,33 +159,20 @@ impl Stretch {
     }
 }
 
-fn spread(histogram: &Histogram<u64>, scale: f64) -> Spread {
-    let at = |q| histogram.value_at_quantile(q) as f64 * scale;
+/// A distribution of either kind, in base units: how many values, the smallest, the mean, the largest, and the
+/// value at a quantile.
+fn spread(count: u64, [min, mean, max]: [f64; 3], at: impl Fn(f64) -> f64, scale: f64) -> Spread {
+    let at = |q| at(q) * scale;
     Spread {
-        count: histogram.len(),
-        min: histogram.min() as f64 * scale,
-        mean: histogram.mean() * scale,
+        count,
+        min: min * scale,
+        mean: mean * scale,
         p50: at(0.5),
         p90: at(0.9),
         p95: at(0.95),
         p99: at(0.99),
         p999: at(0.999),
-        max: histogram.max() as f64 * scale,
-    }
-}
-
-fn signed_spread(histogram: &SignedHistogram, scale: f64) -> Spread {
-    let at = |q| histogram.value_at_quantile(q) as f64 * scale;
-    Spread {
-        count: histogram.len(),
-        min: histogram.min() as f64 * scale,
-        mean: histogram.mean() * scale,
-        p50: at(0.5),
-        p90: at(0.9),
-        p95: at(0.95),
-        p99: at(0.99),
-        p999: at(0.999),
-        max: histogram.max() as f64 * scale,
+        max: max * scale,
     }
 }
 
