@@ -273,6 +273,8 @@ impl Fold {
             warnings.extend(workload.warnings());
             workloads.push(summary);
         }
+        let announced = |usage: &UsageSummary| usage.host.network.map_or(0, |it| it.tcp_zero_windows);
+        warnings.extend(zero_windows(usages.iter().flatten().flatten().map(announced)));
         let mut summary = Summary {
             layout: summary::LAYOUT.to_owned(),
             run,
@@ -513,6 +515,14 @@ impl WorkloadFold {
     }
 }
 
+/// The kernel counts zero windows for the whole host, so that weir can only be suspected of them.
+fn zero_windows(announced: impl Iterator<Item = u64>) -> Option<String> {
+    let most = announced.max().filter(|most| *most > 0)?;
+    Some(format!(
+        "{most} zero TCP windows were announced on this host in one window, by weir or by others: if nothing else here receives, weir reads too slowly; use more threads (--shards) or cores"
+    ))
+}
+
 /// By how much the second half of a window differs from the first, if that is over a tenth and
 /// more than the seconds' own scatter (a keyframe more or less) explains; none under ten seconds.
 fn unsteadiness(seconds: &[f64]) -> Option<f64> {
@@ -616,6 +626,13 @@ fn host_load(usage: &UsageSummary, cores: f64) -> HostLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zero_windows_of_the_host_are_a_warning() {
+        assert_eq!(zero_windows([0, 0].into_iter()), None);
+        let said = zero_windows([0, 7, 3].into_iter()).unwrap();
+        assert!(said.starts_with("7 zero TCP windows"), "{said}");
+    }
 
     #[test]
     fn a_keyframe_more_in_one_half_is_no_change_of_state() {

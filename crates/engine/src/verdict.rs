@@ -130,18 +130,6 @@ pub(crate) fn of_stage(
             text: format!("the CPU quota of weir's control group held it up for {throttled:.1} s"),
             remedy: "raise the cgroup's cpu.max",
         });
-        let zero_windows = usage.host.network.map_or(0, |network| network.tcp_zero_windows);
-        if zero_windows > 0 {
-            // The kernel counts them for the whole host, so they are never more than a suspicion.
-            checks.push(Check {
-                name: "tcp_zero_windows",
-                measured: zero_windows as f64,
-                limit: 2.0 * zero_windows as f64,
-                stage,
-                text: format!("{zero_windows} zero TCP windows were announced on this host"),
-                remedy: "if the target runs elsewhere, weir reads too slowly: use more threads or cores",
-            });
-        }
     }
     checks.into_iter().flat_map(Check::reasons).collect()
 }
