@@ -34,6 +34,14 @@ pub enum TlsError {
         /// What the parser said.
         source: rustls::pki_types::pem::Error,
     },
+    /// A key could not be read.
+    #[error("{path}: {source}; give a PEM file with the certificate's private key")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        source: rustls::pki_types::pem::Error,
+    },
     /// The library refused the settings.
     #[error("TLS settings were refused: {0}")]
     Refused(#[from] rustls::Error),
@@ -63,18 +71,24 @@ pub fn client_config(trust: &Trust) -> Result<Arc<ClientConfig>, TlsError> {
 /// # Errors
 /// A file that cannot be read, or a key that does not fit the certificate.
 pub fn server_config(chain: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let key_der =
-        PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Pem { path: key.to_owned(), source })?;
+    let chain = certificates(chain)?;
+    let key =
+        PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Key { path: key.to_owned(), source })?;
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(certificates(chain)?, key_der)?;
+        .with_single_cert(chain, key)?;
     Ok(Arc::new(config))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let pem = |source| TlsError::Pem { path: path.to_owned(), source };
-    CertificateDer::pem_file_iter(path).map_err(pem)?.collect::<Result<_, _>>().map_err(pem)
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(path).map_err(pem)?.collect::<Result<_, _>>().map_err(pem)?;
+    if found.is_empty() {
+        return Err(pem(rustls::pki_types::pem::Error::NoItemsFound));
+    }
+    Ok(found)
 }
 
 fn roots(certificates: Vec<CertificateDer<'static>>) -> RootCertStore {
