@@ -43,6 +43,12 @@ pub struct RunHead {
 /// A run directory that cannot be made, written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
+    /// The directory is another's.
+    #[error(
+        "{} is no run directory: there is no run.json in it; give one that a run has written, such as weir-runs/NAME-TIME",
+        .0.display()
+    )]
+    NoRun(PathBuf),
     /// The system refused.
     #[error("{path}: {source}")]
     Io {
@@ -225,7 +231,10 @@ pub fn read(
     schema_of: impl Fn(&str) -> Option<Schema>,
 ) -> Result<(RunHead, Fold), RecordError> {
     let path = directory.join(RUN);
-    let text = fs::read_to_string(&path).map_err(io_error(&path))?;
+    let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound if directory.is_dir() => RecordError::NoRun(directory.to_owned()),
+        _ => RecordError::Io { path: path.clone(), source },
+    })?;
     let malformed = |text: String| RecordError::Malformed { path: path.clone(), line: 1, text };
     let head: RunHead = serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
     let plan = head.scenario.plan().map_err(|error| malformed(error.to_string()))?;

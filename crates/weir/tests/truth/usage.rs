@@ -64,5 +64,5 @@ fn a_directory_that_is_no_run_cannot_be_reported() {
     let directory = tempfile::tempdir().unwrap();
     let said = says(["report", directory.path().to_str().unwrap()]);
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("run.json"), "{}", said.err);
+    assert!(said.err.contains("is no run directory: there is no run.json in it"), "{}", said.err);
 }
