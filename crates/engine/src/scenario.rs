@@ -355,7 +355,11 @@ impl Scenario {
 impl WorkloadSpec {
     /// Its name, or its verb.
     pub fn label(&self) -> String {
-        let verb = if self.play.0.is_empty() { "publish" } else { "play" };
+        let verb = match (&self.play.0[..], &self.publish.0[..]) {
+            ([], []) => "unnamed",
+            ([], _) => "publish",
+            _ => "play",
+        };
         self.name.clone().unwrap_or_else(|| verb.to_owned())
     }
 
@@ -434,9 +438,15 @@ fn explain(error: &serde_saphyr::Error) -> String {
         }
         None => (String::new(), first),
     };
-    let what = match nearest_key(what) {
-        Some((unknown, nearest)) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
-        None => what.to_owned(),
+    let what = match (error.without_snippet(), nearest_key(what)) {
+        (serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. }, _) => {
+            format!("key `{key}` stands there twice; leave one out")
+        }
+        (serde_saphyr::Error::DuplicateMappingKey { key: None, .. }, _) => {
+            "a key stands there twice; leave one out".to_owned()
+        }
+        (_, Some((unknown, nearest))) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
+        _ => what.to_owned(),
     };
     format!("{place}{what}")
 }
@@ -489,6 +499,8 @@ thresholds:
         assert_eq!(error, "9:5: unknown key `arival`; did you mean `arrival`?");
         let error = Scenario::parse(&TABLE.replace("hold: 15s}", "hold: 15 parsecs}")).unwrap_err();
         assert!(error.contains("parsecs"), "{error}");
+        let error = Scenario::parse(&TABLE.replace("delay: 1s", "arrival: 50/s")).unwrap_err();
+        assert_eq!(error, "9:5: key `arrival` stands there twice; leave one out");
     }
 
     #[test]
@@ -503,7 +515,8 @@ thresholds:
     #[test]
     fn a_workload_says_one_verb_and_one_schedule() {
         let with = |spec: &str| Scenario::parse(&format!("workloads: [{spec}]")).unwrap().schedules();
-        assert!(matches!(with("{clients: 3, duration: 1s}"), Err(ScenarioError::Verb(_))));
+        let verbless = with("{clients: 3, duration: 1s}").unwrap_err();
+        assert!(matches!(&verbless, ScenarioError::Verb(label) if label == "unnamed"), "{verbless}");
         assert!(matches!(with("{play: rtmp://h/a/s}"), Err(ScenarioError::NoDuration(_))));
         assert!(matches!(
             with("{play: rtmp://h/a/s, clients: 3, stages: [{clients: 1, hold: 1s}]}"),
