@@ -62,7 +62,7 @@ fn line(elapsed: Duration, usage: &Usage) -> String {
     for target in &usage.targets {
         let process = &target.process;
         line += &format!(
-            " · {} CPU {:.0} % · {:.0} MB",
+            " · {} CPU {:.0}% · {:.0} MB",
             target.watch,
             process.cpu_percent,
             process.rss_bytes as f64 * 1e-6
@@ -71,11 +71,24 @@ fn line(elapsed: Duration, usage: &Usage) -> String {
             line += &format!(" · {connections} connections");
         }
         if let Some(thread) = process.threads.first() {
-            line += &format!(" · busiest {} {:.0} %", thread.name, thread.cpu_percent);
+            line += &format!(" · busiest {} {:.0}%", thread.name, thread.cpu_percent);
         }
     }
     if let Some(ratio) = usage.host.cpu_busy_ratio {
-        line += &format!(" · host {:.0} %", ratio * 100.0);
+        line += &format!(" · host {:.0}%", ratio * 100.0);
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_observe::{HostUsage, ProcessUsage};
+
+    #[test]
+    fn a_share_is_written_as_in_reports() {
+        let host = HostUsage { cpu_busy_ratio: Some(0.014), ..HostUsage::default() };
+        let usage = Usage { seconds: 1.0, targets: Vec::new(), generator: ProcessUsage::default(), host };
+        assert_eq!(line(Duration::from_secs(3), &usage), "   3 s · host 1%");
+    }
 }
