@@ -152,11 +152,11 @@ fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Re
         watch: vec![origin.watch()],
         ..Scenario::default()
     };
-    let parent = std::env::temp_dir().join(format!("weir-doctor-{}-{clients}", std::process::id()));
-    std::fs::create_dir_all(&parent).map_err(Failure::with(Exit::Internal))?;
-    let result = run(prepare(scenario, Exit::Internal)?, &parent, interrupt, &mut Unseen);
-    let _ = std::fs::remove_dir_all(&parent);
-    let summary = result.map_err(Failure::with(Exit::Internal))?;
+    let prepared = prepare(scenario, Exit::Internal)?;
+    let directory = tempfile::tempdir().map_err(Failure::with(Exit::Internal))?;
+    let summary =
+        run(prepared, directory.path(), interrupt, &mut Unseen).map_err(Failure::with(Exit::Internal))?;
+    drop(directory);
     let interrupted = interrupt.load(Ordering::Relaxed);
     let viewers = summary.workloads.into_iter().find(|workload| workload.role == Role::Play);
     let row = viewers.and_then(|mut workload| workload.stages.pop()).filter(|_| !interrupted);
