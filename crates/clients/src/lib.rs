@@ -29,7 +29,7 @@ pub use material::{MaterialError, MaterialOptions};
 pub use playout::{Change, Playout};
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
-pub use target::{Credentials, Scheme, Target, TargetError, expand, shown};
+pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, shown};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};

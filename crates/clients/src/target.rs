@@ -120,6 +120,32 @@ pub enum TargetError {
         /// The host.
         host: String,
     },
+    /// A template, and nothing says how many streams it stands for.
+    #[error(
+        "{url}: {{i}} stands for streams 0 to N - 1; say how many with --streams N (streams: in a scenario)"
+    )]
+    NoStreams {
+        /// The URL.
+        url: String,
+    },
+    /// Streams, and no template that would name them.
+    #[error(
+        "{streams} streams, and no {{i}} in a URL to tell them apart; write for example rtmp://host/app/stream{{i}}"
+    )]
+    NoTemplate {
+        /// How many were asked for.
+        streams: u32,
+    },
+    /// Braces hold something else than the one thing that is known.
+    #[error(
+        "{url}: {placeholder} stands for nothing; {{i}} alone is known (%7B and %7D are the braces themselves)"
+    )]
+    UnknownPlaceholder {
+        /// The URL.
+        url: String,
+        /// From the brace on.
+        placeholder: String,
+    },
     /// No URL was given.
     #[error("no URL; give one such as rtmp://host/app/stream")]
     None,
@@ -131,6 +157,32 @@ pub fn expand(url: &str, streams: u32) -> Vec<String> {
         (0..streams.max(1)).map(|i| url.replace("{i}", &i.to_string())).collect()
     } else {
         vec![url.to_owned()]
+    }
+}
+
+/// Checks that `{i}` and a number of streams come together, and that braces hold nothing else (RFC 3986 has
+/// none in a URL).
+///
+/// # Errors
+/// One without the other, or another placeholder.
+pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), TargetError> {
+    for url in urls {
+        // Not what a query holds: it may be a secret.
+        let rest = shown(url).replace("{i}", "");
+        if let Some(at) = rest.find(['{', '}']) {
+            let end = rest[at..].find('}').map_or(rest.len(), |length| at + length + 1);
+            let placeholder = rest[at..end].to_owned();
+            return Err(TargetError::UnknownPlaceholder { url: shown(url), placeholder });
+        }
+        if streams.is_none() && url.contains("{i}") {
+            return Err(TargetError::NoStreams { url: shown(url) });
+        }
+    }
+    match streams {
+        Some(streams) if !urls.iter().any(|url| url.contains("{i}")) => {
+            Err(TargetError::NoTemplate { streams })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -343,6 +395,25 @@ mod tests {
     fn a_template_stands_for_its_streams() {
         assert_eq!(expand("rtmp://h/l/s{i}?k={i}", 2), ["rtmp://h/l/s0?k=0", "rtmp://h/l/s1?k=1"]);
         assert_eq!(expand("rtmp://h/l/s", 3), ["rtmp://h/l/s"]);
+    }
+
+    #[test]
+    fn a_template_and_a_number_of_streams_come_together() {
+        let check = |url: &str, streams| {
+            check_templates(&[url.to_owned()], streams).map_err(|error| error.to_string())
+        };
+        assert_eq!(check("rtmp://h/l/s{i}", Some(3)), Ok(()));
+        assert_eq!(check("rtmp://h/l/s?k={i}", Some(3)), Ok(()));
+        assert_eq!(check("rtmp://h/l/s", None), Ok(()));
+        for (url, streams, words) in [
+            ("rtmp://h/l/s", Some(3), "3 streams, and no {i} in a URL"),
+            ("rtmp://h/l/s{i}", None, "--streams N"),
+            ("rtmp://h/l/s{x}", Some(3), "{x} stands for nothing"),
+            ("rtmp://h/l/{i}{", Some(3), "{ stands for nothing"),
+        ] {
+            let said = check(url, streams).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
     }
 
     #[test]

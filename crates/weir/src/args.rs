@@ -49,7 +49,7 @@ pub(crate) struct Load {
     /// Clients at once [default: 1, or one a URL and stream for publishers]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
-    /// Streams that `{i}` in a URL stands for, 0 to N - 1
+    /// Streams that `{i}` in a URL stands for, 0 to N - 1; the one needs the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) streams: Option<u32>,
     /// Clients started a second while a stage ramps: 20/s [default: 50/s, or faster to ramp within 5 s]
@@ -77,7 +77,7 @@ pub(crate) struct Load {
     #[arg(long)]
     pub(crate) digest_handshake: bool,
     /// Take any certificate
-    #[arg(long)]
+    #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
     /// PEM file of certificates to trust
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

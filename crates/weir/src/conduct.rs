@@ -17,6 +17,7 @@ const PARENT: &str = "weir-runs";
 
 /// Runs, writes, prints; says how it ended.
 pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
+    check_print(&options.print)?;
     if let Some(path) = options.print.json.as_deref().filter(|path| path.as_os_str() != "-") {
         // What cannot be written is better known before the run.
         let file = std::fs::File::options().append(true).create(true).open(path);
@@ -35,6 +36,19 @@ pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Ex
     print(&summary, &options.print, &directory)?;
     written?;
     Ok(Exit::of(&summary))
+}
+
+/// Two things cannot both be all that stdout holds.
+pub(crate) fn check_print(print: &Print) -> Result<(), Failure> {
+    let stdout = print.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if stdout && !["text", "json"].contains(&print.format.as_str()) {
+        let line = format!(
+            "--json - and --format {} both write to stdout; give --json a file, or leave one out",
+            print.format
+        );
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    Ok(())
 }
 
 /// The run's own directory: the one asked for, or a new one.

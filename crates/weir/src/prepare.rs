@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 use weir_clients::{
     Credentials, FrameRate, HttpOptions, MaterialOptions, MirakurunOptions, PlayOptions, PublishOptions,
@@ -10,7 +11,7 @@ use weir_clients::{
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
-use weir_engine::scenario::{BitRateText, Scenario, Span, WorkloadSpec};
+use weir_engine::scenario::{BitRateText, Scenario, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
 use weir_observe::{Environment, Observer};
 use weir_shard::clock;
@@ -29,12 +30,14 @@ const DEFAULT_BIT_RATE: weir_metrics::BitRate = weir_metrics::BitRate::from_bps(
 /// scenario for files.
 pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
     let plan = scenario.plan().map_err(Failure::with(wrong))?;
+    check_times(&scenario).map_err(Failure::with(wrong))?;
     check_limits(&plan)?;
     let workloads = scenario
         .workloads
         .iter()
         .map(|spec| workload(spec, &scenario, wrong))
         .collect::<Result<Vec<_>, Failure>>()?;
+    check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema()).collect();
     for threshold in scenario.thresholds.iter().chain(&scenario.abort) {
         threshold.check(&schemas).map_err(Failure::with(wrong))?;
@@ -68,10 +71,15 @@ fn workload(
     wrong: Exit,
 ) -> Result<(WorkloadFacts, Box<dyn Workload>), Failure> {
     let (role, urls) = spec.verb().map_err(Failure::with(wrong))?;
-    let trust = match &scenario.cacert {
-        _ if scenario.insecure => Trust::Anyone,
-        Some(path) => Trust::File(path.clone()),
-        None => Trust::System,
+    weir_clients::check_templates(urls, spec.streams).map_err(Failure::with(wrong))?;
+    let trust = match (&scenario.cacert, scenario.insecure) {
+        (None, true) => Trust::Anyone,
+        (Some(path), false) => Trust::File(path.clone()),
+        (None, false) => Trust::System,
+        (Some(_), true) => {
+            let line = "`insecure` takes any certificate, so `cacert` says nothing; leave one out";
+            return Err(Failure::new(wrong, line));
+        }
     };
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let streams = spec.streams.unwrap_or(1);
@@ -129,6 +137,52 @@ fn mirakurun(spec: &WorkloadSpec) -> MirakurunOptions {
         pre_filters: spec.pre_filters.0.clone(),
         post_filters: spec.post_filters.0.clone(),
     }
+}
+
+/// Times of nothing, in which nothing can happen.
+fn check_times(scenario: &Scenario) -> Result<(), String> {
+    let none = |span: &Option<Span>| span.as_ref().is_some_and(|span| span.get().is_zero());
+    for spec in &scenario.workloads {
+        let of = |what: &str, remedy: &str| Err(format!("workload '{}': {what}; {remedy}", spec.label()));
+        if none(&spec.timeout) {
+            return of("a timeout of 0s fails every client", "give for example 10s");
+        }
+        if none(&spec.gop) {
+            return of("a gop of 0s has no keyframe to begin with", "give for example 2s");
+        }
+        if none(&spec.duration) {
+            return of("a duration of 0s holds no client", "give for example 30s");
+        }
+        let idle = |stage: &&StageSpec| stage.hold.get().is_zero() && stage.ramp.is_none();
+        if let Some(stage) = spec.stages.iter().find(idle) {
+            let what = format!("a stage of {} clients held for 0s measures nothing", stage.clients);
+            return of(&what, "give for example 15s");
+        }
+    }
+    Ok(())
+}
+
+/// Addresses to connect from must be this machine's, and of the targets' family.
+fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Box<dyn Workload>)]) -> Result<(), String> {
+    for source in sources {
+        for (_, workload) in workloads {
+            let target = (0..).zip(workload.targets()).find_map(|(client, target)| {
+                let address = workload.door(client).address;
+                (address.is_ipv4() != source.is_ipv4()).then(|| format!("{target} is {}", address.ip()))
+            });
+            if let Some(target) = target {
+                return Err(format!(
+                    "--bind-addr {source}: no connection leads from there to {target}; give addresses of the target's family"
+                ));
+            }
+        }
+        UdpSocket::bind((*source, 0)).map_err(|error| {
+            format!(
+                "--bind-addr {source}: {error}; give an address of this machine (`ip address` lists them)"
+            )
+        })?;
+    }
+    Ok(())
 }
 
 /// User and password of the environment.

@@ -1,13 +1,14 @@
 //! `weir report`: a run directory read back, summed up again, printed.
 
 use crate::args::Report;
-use crate::conduct::{print, write_artefacts};
+use crate::conduct::{check_print, print, write_artefacts};
 use crate::exit::{Exit, Failure};
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
+    check_print(&args.print)?;
     let (head, fold) =
         record::read(&args.directory, weir_clients::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run;
