@@ -286,7 +286,7 @@ impl Fold {
             series: self.series(cores),
             glossary: self.glossary(),
         };
-        summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
+        summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary.workloads)).collect();
         summary
     }
 
@@ -295,16 +295,21 @@ impl Fold {
         figures.map(|figure| (figure.name.to_owned(), figure.help.to_owned())).collect()
     }
 
-    /// Judges thresholds on what was added so far, while the run goes on. `bitrate.ratio` has a value in
-    /// stages whose window is whole: until its end bytes of the crowd wait in the kernel.
-    pub fn judge(&self, run: RunFacts, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
-        let mut summary = self.finish(run, Outcome::Completed, &[]);
-        for (workload, fold) in summary.workloads.iter_mut().zip(&self.workloads) {
-            for (row, stage) in workload.stages.iter_mut().zip(&fold.stages) {
+    /// Judges thresholds on what was added so far, while the run goes on: on the figures alone, so that a second
+    /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
+    /// whole: until its end bytes of the crowd wait in the kernel.
+    pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
+        let figures_of = |(number, fold): (usize, &WorkloadFold)| {
+            let unwatched = vec![None; fold.stages.len()];
+            let published = self.published_bps(fold);
+            let (mut summary, _) = fold.summary(number as u16, published, &unwatched, 1.0);
+            for (row, stage) in summary.stages.iter_mut().zip(&fold.stages) {
                 row.expected_bps = row.expected_bps.filter(|_| stage.window_end() == stage.span.window_end);
             }
-        }
-        thresholds.iter().map(|threshold| threshold.judge(&summary)).collect()
+            summary
+        };
+        let workloads: Vec<_> = self.workloads.iter().enumerate().map(figures_of).collect();
+        thresholds.iter().map(|threshold| threshold.judge(&workloads)).collect()
     }
 
     /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window

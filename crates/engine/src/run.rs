@@ -122,7 +122,7 @@ pub fn run(
         wall: wall_offset(),
     };
     let longest = plan.length + scenario.drain() + PATIENCE;
-    let outcome = desk.work(&received, &mut observer, &scenario, &facts, interrupt, &stop, watcher, longest);
+    let outcome = desk.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut desk);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
@@ -206,7 +206,6 @@ impl Desk {
         received: &Receiver<Report>,
         observer: &mut Observer,
         scenario: &Scenario,
-        facts: &RunFacts,
         interrupt: &Arc<AtomicBool>,
         stop: &Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
@@ -239,7 +238,7 @@ impl Desk {
                     for second in self.take(report) {
                         watcher.second(second, &self.fold);
                         if outcome == Outcome::Completed
-                            && let Some(threshold) = self.to_abort(scenario, facts)
+                            && let Some(threshold) = self.to_abort(scenario)
                         {
                             outcome = Outcome::Aborted(threshold);
                             self.stop(stop);
@@ -266,11 +265,11 @@ impl Desk {
     }
 
     /// The first aborting threshold that does not hold, judged on all up to now.
-    fn to_abort(&self, scenario: &Scenario, facts: &RunFacts) -> Option<String> {
+    fn to_abort(&self, scenario: &Scenario) -> Option<String> {
         if scenario.abort.is_empty() {
             return None;
         }
-        let results = self.fold.judge(facts.clone(), &scenario.abort);
+        let results = self.fold.judge(&scenario.abort);
         let failed = results.into_iter().find(|result| result.value.is_some() && !result.passed);
         failed.map(|result| result.expression)
     }

@@ -1,6 +1,6 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
-use crate::summary::{Figures, Summary, ThresholdResult, Value, WorkloadSummary};
+use crate::summary::{Figures, ThresholdResult, Value, WorkloadSummary};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use weir_metrics::{Kind, Measure, Quantity, Unit, parse_quantity};
@@ -296,8 +296,8 @@ impl Threshold {
 
     /// Compares a finished run: every stage of every workload that has the figure must hold. The
     /// value is the one farthest on the wrong side. Nothing measured fails.
-    pub fn judge(&self, summary: &Summary) -> ThresholdResult {
-        let values = summary.workloads.iter().flat_map(|workload| self.values(workload));
+    pub fn judge(&self, workloads: &[WorkloadSummary]) -> ThresholdResult {
+        let values = workloads.iter().flat_map(|workload| self.values(workload));
         let worst =
             values.reduce(|a, b| if self.holds(a) && !self.holds(b) || self.worse(b, a) { b } else { a });
         ThresholdResult {
