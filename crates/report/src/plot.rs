@@ -17,6 +17,8 @@ pub(crate) struct Plot {
     pub(crate) bands: Vec<Band>,
     /// Length of the time axis.
     pub(crate) seconds: f64,
+    /// What is said under it.
+    pub(crate) note: &'static str,
 }
 
 /// One line. Where there is no value, there is a gap.
@@ -58,6 +60,7 @@ pub(crate) struct Drawing {
     id: String,
     title: String,
     description: String,
+    pub(crate) note: &'static str,
     unit: &'static str,
     bands: Vec<DrawnBand>,
     time_ticks: Vec<Tick>,
@@ -136,6 +139,7 @@ impl Plot {
             id: id.to_owned(),
             title: self.title.clone(),
             description: self.description(),
+            note: self.note,
             unit,
             bands: self.bands.iter().map(|band| band.drawn(&axes)).collect(),
             time_ticks: time_ticks(&axes),
@@ -298,7 +302,7 @@ mod tests {
 
     fn plot(points: Vec<(f64, Option<f64>)>) -> Plot {
         let lines = vec![Line { name: "a <b>".to_owned(), points, dashed: false }];
-        Plot { title: "T & t".to_owned(), units: COUNT, lines, bands: Vec::new(), seconds: 60.0 }
+        Plot { title: "T & t".to_owned(), units: COUNT, lines, bands: Vec::new(), seconds: 60.0, note: "" }
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count};
 use crate::quote::quote;
 use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
 
+/// What is said under the bit rate of viewers.
+const CALMED: &str = "Actual is the mean of each second and its neighbours with as many clients: viewers read in batches of up to 2 s.";
+
 /// All plots of a run; those of which nothing was measured draw nothing.
 pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
     let bands = bands(summary);
@@ -17,6 +20,7 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         lines,
         bands: bands.clone(),
         seconds,
+        note: "",
     };
     let mut plots = Vec::new();
     for (position, workload) in summary.workloads.iter().enumerate() {
@@ -27,7 +31,13 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         let percentiles = |of| percentiles(summary, position, of);
         plots.extend([
             of_workload("Clients", COUNT, clients(summary, position)),
-            of_workload("Bit rate", BIT_RATE, rates(summary, position)),
+            Plot {
+                note: match workload.role {
+                    Role::Play => CALMED,
+                    Role::Publish => "",
+                },
+                ..of_workload("Bit rate", BIT_RATE, rates(summary, position))
+            },
             of_workload(
                 "Startup",
                 SECONDS,
@@ -96,7 +106,26 @@ fn clients(summary: &Summary, workload: usize) -> Vec<Line> {
 fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
     let expected = workload_line(summary, workload, "expected", |it| it.expected_bps);
     let actual = workload_line(summary, workload, "actual", |it| Some(it.actual_bps));
-    vec![Line { dashed: true, ..expected }, actual]
+    let planned: Vec<_> =
+        summary.series.iter().map(|point| point.workloads.get(workload).map(|it| it.planned)).collect();
+    let points = match summary.workloads[workload].role {
+        Role::Play => calmed(&actual.points, &planned),
+        Role::Publish => actual.points,
+    };
+    vec![Line { dashed: true, ..expected }, Line { points, ..actual }]
+}
+
+/// The mean of each value and its neighbours in which as many clients are planned: viewers of the crowd take a
+/// second's bytes with the next one's, and the line would show when they read.
+fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
+    let mean = |position: usize| {
+        points[position].1?;
+        let around = position.saturating_sub(1)..(position + 2).min(points.len());
+        let alike = around.filter(|other| planned[*other] == planned[position]);
+        let values: Vec<f64> = alike.filter_map(|other| points[other].1).collect();
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    };
+    (0..points.len()).map(|position| (points[position].0, mean(position))).collect()
 }
 
 fn percentiles(
@@ -160,4 +189,17 @@ fn troubles(summary: &Summary) -> Vec<Line> {
     }
     let failures = line(summary, "failures".to_owned(), sum(|it| it.failed));
     vec![line(summary, "stalls".to_owned(), sum(|it| it.stalls)), Line { dashed: true, ..failures }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_two_seconds_are_a_steady_line() {
+        let of = |values: &[Option<f64>]| values.iter().map(|value| (0.0, *value)).collect::<Vec<_>>();
+        let read = of(&[Some(3.0), Some(0.0), Some(3.0), Some(0.0), Some(3.0), None, Some(4.0), Some(8.0)]);
+        let drawn = [Some(1.5), Some(2.0), Some(1.0), Some(2.0), Some(1.5), None, Some(4.0), Some(8.0)];
+        assert_eq!(calmed(&read, &[9, 9, 9, 9, 9, 9, 9, 0]), of(&drawn), "another stage is left alone");
+    }
 }
