@@ -74,8 +74,9 @@ fn scenario(verb: &str, workload: WorkloadSpec, load: &Load, run: &RunOptions) -
         ..Scenario::default()
     };
     add_options(&mut scenario, run);
-    // A load of which nothing ever played has measured nothing: it must not pass.
-    scenario.thresholds.extend("played > 0".parse());
+    // A load of which nothing ever played has measured nothing, and one that lost every client has been let down:
+    // neither must pass.
+    scenario.thresholds.extend(["played > 0", "failed.ratio < 100%"].iter().flat_map(|text| text.parse()));
     scenario
 }
 
