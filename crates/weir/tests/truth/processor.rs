@@ -1,7 +1,8 @@
 //! The CPU of a server and of one of its threads.
 
-use crate::support::{Kept, alone, play, weir};
+use crate::support::{Kept, alone, play, soon, weir};
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,6 +25,7 @@ fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let url = format!("{}/live/nobody", line.trim().strip_prefix("listening on ").unwrap());
     let watch = format!("pid={}", server.pid());
+    soon("the thread has its name", || named_busy(server.pid()).is_some());
 
     let ended = AtomicBool::new(false);
     let (run, readings) = std::thread::scope(|scope| {
@@ -75,14 +77,18 @@ fn read(pid: u32) -> Reading {
         let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
         ticks as f64 / rustix::param::clock_ticks_per_second() as f64
     };
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let busy = tasks
-        .map(|task| task.unwrap().path())
-        .find(|task| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "busy"))
-        .expect("there is a thread named busy");
+    let busy = named_busy(pid).expect("there is a thread named busy");
     Reading {
         at: now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9,
         process: seconds(format!("/proc/{pid}/stat")),
         busy: seconds(busy.join("stat").display().to_string()),
     }
+}
+
+/// The thread that burns, once it has taken its name.
+fn named_busy(pid: u32) -> Option<PathBuf> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks
+        .map(|task| task.unwrap().path())
+        .find(|task| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "busy"))
 }
