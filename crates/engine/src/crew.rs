@@ -42,6 +42,8 @@ pub(crate) struct Report {
     /// One a workload.
     pub(crate) figures: Vec<Recorder>,
     pub(crate) remarks: Vec<Remark>,
+    /// Whether this thread has no client, and none still to begin.
+    pub(crate) deserted: bool,
     /// Whether this was the last.
     pub(crate) last: bool,
 }
@@ -178,6 +180,7 @@ impl Crew {
             second: self.second,
             figures,
             remarks: self.shard.world.take_remarks(),
+            deserted: self.shard.is_empty() && self.next == self.orders.plan.slots.len(),
             last,
         };
         self.shard.world.take_ended();

@@ -252,6 +252,26 @@ impl Fold {
         self.workloads.iter().map(|workload| workload.total.figures.counter(FAILED)).sum()
     }
 
+    /// The commonest kind of failure so far, how many clients met it, and what was said of the first of them.
+    pub fn commonest_failure(&self) -> Option<(Failure, u64, &str)> {
+        let kinds = self.workloads.iter().zip(0..).flat_map(|(workload, number)| {
+            workload.total.figures.failures().map(move |(kind, clients)| (number, kind, clients))
+        });
+        let (number, kind, clients) = kinds.max_by_key(|(_, _, clients)| *clients)?;
+        Some((kind, clients, self.words.get(&(number, kind)).map_or("", String::as_str)))
+    }
+
+    /// The length of the plan, drain not included.
+    pub fn length(&self) -> Duration {
+        self.plan.length
+    }
+
+    /// Whether the plan holds any client beyond the end of this second.
+    pub(crate) fn wants_clients_after(&self, second: u32) -> bool {
+        let end = Duration::from_secs(u64::from(second) + 1);
+        self.plan.slots.iter().any(|slot| slot.stop > end)
+    }
+
     /// Sums up what was added so far.
     pub fn finish(&self, run: RunFacts, outcome: Outcome, thresholds: &[Threshold]) -> Summary {
         let usages: Vec<Vec<Option<UsageSummary>>> = self

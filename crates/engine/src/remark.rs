@@ -27,7 +27,7 @@ pub enum RemarkLine {
         /// By how much, signed.
         by_seconds: f64,
     },
-    /// The run was stopped before its plan's end: by a signal, a threshold, or the target's death.
+    /// The run was stopped before its plan's end: by a signal, a threshold, the target's death, or for want of clients.
     Stopped {
         /// Since the run's start.
         at_seconds: f64,

@@ -118,6 +118,7 @@ pub fn run(
         pending: BTreeMap::new(),
         shards: threads.len(),
         finished: 0,
+        deserted: vec![false; threads.len()],
         trouble: Vec::new(),
         wall: wall_offset(),
     };
@@ -195,6 +196,8 @@ struct Desk {
     pending: BTreeMap<u32, (usize, Vec<Recorder>)>,
     shards: usize,
     finished: usize,
+    /// Whether each shard's last word was that it has no client, and none to come.
+    deserted: Vec<bool>,
     trouble: Vec<String>,
     wall: i128,
 }
@@ -213,6 +216,7 @@ impl Desk {
     ) -> Outcome {
         let mut outcome = Outcome::Completed;
         let mut next_sample = self.origin;
+        let mut deserted = false;
         while self.finished < self.shards {
             let now = clock::now();
             if now >= next_sample {
@@ -222,6 +226,11 @@ impl Desk {
                     outcome = Outcome::TargetDied;
                     self.stop(stop);
                 }
+            }
+            // Said after the sample of that moment: that the target died explains more.
+            if deserted && outcome == Outcome::Completed {
+                outcome = Outcome::NobodyLeft;
+                self.stop(stop);
             }
             if interrupt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
                 outcome = Outcome::Interrupted;
@@ -237,6 +246,7 @@ impl Desk {
                 Ok(report) => {
                     for second in self.take(report) {
                         watcher.second(second, &self.fold);
+                        deserted |= self.nobody_is_left(second);
                         if outcome == Outcome::Completed
                             && let Some(threshold) = self.to_abort(scenario)
                         {
@@ -262,6 +272,11 @@ impl Desk {
         let at_seconds = clock::now().since(self.origin).as_secs_f64();
         self.remark(&RemarkLine::Stopped { at_seconds });
         stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether clients that the plan still wants are all over, so that the rest of the run would measure nothing.
+    fn nobody_is_left(&self, second: u32) -> bool {
+        self.deserted.iter().all(|deserted| *deserted) && self.fold.wants_clients_after(second)
     }
 
     /// The first aborting threshold that does not hold, judged on all up to now.
@@ -294,7 +309,7 @@ impl Desk {
 
     /// Takes a shard's interval; the seconds that it completes, in order.
     fn take(&mut self, report: Report) -> Vec<u32> {
-        let _ = report.shard;
+        self.deserted[report.shard] = report.deserted;
         for remark in &report.remarks {
             self.remark(&line(remark, self.origin));
         }

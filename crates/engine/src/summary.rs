@@ -71,6 +71,8 @@ pub enum Outcome {
     Interrupted,
     /// The watched target's processes were all gone.
     TargetDied,
+    /// Every client was over before its time, and none was still to begin.
+    NobodyLeft,
     /// By a threshold that was marked to abort; which.
     Aborted(String),
 }

@@ -56,6 +56,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         Outcome::Completed => return badges,
         Outcome::Interrupted => ("interrupted", Tone::Doubtful),
         Outcome::TargetDied => ("the target died", Tone::Bad),
+        Outcome::NobodyLeft => ("no client was left", Tone::Bad),
         Outcome::Aborted(_) => ("aborted", Tone::Bad),
     };
     badges.push(Badge { text: text.to_owned(), tone });
@@ -110,6 +111,11 @@ fn outcome(outcome: &Outcome, length: f64) -> Fact {
         Outcome::TargetDied => {
             Fact::new("Outcome", format!("the target died; the run ended after {after}")).tone(Tone::Bad)
         }
+        Outcome::NobodyLeft => Fact::new(
+            "Outcome",
+            format!("ended early, after {after}: no client was left and none was to come"),
+        )
+        .tone(Tone::Bad),
         Outcome::Aborted(by) => {
             Fact::new("Outcome", format!("aborted after {after} by the threshold {}", quote(by, LINE)))
                 .tone(Tone::Bad)

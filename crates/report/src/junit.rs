@@ -109,6 +109,9 @@ fn outcome(outcome: &Outcome) -> Case {
         Outcome::TargetDied => {
             (CaseResult::Failed("target_died"), "all processes of the watched target were gone".to_owned())
         }
+        Outcome::NobodyLeft => {
+            (CaseResult::Failed("nobody_left"), "no client was left and none was to come".to_owned())
+        }
         Outcome::Aborted(by) => {
             (CaseResult::Failed("aborted"), format!("aborted by the threshold {}", quote(by, LINE)))
         }

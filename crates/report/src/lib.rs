@@ -34,6 +34,7 @@ pub use crate::html::Html;
 pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;
 pub use crate::markdown::Markdown;
+pub use crate::quote::quote;
 pub use crate::stream::{Circumstances, StreamCheck, check_schema};
 pub use crate::text::Text;
 

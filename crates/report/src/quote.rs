@@ -3,7 +3,7 @@
 
 /// One line of at most `limit` characters. White space is folded; what steers a terminal or the direction
 /// of writing, and what has no width, is spelled out.
-pub(crate) fn quote(text: &str, limit: usize) -> String {
+pub fn quote(text: &str, limit: usize) -> String {
     let mut quoted = String::new();
     let mut length = 0;
     let mut letters = text.trim().chars().peekable();

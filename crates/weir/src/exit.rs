@@ -40,11 +40,14 @@ impl Exit {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::TargetDied => Self::TargetDied,
             Outcome::Aborted(_) => Self::Aborted,
-            Outcome::Completed if summary.verdict.state == VerdictState::Invalid => Self::Invalid,
-            Outcome::Completed if summary.thresholds.iter().any(|threshold| !threshold.passed) => {
-                Self::Thresholds
+            Outcome::Completed | Outcome::NobodyLeft => {
+                let failed = summary.thresholds.iter().any(|threshold| !threshold.passed);
+                match summary.verdict.state {
+                    VerdictState::Invalid => Self::Invalid,
+                    _ if failed => Self::Thresholds,
+                    _ => Self::Passed,
+                }
             }
-            Outcome::Completed => Self::Passed,
         }
     }
 }

@@ -9,6 +9,8 @@ use weir_engine::run::Watcher;
 use weir_engine::summary::{Role, WorkloadPoint};
 use weir_metrics::BitRate;
 
+/// Characters of what was said of a failure.
+const WORDS: usize = 80;
 /// Seconds between two plain lines.
 const PLAIN_EVERY: u32 = 5;
 
@@ -52,7 +54,11 @@ impl Live {
 impl Watcher for Live {
     fn second(&mut self, second: u32, fold: &Fold) {
         let Some((_, points)) = fold.latest() else { return };
-        let line = line(second, points, &fold.roles(), fold.failed());
+        // In the second after the plan's end nobody is wanted, and nobody plays.
+        if Duration::from_secs(u64::from(second) + 1) > fold.length() {
+            return;
+        }
+        let line = line(second, points, &fold.roles(), fold.failed(), fold.commonest_failure());
         match self {
             Self::Bar(bar) => bar.set_message(line),
             Self::Plain(every) if (second + 1).is_multiple_of(*every) => {
@@ -70,7 +76,13 @@ impl Watcher for Live {
     }
 }
 
-fn line(second: u32, points: &[WorkloadPoint], roles: &[Role], failed: u64) -> String {
+fn line(
+    second: u32,
+    points: &[WorkloadPoint],
+    roles: &[Role],
+    failed: u64,
+    commonest: Option<(weir_metrics::Failure, u64, &str)>,
+) -> String {
     let mut parts = vec![format!("{} s", second + 1)];
     for (point, role) in points.iter().zip(roles) {
         let rate = BitRate::from_bps(point.actual_bps);
@@ -85,8 +97,11 @@ fn line(second: u32, points: &[WorkloadPoint], roles: &[Role], failed: u64) -> S
             parts.push(format!("{} stalls", point.stalls));
         }
     }
-    if failed > 0 {
-        parts.push(format!("{failed} failed"));
+    if let Some((kind, clients, words)) = commonest {
+        let words = weir_report::quote(words, WORDS);
+        let colon = if words.is_empty() { "" } else { ": " };
+        let many = if clients == failed { String::new() } else { format!("{clients} ") };
+        parts.push(format!("{failed} failed ({many}{}{colon}{words})", kind.key()));
     }
     parts.join(" · ")
 }
@@ -94,6 +109,7 @@ fn line(second: u32, points: &[WorkloadPoint], roles: &[Role], failed: u64) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_metrics::Failure;
 
     #[test]
     fn a_line_says_who_plays_and_what_failed() {
@@ -104,9 +120,16 @@ mod tests {
             stalls: 2,
             ..WorkloadPoint::default()
         };
+        let line =
+            |failed, commonest| line(4, std::slice::from_ref(&point), &[Role::Play], failed, commonest);
+        assert_eq!(line(0, None), "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls");
         assert_eq!(
-            line(4, &[point], &[Role::Play], 1),
-            "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls · 1 failed"
+            line(1, Some((Failure::Reset, 1, ""))),
+            "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls · 1 failed (reset)"
+        );
+        assert_eq!(
+            line(3, Some((Failure::Rejected, 2, "go\naway\u{1b}[2J"))),
+            "5 s · 9 of 10 play, 2.50 Mbps · 2 stalls · 3 failed (2 rejected: go away\\u{1b}[2J)"
         );
     }
 }

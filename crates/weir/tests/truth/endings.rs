@@ -1,7 +1,8 @@
 //! Connections that end badly: each by its name, counted, with the server's own words.
 
-use crate::support::{air, config, free_port, measure, play, shared};
+use crate::support::{air, config, free_port, measure, play, report, shared};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 use weir_origin::{MissingStream, Origin};
 
 #[test]
@@ -118,4 +119,45 @@ fn a_stream_that_nobody_publishes_is_not_found() {
     let (kind, clients, side, words) = run.failure();
     assert_eq!((kind.as_str(), clients, side.as_str()), ("stream_not_found", 4, "remote"));
     assert!(words.contains("NetStream.Play.StreamNotFound"), "{words}");
+}
+
+#[test]
+fn a_run_without_clients_ends_and_says_what_became_of_them() {
+    let _machine = shared();
+    let url = format!("rtmp://127.0.0.1:{}/live/a", free_port());
+    let began = Instant::now();
+    let run = play(&url, "-c 7 -d 90s --warmup 0s --drain 200ms -v");
+    assert!(began.elapsed() < Duration::from_secs(45), "{:?}", began.elapsed());
+    assert_eq!((run.code, &run.summary["outcome"]), (99, &"nobody_left".into()));
+    assert!(run.err.contains("7 failed (connection_refused: "), "{}", run.err);
+    let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    assert!(text.contains("no client was left"), "{text}");
+    // Read again, it ended in the same way, and at the same second.
+    let again = report(run.directory());
+    assert_eq!(again.summary["outcome"], run.summary["outcome"]);
+    assert_eq!(again.stage(0)["window_end_seconds"], run.stage(0)["window_end_seconds"]);
+}
+
+#[test]
+fn a_server_that_loses_every_viewer_does_not_pass() {
+    let _machine = shared();
+    let air = air(&config(&["close viewers=1..4 at=2s"]));
+    let run = play(&air.url, "-c 4 -d 90s --warmup 0s --drain 200ms");
+    assert_eq!((run.code, &run.summary["outcome"]), (99, &"nobody_left".into()));
+    assert_eq!((run.total("played"), run.slots("failed")), (4.0, 4));
+    let judged = run.summary["thresholds"].as_array().unwrap();
+    let failed: Vec<_> =
+        judged.iter().filter(|it| it["passed"] == false).map(|it| &it["expression"]).collect();
+    assert_eq!(failed, ["failed.ratio < 100%"]);
+}
+
+#[test]
+fn a_server_that_reads_slowly_holds_its_publisher_up_and_is_not_given_up() {
+    let _machine = shared();
+    let origin = Origin::start(&config(&["read rate=300kbps"])).unwrap();
+    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let run =
+        measure(["publish", &url, "--bitrate", "8mbps", "-d", "22s", "--warmup", "0s", "--drain", "200ms"]);
+    assert_eq!((run.failures().len(), run.well()), (0, 1), "{:?}", run.failures());
+    assert!(run.total("frames") < 0.8 * 22.0 * 25.0, "held up: {} frames", run.total("frames"));
 }
