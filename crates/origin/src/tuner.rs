@@ -61,10 +61,11 @@ pub(crate) fn leave(station: usize, worker: &Worker) {
 
 /// Plays what is due on this worker. Says when to call again.
 pub(crate) fn play_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment> {
-    if shard.world.tuners.is_empty() {
-        return None;
-    }
     let worker = &mut shard.world;
+    let next = worker.tuners.iter().map(|tuner| tuner.next).min()?;
+    if next > now {
+        return Some(next);
+    }
     let settings = worker.settings().clone();
     let mut wakes = Vec::new();
     let mut open = Vec::with_capacity(worker.tuners.len());

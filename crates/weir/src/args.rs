@@ -31,7 +31,7 @@ pub(crate) enum Verb {
     Run(Run),
     /// Watch a server's processes without a load
     Watch(Watch),
-    /// The small server that weir carries
+    /// The small server that weir carries: RTMP, and MPEG-TS over HTTP as Mirakurun and mirakc serve it
     Origin(Origin),
     /// Print or write again the report of a run directory
     Report(Report),

@@ -45,9 +45,12 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     }
     let counts = origin.counts();
     let sent = counts.sent();
+    let skipped: u64 = counts.viewers.iter().map(|viewer| viewer.skipped).sum();
+    let slow =
+        if skipped > 0 { format!("; {skipped} units came too late for slow viewers") } else { String::new() };
     let _ = writeln!(
         out,
-        "{} links, {} viewers; sent {} payload bytes in {} units",
+        "{} links, {} viewers; sent {} payload bytes in {} units{slow}",
         counts.links,
         counts.viewers.len(),
         sent.payload_bytes,

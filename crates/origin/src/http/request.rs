@@ -125,6 +125,21 @@ mod tests {
         assert_eq!(Request::parse(next.as_bytes()).unwrap().unwrap().1, head.len());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_a_request_or_none(
+            begin in ".{0,40}",
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+        ) {
+            let head = [b"GET /", begin.as_bytes(), &bytes, b"\r\n\r\n"].concat();
+            for bytes in [&bytes[..], &head] {
+                if let Ok(Some((_, length))) = Request::parse(bytes) {
+                    assert!(length <= bytes.len());
+                }
+            }
+        }
+    }
+
     #[test]
     fn an_old_or_a_last_request_ends_the_connection() {
         for (head, keep_alive) in [

@@ -1,11 +1,11 @@
 //! ffmpeg publishes and plays, without a word of warning.
 
-use crate::peers::{PATIENCE, Peer, address, start, until};
+use crate::peers::{PATIENCE, Peer, address, secure, start, until};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_origin::{OriginConfig, Secure};
+use weir_origin::OriginConfig;
 
 /// A running tool, ended when it is dropped.
 pub(crate) struct Tool {
@@ -167,12 +167,8 @@ fn sound_alone_is_a_stream_too() {
 #[test]
 fn the_same_over_tls() {
     let folder = tempfile::tempdir().unwrap();
-    let (chain, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    std::fs::write(&chain, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    let secure = Secure { address: "127.0.0.1:0".parse().unwrap(), chain, key };
-    let origin = start(OriginConfig { rtmps: Some(secure), ..OriginConfig::default() });
+    let rtmps = Some(secure(folder.path()));
+    let origin = start(OriginConfig { rtmps, ..OriginConfig::default() });
     let url = format!("rtmps://{}/live/a", origin.addresses().rtmps.unwrap());
     let player = count(&url);
     until("the player", || origin.counts().present() == 1);

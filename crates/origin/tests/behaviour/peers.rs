@@ -2,8 +2,9 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{Origin, OriginConfig, Secure};
 use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Client, ClientEvent, ClientOptions, flv};
 
@@ -26,6 +27,15 @@ pub(crate) fn start(config: OriginConfig) -> Origin {
 
 pub(crate) fn address(origin: &Origin) -> SocketAddr {
     origin.addresses().rtmp.unwrap()
+}
+
+/// A listener with TLS on a port that the system chooses, with a certificate for `localhost` in this folder.
+pub(crate) fn secure(folder: &Path) -> Secure {
+    let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(&chain, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    Secure { address: "127.0.0.1:0".parse().unwrap(), chain, key }
 }
 
 /// Waits until something holds.

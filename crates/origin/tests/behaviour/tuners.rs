@@ -1,6 +1,6 @@
 //! A tuner server's ordinary life: what it offers, what it plays, and when.
 
-use crate::peers::until;
+use crate::peers::{secure, until};
 use crate::readers::{PACKET, Reader, address, report, serve, services, tuner, tuners, wrongs};
 use serde_json::json;
 use std::process::Command;
@@ -215,6 +215,25 @@ fn curl_gets_what_the_counts_say() {
     let (found, _) = output(Command::new("curl").args(["-sf", &url(&origin, "/api/services")]));
     let found: serde_json::Value = serde_json::from_slice(&found).unwrap();
     assert_eq!(found[0]["channel"]["type"], "GR");
+}
+
+#[test]
+fn curl_reads_over_tls() {
+    let directory = tempfile::tempdir().unwrap();
+    let secure = secure(directory.path());
+    let chain = secure.chain.clone();
+    let tuners = Tuners { services: services(1, 4_000_000), ..Tuners::default() };
+    let faults = vec!["close unit=2001".parse().unwrap()];
+    let origin = serve(OriginConfig { tuners, faults, https: Some(secure), ..OriginConfig::default() });
+    let port = origin.addresses().https.unwrap().port();
+    let output = Command::new("curl")
+        .args(["-sN", "--max-time", "20", "--cacert", chain.to_str().unwrap()])
+        .arg(format!("https://localhost:{port}/1.ts?chunked=0"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout.len(), 2_000 * PACKET);
+    assert_eq!(wrongs(&output.stdout), Counts::default());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The verbs around a run: schema, doctor, watch, origin.
 
-use crate::support::{Kept, interrupt, says, shared, weir};
+use crate::support::{Kept, interrupt, program, says, shared, weir};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -87,6 +87,54 @@ fn an_origin_says_where_it_listens_and_what_it_served() {
     line.clear();
     out.read_line(&mut line).unwrap();
     assert_eq!(line.trim(), "2 links, 2 viewers; sent 0 payload bytes in 0 units");
+}
+
+#[test]
+fn an_origin_is_a_tuner_server_beside_or_without_rtmp() {
+    let serves = |arguments: &[&str], schemes: &[&str]| {
+        let mut command = weir();
+        command.arg("origin").args(arguments).args(["--http", ":0", "--bitrate", "2mbps"]);
+        let mut origin = Kept::start(command.stdout(Stdio::piped()));
+        let mut out = BufReader::new(origin.0.stdout.take().unwrap());
+        let mut line = String::new();
+        for scheme in schemes {
+            line.clear();
+            out.read_line(&mut line).unwrap();
+            assert!(line.starts_with(&format!("listening on {scheme}://127.0.0.1:")), "{line}");
+        }
+        (origin, out, line.trim().strip_prefix("listening on ").unwrap().to_owned())
+    };
+    let (origin, mut out, url) = serves(&["--services", "GR:1,BS:2"], &["http"]);
+    let mut curl = program("curl", "curl");
+    let got = curl.args(["-sf", &format!("{url}/api/services?channel.type=BS")]).output().unwrap();
+    let services: Value = serde_json::from_slice(&got.stdout).unwrap();
+    let names: Vec<_> = services.as_array().unwrap().iter().map(|service| &service["name"]).collect();
+    assert_eq!(names, ["weir BS 1", "weir BS 2"]);
+
+    let directory = tempfile::tempdir().unwrap();
+    let stored = directory.path().join("stored.ts");
+    let mut curl = program("curl", "curl");
+    let _ = curl
+        .args(["-sN", "--max-time", "2", "-o", stored.to_str().unwrap(), &format!("{url}/3.ts")])
+        .status();
+    interrupt(&origin.0);
+    let mut last = String::new();
+    out.read_line(&mut last).unwrap();
+    assert!(last.starts_with("2 links, 1 viewers; sent "), "{last}");
+    assert!(std::fs::metadata(&stored).unwrap().len() > 188 * 1_000);
+
+    let (_origin, _, url) = serves(&["--rtmp", ":0", "--file", stored.to_str().unwrap()], &["rtmp", "http"]);
+    let mut curl = program("curl", "curl");
+    let got = curl.args(["-sf", &format!("{url}/api/services")]).output().unwrap();
+    let services: Value = serde_json::from_slice(&got.stdout).unwrap();
+    assert_eq!(services.as_array().unwrap().len(), 1);
+    assert_eq!(services[0]["name"], "weir BS 2", "a file is named after what is in it");
+
+    let none = directory.path().join("none.ts");
+    std::fs::write(&none, [0; 10_000]).unwrap();
+    let said = says(["origin", "--http", ":0", "--file", none.to_str().unwrap()]);
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    assert!(said.err.contains("none.ts: no transport stream packets"), "{}", said.err);
 }
 
 #[test]
