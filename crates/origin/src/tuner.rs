@@ -48,7 +48,15 @@ pub(crate) fn attend(station: usize, worker: &mut Worker, now: Moment) {
     if let Some(publisher) = Publisher::claim(&tuned.name, None, remake, worker, now) {
         let player = Player::new(&tuned.programme);
         let (played, piece) = (0, Vec::new());
-        worker.tuners.push(Tuner { station, publisher, player, began: now, played, next: now + TICK, piece });
+        worker.tuners.push(Tuner {
+            station,
+            publisher,
+            player,
+            began: now,
+            played,
+            next: next_tick(now),
+            piece,
+        });
     }
 }
 
@@ -91,6 +99,12 @@ pub(crate) fn play_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment>
     next
 }
 
+/// The first tick after `now`: one grid for all tuners, so that a thread wakes once for all of its own.
+fn next_tick(now: Moment) -> Moment {
+    let tick = TICK.as_nanos() as u64;
+    Moment::from_nanos((now.as_nanos() / tick + 1) * tick)
+}
+
 impl Tuner {
     /// Plays up to now. Says which readers have to be woken.
     fn play(&mut self, worker: &mut Worker, now: Moment) -> Vec<SessionId> {
@@ -103,9 +117,7 @@ impl Tuner {
             let _ = self.publisher.take(packet, None, worker, now);
         }
         self.publisher.release(worker, now);
-        // On a grid, so that a late tick makes no later one late.
-        let ticks = now.since(self.began).as_nanos() / TICK.as_nanos() + 1;
-        self.next = self.began + TICK * u32::try_from(ticks).unwrap_or(u32::MAX);
+        self.next = next_tick(now);
         self.publisher.flush(worker)
     }
 

@@ -195,7 +195,10 @@ impl Player {
 impl Made {
     fn play(&mut self, bytes: usize, out: &mut Vec<u8>) {
         while self.ready.len() - self.taken < bytes {
-            self.ready.drain(..std::mem::take(&mut self.taken));
+            // Rarely, so that what is left is not moved over and over.
+            if self.taken > self.ready.len() / 2 {
+                self.ready.drain(..std::mem::take(&mut self.taken));
+            }
             self.mux();
         }
         out.extend_from_slice(&self.ready[self.taken..self.taken + bytes]);
