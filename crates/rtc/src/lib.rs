@@ -13,6 +13,7 @@
 //! | [`feedback`] | the arrival of every packet of a transport, for the sender's bandwidth estimation | draft-holmer-rmcat-transport-wide-cc-extensions-01 |
 //! | [`rtx`] | retransmissions in a stream of their own | RFC 4588 |
 //! | [`sender`] | numbers, time stamps and sender reports of an outgoing stream | RFC 3550 section 6.4.1 |
+//! | [`srtp`] | encryption and authentication of both, in place | RFC 3711, RFC 7714, RFC 5764 section 4.2 |
 //! | [`h264`], [`opus`] | payloads, made and taken apart | RFC 6184, RFC 7587 |
 //!
 //! # What headers alone tell
@@ -39,6 +40,7 @@ pub mod rtcp;
 pub mod rtp;
 pub mod rtx;
 pub mod sender;
+pub mod srtp;
 
 mod datagram;
 mod time;
