@@ -7,7 +7,7 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 CARGO := $(shell PATH="$$PATH:$$HOME/.cargo/bin" command -v cargo)
 ifeq ($(CARGO),)
-CARGO = echo 'cargo is missing: install Rust 1.88 or newer, see https://rustup.rs' >&2; false
+CARGO = echo 'cargo is missing: install Rust 1.89 or newer, see https://rustup.rs' >&2; false
 endif
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 

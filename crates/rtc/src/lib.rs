@@ -14,6 +14,7 @@
 //! | [`rtx`] | retransmissions in a stream of their own | RFC 4588 |
 //! | [`sender`] | numbers, time stamps and sender reports of an outgoing stream | RFC 3550 section 6.4.1 |
 //! | [`srtp`] | encryption and authentication of both, in place | RFC 3711, RFC 7714, RFC 5764 section 4.2 |
+//! | [`transport`] | ICE, full and lite, and DTLS in both roles, up to the keys of SRTP | RFC 8445, RFC 6347, RFC 9147, RFC 5764 |
 //! | [`h264`], [`opus`] | payloads, made and taken apart | RFC 6184, RFC 7587 |
 //!
 //! # What headers alone tell
@@ -41,6 +42,7 @@ pub mod rtp;
 pub mod rtx;
 pub mod sender;
 pub mod srtp;
+pub mod transport;
 
 mod datagram;
 mod time;

@@ -1,0 +1,433 @@
+//! One bundled transport being set up: ICE finds the path, DTLS proves the peer and exports the keys of SRTP.
+//!
+//! Datagrams and time go in, datagrams and events come out; one local address, as each of weir's clients has its own
+//! socket. ICE and DTLS are those of the crates `is` and `dimpl`. Once [`Event::Keys`] came, media needs nothing from
+//! here; STUN and DTLS datagrams must still be handed over, for consent (RFC 7675) and close.
+
+mod certificate;
+mod clock;
+
+pub use certificate::{Certificate, Fingerprint, ParseFingerprintError};
+pub use clock::Clock;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dimpl::Dtls;
+use is::stun::{StunMessage, StunPacket};
+use is::{Candidate, IceAgent, IceAgentEvent, IceConnectionState, IceCreds, Protocol};
+use weir_metrics::Moment;
+
+use crate::Datagram;
+use crate::srtp::{KeyingMaterial, MasterKey, Profile, SrtpError};
+
+/// The largest DTLS datagram that is written.
+const DTLS_MTU: usize = 1200;
+
+/// How many candidates of the peer are taken: an agent forms a pair with each.
+const MOST_CANDIDATES: usize = 32;
+
+/// Who says the first word in DTLS (`a=setup`, RFC 5763 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DtlsRole {
+    /// Active: sends the ClientHello.
+    Client,
+    /// Passive: waits for it.
+    Server,
+}
+
+/// Our side of a transport.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the socket is bound; a wildcard address is no candidate.
+    pub local: SocketAddr,
+    /// Our certificate; many transports may share one.
+    pub certificate: Certificate,
+    /// We answer connectivity checks only, as servers with public addresses do (RFC 8445 section 2.5).
+    pub lite: bool,
+    /// We decide which pair is used: the side that made the offer, or the full one when the other is lite (section 6.1.1).
+    pub controlling: bool,
+    /// What the time that is passed in means.
+    pub clock: Clock,
+}
+
+/// What the peer's description says of its side.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// `a=ice-ufrag`.
+    pub user_fragment: String,
+    /// `a=ice-pwd`.
+    pub password: String,
+    /// `a=fingerprint`.
+    pub fingerprint: Fingerprint,
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Remote").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
+}
+
+/// What is to be done, or was reached.
+#[derive(Debug)]
+pub enum Output {
+    /// Send this datagram.
+    Send {
+        /// Where to.
+        destination: SocketAddr,
+        /// What.
+        datagram: Vec<u8>,
+    },
+    /// Something was reached.
+    Event(Event),
+}
+
+/// What was reached.
+#[derive(Debug)]
+pub enum Event {
+    /// ICE has a path; it comes again when the path changes.
+    Path(SocketAddr),
+    /// No connectivity check is answered any more.
+    PathLost,
+    /// The peer has proven to be the one of the description, and these are the keys.
+    Keys {
+        /// What the peer protects with.
+        inbound: MasterKey,
+        /// What we protect with.
+        outbound: MasterKey,
+        /// The profile of both.
+        profile: Profile,
+    },
+    /// The peer closed the association.
+    Closed,
+    /// It cannot be set up, or broke.
+    Failed(TransportError),
+}
+
+/// Why a transport cannot be set up, or broke.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// A candidate that cannot be read, or of a kind that is not supported.
+    #[error("an ICE candidate cannot be read")]
+    Candidate(#[source] is::IceError),
+    /// Nobody needs so many.
+    #[error("over {MOST_CANDIDATES} ICE candidates")]
+    TooManyCandidates,
+    /// The certificate is not the one whose fingerprint the description gave: another peer answers, or signalling and
+    /// media servers disagree.
+    #[error("the peer's certificate has another fingerprint than its description says")]
+    Fingerprint,
+    /// The handshake failed. weir offers ECDSA cipher suites only: a server with an RSA certificate has none of them in
+    /// common; give it an ECDSA certificate.
+    #[error("the DTLS handshake failed; a peer with an RSA certificate needs an ECDSA one")]
+    Dtls(#[source] dimpl::Error),
+    /// The handshake ended without agreement on SRTP.
+    #[error("the peer agreed on no SRTP profile")]
+    NoProfile,
+    /// Keys that do not fit.
+    #[error(transparent)]
+    Srtp(#[from] SrtpError),
+}
+
+/// One transport.
+pub struct Transport {
+    settings: Settings,
+    ice: IceAgent,
+    candidates: usize,
+    remote: Option<(Remote, DtlsRole)>,
+    dtls: Option<Dtls>,
+    dtls_due: Option<Instant>,
+    /// Where to send, once ICE or the peer says so.
+    path: Option<SocketAddr>,
+    /// The handshake has ended.
+    connected: bool,
+    state: State,
+    outputs: VecDeque<Output>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    SettingUp,
+    /// The certificate was the right one.
+    Proven,
+    Keyed,
+    Over,
+}
+
+impl Transport {
+    /// A transport whose peer is not known yet.
+    ///
+    /// # Errors
+    ///
+    /// When the local address is none that a peer could reach.
+    pub fn new(settings: Settings) -> Result<Self, TransportError> {
+        let mut ice = IceAgent::new(IceCreds::new());
+        ice.set_ice_lite(settings.lite);
+        ice.set_controlling(settings.controlling);
+        let candidate = Candidate::host(settings.local, Protocol::Udp).map_err(TransportError::Candidate)?;
+        ice.add_local_candidate(candidate);
+        Ok(Self {
+            settings,
+            ice,
+            candidates: 0,
+            remote: None,
+            dtls: None,
+            dtls_due: None,
+            path: None,
+            connected: false,
+            state: State::SettingUp,
+            outputs: VecDeque::new(),
+            buffer: vec![0; 2048],
+        })
+    }
+
+    /// Our `a=ice-ufrag`.
+    pub fn user_fragment(&self) -> &str {
+        &self.ice.local_credentials().ufrag
+    }
+
+    /// Our `a=ice-pwd`.
+    pub fn password(&self) -> &str {
+        &self.ice.local_credentials().pass
+    }
+
+    /// Our candidates, each as the value of an `a=candidate` line behind the colon.
+    pub fn candidates(&self) -> impl Iterator<Item = String> {
+        self.ice.local_candidates().map(|candidate| {
+            let line = candidate.to_sdp_string();
+            line.trim_start_matches("a=").trim_start_matches("candidate:").trim_end().to_owned()
+        })
+    }
+
+    /// The peer's description came: begins to look for a path.
+    pub fn connect(&mut self, now: Moment, remote: Remote, role: DtlsRole) {
+        self.ice.set_remote_credentials(IceCreds {
+            ufrag: remote.user_fragment.clone(),
+            pass: remote.password.clone(),
+        });
+        self.remote = Some((remote, role));
+        if role == DtlsRole::Server {
+            self.start_dtls(now);
+        }
+        self.pass(now);
+    }
+
+    /// A candidate of the peer, as the value of an `a=candidate` line, with or without `candidate:` in front.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or there are too many.
+    pub fn add_candidate(&mut self, candidate: &str) -> Result<(), TransportError> {
+        if self.candidates >= MOST_CANDIDATES {
+            return Err(TransportError::TooManyCandidates);
+        }
+        let value = candidate.trim().trim_start_matches("a=").trim_start_matches("candidate:");
+        let candidate =
+            Candidate::from_sdp_string(&format!("candidate:{value}")).map_err(TransportError::Candidate)?;
+        self.candidates += 1;
+        self.ice.add_remote_candidate(candidate);
+        Ok(())
+    }
+
+    /// A datagram came that [`Datagram::of`] calls STUN or DTLS; others are passed over.
+    pub fn receive(&mut self, now: Moment, source: SocketAddr, datagram: &[u8]) {
+        // Without the peer's credentials nothing can be checked; it will ask again.
+        if self.remote.is_none() || self.state == State::Over {
+            return;
+        }
+        let instant = self.settings.clock.instant(now);
+        match Datagram::of(datagram) {
+            Datagram::Stun => {
+                let Ok(message) = StunMessage::parse(datagram) else { return };
+                let packet =
+                    StunPacket { proto: Protocol::Udp, source, destination: self.settings.local, message };
+                self.ice.handle_packet(instant, packet);
+            }
+            Datagram::Dtls => {
+                let Some(dtls) = &mut self.dtls else { return };
+                self.path.get_or_insert(source);
+                let handled = dtls.handle_timeout(instant).and_then(|()| dtls.handle_packet(datagram));
+                if let Err(error) = handled {
+                    self.fail(TransportError::Dtls(error));
+                }
+            }
+            _ => return,
+        }
+        self.pass(now);
+    }
+
+    /// Time passes: call it at [`Self::due`] at the latest.
+    pub fn pass(&mut self, now: Moment) {
+        if self.remote.is_none() || self.state == State::Over {
+            return;
+        }
+        let instant = self.settings.clock.instant(now);
+        self.ice.handle_timeout(instant);
+        while let Some(event) = self.ice.poll_event() {
+            self.ice_event(now, &event);
+        }
+        while let Some(transmit) = self.ice.poll_transmit() {
+            let datagram = transmit.contents.to_vec();
+            self.outputs.push_back(Output::Send { destination: transmit.destination, datagram });
+        }
+        if let Some(dtls) = &mut self.dtls
+            && self.dtls_due.is_some_and(|due| due <= instant)
+            && let Err(error) = dtls.handle_timeout(instant)
+        {
+            self.fail(TransportError::Dtls(error));
+            return;
+        }
+        self.poll_dtls();
+    }
+
+    /// When to call [`Self::pass`].
+    pub fn due(&mut self) -> Option<Moment> {
+        if self.state == State::Over {
+            return None;
+        }
+        let due = [self.ice.poll_timeout(), self.dtls_due].into_iter().flatten().min()?;
+        Some(self.settings.clock.moment(due))
+    }
+
+    /// What is to be done, or was reached.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// The round trip of connectivity checks on the path in use.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.ice.nominated_pair_rtt()
+    }
+
+    /// Says goodbye to the peer.
+    pub fn close(&mut self) {
+        if let Some(dtls) = &mut self.dtls
+            && self.state == State::Keyed
+            && dtls.close().is_ok()
+        {
+            self.poll_dtls();
+        }
+        self.state = State::Over;
+    }
+
+    fn ice_event(&mut self, now: Moment, event: &IceAgentEvent) {
+        match event {
+            IceAgentEvent::NominatedSend { destination, .. } => {
+                self.path = Some(*destination);
+                self.outputs.push_back(Output::Event(Event::Path(*destination)));
+                let is_client = matches!(self.remote, Some((_, DtlsRole::Client)));
+                if is_client && self.dtls.is_none() {
+                    self.start_dtls(now);
+                }
+            }
+            IceAgentEvent::IceConnectionStateChange(IceConnectionState::Disconnected) => {
+                self.outputs.push_back(Output::Event(Event::PathLost));
+            }
+            IceAgentEvent::IceConnectionStateChange(_)
+            | IceAgentEvent::IceRestart(_)
+            | IceAgentEvent::DiscoveredRecv { .. } => {}
+        }
+    }
+
+    fn start_dtls(&mut self, now: Moment) {
+        let Some((_, role)) = &self.remote else { return };
+        let instant = self.settings.clock.instant(now);
+        let config = match dimpl::Config::builder().mtu(DTLS_MTU).use_server_cookie(false).build() {
+            Ok(config) => Arc::new(config),
+            Err(error) => return self.fail(TransportError::Dtls(error)),
+        };
+        let certificate = self.settings.certificate.for_dtls();
+        let mut dtls = match role {
+            // All of the field speaks 1.2; a server lets its client choose.
+            DtlsRole::Client => Dtls::new_12(config, certificate, instant),
+            DtlsRole::Server => Dtls::new_auto(config, certificate, instant),
+        };
+        dtls.set_active(*role == DtlsRole::Client);
+        self.dtls = Some(dtls);
+        self.dtls_due = Some(instant);
+    }
+
+    fn poll_dtls(&mut self) {
+        loop {
+            let Some(dtls) = &mut self.dtls else { return };
+            match dtls.poll_output(&mut self.buffer) {
+                dimpl::Output::Packet(datagram) => {
+                    if let Some(destination) = self.path {
+                        let datagram = datagram.to_vec();
+                        self.outputs.push_back(Output::Send { destination, datagram });
+                    }
+                }
+                dimpl::Output::BufferTooSmall { needed } => self.buffer.resize(needed, 0),
+                dimpl::Output::Timeout(due) => {
+                    self.dtls_due = Some(due);
+                    // The keys may come behind the end of the handshake, but not later than with it.
+                    if self.connected && matches!(self.state, State::SettingUp | State::Proven) {
+                        self.fail(TransportError::NoProfile);
+                    }
+                    return;
+                }
+                dimpl::Output::PeerCert(certificate) => {
+                    let expected = self.remote.as_ref().map(|(remote, _)| &remote.fingerprint);
+                    if expected.is_some_and(|expected| expected.is_of(certificate)) {
+                        self.state = State::Proven;
+                    } else {
+                        return self.fail(TransportError::Fingerprint);
+                    }
+                }
+                dimpl::Output::KeyingMaterial(material, profile) => {
+                    let keys = profile_of(profile)
+                        .ok_or(TransportError::NoProfile)
+                        .and_then(|profile| Ok((profile, KeyingMaterial::split(profile, &material)?)));
+                    match keys {
+                        Ok((profile, keys)) if self.state == State::Proven => self.keyed(profile, keys),
+                        Ok(_) => return self.fail(TransportError::Fingerprint),
+                        Err(error) => return self.fail(error),
+                    }
+                }
+                dimpl::Output::Connected => self.connected = true,
+                dimpl::Output::CloseNotify => {
+                    self.state = State::Over;
+                    self.outputs.push_back(Output::Event(Event::Closed));
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn keyed(&mut self, profile: Profile, keys: KeyingMaterial) {
+        let (inbound, outbound) = match self.remote {
+            Some((_, DtlsRole::Client)) => (keys.server, keys.client),
+            _ => (keys.client, keys.server),
+        };
+        self.state = State::Keyed;
+        self.outputs.push_back(Output::Event(Event::Keys { inbound, outbound, profile }));
+    }
+
+    fn fail(&mut self, error: TransportError) {
+        self.state = State::Over;
+        self.dtls = None;
+        self.dtls_due = None;
+        self.outputs.push_back(Output::Event(Event::Failed(error)));
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("Transport");
+        debug.field("state", &self.state).field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn profile_of(profile: dimpl::SrtpProfile) -> Option<Profile> {
+    match profile {
+        dimpl::SrtpProfile::AES128_CM_SHA1_80 => Some(Profile::Aes128CmHmacSha1_80),
+        dimpl::SrtpProfile::AEAD_AES_128_GCM => Some(Profile::AeadAes128Gcm),
+        dimpl::SrtpProfile::AEAD_AES_256_GCM => Some(Profile::AeadAes256Gcm),
+        _ => None,
+    }
+}
