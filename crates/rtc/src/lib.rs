@@ -15,6 +15,8 @@
 //! | [`sender`] | numbers, time stamps and sender reports of an outgoing stream | RFC 3550 section 6.4.1 |
 //! | [`srtp`] | encryption and authentication of both, in place | RFC 3711, RFC 7714, RFC 5764 section 4.2 |
 //! | [`transport`] | ICE, full and lite, and DTLS in both roles, up to the keys of SRTP | RFC 8445, RFC 6347, RFC 9147, RFC 5764 |
+//! | [`sdp`] | session descriptions, and answers to them | RFC 8866, RFC 8829 |
+//! | [`signalling`] | OvenMediaEngine's dialogue, WHIP and WHEP | RFC 9725, draft-ietf-wish-whep |
 //! | [`h264`], [`opus`] | payloads, made and taken apart | RFC 6184, RFC 7587 |
 //!
 //! # What headers alone tell
@@ -40,7 +42,9 @@ pub mod picture;
 pub mod rtcp;
 pub mod rtp;
 pub mod rtx;
+pub mod sdp;
 pub mod sender;
+pub mod signalling;
 pub mod srtp;
 pub mod transport;
 

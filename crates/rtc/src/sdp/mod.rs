@@ -1,0 +1,25 @@
+//! Session descriptions (RFC 8866), as much of them as WebRTC needs (RFC 8829): read with bounds, written, and answered.
+//!
+//! What is not known is passed over, as the standard wants it; what is known and malformed is an error with its line.
+
+mod agreement;
+mod description;
+mod parse;
+mod write;
+
+pub use agreement::{Agreement, Local, Wishes, agree};
+pub use description::{Description, Direction, Extension, Format, Media, MediaKind, Setup};
+pub use parse::{MOST_BYTES, ParseError};
+
+/// Header extensions by their names.
+pub mod extension {
+    /// Frame marking (RFC 9626).
+    pub const FRAME_MARKING: &str = "urn:ietf:params:rtp-hdrext:framemarking";
+    /// The number of a packet within its transport.
+    pub const TRANSPORT_CC: &str =
+        "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+    /// When a packet was sent.
+    pub const ABSOLUTE_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
+    /// The media that a packet belongs to (RFC 9143).
+    pub const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
+}

@@ -1,0 +1,278 @@
+//! WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): what a server's answer to the posted offer means.
+//!
+//! Requests are made by the caller: `POST` of the offer as `application/sdp`, `PATCH` of candidates, `DELETE` of the
+//! session; each with the bearer token, if there is one.
+
+use url::Url;
+
+/// The media type of descriptions.
+pub const SDP: &str = "application/sdp";
+
+/// The media type of candidates that come later (RFC 8840).
+pub const TRICKLE: &str = "application/trickle-ice-sdpfrag";
+
+/// How many ICE servers of an answer are taken.
+const MOST_SERVERS: usize = 16;
+
+/// A session that a server has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The answer.
+    pub sdp: String,
+    /// Where the session is patched and deleted; `None` when the server gave no place, which the standard forbids: it
+    /// can then only be left alone.
+    pub resource: Option<Url>,
+    /// The tag that a patch must name.
+    pub entity_tag: Option<String>,
+    /// STUN and TURN servers of `Link` headers.
+    pub ice_servers: Vec<super::oven::IceServer>,
+}
+
+/// Why there is no session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// 401, 403: the token is missing or wrong.
+    #[error("the server refused the token, or there was none (HTTP {0})")]
+    Unauthorised(u16),
+    /// 404: no such stream, or nobody publishes it. Servers say 409 for the latter, too.
+    #[error("the server has no such stream (HTTP {0})")]
+    NoStream(u16),
+    /// 406, 409 with a description: the server wants other media, and says which.
+    #[error("the server made a counter-offer (HTTP {status}); it does not take what was offered")]
+    CounterOffer {
+        /// The status.
+        status: u16,
+        /// What it offers.
+        sdp: String,
+    },
+    /// 406, 415, 422: it does not take the offer.
+    #[error("the server does not take the offer (HTTP {0})")]
+    NotAcceptable(u16),
+    /// 429, 503: it is busy.
+    #[error("the server is busy (HTTP {status})")]
+    Busy {
+        /// The status.
+        status: u16,
+        /// Seconds after which it may be asked again.
+        retry_after_seconds: Option<u64>,
+    },
+    /// 301, 302, 303, 307, 308: the offer is to be posted elsewhere.
+    #[error("the server sends clients elsewhere (HTTP {status})")]
+    Redirect {
+        /// The status.
+        status: u16,
+        /// Where to.
+        to: Url,
+    },
+    /// 201 or 200 without an answer.
+    #[error("the server made a session and sent no answer (HTTP {0})")]
+    NoAnswer(u16),
+    /// Any other status.
+    #[error("the server answered HTTP {0}")]
+    Status(u16),
+}
+
+/// Reads the response to the posted offer. `headers` are all of the response, in their order.
+///
+/// Servers are borne that say 200 for 201, give no content type, or a relative `Location`.
+///
+/// # Errors
+///
+/// A [`Refusal`] when there is no session.
+pub fn session(request: &Url, status: u16, headers: &[(&str, &str)], body: &str) -> Result<Session, Refusal> {
+    let all = |name: &'static str| {
+        let named = headers.iter();
+        named.filter(move |(this, _)| this.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    };
+    let location = all("location").next().and_then(|location| request.join(location).ok());
+    let is_description = body.trim_start().starts_with("v=0");
+    match status {
+        200 | 201 if is_description => Ok(Session {
+            sdp: body.to_owned(),
+            resource: location,
+            entity_tag: all("etag").next().map(str::to_owned),
+            ice_servers: all("link").flat_map(links).take(MOST_SERVERS).collect(),
+        }),
+        200 | 201 => Err(Refusal::NoAnswer(status)),
+        301 | 302 | 303 | 307 | 308 => {
+            Err(location.map_or(Refusal::Status(status), |to| Refusal::Redirect { status, to }))
+        }
+        401 | 403 => Err(Refusal::Unauthorised(status)),
+        406 | 409 if is_description => Err(Refusal::CounterOffer { status, sdp: body.to_owned() }),
+        404 | 409 => Err(Refusal::NoStream(status)),
+        406 | 415 | 422 => Err(Refusal::NotAcceptable(status)),
+        429 | 503 => {
+            let retry_after_seconds = all("retry-after").next().and_then(|seconds| seconds.parse().ok());
+            Err(Refusal::Busy { status, retry_after_seconds })
+        }
+        _ => Err(Refusal::Status(status)),
+    }
+}
+
+/// What the response to a patch of candidates means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Patched {
+    /// 200, 204: taken.
+    Taken,
+    /// 405, 415, 501, and 404 of servers that know no sessions: there is no trickling here; all is in the offer.
+    NotSupported,
+    /// 412, 428: the tag was wrong or missing.
+    WrongTag,
+    /// Any other status.
+    Failed(u16),
+}
+
+impl Patched {
+    /// The meaning of a status.
+    pub fn of(status: u16) -> Self {
+        match status {
+            200 | 204 => Self::Taken,
+            404 | 405 | 415 | 501 => Self::NotSupported,
+            412 | 428 => Self::WrongTag,
+            other => Self::Failed(other),
+        }
+    }
+}
+
+/// The body of a patch with candidates (RFC 8840 section 4.4).
+pub fn trickle(user_fragment: &str, password: &str, media_identifier: &str, candidates: &[String]) -> String {
+    let mut body = format!(
+        "a=ice-ufrag:{user_fragment}\r\na=ice-pwd:{password}\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\n\
+         a=mid:{media_identifier}\r\n"
+    );
+    for candidate in candidates {
+        body.push_str("a=candidate:");
+        body.push_str(candidate);
+        body.push_str("\r\n");
+    }
+    body.push_str("a=end-of-candidates\r\n");
+    body
+}
+
+/// The ICE servers in a `Link` header (RFC 9725 section 4.6): `<turn:…>; rel="ice-server"; username="…"; …`, several
+/// behind commas.
+fn links(header: &str) -> Vec<super::oven::IceServer> {
+    let mut servers = Vec::new();
+    let mut rest = header;
+    while let Some((_, behind)) = rest.split_once('<') {
+        let Some((target, behind)) = behind.split_once('>') else { break };
+        let parameters;
+        (parameters, rest) = parameters_of(behind);
+        let value = |name: &str| {
+            let parameter = parameters.iter().find(|(this, _)| this.eq_ignore_ascii_case(name));
+            parameter.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        if value("rel").eq_ignore_ascii_case("ice-server") && servers.len() < MOST_SERVERS {
+            servers.push(super::oven::IceServer {
+                urls: vec![target.to_owned()],
+                username: value("username"),
+                credential: value("credential"),
+            });
+        }
+    }
+    servers
+}
+
+/// The parameters up to the comma that ends the link, and what is behind it. Values may be quoted.
+fn parameters_of(text: &str) -> (Vec<(String, String)>, &str) {
+    let mut parameters = Vec::new();
+    let (mut name, mut value) = (String::new(), None::<String>);
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => {
+                escaped = false;
+                value.get_or_insert_default().push(character);
+            }
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ';' | ',' if !quoted => {
+                parameters.push((std::mem::take(&mut name), value.take().unwrap_or_default()));
+                if character == ',' {
+                    return (parameters, &text[at + 1..]);
+                }
+            }
+            '=' if !quoted && value.is_none() => value = Some(String::new()),
+            _ if !quoted && character.is_whitespace() => {}
+            _ => value.as_mut().unwrap_or(&mut name).push(character),
+        }
+    }
+    parameters.push((name, value.unwrap_or_default()));
+    (parameters, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Session, Refusal> {
+        let request = Url::parse("http://127.0.0.1:1985/rtc/v1/whep/?app=live&stream=x").unwrap();
+        session(&request, status, headers, body)
+    }
+
+    #[test]
+    fn a_location_may_be_absolute_or_relative() {
+        for (location, resource) in [
+            (
+                "/rtc/v1/whip/?action=delete&token=t",
+                "http://127.0.0.1:1985/rtc/v1/whip/?action=delete&token=t",
+            ),
+            ("session/5", "http://127.0.0.1:1985/rtc/v1/whep/session/5"),
+            ("https://other:8/5", "https://other:8/5"),
+        ] {
+            let session = read(201, &[("location", location), ("ETag", "\"7\"")], "v=0\r\n").unwrap();
+            assert_eq!(session.resource.unwrap().as_str(), resource);
+            assert_eq!(session.entity_tag.as_deref(), Some("\"7\""));
+        }
+        assert_eq!(read(200, &[], "v=0\r\n").unwrap().resource, None);
+    }
+
+    #[test]
+    fn links_name_servers_with_their_credentials() {
+        let header = r#"<stun:a:3478>; rel="ice-server", <turn:b:3478?transport=tcp>; rel=ice-server; username="u;\"1,"; credential="c"; credential-type="password", <https://c>; rel="next""#;
+        let servers = read(201, &[("Link", header)], "v=0\r\n").unwrap().ice_servers;
+        let servers: Vec<_> =
+            servers.iter().map(|server| (&*server.urls[0], &*server.username, &*server.credential)).collect();
+        assert_eq!(servers, [("stun:a:3478", "", ""), ("turn:b:3478?transport=tcp", "u;\"1,", "c")]);
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        let refusal = |status, headers: &[(&str, &str)], body| read(status, headers, body).unwrap_err();
+        assert_eq!(refusal(401, &[], ""), Refusal::Unauthorised(401));
+        assert_eq!(refusal(404, &[], ""), Refusal::NoStream(404));
+        assert_eq!(refusal(409, &[], "not published"), Refusal::NoStream(409));
+        assert_eq!(
+            refusal(406, &[], "v=0\n"),
+            Refusal::CounterOffer { status: 406, sdp: "v=0\n".to_owned() }
+        );
+        assert_eq!(refusal(406, &[], ""), Refusal::NotAcceptable(406));
+        let busy = Refusal::Busy { status: 503, retry_after_seconds: Some(5) };
+        assert_eq!(refusal(503, &[("Retry-After", "5")], ""), busy);
+        assert_eq!(refusal(201, &[], "{}"), Refusal::NoAnswer(201));
+        assert_eq!(refusal(500, &[], ""), Refusal::Status(500));
+        let to = Url::parse("http://other/x").unwrap();
+        assert_eq!(
+            refusal(307, &[("Location", "http://other/x")], ""),
+            Refusal::Redirect { status: 307, to }
+        );
+    }
+
+    #[test]
+    fn a_server_that_refuses_trickling_is_told_from_one_that_fails() {
+        assert_eq!(Patched::of(204), Patched::Taken);
+        assert_eq!(Patched::of(405), Patched::NotSupported);
+        assert_eq!(Patched::of(412), Patched::WrongTag);
+        assert_eq!(Patched::of(500), Patched::Failed(500));
+        let body = trickle("u", "p", "0", &["1 1 udp".to_owned()]);
+        assert!(body.ends_with("a=mid:0\r\na=candidate:1 1 udp\r\na=end-of-candidates\r\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_link_is_read_without_harm(header in r#"[<>;,="\\a-z \u{e9}]{0,60}"#) {
+            prop_assert!(links(&header).len() <= MOST_SERVERS);
+        }
+    }
+}
