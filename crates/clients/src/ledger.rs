@@ -7,6 +7,9 @@ use weir_shard::{SessionId, World};
 /// Remarks kept of one kind a shard and workload; the rest is only counted.
 const REMARKS_OF_A_KIND: u32 = 20;
 
+/// Gaps whose places are kept of one shard.
+const MOST_GAPS: usize = 20_000;
+
 /// One planned client start, as its client needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -45,6 +48,36 @@ pub struct Remark {
     pub words: String,
 }
 
+/// What one client has counted when it ends, to be added up by channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// When it ended.
+    pub at: Moment,
+    /// Whose it is.
+    pub slot: Slot,
+    /// Position of what it read among its workload's targets.
+    pub target: u32,
+    /// Since when it has read.
+    pub since: Moment,
+    /// One number for each of [`crate::columns_of`] its protocol.
+    pub numbers: Vec<u64>,
+}
+
+/// A place in a stream where units are missing, so that readers of one stream can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// When its client came upon it.
+    pub at: Moment,
+    /// Who.
+    pub slot: Slot,
+    /// Position of what it read among its workload's targets.
+    pub target: u32,
+    /// What is the same for all who miss the same.
+    pub mark: u32,
+    /// Where, in microseconds of the stream's own clock, the same for all its readers within a few milliseconds.
+    pub place: u64,
+}
+
 /// The [`World`] of a shard of clients.
 #[derive(Debug)]
 pub struct Ledger {
@@ -52,6 +85,10 @@ pub struct Ledger {
     told: Vec<[u32; Failure::ALL.len()]>,
     remarks: Vec<Remark>,
     ended: Vec<(Slot, Ending)>,
+    accounts: Vec<Account>,
+    gaps: Vec<Gap>,
+    /// How many gaps were kept so far.
+    placed: usize,
 }
 
 impl Ledger {
@@ -59,7 +96,15 @@ impl Ledger {
     pub fn new(schemas: impl IntoIterator<Item = Schema>) -> Self {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
-        Self { recorders, told, remarks: Vec::new(), ended: Vec::new() }
+        Self {
+            recorders,
+            told,
+            remarks: Vec::new(),
+            ended: Vec::new(),
+            accounts: Vec::new(),
+            gaps: Vec::new(),
+            placed: 0,
+        }
     }
 
     /// The figures of a slot's workload.
@@ -87,6 +132,29 @@ impl Ledger {
             let words = words.chars().filter(|c| !c.is_control()).take(200).collect();
             self.remarks.push(Remark { at, slot, failure, words });
         }
+    }
+
+    /// Keeps what a client has counted in all.
+    pub fn account(&mut self, account: Account) {
+        self.accounts.push(account);
+    }
+
+    /// Keeps a place where units are missing, as long as not too many were.
+    pub fn gap(&mut self, gap: Gap) {
+        if self.placed < MOST_GAPS {
+            self.placed += 1;
+            self.gaps.push(gap);
+        }
+    }
+
+    /// Hands out what clients have counted that ended since the last call.
+    pub fn take_accounts(&mut self) -> Vec<Account> {
+        std::mem::take(&mut self.accounts)
+    }
+
+    /// Hands out the gaps since the last call.
+    pub fn take_gaps(&mut self) -> Vec<Gap> {
+        std::mem::take(&mut self.gaps)
     }
 
     /// Hands out an interval's figures, one recorder a workload, and starts the next.

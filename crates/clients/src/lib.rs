@@ -23,7 +23,7 @@ mod workload;
 
 pub use drift::Drift;
 pub use host_clock::HostClock;
-pub use ledger::{Ending, Ledger, ON_TIME, Remark, Slot};
+pub use ledger::{Account, Ending, Gap, Ledger, ON_TIME, Remark, Slot};
 pub use life::{Life, Phase, Timeouts};
 pub use material::{MaterialError, MaterialOptions};
 pub use playout::{Change, Playout};
@@ -35,5 +35,5 @@ pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};
 pub use weir_media::{BitRate, FrameRate};
 pub use workload::{
-    PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, play, publish, schema_of,
+    PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, columns_of, play, publish, schema_of,
 };

@@ -29,5 +29,18 @@ pub struct HttpOptions {
 pub(crate) const SCHEMES: &[Scheme] =
     &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
 
+/// The table by channel: that of the classic measurement, and what it lacks.
+pub(crate) const COLUMNS: &[(&str, &str)] = &[
+    ("media", "#BYTES"),
+    ("units", "#PACKETS"),
+    ("ts.aribts_drops", "#DROPS"),
+    ("ts.lost_packets", "Lost"),
+    ("ts.gap_events", "Gaps"),
+    ("ts.transport_errors", "TEI"),
+    ("ts.scrambled_packets", "TSC"),
+    ("ts.resyncs", "Resyncs"),
+    ("ts.pcr_discontinuities", "PCR jumps"),
+];
+
 /// Their figures.
 pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

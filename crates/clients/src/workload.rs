@@ -175,6 +175,11 @@ pub fn schema_of(scheme: &str) -> Option<Schema> {
     SCHEMAS.iter().find(|(schemes, _)| schemes.contains(&scheme)).map(|(_, schema)| *schema)
 }
 
+/// The columns of the table by channel of a scheme: a counter's name and its title. None: there is no such table.
+pub fn columns_of(scheme: &str) -> &'static [(&'static str, &'static str)] {
+    if ["http", "https"].contains(&scheme) { ts::COLUMNS } else { &[] }
+}
+
 /// Viewers of these URLs, by their scheme. Resolves names, so it may take a while.
 ///
 /// # Errors

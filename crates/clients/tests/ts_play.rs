@@ -5,7 +5,7 @@ mod bench;
 use bench::Bench;
 use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
 use std::time::Duration;
-use weir_clients::{Ending, Ledger, PlayOptions, Remark, Slot, Timeouts, Workload, play};
+use weir_clients::{Ending, Ledger, PlayOptions, Remark, Slot, Timeouts, Workload, columns_of, play};
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
     REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
@@ -186,6 +186,35 @@ fn what_was_cut_out_is_lost_and_nothing_else() {
         "15 lost look like a repetition, which aribts lets pass once"
     );
     assert_eq!(number(&figures, "ts.random_access_indicators"), 5);
+}
+
+#[test]
+fn readers_of_one_stream_place_its_gaps_alike_and_keep_accounts() {
+    let cut = without(&stream(6), &[(1_500, 2), (2_500, 5), (4_321, 1)]);
+    let places = |from: usize| -> Vec<(u32, u64)> {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+        viewer.advance(ms(1_000));
+        for piece in cut[from..].chunks(10_000) {
+            viewer.deliver(piece);
+        }
+        viewer.advance(ms(1_000));
+        viewer.tell(Event::Stop);
+        let account = viewer.rig.world.take_accounts().remove(0);
+        assert_eq!((account.target, account.at.since(account.since)), (0, ms(1_000)));
+        let columns: Vec<&str> = columns_of("http").iter().map(|(name, _)| *name).collect();
+        let number = |name: &str| account.numbers[columns.iter().position(|column| *column == name).unwrap()];
+        assert_eq!(number("media"), (cut.len() - from) as u64);
+        assert_eq!((number("ts.lost_packets"), number("ts.gap_events")), (8, 3));
+        viewer.rig.world.take_gaps().iter().map(|gap| (gap.mark, gap.place)).collect()
+    };
+    // One that came in later, in the middle of a packet, and reckons the clock from other references.
+    let (first, second) = (places(0), places(1_000 * 188 + 77));
+    assert_eq!(first.len(), 3);
+    for (one, other) in first.iter().zip(&second) {
+        assert_eq!(one.0, other.0);
+        assert!(one.1.abs_diff(other.1) < 5_000, "{one:?} and {other:?}");
+    }
 }
 
 /// Plays a minute at its own pace, in steps of 20 ms; from 20 s on it is held for 1.5 s in every 5.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{Ledger, Remark, Slot, Workload};
+use weir_clients::{Account, Gap, Ledger, Remark, Slot, Workload};
 use weir_metrics::common::{MISSED, PLANNED, SHARD_BUSY};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Door, SessionId, Shard, clock};
@@ -44,6 +44,8 @@ pub(crate) struct Report {
     pub(crate) remarks: Vec<Remark>,
     /// Whether this thread has no client, and none still to begin.
     pub(crate) deserted: bool,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) accounts: Vec<Account>,
     /// Whether this was the last.
     pub(crate) last: bool,
 }
@@ -181,6 +183,8 @@ impl Crew {
             figures,
             remarks: self.shard.world.take_remarks(),
             deserted: self.shard.is_empty() && self.next == self.orders.plan.slots.len(),
+            gaps: self.shard.world.take_gaps(),
+            accounts: self.shard.world.take_accounts(),
             last,
         };
         self.shard.world.take_ended();

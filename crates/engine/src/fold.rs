@@ -1,5 +1,6 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+use crate::channel::Readers;
 use crate::plan::{Plan, StageSpan, planned_at};
 use crate::remark::RemarkLine;
 use crate::summary::{
@@ -62,6 +63,7 @@ struct WorkloadFold {
     facts: WorkloadFacts,
     total: Stretch,
     stages: Vec<StageFold>,
+    readers: Readers,
 }
 
 #[derive(Debug)]
@@ -181,6 +183,7 @@ impl Fold {
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
         let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadFold {
+            readers: Readers::default(),
             facts,
             total: Stretch::new(schema),
             stages: plan
@@ -233,6 +236,11 @@ impl Fold {
             }
             RemarkLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
             RemarkLine::Stopped { at_seconds } => self.cut = Some(*at_seconds as u32),
+            RemarkLine::Gap { workload, .. } | RemarkLine::Account { workload, .. } => {
+                if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
+                    workload.readers.take(line);
+                }
+            }
             RemarkLine::Failure { .. } => {}
         }
     }
@@ -280,12 +288,14 @@ impl Fold {
             .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
         let cores = run.environment.cpu.online_count.max(1) as f64;
+        let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
         let mut warnings = Vec::new();
         let mut workloads = Vec::new();
         for (number, (workload, usages)) in self.workloads.iter().zip(&usages).enumerate() {
             let (mut summary, stage_reasons) =
                 workload.summary(number as u16, self.published_bps(workload), usages, cores);
+            summary.channels = workload.readers.channels(&workload.facts, &complaints);
             for failure in &mut summary.failures {
                 failure.words = self.words.get(&(number as u16, failure.kind)).cloned().unwrap_or_default();
             }
@@ -308,6 +318,23 @@ impl Fold {
         };
         summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary.workloads)).collect();
         summary
+    }
+
+    /// The stretches, in seconds of the run, in which this host's receive path complained: segments were dropped at
+    /// full buffers or backlogs, or a window was closed.
+    fn complaints(&self) -> Vec<(f64, f64)> {
+        let second = |at_ns: u64| at_ns.saturating_sub(self.origin_ns) as f64 * 1e-9;
+        let complains = |pair: &&[Sample]| {
+            let usage = Usage::between(&pair[0], &pair[1]);
+            usage.and_then(|usage| usage.host.network).is_some_and(|network| {
+                network.tcp_receive_queue_drops + network.tcp_backlog_drops + network.tcp_zero_windows > 0
+            })
+        };
+        self.samples
+            .windows(2)
+            .filter(complains)
+            .map(|pair| (second(pair[0].at_ns), second(pair[1].at_ns)))
+            .collect()
     }
 
     fn glossary(&self) -> BTreeMap<String, String> {
@@ -501,6 +528,7 @@ impl WorkloadFold {
             total: Figures(self.total.figures(|_| true)),
             slots: self.slots(),
             failures,
+            channels: Vec::new(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
         };
         (summary, reasons)

@@ -5,6 +5,7 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
+mod channel;
 mod crew;
 pub mod fold;
 pub mod plan;

@@ -20,6 +20,36 @@ pub enum RemarkLine {
         /// What was said: by the peer, the system, or else weir.
         words: String,
     },
+    /// A client came upon a place in its stream where units are missing. At most 20,000 a shard are written.
+    Gap {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Position of the workload.
+        workload: u16,
+        /// Number of the client.
+        client: u32,
+        /// Position of what it read among the workload's targets.
+        channel: u32,
+        /// The same for all who miss the same: of MPEG-TS, PID, due and found counter in 16, 4 and 4 bits.
+        mark: u32,
+        /// Where, on the stream's own clock.
+        place_seconds: f64,
+    },
+    /// A client that read a channel has ended.
+    Account {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Position of the workload.
+        workload: u16,
+        /// Number of the client.
+        client: u32,
+        /// Position of what it read among the workload's targets.
+        channel: u32,
+        /// Since when it has read, since the run's start.
+        since_seconds: f64,
+        /// One number for each column of the protocol's table by channel.
+        numbers: Vec<u64>,
+    },
     /// The wall clock moved against the monotonic one.
     ClockStep {
         /// Since the run's start.

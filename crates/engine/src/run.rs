@@ -313,6 +313,26 @@ impl Desk {
         for remark in &report.remarks {
             self.remark(&line(remark, self.origin));
         }
+        for gap in &report.gaps {
+            self.remark(&RemarkLine::Gap {
+                at_seconds: gap.at.since(self.origin).as_secs_f64(),
+                workload: gap.slot.workload,
+                client: gap.slot.client,
+                channel: gap.target,
+                mark: gap.mark,
+                place_seconds: gap.place as f64 * 1e-6,
+            });
+        }
+        for account in report.accounts {
+            self.remark(&RemarkLine::Account {
+                at_seconds: account.at.since(self.origin).as_secs_f64(),
+                workload: account.slot.workload,
+                client: account.slot.client,
+                channel: account.target,
+                since_seconds: account.since.since(self.origin).as_secs_f64(),
+                numbers: account.numbers,
+            });
+        }
         let (reported, figures) = self.pending.entry(report.second).or_insert_with(|| (0, Vec::new()));
         *reported += 1;
         if figures.is_empty() {

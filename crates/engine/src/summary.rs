@@ -155,9 +155,51 @@ pub struct WorkloadSummary {
     pub slots: Slots,
     /// Failures by kind, the commonest first.
     pub failures: Vec<FailureCount>,
+    /// One entry a channel that was read, of protocols that have channels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelSummary>,
     /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
     /// they share one, none when it is not known or nothing was stamped.
     pub clock_uncertainty_seconds: Option<f64>,
+}
+
+/// What the readers of one channel counted, over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelSummary {
+    /// What was read, without secrets.
+    pub target: String,
+    /// How many clients read it.
+    pub readers: u64,
+    /// Bits received a second and reader.
+    pub bit_rate_bps: f64,
+    /// Sums over the readers, in the order of the table.
+    pub figures: Vec<ChannelFigure>,
+    /// Who met the gaps.
+    pub gaps: GapSources,
+}
+
+/// One figure of a channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelFigure {
+    /// Its name, as elsewhere.
+    pub name: String,
+    /// Its title in the table by channel.
+    pub title: String,
+    /// The sum.
+    pub total: u64,
+}
+
+/// Places in a channel's stream where units are missing, by who met them. A place that several readers met is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GapSources {
+    /// By all of several readers: server, tuner or antenna.
+    pub of_source: u64,
+    /// By some of several readers: their connections.
+    pub of_connection: u64,
+    /// By some of several readers, while this host's receive path complained: the generator.
+    pub of_generator: u64,
+    /// By the only reader there was: it cannot be told.
+    pub unknown: u64,
 }
 
 /// How slots ended.

@@ -6,7 +6,7 @@ use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::quote;
 use crate::stages::{self, state_tone, state_word};
-use crate::{account, surroundings};
+use crate::{account, channels, surroundings};
 use weir_engine::summary::{
     Outcome, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
@@ -155,6 +155,7 @@ fn workload_section(workload: &WorkloadSummary, named: bool, names: &Names<'_>) 
         parts.push(Part::Grid(stages::table(workload, names)));
     }
     parts.push(Part::Facts(account::of_workload(workload)));
+    parts.extend(channels::tables(workload).into_iter().map(Part::Grid));
     if !workload.failures.is_empty() {
         parts.push(Part::Grid(failures(workload)));
     }

@@ -2,6 +2,7 @@
 //! HTML are made from the same value, so that they cannot say different things.
 
 use crate::quantity::joined;
+use std::borrow::Cow;
 
 /// A whole report.
 #[derive(Debug)]
@@ -44,11 +45,11 @@ pub(crate) struct Grid {
 }
 
 /// The head of a column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     /// The same where space is short, on one line or two.
-    pub(crate) narrow: &'static str,
+    pub(crate) narrow: Cow<'static, str>,
     pub(crate) kind: ColumnKind,
 }
 
@@ -109,20 +110,24 @@ impl Document {
 }
 
 impl Column {
-    pub(crate) const fn word(title: &'static str) -> Self {
-        Self { title, narrow: title, kind: ColumnKind::Word }
+    pub(crate) fn word(title: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(title.into(), ColumnKind::Word)
     }
 
-    pub(crate) const fn number(title: &'static str) -> Self {
-        Self { title, narrow: title, kind: ColumnKind::Number }
+    pub(crate) fn number(title: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(title.into(), ColumnKind::Number)
     }
 
-    pub(crate) const fn prose(title: &'static str) -> Self {
-        Self { title, narrow: title, kind: ColumnKind::Prose }
+    pub(crate) fn prose(title: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(title.into(), ColumnKind::Prose)
     }
 
-    pub(crate) const fn narrow(self, narrow: &'static str) -> Self {
-        Self { narrow, ..self }
+    pub(crate) fn narrow(self, narrow: impl Into<Cow<'static, str>>) -> Self {
+        Self { narrow: narrow.into(), ..self }
+    }
+
+    fn new(title: Cow<'static, str>, kind: ColumnKind) -> Self {
+        Self { narrow: title.clone(), title, kind }
     }
 }
 

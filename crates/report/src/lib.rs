@@ -20,6 +20,7 @@ mod stages;
 mod stream;
 mod surroundings;
 
+mod channels;
 mod csv;
 mod html;
 mod json;

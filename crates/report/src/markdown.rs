@@ -60,7 +60,7 @@ fn parts(page: &mut String, section: &Section) {
 }
 
 fn table(page: &mut String, grid: &Grid) {
-    let heads = grid.columns.iter().map(|column| escape(column.title)).collect::<Vec<_>>().join(" | ");
+    let heads = grid.columns.iter().map(|column| escape(&column.title)).collect::<Vec<_>>().join(" | ");
     let rules =
         grid.columns.iter().map(|column| if column.kind == ColumnKind::Number { "---:" } else { "---" });
     let _ = writeln!(page, "| {heads} |\n| {} |", rules.collect::<Vec<_>>().join(" | "));

@@ -210,7 +210,7 @@ impl Page {
         let heads: Vec<&str> = grid
             .columns
             .iter()
-            .map(|column| if setting.stacked { column.narrow } else { column.title })
+            .map(|column| if setting.stacked { &*column.narrow } else { &*column.title })
             .collect();
         let tall = heads.iter().any(|head| head.contains('\n'));
         let head =
@@ -239,7 +239,7 @@ impl Page {
             for (column, entry) in grid.columns.iter().zip(row) {
                 let value = entry.line();
                 if !value.is_empty() {
-                    table.add_row(vec![Cell::new(column.title), self.toned(Cell::new(value), entry.tone)]);
+                    table.add_row(vec![Cell::new(&column.title), self.toned(Cell::new(value), entry.tone)]);
                 }
             }
             self.blank();

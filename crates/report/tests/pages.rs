@@ -49,7 +49,7 @@ macro_rules! pages {
     )*};
 }
 
-pages!(steps, failures, invalid, drift, both, empty, nothing_measured);
+pages!(steps, failures, invalid, drift, both, empty, nothing_measured, channels);
 
 #[test]
 fn json_reads_back_as_it_was_written() {

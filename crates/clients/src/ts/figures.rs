@@ -64,6 +64,16 @@ pub(super) fn book(interval: &Counts, recorder: &mut Recorder) {
     }
 }
 
+/// What one viewer has counted in all, as [`super::COLUMNS`] has it.
+pub(super) fn columns(bytes: u64, counts: &Counts) -> Vec<u64> {
+    let of = |name: &str| match name {
+        "media" => bytes,
+        "units" => counts.packets,
+        _ => counts.get(name.trim_start_matches("ts.")).unwrap_or(0),
+    };
+    super::COLUMNS.iter().map(|(name, _)| of(name)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +90,17 @@ mod tests {
             assert!(SCHEMA.position(&figure).is_some(), "{figure}");
         }
         assert_eq!(TOTALS.len(), Counts::NAMES.len() - 2);
+    }
+
+    #[test]
+    fn every_column_is_a_counter_of_its_name() {
+        let counts =
+            Counts { packets: 2, aribts_drops: 3, lost_packets: 4, gap_events: 5, ..Counts::default() };
+        assert_eq!(columns(1, &counts)[..5], [1, 2, 3, 4, 5]);
+        for (name, _) in crate::ts::COLUMNS {
+            assert!(SCHEMA.position(name).is_some(), "{name}");
+            assert!(!name.starts_with("ts.") || counts.get(&name[3..]).is_some(), "{name}");
+        }
     }
 
     #[test]

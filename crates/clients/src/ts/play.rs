@@ -6,7 +6,7 @@ use super::head::{Answer, Head};
 use super::redirect::{self, shown_location};
 use super::request::Request;
 use crate::detour::{Detour, Detours};
-use crate::ledger::{Ledger, Slot};
+use crate::ledger::{Account, Gap, Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
 use crate::timeline::Timeline;
@@ -14,7 +14,7 @@ use crate::viewing::{Reading, Viewing};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
-use weir_metrics::{Failure, Moment, Recorder};
+use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Event, Session};
 use weir_ts::{Analyser, Counts, FindingKind, Options};
 
@@ -22,8 +22,8 @@ use weir_ts::{Analyser, Counts, FindingKind, Options};
 const LONGEST_SEARCH: u64 = 1 << 20;
 /// Media time is looked at after so many bytes: that far two viewers of one read may differ.
 const STRIDE: usize = 16 * 1_024;
-/// Findings of a kind that an analyser keeps: of them come the sizes of jumps.
-const FINDINGS: u32 = 16;
+/// Findings of a kind that an analyser keeps: of them come the sizes of jumps and the places of gaps.
+const FINDINGS: u32 = 64;
 /// How often to ask whether the place that a redirect leads to has been found.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -52,6 +52,10 @@ pub(super) struct Player {
     findings: usize,
     /// Bytes of the body so far.
     body: u64,
+    /// Position of what it reads among the workload's targets.
+    target: u32,
+    /// Since when it has read.
+    since: Option<Moment>,
     stopping: bool,
 }
 
@@ -67,6 +71,7 @@ enum Stage {
 impl Player {
     pub(super) fn new(
         slot: Slot,
+        target: u32,
         request: Arc<Request>,
         common: Arc<Common>,
         reading: Reading,
@@ -92,6 +97,8 @@ impl Player {
             booked: Counts::default(),
             findings: 0,
             body: 0,
+            target,
+            since: None,
             stopping: false,
         }
     }
@@ -138,7 +145,7 @@ impl Player {
         };
         ledger.of(self.life.slot()).count(MEDIA, media);
         self.body += media;
-        self.book(ledger.of(self.life.slot()));
+        self.book(now, ledger);
         match (outcome, &self.answer) {
             (Err(error), _) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
             (Ok(()), Stage::Body(Body::Over)) => {
@@ -206,6 +213,7 @@ impl Player {
     /// A piece of the stream came.
     fn media(&mut self, piece: &[u8], now: Moment, ledger: &mut Ledger) {
         self.life.reach(Phase::Opening, now, ledger);
+        self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
             if self.life.phase() == Phase::Opening && self.analyser.decodable().is_some() {
@@ -221,7 +229,9 @@ impl Player {
     }
 
     /// Books what the analyser has counted since the last call.
-    fn book(&mut self, recorder: &mut Recorder) {
+    fn book(&mut self, now: Moment, ledger: &mut Ledger) {
+        let slot = self.life.slot();
+        let recorder = ledger.of(slot);
         let counts = self.analyser.counts();
         let interval = counts - std::mem::replace(&mut self.booked, counts);
         recorder.count(UNITS, interval.packets);
@@ -229,8 +239,15 @@ impl Player {
         figures::book(&interval, recorder);
         let findings = self.analyser.findings();
         for finding in &findings[self.findings..] {
-            if let FindingKind::PcrJump { by } = finding.kind {
-                recorder.record_signed(TIMESTAMP_JUMP, by / 27);
+            match finding.kind {
+                FindingKind::PcrJump { by } => ledger.of(slot).record_signed(TIMESTAMP_JUMP, by / 27),
+                FindingKind::Gap { expected, found, .. } => {
+                    if let (Some(pid), Some(pcr)) = (finding.pid, finding.pcr) {
+                        let mark = u32::from(pid) << 8 | u32::from(expected) << 4 | u32::from(found);
+                        ledger.gap(Gap { at: now, slot, target: self.target, mark, place: pcr.ticks() / 27 });
+                    }
+                }
+                _ => {}
             }
         }
         self.findings = findings.len();
@@ -238,7 +255,7 @@ impl Player {
 
     /// The body has ended where it should.
     fn ended(&mut self, words: &str, now: Moment, ledger: &mut Ledger) {
-        self.finish_stream(ledger);
+        self.finish_stream(now, ledger);
         if self.body > 0 && self.analyser.packet_size().is_none() {
             self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
         } else {
@@ -247,9 +264,9 @@ impl Player {
     }
 
     /// Nothing more will come: what the analyser still held is decided.
-    fn finish_stream(&mut self, ledger: &mut Ledger) {
+    fn finish_stream(&mut self, now: Moment, ledger: &mut Ledger) {
         self.analyser.finish();
-        self.book(ledger.of(self.life.slot()));
+        self.book(now, ledger);
     }
 
     fn no_stream(&self) -> String {
@@ -309,7 +326,7 @@ impl Player {
                     _ => "before its last chunk".to_owned(),
                 };
                 let words = format!("the server closed the link after {} bytes, {lacking}", self.body);
-                self.finish_stream(ledger);
+                self.finish_stream(now, ledger);
                 self.fail(failure, &words, now, ledger);
             }
         }
@@ -331,6 +348,10 @@ impl Player {
         }
         if self.reading == Reading::Witness {
             recorder.shift(WITNESSES, -1);
+        }
+        if let Some(since) = self.since {
+            let numbers = figures::columns(self.body, &self.booked);
+            ledger.account(Account { at: now, slot: self.life.slot(), target: self.target, since, numbers });
         }
     }
 

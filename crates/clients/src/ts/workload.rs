@@ -60,7 +60,8 @@ impl Workload for Play {
         let witness = self.options.is_witness(slot.client);
         let reading = if witness { Reading::Witness } else { Reading::Crowd };
         let request = self.places.request(slot.client);
-        Box::new(Player::new(slot, request, self.common.clone(), reading, now, ledger))
+        let target = self.places.position(slot.client) as u32;
+        Box::new(Player::new(slot, target, request, self.common.clone(), reading, now, ledger))
     }
 
     fn servers(&self) -> &[ServerVersion] {

@@ -45,8 +45,11 @@ fn services_are_found_read_at_once_and_named() {
     let run = measure(["play", &url, "--services", "3"].into_iter().chain(LOAD));
     assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (0, 3, 3), "{:?}", run.failures());
     assert_eq!((run.total("ts.lost_packets"), run.total("ts.gap_events")), (7.0, 2.0));
+    let channels = run.workloads()[0]["channels"].as_array().unwrap();
+    let drops = |channel: &serde_json::Value| channel["figures"][2]["total"].as_u64();
+    assert_eq!(channels.iter().map(drops).collect::<Vec<_>>(), [Some(0), Some(2), Some(0)]);
     let said = says(["report", run.directory().to_str().unwrap()]).out;
-    for words in ["GR/27 One", "GR/26 Two", "BS/BS1_0 Three", "version 3.9.0-beta.5, by itself"] {
+    for words in ["GR/27 One", "GR/26 Two", "BS/BS1_0 Three", "version 3.9.0-beta.5, by itself", "#DROPS"] {
         assert!(said.contains(words), "{words} is not in {said}");
     }
     let options = "--service Two --no-decode --priority -1 --pre-filter a --post-filter b& -c 2";

@@ -1,10 +1,11 @@
 //! MPEG-TS over HTTP: what a server sends, leaves out and refuses is what weir reports.
 
 use crate::support::{
-    Kept, Run, WebServer, free_port, measure, program, shared, soon, start_measuring, weir,
+    Kept, Run, WebServer, free_port, measure, program, report, shared, soon, start_measuring, weir,
 };
 use crate::transport::{BIT_RATE, Framing, Response, Server, VIDEO_PID, stream, without};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Four viewers for three seconds.
@@ -35,6 +36,40 @@ fn packets_that_a_server_leaves_out_are_lost_for_every_viewer() {
         assert!((0.9..=1.1).contains(&rate("actual_bps")), "{} of the rate", rate("actual_bps"));
         assert!((0.97..=1.03).contains(&rate("expected_bps")), "{} of the rate", rate("expected_bps"));
     }
+}
+
+#[test]
+fn who_met_a_gap_says_whether_it_was_made_for_all_or_for_one() {
+    let _machine = shared();
+    let (whole, all) = (stream(20), [(4_100, 2), (4_600, 5)]);
+    let one: Vec<_> = all.into_iter().chain([(4_300, 3), (5_200, 1), (5_500, 7)]).collect();
+    let bodies = [without(&whole, &all), without(&whole, &one)]
+        .map(|body| Response { pace: Some(BIT_RATE), ..Response::ok(Framing::Chunked, body) });
+    let asked = AtomicU32::new(0);
+    // Of three readers the second loses more than the others.
+    let server =
+        Server::start(move |_| bodies[usize::from(asked.fetch_add(1, Ordering::Relaxed) == 1)].clone());
+    let url = server.url("/x.ts");
+    let run = measure("-c 3 -d 10s --arrival 100/s --warmup 0s".split(' ').fold(
+        vec!["play", &url],
+        |mut all, word| {
+            all.push(word);
+            all
+        },
+    ));
+    assert_eq!(
+        (run.code, run.slots("on_time"), run.total("ts.gap_events")),
+        (0, 3, 9.0),
+        "{:?}",
+        run.failures()
+    );
+    let channel = &run.workloads()[0]["channels"][0];
+    let gaps = |key: &str| channel["gaps"][key].as_u64().unwrap();
+    assert_eq!((gaps("of_source"), gaps("unknown")), (2, 0), "{channel:#}");
+    // A busy machine may close a window of one of them meanwhile; then it is weir's.
+    assert_eq!(gaps("of_connection") + gaps("of_generator"), 3, "{channel:#}");
+    let again = report(run.directory());
+    assert_eq!(&again.workloads()[0]["channels"][0], channel, "told again from the run directory");
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! What the readers of each channel counted, and who met the gaps in it.
+
+use crate::fold::WorkloadFacts;
+use crate::remark::RemarkLine;
+use crate::summary::{ChannelFigure, ChannelSummary, GapSources};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_clients::columns_of;
+
+/// Sightings of one gap lie this near to each other on the stream's clock, in seconds: each reader reckons it from
+/// the last reference.
+const NEAR: f64 = 0.02;
+/// A reader that began or ended less than this before or after a gap was met, in seconds, need not have met it: a
+/// crowd viewer reads up to two seconds at a time.
+const MARGIN: f64 = 2.5;
+
+/// What readers said.
+#[derive(Debug, Default)]
+pub(crate) struct Readers {
+    accounts: Vec<Account>,
+    sightings: Vec<Sighting>,
+}
+
+#[derive(Debug)]
+struct Account {
+    channel: u32,
+    client: u32,
+    since: f64,
+    until: f64,
+    numbers: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sighting {
+    channel: u32,
+    client: u32,
+    at: f64,
+    mark: u32,
+    place: f64,
+}
+
+impl Readers {
+    /// Takes note of an event, if it is one of a reader's.
+    pub(crate) fn take(&mut self, line: &RemarkLine) {
+        match line {
+            RemarkLine::Account { at_seconds, client, channel, since_seconds, numbers, .. } => {
+                self.accounts.push(Account {
+                    channel: *channel,
+                    client: *client,
+                    since: *since_seconds,
+                    until: *at_seconds,
+                    numbers: numbers.clone(),
+                });
+            }
+            RemarkLine::Gap { at_seconds, client, channel, mark, place_seconds, .. } => {
+                self.sightings.push(Sighting {
+                    channel: *channel,
+                    client: *client,
+                    at: *at_seconds,
+                    mark: *mark,
+                    place: *place_seconds,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// One entry a channel, in the order of the targets; none if nobody kept accounts. `complaints` are the
+    /// stretches of the run, in seconds, in which this host's receive path complained.
+    pub(crate) fn channels(&self, facts: &WorkloadFacts, complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
+        let columns = columns_of(&facts.protocol);
+        if columns.is_empty() || self.accounts.is_empty() {
+            return Vec::new();
+        }
+        let channels = facts.targets.iter().enumerate();
+        channels.map(|(channel, target)| self.channel(channel as u32, target, columns, complaints)).collect()
+    }
+
+    fn channel(
+        &self,
+        channel: u32,
+        target: &str,
+        columns: &[(&str, &str)],
+        complaints: &[(f64, f64)],
+    ) -> ChannelSummary {
+        let accounts: Vec<&Account> = self.accounts.iter().filter(|it| it.channel == channel).collect();
+        let sum = |column: usize| accounts.iter().filter_map(|it| it.numbers.get(column)).sum();
+        let figures = columns.iter().enumerate().map(|(column, (name, title))| ChannelFigure {
+            name: (*name).to_owned(),
+            title: (*title).to_owned(),
+            total: sum(column),
+        });
+        let seconds: f64 = accounts.iter().map(|it| it.until - it.since).sum();
+        let bytes: u64 = sum(0);
+        ChannelSummary {
+            target: target.to_owned(),
+            readers: accounts.len() as u64,
+            bit_rate_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            figures: figures.collect(),
+            gaps: self.gaps(channel, &accounts, complaints),
+        }
+    }
+
+    fn gaps(&self, channel: u32, accounts: &[&Account], complaints: &[(f64, f64)]) -> GapSources {
+        let mut sources = GapSources::default();
+        let sightings = self.sightings.iter().filter(|it| it.channel == channel);
+        for gap in places(sightings) {
+            let first = gap.iter().map(|it| it.at).fold(f64::INFINITY, f64::min);
+            let last = gap.iter().map(|it| it.at).fold(0.0, f64::max);
+            let met: BTreeSet<u32> = gap.iter().map(|it| it.client).collect();
+            // Those who read before and after it.
+            let there = |it: &&&Account| it.since + MARGIN <= first && last + MARGIN <= it.until;
+            let others = accounts.iter().filter(there).filter(|it| !met.contains(&it.client)).count();
+            let complained =
+                complaints.iter().any(|(begin, end)| *begin <= last + 1.0 && first - 1.0 <= *end);
+            match (met.len(), others) {
+                (1, 0) => sources.unknown += 1,
+                (_, 0) => sources.of_source += 1,
+                _ if complained => sources.of_generator += 1,
+                _ => sources.of_connection += 1,
+            }
+        }
+        sources
+    }
+}
+
+/// Sightings of the same gap together: of the same mark, near to each other, no client twice.
+fn places<'a>(sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Vec<Sighting>> {
+    let mut by_mark: BTreeMap<u32, Vec<Sighting>> = BTreeMap::new();
+    for sighting in sightings {
+        by_mark.entry(sighting.mark).or_default().push(*sighting);
+    }
+    let mut places: Vec<Vec<Sighting>> = Vec::new();
+    for mut same in by_mark.into_values() {
+        same.sort_by(|a, b| a.place.total_cmp(&b.place));
+        let mut open: Vec<Vec<Sighting>> = Vec::new();
+        for sighting in same {
+            let fits = |place: &&mut Vec<Sighting>| {
+                sighting.place - place[0].place <= NEAR && place.iter().all(|it| it.client != sighting.client)
+            };
+            match open.iter_mut().rev().take(8).find(fits) {
+                Some(place) => place.push(sighting),
+                None => open.push(vec![sighting]),
+            }
+        }
+        places.append(&mut open);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::Role;
+
+    fn facts() -> WorkloadFacts {
+        WorkloadFacts {
+            name: "play".to_owned(),
+            role: Role::Play,
+            protocol: "http".to_owned(),
+            targets: vec!["one".to_owned(), "two".to_owned()],
+            expect: None,
+            frame_time_seconds: None,
+        }
+    }
+
+    fn account(client: u32, channel: u32, since_seconds: f64, at_seconds: f64) -> RemarkLine {
+        let numbers = vec![1_000_000, 5, 4, 3, 2, 1, 0, 0, 0];
+        RemarkLine::Account { at_seconds, workload: 0, client, channel, since_seconds, numbers }
+    }
+
+    fn gap(client: u32, channel: u32, at_seconds: f64, mark: u32, place_seconds: f64) -> RemarkLine {
+        RemarkLine::Gap { at_seconds, workload: 0, client, channel, mark, place_seconds }
+    }
+
+    fn channels(lines: &[RemarkLine], complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
+        let mut readers = Readers::default();
+        lines.iter().for_each(|line| readers.take(line));
+        readers.channels(&facts(), complaints)
+    }
+
+    #[test]
+    fn a_channel_sums_up_its_readers() {
+        let lines = [account(0, 0, 1.0, 11.0), account(1, 1, 1.0, 11.0), account(2, 0, 1.0, 11.0)];
+        let [one, two] = &channels(&lines, &[])[..] else { panic!("two channels") };
+        assert_eq!((one.readers, two.readers, one.target.as_str()), (2, 1, "one"));
+        assert_eq!((one.bit_rate_bps, two.bit_rate_bps), (800_000.0, 800_000.0));
+        let totals: Vec<u64> = one.figures.iter().map(|figure| figure.total).collect();
+        assert_eq!(totals[..6], [2_000_000, 10, 8, 6, 4, 2]);
+        assert_eq!(one.figures[2].title, "#DROPS");
+        assert!(channels(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn who_met_a_gap_says_where_it_was_made() {
+        let three = (0..3).map(|client| account(client, 0, 0.0, 60.0));
+        let mut lines: Vec<RemarkLine> = three.collect();
+        // All three: the same place, reckoned a little apart, met seconds apart.
+        lines.extend([gap(0, 0, 10.0, 7, 100.0), gap(1, 0, 11.5, 7, 100.004), gap(2, 0, 10.1, 7, 99.999)]);
+        // One of three, twice at nearly the same place; and two of three.
+        lines.extend([gap(1, 0, 20.0, 7, 110.0), gap(1, 0, 20.0, 7, 110.001)]);
+        lines.extend([gap(1, 0, 30.0, 9, 120.0), gap(2, 0, 30.0, 9, 120.0)]);
+        let gaps = |complaints: &[(f64, f64)]| channels(&lines, complaints)[0].gaps;
+        assert_eq!(gaps(&[]), GapSources { of_source: 1, of_connection: 3, of_generator: 0, unknown: 0 });
+        // What all met is the server's even while this host complains.
+        let expected = GapSources { of_source: 1, of_connection: 1, of_generator: 2, unknown: 0 };
+        assert_eq!(gaps(&[(9.0, 10.0), (20.0, 21.0)]), expected);
+    }
+
+    #[test]
+    fn one_reader_cannot_tell_and_who_was_not_there_need_not_have_met_it() {
+        let lines = [
+            account(0, 0, 0.0, 60.0),
+            account(1, 0, 30.0, 60.0),
+            account(2, 1, 0.0, 60.0),
+            gap(0, 0, 10.0, 7, 100.0),
+            gap(0, 0, 31.0, 7, 121.0),
+            gap(0, 0, 40.0, 7, 130.0),
+            gap(1, 0, 40.0, 7, 130.0),
+        ];
+        let gaps = channels(&lines, &[])[0].gaps;
+        assert_eq!(gaps, GapSources { of_source: 1, of_connection: 0, of_generator: 0, unknown: 2 });
+    }
+}
