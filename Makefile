@@ -14,7 +14,7 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 10
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
-TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++
+TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ mosquitto mosquitto-clients
 
 help:
 	@echo 'make demo    build weir, load its own origin on this machine, write report.html (installs crates only)'

@@ -3,6 +3,7 @@
 use crate::ledger::{Ledger, Slot};
 use crate::life::Timeouts;
 use crate::material::{MaterialError, MaterialOptions};
+use crate::mqtt::{self, FillingError, MqttOptions};
 use crate::rtmp::{self, RtmpOptions};
 use crate::target::{Target, TargetError, expand, scheme_of};
 use crate::ts::{self, DiscoveryError, HttpOptions, MirakurunOptions};
@@ -70,6 +71,8 @@ pub struct PlayOptions {
     pub http: HttpOptions,
     /// Which services of a Mirakurun or mirakc server.
     pub mirakurun: MirakurunOptions,
+    /// What only MQTT has.
+    pub mqtt: MqttOptions,
 }
 
 impl Default for PlayOptions {
@@ -86,6 +89,7 @@ impl Default for PlayOptions {
             rtmp: RtmpOptions::default(),
             http: HttpOptions::default(),
             mirakurun: MirakurunOptions::default(),
+            mqtt: MqttOptions::default(),
         }
     }
 }
@@ -114,6 +118,8 @@ pub struct PublishOptions {
     pub trust: Trust,
     /// What only RTMP has.
     pub rtmp: RtmpOptions,
+    /// What only MQTT has.
+    pub mqtt: MqttOptions,
 }
 
 impl Default for PublishOptions {
@@ -126,6 +132,7 @@ impl Default for PublishOptions {
             stamp: true,
             trust: Trust::System,
             rtmp: RtmpOptions::default(),
+            mqtt: MqttOptions::default(),
         }
     }
 }
@@ -145,6 +152,12 @@ pub enum WorkloadError {
     /// The services of a server could not be found.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
+    /// There is no payload to publish.
+    #[error(transparent)]
+    Filling(#[from] FillingError),
+    /// A name, a user or a will that CONNECT has no room for.
+    #[error("mqtt: {0}")]
+    Mqtt(weir_mqtt::EncodeError),
     /// The URLs speak several protocols.
     #[error("{first}:// and {second}:// in one workload; give each its own")]
     SeveralProtocols {
@@ -161,14 +174,20 @@ type Make<Options> = fn(&[String], &Options) -> Result<Box<dyn Workload>, Worklo
 const PLAYERS: &[(&[&str], Make<PlayOptions>)] = &[
     (&["rtmp", "rtmps"], rtmp::play),
     (&["http", "https"], ts::play),
+    (&["mqtt", "mqtts"], mqtt::play),
     (&["mirakurun+http", "mirakurun+https"], ts::mirakurun::play),
 ];
 
 /// One line a protocol that can be published.
-const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] = &[(&["rtmp", "rtmps"], rtmp::publish)];
+const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] =
+    &[(&["rtmp", "rtmps"], rtmp::publish), (&["mqtt", "mqtts"], mqtt::publish)];
 
 /// One line a protocol: the figures of its clients.
-const SCHEMAS: &[(&[&str], Schema)] = &[(&["rtmp", "rtmps"], rtmp::SCHEMA), (&["http", "https"], ts::SCHEMA)];
+const SCHEMAS: &[(&[&str], Schema)] = &[
+    (&["rtmp", "rtmps"], rtmp::SCHEMA),
+    (&["http", "https"], ts::SCHEMA),
+    (&["mqtt", "mqtts"], mqtt::SCHEMA),
+];
 
 /// The figures of the clients of a scheme, for reading back what they have written.
 pub fn schema_of(scheme: &str) -> Option<Schema> {

@@ -8,6 +8,7 @@
 mod channel;
 mod crew;
 pub mod fold;
+pub mod messaging;
 pub mod plan;
 pub mod record;
 mod remark;

@@ -3,6 +3,7 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
+use crate::messaging::MqttSpec;
 use crate::plan::{Schedule, Stage};
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
@@ -119,6 +120,8 @@ pub struct WorkloadSpec {
     pub no_stamp: bool,
     /// RTMP: offer the handshake with digests, which some servers demand before H.264.
     pub digest_handshake: bool,
+    /// What only MQTT has.
+    pub mqtt: Option<MqttSpec>,
 }
 
 /// One stage.

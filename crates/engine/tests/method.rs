@@ -34,7 +34,7 @@ fn every_common_figure_is_defined() {
 
 #[test]
 fn every_figure_of_each_protocol_is_defined() {
-    for protocol in ["rtmp", "rtmps", "http", "https"] {
+    for protocol in ["rtmp", "rtmps", "http", "https", "mqtt", "mqtts"] {
         let schema = weir_clients::schema_of(protocol).expect("a protocol that weir speaks");
         assert_all_defined(protocol, names(schema.figures()));
     }

@@ -72,6 +72,12 @@ failures! {
     RedirectFailed = "redirect_failed", Remote;
     /// The server refused for another reason; its words are in the events.
     Rejected = "rejected", Remote;
+    /// The broker did not grant a subscription; its reason is in the events.
+    SubscriptionRefused = "subscription_refused", Remote;
+    /// The broker ended the connection and said why.
+    Disconnected = "disconnected", Remote;
+    /// The broker let a PINGREQ go without an answer.
+    PingTimeout = "ping_timeout", Remote;
     /// The stream ended: its publisher went away.
     StreamEnded = "stream_ended", Remote;
     /// The server closed the link in the middle.

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueHint};
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
@@ -23,9 +24,10 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
-    /// Viewers of a server: rtmp:// rtmps:// · http:// https:// (MPEG-TS) · mirakurun+http:// mirakurun+https://
+    /// Viewers of a server: rtmp:// rtmps:// · http:// https:// (MPEG-TS) · mirakurun+http:// mirakurun+https:// ·
+    /// mqtt:// mqtts://
     Play(Play),
-    /// Publishers to one or several servers: rtmp:// rtmps://
+    /// Publishers to one or several servers: rtmp:// rtmps:// · mqtt:// mqtts://
     Publish(Publish),
     /// A scenario file: several workloads, stages, thresholds
     Run(Run),
@@ -138,8 +140,8 @@ pub(crate) struct Print {
 /// `weir play`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
-    /// Where to play: rtmp://host:1935/app/stream, http://host/x.ts, mirakurun+http://host:40772; viewers take
-    /// several in turn
+    /// Where to play: rtmp://host:1935/app/stream, http://host/x.ts, mirakurun+http://host:40772,
+    /// mqtt://host/topic/#; viewers take several in turn
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -155,6 +157,8 @@ pub(crate) struct Play {
     pub(crate) expect: Option<BitRateText>,
     #[command(flatten)]
     pub(crate) mirakurun: Mirakurun,
+    #[command(flatten)]
+    pub(crate) mqtt: Mqtt,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
@@ -186,6 +190,57 @@ pub(crate) struct Mirakurun {
     pub(crate) post_filters: Vec<String>,
 }
 
+/// What MQTT clients of both verbs take.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "MQTT")]
+pub(crate) struct Mqtt {
+    /// Quality of service: 0, 1 or 2; `-q 1` for short
+    #[arg(long, value_name = "QOS", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=2))]
+    pub(crate) qos: u8,
+    /// Version of the protocol: 5 or 3.1.1
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = ["5", "3.1.1"])]
+    pub(crate) mqtt_version: String,
+    /// User name [environment: WEIR_MQTT_USER]; or in the URL
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) password_file: Option<PathBuf>,
+    /// What client identifiers begin with; the client's number follows [default: a name of this run's own]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) client_id: Option<String>,
+    /// Keep sessions on the broker for TIME after their clients have gone [default: clean sessions]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) session: Option<Span>,
+    /// Longest silence of a client; 0s for any
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) keep_alive: Span,
+    /// Messages that may be unacknowledged, each way
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) window: u16,
+    /// A last will of each client
+    #[arg(long, value_name = "TOPIC=TEXT")]
+    pub(crate) will: Option<String>,
+}
+
+/// What MQTT publishers send.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "MQTT")]
+pub(crate) struct Messages {
+    /// Messages a second of each publisher, on schedule whatever the broker does
+    #[arg(long, value_name = "RATE", default_value = "1/s", value_parser = arrival)]
+    pub(crate) rate: String,
+    /// Messages of each publisher [default: as many as the time allows]
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<u64>,
+    /// What messages are filled with: size:BYTES, or file:PATH
+    #[arg(long, value_name = "WHAT", default_value = "size:256")]
+    pub(crate) payload: String,
+    /// Ask the broker to keep the messages
+    #[arg(long)]
+    pub(crate) retain: bool,
+}
+
 /// What a publisher sends.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Content {
@@ -215,13 +270,17 @@ pub(crate) struct Content {
 /// `weir publish`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Publish {
-    /// Where to publish: rtmp://host:1935/app/stream; several get the same stream
+    /// Where to publish: rtmp://host:1935/app/stream, mqtt://host/topic/{seq}; several get the same stream
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
     pub(crate) load: Load,
     #[command(flatten)]
     pub(crate) content: Content,
+    #[command(flatten)]
+    pub(crate) mqtt: Mqtt,
+    #[command(flatten)]
+    pub(crate) messages: Messages,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
@@ -374,6 +433,19 @@ pub(crate) struct Schema {
     pub(crate) what: String,
 }
 
+/// `-q 1` asks for a quality of service, as other MQTT clients have it; a bare `-q` for quiet.
+pub(crate) fn qos_spelled_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut spelled: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        let is_qos = ["0", "1", "2"].iter().any(|qos| argument == *qos);
+        if let Some(last) = spelled.last_mut().filter(|last| is_qos && *last == "-q") {
+            *last = "--qos".into();
+        }
+        spelled.push(argument);
+    }
+    spelled
+}
+
 fn stage(text: &str) -> Result<StageSpec, String> {
     let wrong = || format!("'{text}' is not a stage; write clients@time, such as 500@15s");
     let (clients, hold) = text.split_once('@').ok_or_else(wrong)?;
@@ -450,6 +522,21 @@ mod tests {
         assert_eq!(services("8").unwrap(), [(ChannelType::Gr, 8)]);
         assert_eq!(services("gr:4,BS:2").unwrap(), [(ChannelType::Gr, 4), (ChannelType::Bs, 2)]);
         assert!(services("0").is_err() && services("GR").is_err() && services("XX:1").is_err());
+    }
+
+    #[test]
+    fn q_with_a_number_is_the_quality_of_service_and_without_one_quiet() {
+        let parse = |text: &str| {
+            let Verb::Publish(args) =
+                Cli::parse_from(qos_spelled_out(text.split(' ').map(OsString::from))).verb
+            else {
+                panic!("{text}")
+            };
+            (args.mqtt.qos, args.run.print.quiet)
+        };
+        assert_eq!(parse("weir publish mqtt://h/t -q 1 -c 2"), (1, false));
+        assert_eq!(parse("weir publish -q mqtt://h/t"), (0, true));
+        assert_eq!(parse("weir publish -q 2 -q mqtt://h/t"), (2, true));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! From the flags of `play` and `publish` to the scenario that they stand for.
 
-use crate::args::{Content, Load, Play, Publish, RunOptions};
+use crate::args::{Content, Load, Messages, Mqtt, Play, Publish, RunOptions};
+use crate::mqtt;
 use std::time::Duration;
+use weir_engine::messaging::MqttSpec;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
 
 /// How long clients are held when nothing is said.
@@ -21,6 +23,7 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
         priority: args.mirakurun.priority,
         pre_filters: OneOrMany(args.mirakurun.pre_filters.clone()),
         post_filters: OneOrMany(args.mirakurun.post_filters.clone()),
+        mqtt: mqtt::speaks(&args.urls).then(|| mqtt_spec(&args.mqtt, None)),
         ..workload(&args.load)
     };
     scenario("play", workload, &args.load, &args.run)
@@ -29,8 +32,33 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
 /// `weir publish`.
 pub(crate) fn of_publish(args: &Publish) -> Scenario {
     let publish = OneOrMany(args.urls.clone());
-    let workload = WorkloadSpec { publish, ..with_content(workload(&args.load), &args.content) };
-    scenario("publish", workload, &args.load, &args.run)
+    let spec = mqtt::speaks(&args.urls).then(|| mqtt_spec(&args.mqtt, Some(&args.messages)));
+    let mut load = args.load.clone();
+    if let Some(time) = spec.as_ref().and_then(mqtt::time_for_count).filter(|_| load.stages.is_empty()) {
+        // A count says how long it takes, and all of it is to be in the figures.
+        load.duration.get_or_insert(time.into());
+        load.warmup.get_or_insert(Duration::ZERO.into());
+    }
+    let workload = WorkloadSpec { publish, mqtt: spec, ..with_content(workload(&load), &args.content) };
+    scenario("publish", workload, &load, &args.run)
+}
+
+fn mqtt_spec(mqtt: &Mqtt, messages: Option<&Messages>) -> MqttSpec {
+    MqttSpec {
+        version: Some(mqtt.mqtt_version.clone()),
+        qos: Some(mqtt.qos),
+        user: mqtt.user.clone(),
+        password_file: mqtt.password_file.clone(),
+        client_id: mqtt.client_id.clone(),
+        session: mqtt.session.clone(),
+        keep_alive: Some(mqtt.keep_alive.clone()),
+        window: Some(mqtt.window),
+        will: mqtt.will.clone(),
+        rate: messages.map(|it| it.rate.clone()),
+        count: messages.and_then(|it| it.count),
+        payload: messages.map(|it| it.payload.clone()),
+        retain: messages.is_some_and(|it| it.retain),
+    }
 }
 
 fn with_content(workload: WorkloadSpec, content: &Content) -> WorkloadSpec {

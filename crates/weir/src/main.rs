@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 mod live;
 mod load;
+mod mqtt;
 mod origin;
 mod prepare;
 mod report;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 use weir_engine::scenario::{Scenario, ScenarioError};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(args::qos_spelled_out(std::env::args_os()));
     match dispatch(cli.verb) {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -1,6 +1,7 @@
 //! From a scenario to a run that is ready: URLs resolved, material made, limits raised and checked.
 
 use crate::exit::{Exit, Failure};
+use crate::mqtt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
@@ -84,12 +85,22 @@ fn workload(
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let streams = spec.streams.unwrap_or(1);
     let rtmp = RtmpOptions { digest_handshake: spec.digest_handshake };
+    let mqtt =
+        mqtt::options(&spec.mqtt.clone().unwrap_or_default(), scenario.seed).map_err(Failure::with(wrong))?;
     let (made, frame_time) = match role {
         Role::Play => {
             let http = HttpOptions { credentials: http_credentials(), ..HttpOptions::default() };
             let mirakurun = mirakurun(spec);
-            let mut options =
-                PlayOptions { streams, timeouts, trust, rtmp, http, mirakurun, ..PlayOptions::default() };
+            let mut options = PlayOptions {
+                streams,
+                timeouts,
+                trust,
+                rtmp,
+                http,
+                mirakurun,
+                mqtt,
+                ..PlayOptions::default()
+            };
             options.witness_every = spec.witness_every.unwrap_or(options.witness_every);
             options.playout_buffer = spec.buffer.as_ref().map_or(options.playout_buffer, Span::get);
             (weir_clients::play(urls, &options), None)
@@ -104,9 +115,10 @@ fn workload(
                 material,
                 stamp,
                 rtmp,
+                mqtt,
                 ..PublishOptions::default()
             };
-            (weir_clients::publish(urls, &options), frame_time)
+            (weir_clients::publish(urls, &options), frame_time.filter(|_| !mqtt::speaks(urls)))
         }
     };
     let made = made.map_err(|error| match &error {
@@ -195,6 +207,9 @@ fn http_credentials() -> Option<Credentials> {
 /// of made material by its bit rate.
 fn expected(spec: &WorkloadSpec, role: Role) -> Option<weir_metrics::BitRate> {
     let made = match role {
+        Role::Publish if mqtt::speaks(&spec.publish.0) => {
+            mqtt::bit_rate(&spec.mqtt.clone().unwrap_or_default())
+        }
         Role::Publish if spec.file.is_none() => {
             spec.bitrate.as_ref().map_or(Some(DEFAULT_BIT_RATE), |rate| Some(rate.get()))
         }

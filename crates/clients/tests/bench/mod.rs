@@ -1,6 +1,7 @@
 //! What the tests stand on: slots, a shard with clients, nginx with its RTMP module.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod broker;
 pub mod dialogue;
 pub mod transport;
 

@@ -53,6 +53,12 @@ impl Session {
         Self::default()
     }
 
+    /// One that may have begun before this process did: a server that still has it does nothing wrong, and nothing
+    /// is known to be in flight.
+    pub fn continued() -> Self {
+        Self { begun: true, ..Self::default() }
+    }
+
     /// Messages that were sent and wait for an acknowledgement.
     pub fn in_flight(&self) -> u16 {
         self.flight.publishes()

@@ -14,6 +14,7 @@ mod interruptions;
 mod jumps;
 mod latency;
 mod mirakurun;
+mod mqtt;
 mod nginx;
 mod output;
 mod places;

@@ -3,6 +3,7 @@
 //! Nothing here knows what a test expects, except what holds for every run: see [`Run::check`].
 
 mod air;
+mod mosquitto;
 mod nginx;
 mod process;
 mod run;
@@ -10,6 +11,7 @@ mod turn;
 mod web;
 
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use mosquitto::Mosquitto;
 pub(crate) use nginx::Nginx;
 pub(crate) use process::{Kept, free_port, interrupt, program, says, soon, weir};
 pub(crate) use run::{Run, measure, play, report, start_measuring};

@@ -1,0 +1,22 @@
+//! The figures that only MQTT has.
+
+weir_metrics::figures! {
+    base = weir_metrics::common::FIGURES.len() as u16;
+    pub(crate) FIGURES;
+    ACKNOWLEDGED: Counter = "mqtt.acknowledged", Count, "messages that the broker has acknowledged for good: PUBACK, PUBCOMP";
+    REFUSED: Counter = "mqtt.refused", Count, "messages that the broker has acknowledged with an error";
+    UNMATCHED: Counter = "mqtt.unmatched", Count, "messages that the broker has acknowledged, and nobody had subscribed to";
+    UNACKNOWLEDGED: Counter = "mqtt.unacknowledged", Count, "messages of QoS 1 and 2 that were not acknowledged when their publisher ended";
+    UNSENT: Counter = "mqtt.unsent", Count, "messages whose time had come and that were not sent when their publisher ended";
+    HELD_UP: Counter = "mqtt.held_up", Count, "times that a message was due and the window or the link was full";
+    DELIVERED_AGAIN: Counter = "mqtt.dup", Count, "messages received with the DUP flag";
+    RETAINED: Counter = "mqtt.retained", Count, "messages received that the broker had kept; left out of latency and loss";
+    UNMARKED: Counter = "mqtt.unmarked", Count, "messages received without a mark of weir's";
+    LOWER_QOS: Counter = "mqtt.lower_qos", Count, "subscriptions granted at a lower QoS than was asked for";
+    PINGS: Counter = "mqtt.pings", Count, "PINGREQs that the broker answered";
+    IN_FLIGHT: Gauge(Sum) = "mqtt.in_flight", Count, "messages sent and not acknowledged at the interval's end";
+    MISSING: Gauge(Sum) = "mqtt.missing", Count, "messages that have not come to a subscriber although later ones have";
+    PUBLISH_LAG: Spread = "mqtt.publish_lag", Micros, "from a message's time on the schedule to its sending, the broker's back-pressure included";
+    ACKNOWLEDGE_TIME: Spread = "mqtt.acknowledge_time", Micros, "from a message's sending to the broker's last acknowledgement";
+    RESPONSE_TIME: Spread = "mqtt.response_time", Micros, "from a message's time on the schedule to the broker's last acknowledgement";
+}

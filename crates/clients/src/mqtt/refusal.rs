@@ -1,0 +1,102 @@
+//! What a broker's reasons mean for a client, with their names and codes.
+
+use weir_metrics::Failure;
+use weir_mqtt::packet::{Connack, Disconnect};
+use weir_mqtt::property::Properties;
+use weir_mqtt::{PacketKind, ReasonCode, Version};
+
+/// A reason as the standard writes it, with the broker's own words if it gave any: `CONNACK 0x87 Not authorized`.
+pub(super) fn words(
+    packet: PacketKind,
+    reason: ReasonCode,
+    properties: &Properties<'_>,
+    version: Version,
+) -> String {
+    let code = reason.code_in(packet, version).unwrap_or(reason.code());
+    let name = reason.name(packet, version);
+    match properties.reason_string() {
+        Some(own) => format!("{packet} {code:#04x} {name}: {own}"),
+        None => format!("{packet} {code:#04x} {name}"),
+    }
+}
+
+/// The failure of a client that was not let in.
+pub(super) fn of_connack(connack: &Connack<'_>, version: Version) -> (Failure, String) {
+    let words = words(PacketKind::Connack, connack.reason, &connack.properties, version);
+    (refused(connack.reason, Failure::Rejected), words)
+}
+
+/// The failure of a client whose subscription was not granted.
+pub(super) fn of_subscription(
+    reason: ReasonCode,
+    properties: &Properties<'_>,
+    version: Version,
+) -> (Failure, String) {
+    let words = words(PacketKind::Suback, reason, properties, version);
+    (refused(reason, Failure::SubscriptionRefused), words)
+}
+
+/// The failure of a client that was told to go.
+pub(super) fn of_disconnect(disconnect: &Disconnect<'_>, version: Version) -> (Failure, String) {
+    let words = words(PacketKind::Disconnect, disconnect.reason, &disconnect.properties, version);
+    (Failure::Disconnected, words)
+}
+
+fn refused(reason: ReasonCode, otherwise: Failure) -> Failure {
+    match reason {
+        ReasonCode::BadUserNameOrPassword
+        | ReasonCode::NotAuthorized
+        | ReasonCode::BadAuthenticationMethod
+        | ReasonCode::Banned => Failure::Unauthorized,
+        ReasonCode::ServerUnavailable | ReasonCode::ServerBusy => Failure::Unavailable,
+        _ => otherwise,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_mqtt::{Property, PropertyBuffer};
+
+    #[test]
+    fn reasons_are_failures_with_the_names_of_the_standard() {
+        let properties = PropertyBuffer::new().with(Property::ReasonString("not you")).unwrap();
+        for (reason, properties, version, failure, expected) in [
+            (
+                ReasonCode::NotAuthorized,
+                Properties::NONE,
+                Version::V5,
+                Failure::Unauthorized,
+                "CONNACK 0x87 Not authorized",
+            ),
+            (
+                ReasonCode::NotAuthorized,
+                Properties::NONE,
+                Version::V311,
+                Failure::Unauthorized,
+                "CONNACK 0x05 Connection Refused, not authorized",
+            ),
+            (
+                ReasonCode::ServerBusy,
+                Properties::NONE,
+                Version::V5,
+                Failure::Unavailable,
+                "CONNACK 0x89 Server busy",
+            ),
+            (
+                ReasonCode::Banned,
+                properties.properties(),
+                Version::V5,
+                Failure::Unauthorized,
+                "CONNACK 0x8a Banned: not you",
+            ),
+        ] {
+            let connack = Connack { session_present: false, reason, properties };
+            assert_eq!(of_connack(&connack, version), (failure, expected.to_owned()));
+        }
+        let refused = of_subscription(ReasonCode::TopicFilterInvalid, &Properties::NONE, Version::V5);
+        assert_eq!(refused, (Failure::SubscriptionRefused, "SUBACK 0x8f Topic Filter invalid".to_owned()));
+        let gone = of_disconnect(&Disconnect::of(ReasonCode::SessionTakenOver), Version::V5);
+        assert_eq!(gone, (Failure::Disconnected, "DISCONNECT 0x8e Session taken over".to_owned()));
+    }
+}

@@ -1,0 +1,371 @@
+//! weir publishes to a real mosquitto and subscribes to it; mosquitto's own clients and counters judge.
+
+mod bench;
+
+use bench::Bench;
+use bench::broker::{Mosquitto, lines};
+use std::time::Duration;
+use weir_clients::{
+    Credentials, Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Qos, Slot,
+    Workload, play, publish,
+};
+use weir_metrics::common::{
+    DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
+};
+use weir_metrics::{Failure, Moment, Recorder};
+
+const QOS: [Qos; 3] = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
+const VERSIONS: [MqttVersion; 2] = [MqttVersion::V311, MqttVersion::V5];
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A publisher of so many messages, a thousand a second. In MQTT 3.1.1 mosquitto 2.0.11 cannot say how many messages it
+/// takes at once: of QoS 2 it acknowledges more than 20 and hands on only some, whoever publishes them.
+fn burst(count: u64, qos: Qos, version: MqttVersion) -> MqttOptions {
+    MqttOptions { rate: 1_000.0, count: Some(count), qos, version, window: 20, ..MqttOptions::default() }
+}
+
+fn publisher(url: &str, mqtt: MqttOptions) -> Box<dyn Workload> {
+    publish(&[url.to_owned()], &PublishOptions { mqtt, ..PublishOptions::default() }).unwrap()
+}
+
+fn subscriber(url: &str, mqtt: MqttOptions) -> Box<dyn Workload> {
+    play(&[url.to_owned()], &PlayOptions { mqtt, ..PlayOptions::default() }).unwrap()
+}
+
+/// A figure of MQTT's own, by its name.
+fn own(recorder: &Recorder, name: &str) -> u64 {
+    recorder.number(recorder.schema().position(name).unwrap_or_else(|| panic!("no figure {name}")))
+}
+
+fn of(ledger: &mut Ledger, workload: u16) -> &Recorder {
+    ledger.of(Slot { client: 0, workload, planned: Moment::default() })
+}
+
+fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {
+    bench.run_until(PATIENCE, "all play", |ledger| of(ledger, workload).gauge(PLAYING) == clients);
+}
+
+fn until_received(bench: &mut Bench<'_>, workload: u16, units: u64) {
+    let began = std::time::Instant::now();
+    while of(&mut bench.shard.world, workload).counter(UNITS) < units {
+        if began.elapsed() >= PATIENCE {
+            let remarks = bench.shard.world.take_remarks();
+            let figures = bench.shard.world.take_figures();
+            let counts = figures.iter().map(|figures| {
+                let own = ["acknowledged", "in_flight", "missing"]
+                    .map(|name| own(figures, &format!("mqtt.{name}")));
+                (figures.counter(UNITS), own)
+            });
+            panic!("not {units}: {:?} {remarks:?}", counts.collect::<Vec<_>>());
+        }
+        bench.run(Duration::from_millis(20));
+    }
+}
+
+/// Publishers leave by themselves when they have done their work.
+fn until_done(bench: &mut Bench<'_>, workload: u16) {
+    bench.run_until(PATIENCE, "all published", |ledger| {
+        let figures = of(ledger, workload);
+        figures.counter(PLAYED) > 0 && figures.gauge(PLAYING) == 0
+    });
+}
+
+#[test]
+fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
+    const COUNT: u64 = 300;
+    let broker = Mosquitto::start("");
+    for version in VERSIONS {
+        for qos in QOS {
+            let topic = format!("x/{version:?}/{qos:?}");
+            let count = COUNT.to_string();
+            let pattern = format!("{topic}/#");
+            let judge = broker.client(
+                "mosquitto_sub",
+                &["-t", &pattern, "-q", "2", "-C", &count, "-W", "20", "-F", "%t %l"],
+            );
+            // A client of its own says when the judge has subscribed.
+            let watch = subscriber(&broker.url(&pattern), burst(0, qos, version));
+            let sender = publisher(&broker.url(&format!("{topic}/{{seq}}")), burst(COUNT, qos, version));
+            let mut bench = Bench::new(vec![&*watch, &*sender]);
+            bench.start(0, 0..2);
+            until_playing(&mut bench, 0, 2);
+            bench.run(Duration::from_millis(400));
+            bench.start(1, 0..1);
+            until_received(&mut bench, 0, 2 * COUNT);
+            bench.run(Duration::from_millis(100));
+            let (figures, ended, mut ledger) = bench.stop();
+
+            let heard = lines(&judge.wait_with_output().unwrap());
+            let mut topics: Vec<_> =
+                heard.iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+            topics.sort();
+            topics.dedup();
+            assert_eq!((heard.len() as u64, topics.len() as u64), (COUNT, COUNT), "{version:?} {qos:?}");
+            let (received, sent) = (&figures[0], &figures[1]);
+            let size = 256 + if version == MqttVersion::V311 { 56 } else { 0 };
+            assert!(heard[0].ends_with(&format!(" {size}")), "{}", heard[0]);
+            assert_eq!((sent.counter(UNITS), sent.counter(MEDIA)), (COUNT, COUNT * size));
+            assert_eq!((received.counter(UNITS), received.counter(MEDIA)), (2 * COUNT, 2 * COUNT * size));
+            assert_eq!((received.counter(STAMPED), received.spread(LATENCY).len()), (2 * COUNT, 2 * COUNT));
+            assert_eq!(received.counter(LOST) + received.counter(DUPLICATE) + received.counter(REORDERED), 0);
+            assert_eq!(received.counter(WALL_LATENCIES), 0);
+            let acknowledged = if qos == Qos::AtMostOnce { 0 } else { COUNT };
+            assert_eq!(own(sent, "mqtt.acknowledged"), acknowledged);
+            assert_eq!(
+                own(sent, "mqtt.unsent") + own(sent, "mqtt.unacknowledged") + own(sent, "mqtt.refused"),
+                0
+            );
+            assert_eq!((sent.spread(SEND_LAG).len(), own(sent, "mqtt.in_flight")), (COUNT, 0));
+            assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", ledger.take_remarks());
+        }
+    }
+    // The broker has counted what weir has counted: COUNT from weir, to two of weir's and one of its own.
+    std::thread::sleep(Duration::from_millis(2_500));
+    let sys = |name: &str| -> u64 {
+        let topic = format!("$SYS/broker/publish/messages/{name}");
+        let counter = broker.client("mosquitto_sub", &["-t", &topic, "-C", "1", "-W", "10"]);
+        lines(&counter.wait_with_output().unwrap())[0].parse().unwrap()
+    };
+    // mosquitto 2.0.11 leaves QoS 2 out of this counter.
+    assert_eq!(sys("received"), 4 * COUNT);
+}
+
+#[test]
+fn what_mosquittos_own_publisher_sends_is_received_and_has_no_mark() {
+    let broker = Mosquitto::start("");
+    for (version, name) in [(MqttVersion::V311, "mqttv311"), (MqttVersion::V5, "mqttv5")] {
+        for qos in ["0", "1", "2"] {
+            let topic = format!("y/{name}/{qos}");
+            let watch = subscriber(&broker.url(&topic), burst(0, Qos::ExactlyOnce, version));
+            let mut bench = Bench::new(vec![&*watch]);
+            bench.start(0, 0..1);
+            until_playing(&mut bench, 0, 1);
+            let sender = broker.client(
+                "mosquitto_pub",
+                &["-V", name, "-q", qos, "-t", &topic, "-m", "hello", "--repeat", "50"],
+            );
+            until_received(&mut bench, 0, 50);
+            lines(&sender.wait_with_output().unwrap());
+            bench.run(Duration::from_millis(100));
+            let (figures, _, _) = bench.stop();
+            assert_eq!((figures[0].counter(UNITS), figures[0].counter(MEDIA)), (50, 250));
+            assert_eq!((own(&figures[0], "mqtt.unmarked"), figures[0].counter(LOST)), (50, 0));
+        }
+    }
+}
+
+/// mosquitto drops silently what does not fit into its queue; weir's lost is published minus received.
+#[test]
+fn what_the_broker_drops_is_counted_to_the_message() {
+    let broker = Mosquitto::start("max_queued_messages 10\nmax_inflight_messages 5");
+    let options = |count| MqttOptions {
+        session: Some(Duration::from_secs(60)),
+        client_id: Some("sleeper".into()),
+        ..burst(count, Qos::AtLeastOnce, MqttVersion::V5)
+    };
+    let watch = subscriber(&broker.url("q/#"), options(0));
+    let own_name = MqttOptions { client_id: None, session: None, ..options(500) };
+    let sender = publisher(&broker.url("q/{seq}"), own_name);
+    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    // It subscribes, sleeps while messages go by, and comes back before they end.
+    let first = bench.start(0, 0..1);
+    until_playing(&mut bench, 0, 1);
+    bench.shard.stop(first[0]);
+    bench.run(Duration::from_millis(200));
+    bench.start(1, 0..1);
+    bench.run(Duration::from_millis(250));
+    bench.start(0, 0..1);
+    until_done(&mut bench, 1);
+    bench.run(Duration::from_millis(300));
+    let (figures, _, mut ledger) = bench.stop();
+    let (received, sent) = (&figures[0], &figures[1]);
+    assert_eq!(
+        (sent.counter(UNITS), own(sent, "mqtt.acknowledged")),
+        (500, 500),
+        "{:?}",
+        ledger.take_remarks()
+    );
+    assert!(received.counter(UNITS) < 400, "the broker dropped nothing: {}", received.counter(UNITS));
+    assert_eq!(received.counter(LOST), 500 - received.counter(UNITS));
+    assert_eq!((received.counter(DUPLICATE), own(received, "mqtt.missing")), (0, 0));
+}
+
+#[test]
+fn those_that_share_a_subscription_receive_each_message_once_between_them() {
+    let broker = Mosquitto::start("");
+    let mqtt = burst(400, Qos::AtLeastOnce, MqttVersion::V5);
+    let watch = subscriber(&broker.url("$share/g/s/#"), mqtt.clone());
+    let sender = publisher(&broker.url("s/{client}/{seq}"), mqtt);
+    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    bench.start(0, 0..3);
+    until_playing(&mut bench, 0, 3);
+    bench.start(1, 0..2);
+    until_received(&mut bench, 0, 800);
+    until_done(&mut bench, 1);
+    let (figures, ended, _) = bench.stop();
+    let received = &figures[0];
+    assert_eq!((received.counter(UNITS), received.counter(LOST)), (800, 0));
+    assert_eq!((received.counter(DUPLICATE), received.counter(REORDERED)), (0, 0));
+    assert_eq!(ended.len(), 5);
+}
+
+/// The failure of the only client of a workload, and its words.
+fn failure(workload: &dyn Workload) -> (Failure, String) {
+    let mut bench = Bench::new(vec![workload]);
+    bench.start(0, 0..1);
+    bench.run_until(PATIENCE, "the client ends", |ledger| of(ledger, 0).failures().next().is_some());
+    let (_, ended, mut ledger) = bench.stop();
+    let [(_, Ending::Failed(failure))] = ended[..] else { panic!("{ended:?}") };
+    (failure, ledger.take_remarks().remove(0).words)
+}
+
+#[test]
+fn credentials_are_checked_and_a_refusal_has_the_brokers_code() {
+    let broker = Mosquitto::with_files(
+        "allow_anonymous false\npassword_file DIR/users\nacl_file DIR/acl",
+        |directory| {
+            let users = directory.join("users");
+            std::fs::write(&users, "").unwrap();
+            let made = std::process::Command::new("mosquitto_passwd")
+                .args(["-b"])
+                .arg(&users)
+                .args(["me", "s/e c@ret"])
+                .status();
+            assert!(made.expect("mosquitto_passwd is missing; apt-get install mosquitto").success());
+            std::fs::write(directory.join("acl"), "user me\ntopic readwrite open/#\n").unwrap();
+        },
+    );
+    let me = Credentials { user: "me".into(), password: "s/e c@ret".into() };
+    for version in VERSIONS {
+        let v5 = version == MqttVersion::V5;
+        let stranger = burst(1, Qos::AtLeastOnce, version);
+        let known = MqttOptions { credentials: Some(me.clone()), ..stranger.clone() };
+        let no = if v5 {
+            "CONNACK 0x87 Not authorized"
+        } else {
+            "CONNACK 0x05 Connection Refused, not authorized"
+        };
+        for workload in [
+            subscriber(&broker.url("open/a"), stranger.clone()),
+            publisher(&broker.url("open/a"), stranger.clone()),
+            subscriber(&format!("mqtt://me:wrong@127.0.0.1:{}/open/a", broker.port), stranger.clone()),
+        ] {
+            assert_eq!(failure(&*workload), (Failure::Unauthorized, no.to_owned()));
+        }
+        let watch = subscriber(&broker.url("open/#"), known.clone());
+        let url = format!("mqtt://me:s%2Fe%20c%40ret@127.0.0.1:{}/open/{{seq}}", broker.port);
+        let sender = publisher(&url, stranger.clone());
+        let closed = publisher(&broker.url("closed/{seq}"), known.clone());
+        let mut bench = Bench::new(vec![&*watch, &*sender, &*closed]);
+        bench.start(0, 0..1);
+        until_playing(&mut bench, 0, 1);
+        bench.start(1, 0..1);
+        bench.start(2, 0..1);
+        until_received(&mut bench, 0, 1);
+        until_done(&mut bench, 2);
+        let (figures, _, _) = bench.stop();
+        assert_eq!(figures[0].counter(UNITS), 1);
+        // MQTT 3.1.1 has no way to say that a message was not taken.
+        assert_eq!(own(&figures[2], "mqtt.refused"), u64::from(v5));
+    }
+}
+
+#[test]
+fn a_client_that_is_sent_away_or_left_alone_says_so() {
+    let mut broker = Mosquitto::start("");
+    let same = MqttOptions { client_id: Some("twin".into()), ..burst(0, Qos::AtMostOnce, MqttVersion::V5) };
+    let (one, two) = (subscriber(&broker.url("a"), same.clone()), subscriber(&broker.url("a"), same));
+    let mut bench = Bench::new(vec![&*one, &*two]);
+    bench.start(0, 0..1);
+    until_playing(&mut bench, 0, 1);
+    bench.start(1, 0..1);
+    bench.run_until(PATIENCE, "the first is sent away", |ledger| of(ledger, 0).gauge(PLAYING) == 0);
+    until_playing(&mut bench, 1, 1);
+    broker.kill();
+    bench.run_until(PATIENCE, "the second is left alone", |ledger| of(ledger, 1).gauge(PLAYING) == 0);
+    let (_, ended, mut ledger) = bench.stop();
+    let failures: Vec<_> = ended.iter().map(|(_, ending)| *ending).collect();
+    // mosquitto 2.0.11 closes the link of the first without a DISCONNECT.
+    let gone = |ending| matches!(ending, Ending::Failed(Failure::ClosedByPeer | Failure::Reset));
+    assert!(failures.len() == 2 && failures.into_iter().all(gone), "{ended:?}");
+    assert_eq!(ledger.take_remarks()[0].words, "the broker closed the link");
+    let nobody = subscriber(&broker.url("a"), MqttOptions::default());
+    assert_eq!(failure(&*nobody).0, Failure::ConnectionRefused);
+}
+
+#[test]
+fn mqtts_is_mqtt_over_tls() {
+    let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let broker = Mosquitto::with_files("certfile DIR/cert.pem\nkeyfile DIR/key.pem", |directory| {
+        std::fs::write(directory.join("cert.pem"), certified.cert.pem()).unwrap();
+        std::fs::write(directory.join("key.pem"), certified.signing_key.serialize_pem()).unwrap();
+    });
+    let url = |topic: &str| [format!("mqtts://127.0.0.1:{}/{topic}", broker.port)];
+    let mqtt = burst(50, Qos::AtLeastOnce, MqttVersion::V5);
+    let trust = weir_shard::tls::Trust::File(broker.file("cert.pem"));
+    let watch = play(
+        &url("t/#"),
+        &PlayOptions { mqtt: mqtt.clone(), trust: trust.clone(), ..PlayOptions::default() },
+    );
+    let sender =
+        publish(&url("t/{seq}"), &PublishOptions { mqtt: mqtt.clone(), trust, ..PublishOptions::default() });
+    let (watch, sender) = (watch.unwrap(), sender.unwrap());
+    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    bench.start(0, 0..1);
+    until_playing(&mut bench, 0, 1);
+    bench.start(1, 0..1);
+    until_received(&mut bench, 0, 50);
+    until_done(&mut bench, 1);
+    let (figures, _, _) = bench.stop();
+    assert_eq!((figures[0].counter(UNITS), figures[0].counter(PLAYED)), (50, 1));
+    let stranger = play(&url("t/#"), &PlayOptions { mqtt, ..PlayOptions::default() }).unwrap();
+    assert_eq!(failure(&*stranger).0, Failure::TlsFailed);
+}
+
+/// Messages keep their schedule though the broker holds them up, and what was not sent is counted.
+#[test]
+fn a_broker_that_does_not_keep_up_makes_messages_late_and_none_forgotten() {
+    let broker = Mosquitto::start("");
+    let mqtt = MqttOptions { rate: 50_000.0, window: 1, ..burst(100_000, Qos::AtLeastOnce, MqttVersion::V5) };
+    let sender = publisher(&broker.url("slow"), mqtt);
+    let mut bench = Bench::new(vec![&*sender]);
+    let running = bench.start(0, 0..1);
+    bench.run(Duration::from_millis(700));
+    bench.shard.stop(running[0]);
+    bench.run(Duration::from_millis(600));
+    let (figures, _, _) = bench.stop();
+    let sent = &figures[0];
+    let (units, unsent) = (sent.counter(UNITS), own(sent, "mqtt.unsent"));
+    assert!(units > 100 && unsent > 1_000, "{units} sent, {unsent} not");
+    assert_eq!(own(sent, "mqtt.acknowledged"), units);
+    assert!(own(sent, "mqtt.held_up") > 10);
+    // Half of the time and more stood the window in the way: that lag is the broker's, not weir's.
+    let lag = sent.spread(weir_metrics::Spread(sent.schema().position("mqtt.publish_lag").unwrap() as u16));
+    assert!(lag.value_at_quantile(0.9) > 10 * sent.spread(SEND_LAG).value_at_quantile(0.5), "{lag:?}");
+}
+
+#[test]
+fn a_file_is_sent_as_it_is() {
+    let broker = Mosquitto::start("");
+    let path = broker.file("payload");
+    std::fs::write(&path, "what is in the file").unwrap();
+    let mqtt = MqttOptions {
+        filling: Filling::File(path),
+        retain: true,
+        ..burst(1, Qos::AtLeastOnce, MqttVersion::V5)
+    };
+    let sender = publisher(&broker.url("kept"), mqtt.clone());
+    let mut bench = Bench::new(vec![&*sender]);
+    bench.start(0, 0..1);
+    until_done(&mut bench, 0);
+    bench.stop();
+    let judge = broker.client("mosquitto_sub", &["-t", "kept", "-C", "1", "-W", "10", "-F", "%r %p"]);
+    assert_eq!(lines(&judge.wait_with_output().unwrap()), ["1 what is in the file"]);
+    let watch = subscriber(&broker.url("kept"), mqtt);
+    let mut bench = Bench::new(vec![&*watch]);
+    bench.start(0, 0..1);
+    until_received(&mut bench, 0, 1);
+    let (figures, _, _) = bench.stop();
+    // How long the broker kept it is no latency.
+    assert_eq!((own(&figures[0], "mqtt.retained"), figures[0].spread(LATENCY).len()), (1, 0));
+}

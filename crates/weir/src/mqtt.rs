@@ -1,0 +1,137 @@
+//! What MQTT clients do, out of flags or of a scenario; and the password, which is in neither.
+
+use std::time::Duration;
+use weir_clients::{Credentials, Filling, MqttOptions, MqttVersion, Qos, Will};
+use weir_engine::messaging::MqttSpec;
+use weir_engine::scenario::Span;
+use weir_metrics::BitRate;
+
+/// The variables with user and password; they are in no list of processes, as arguments are.
+const USER: &str = "WEIR_MQTT_USER";
+const PASSWORD: &str = "WEIR_MQTT_PASSWORD";
+
+/// Messages a second when nothing is said.
+const DEFAULT_RATE: f64 = 1.0;
+
+/// Whether URLs are of MQTT.
+pub(crate) fn speaks(urls: &[String]) -> bool {
+    urls.iter().any(|url| {
+        let scheme = url.split("://").next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case("mqtt") || scheme.eq_ignore_ascii_case("mqtts")
+    })
+}
+
+/// The options of a workload's clients.
+pub(crate) fn options(spec: &MqttSpec, seed: u64) -> Result<MqttOptions, String> {
+    let usual = MqttOptions::default();
+    let version = match spec.version.as_deref() {
+        None | Some("5" | "5.0") => MqttVersion::V5,
+        Some("3.1.1" | "4") => MqttVersion::V311,
+        Some(other) => return Err(format!("mqtt: '{other}' is no version; write 5 or 3.1.1")),
+    };
+    let qos = spec.qos.unwrap_or(0);
+    Ok(MqttOptions {
+        version,
+        credentials: credentials(spec)?,
+        client_id: spec.client_id.clone(),
+        session: spec.session.as_ref().map(Span::get),
+        keep_alive: spec.keep_alive.as_ref().map_or(usual.keep_alive, Span::get),
+        qos: Qos::from_bits(qos).ok_or_else(|| format!("mqtt: '{qos}' is no QoS; write 0, 1 or 2"))?,
+        window: spec.window.unwrap_or(usual.window).max(1),
+        will: spec.will.as_deref().map(will).transpose()?,
+        rate: rate(spec)?,
+        count: spec.count,
+        filling: filling(spec)?,
+        retain: spec.retain,
+        seed,
+    })
+}
+
+/// How long publishers need for their count at their rate, and some more for acknowledgements.
+pub(crate) fn time_for_count(spec: &MqttSpec) -> Option<Duration> {
+    let seconds = spec.count? as f64 / rate(spec).ok()? * 1.2;
+    // A year at the most.
+    Some(Duration::from_secs_f64(seconds.min(3e7).ceil()) + Duration::from_secs(2))
+}
+
+/// What each publisher sends.
+pub(crate) fn bit_rate(spec: &MqttSpec) -> Option<BitRate> {
+    let size = filling(spec).ok()?.size()?;
+    Some(BitRate::from_bps(rate(spec).ok()? * size as f64 * 8.0))
+}
+
+fn rate(spec: &MqttSpec) -> Result<f64, String> {
+    let Some(text) = &spec.rate else { return Ok(DEFAULT_RATE) };
+    weir_metrics::parse_rate(text).map_err(|error| format!("mqtt: rate: {error}"))
+}
+
+fn filling(spec: &MqttSpec) -> Result<Filling, String> {
+    let Some(text) = &spec.payload else { return Ok(Filling::default()) };
+    match text.split_once(':') {
+        Some(("size", size)) => size
+            .parse()
+            .map(Filling::Size)
+            .map_err(|_| format!("mqtt: '{size}' is no number of bytes; write for example size:955")),
+        Some(("file", path)) if !path.is_empty() => Ok(Filling::File(path.into())),
+        _ => Err(format!("mqtt: '{text}' is no payload; write size:BYTES or file:PATH")),
+    }
+}
+
+fn will(text: &str) -> Result<Will, String> {
+    let (topic, payload) =
+        text.split_once('=').ok_or_else(|| format!("mqtt: '{text}' is no will; write TOPIC=TEXT"))?;
+    Ok(Will { topic: topic.to_owned(), payload: payload.as_bytes().to_vec() })
+}
+
+/// User and password of file and environment; those of a URL come before them.
+fn credentials(spec: &MqttSpec) -> Result<Option<Credentials>, String> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let Some(user) = spec.user.clone().or_else(|| variable(USER)) else { return Ok(None) };
+    let password = match &spec.password_file {
+        Some(path) => {
+            let text =
+                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+        None => variable(PASSWORD).unwrap_or_default(),
+    };
+    Ok(Some(Credentials { user, password }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_become_options() {
+        let spec = MqttSpec {
+            version: Some("3.1.1".into()),
+            qos: Some(1),
+            rate: Some("10000/s".into()),
+            count: Some(5_000),
+            payload: Some("size:955".into()),
+            will: Some("gone/x=bye=bye".into()),
+            ..MqttSpec::default()
+        };
+        let made = options(&spec, 7).unwrap();
+        assert_eq!((made.version, made.qos, made.rate), (MqttVersion::V311, Qos::AtLeastOnce, 10_000.0));
+        assert_eq!(made.filling, Filling::Size(955));
+        assert_eq!(made.will, Some(Will { topic: "gone/x".into(), payload: b"bye=bye".to_vec() }));
+        assert_eq!(time_for_count(&spec), Some(Duration::from_secs(3)));
+        assert_eq!(bit_rate(&spec).unwrap().bps(), 76.4e6);
+    }
+
+    #[test]
+    fn what_is_wrong_says_how_to_write_it() {
+        let wrong = |spec: MqttSpec| options(&spec, 0).unwrap_err();
+        let spec = MqttSpec::default;
+        assert!(wrong(MqttSpec { version: Some("4.0".into()), ..spec() }).contains("write 5 or 3.1.1"));
+        assert!(wrong(MqttSpec { qos: Some(3), ..spec() }).contains("write 0, 1 or 2"));
+        assert!(
+            wrong(MqttSpec { payload: Some("955".into()), ..spec() }).contains("size:BYTES or file:PATH")
+        );
+        assert!(wrong(MqttSpec { payload: Some("size:x".into()), ..spec() }).contains("size:955"));
+        assert!(wrong(MqttSpec { will: Some("x".into()), ..spec() }).contains("TOPIC=TEXT"));
+        assert!(wrong(MqttSpec { rate: Some("fast".into()), ..spec() }).contains("rate"));
+    }
+}
