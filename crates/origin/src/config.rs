@@ -20,6 +20,10 @@ pub struct OriginConfig {
     pub https: Option<Secure>,
     /// What they can tune to.
     pub tuners: Tuners,
+    /// Where to listen for MQTT.
+    pub mqtt: Option<SocketAddr>,
+    /// Where to listen for MQTT over TLS.
+    pub mqtts: Option<Secure>,
     /// How many threads, each with its share of the connections.
     pub workers: usize,
     /// How long packets may wait to be sent together. Zero: each is sent as it comes. Tuners have their own.
@@ -47,6 +51,8 @@ impl Default for OriginConfig {
             http: None,
             https: None,
             tuners: Tuners::default(),
+            mqtt: None,
+            mqtts: None,
             workers: 1,
             merge: Duration::from_millis(350),
             history: History::default(),

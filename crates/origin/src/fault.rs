@@ -23,6 +23,7 @@
 //! | `reject [phase=connect] [code=…] [words=…]` | the request is refused; HTTP: with this status, or 503 |
 //! | `redirect to=URL [phase=play] [code=302]` | the request is sent elsewhere |
 //! | `silent phase=play` | from this phase on, nothing is ever answered |
+//! | `withhold unit=every:10` | the publisher is sent no acknowledgement of these messages |
 //! | `read rate=100kbps` | the publisher's bytes are read no faster |
 //! | `refuse` | the port is taken, and every connection refused |
 //! | `burn 200ms thread=busy` | a thread of this name uses 200 ms of CPU in every second |
@@ -36,6 +37,8 @@
 //!   what a decoder is told beforehand does not count. `kind=video`, `audio` or `keyframe` counts
 //!   those only. Of a tuner, units are packets of 188 bytes, and `pid=0x101` counts those of one PID.
 //! - Streams: `APP/STREAM` of RTMP, `/1.ts` of a tuner, which begins anew each time that it is opened.
+//!   Of a broker, units are messages, viewers those who have subscribed, and a `stream` is a topic filter:
+//!   of its units `drop` and `duplicate` befall what comes in.
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
 //!   acceptance.
 //! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. Who is a viewer shows with `play`.
@@ -122,6 +125,8 @@ pub enum Action {
     },
     /// From a phase on, nothing is answered.
     Silent(Phase),
+    /// Messages of a publisher are not acknowledged.
+    Withhold(Pick),
     /// What a publisher sends is read slowly.
     Read(BitRate),
     /// No connection is accepted.

@@ -12,6 +12,7 @@ mod error;
 pub mod fault;
 mod forward;
 mod http;
+mod mqtt;
 mod origin;
 mod publisher;
 mod registry;
@@ -25,6 +26,7 @@ pub use config::{Departure, MissingStream, OriginConfig, Patience, Secure, Tuner
 pub use counts::{Counts, StreamCounts, Tally, ViewerCounts};
 pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
+pub use mqtt::MessageCounts;
 pub use origin::{Addresses, Origin};
 pub use stream::{History, Kind};
 pub use tuner::{ChannelType, Material, MaterialError, Service};

@@ -7,6 +7,7 @@ use crate::error::OriginError;
 use crate::fault::{Action, Effect};
 use crate::forward::{self, Route};
 use crate::http::HttpSession;
+use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
 use crate::rtmp::RtmpSession;
 use crate::tuner::{self, Catalogue};
@@ -30,6 +31,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 pub struct Origin {
     addresses: Addresses,
     mailboxes: Vec<Mailbox<Message>>,
+    /// The broker's, if there is one.
+    broker: Option<Mailbox<mqtt::Message>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// Ports that are taken and not listened on, because of a fault.
@@ -47,13 +50,18 @@ pub struct Addresses {
     pub http: Option<SocketAddr>,
     /// For HTTP over TLS.
     pub https: Option<SocketAddr>,
+    /// For MQTT.
+    pub mqtt: Option<SocketAddr>,
+    /// For MQTT over TLS.
+    pub mqtts: Option<SocketAddr>,
 }
 
 /// What is spoken at a place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Rtmp,
     Http,
+    Mqtt,
 }
 
 /// One place to listen, with a listener for each worker.
@@ -82,6 +90,8 @@ impl Origin {
             (Protocol::Rtmp, None, config.rtmps.as_ref(), &mut addresses.rtmps),
             (Protocol::Http, config.http, None, &mut addresses.http),
             (Protocol::Http, None, config.https.as_ref(), &mut addresses.https),
+            (Protocol::Mqtt, config.mqtt, None, &mut addresses.mqtt),
+            (Protocol::Mqtt, None, config.mqtts.as_ref(), &mut addresses.mqtts),
         ] {
             let Some(address) = plain.or(secure.map(|secure| secure.address)) else { continue };
             let tls = secure.map(|secure| server_config(&secure.chain, &secure.key)).transpose()?;
@@ -91,7 +101,9 @@ impl Origin {
                 refusing.push(socket);
                 bound
             } else {
-                let place = Place::open(protocol, address, workers, tls)?;
+                // A broker has one thread.
+                let threads = if protocol == Protocol::Mqtt { 1 } else { workers };
+                let place = Place::open(protocol, address, threads, tls)?;
                 let bound = place.address;
                 places.push(place);
                 bound
@@ -112,10 +124,22 @@ impl Origin {
         let mut origin = Self {
             addresses,
             mailboxes: Vec::new(),
+            broker: None,
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
             _refusing: refusing,
         };
+        let (brokers, places): (Vec<_>, _) =
+            places.into_iter().partition(|place: &Place| place.protocol == Protocol::Mqtt);
+        let listeners: Vec<_> = brokers
+            .into_iter()
+            .flat_map(|place| place.listeners.into_iter().map(move |it| (it, place.tls.clone())))
+            .collect();
+        if !listeners.is_empty() {
+            let (mailbox, thread) = mqtt::start(settings.clone(), listeners).map_err(OriginError::Thread)?;
+            origin.broker = Some(mailbox);
+            origin.threads.push(thread);
+        }
         origin.start_workers(workers, places, &settings)?;
         for fault in &config.faults {
             if let Action::Burn { share, thread } = &fault.action {
@@ -174,8 +198,20 @@ impl Origin {
     /// What faults did up to now, in the order of time.
     pub fn effects(&self) -> Vec<Effect> {
         let mut effects: Vec<_> = self.reports().flat_map(|report| report.effects).collect();
+        effects.extend(self.broker_report().map(|report| report.effects).unwrap_or_default());
         effects.sort_by_key(|effect| effect.at);
         effects
+    }
+
+    /// What its broker has taken and handed on up to now.
+    pub fn messages(&self) -> MessageCounts {
+        self.broker_report().map(|report| report.counts).unwrap_or_default()
+    }
+
+    fn broker_report(&self) -> Option<mqtt::Report> {
+        let (reply, report) = channel();
+        self.broker.as_ref()?.post(mqtt::Message::Report(reply));
+        report.recv().ok()
     }
 
     fn reports(&self) -> impl Iterator<Item = Report> {
@@ -198,6 +234,9 @@ impl Drop for Origin {
         for mailbox in &self.mailboxes {
             mailbox.post(Message::Stop);
         }
+        if let Some(broker) = &self.broker {
+            broker.post(mqtt::Message::Stop);
+        }
         for thread in self.threads.drain(..) {
             // A worker that panicked has said so itself.
             let _ = thread.join();
@@ -216,6 +255,8 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
                 Protocol::Rtmp => {
                     shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
                 }
+                // They go to the broker's own thread.
+                Protocol::Mqtt => {}
                 Protocol::Http => shard.listen(listener, tls, |worker, peer| {
                     Box::new(HttpSession::new(worker, peer, clock::now()))
                 })?,

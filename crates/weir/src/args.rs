@@ -328,12 +328,15 @@ pub(crate) struct Watch {
 /// `weir origin`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Origin {
-    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless --http]
+    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless --http or --mqtt]
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) rtmp: Option<SocketAddr>,
     /// Serve MPEG-TS over HTTP as Mirakurun and mirakc do, usually on :40772; also /1.ts, /2.ts …
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) http: Option<SocketAddr>,
+    /// Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) mqtt: Option<SocketAddr>,
     /// --http: made services, all GR or so many of each kind: 8, or GR:4,BS:3,CS:1 [default: 8, or none beside --file]
     #[arg(long, value_name = "N", value_parser = services, requires = "http")]
     pub(crate) services: Option<Services>,
@@ -343,7 +346,7 @@ pub(crate) struct Origin {
     /// --http: a stored transport stream as a service, looped without a break; repeatable
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http")]
     pub(crate) files: Vec<PathBuf>,
-    /// Certificate chain (PEM): listen for RTMPS and HTTPS instead
+    /// Certificate chain (PEM): listen for RTMPS, HTTPS and MQTTS instead
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// The certificate's key (PEM)

@@ -32,6 +32,8 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         ("rtmps", addresses.rtmps),
         ("http", addresses.http),
         ("https", addresses.https),
+        ("mqtt", addresses.mqtt),
+        ("mqtts", addresses.mqtts),
     ] {
         let Some(address) = address else { continue };
         // Whoever started it reads this line; a closed pipe must not end the server.
@@ -56,6 +58,14 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         sent.payload_bytes,
         sent.units(),
     );
+    let messages = origin.messages();
+    if messages.links > 0 {
+        let _ = writeln!(
+            out,
+            "{} MQTT clients; took {} messages, acknowledged {}; sent {} messages, {} of them confirmed",
+            messages.clients, messages.received, messages.acknowledged, messages.sent, messages.confirmed,
+        );
+    }
     origin.stop();
     Ok(Exit::Passed)
 }
@@ -85,13 +95,14 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
         faults: args.faults.clone(),
         ..OriginConfig::default()
     };
-    let rtmp = args.rtmp.or(args.http.is_none().then_some(USUAL_RTMP));
+    let rtmp = args.rtmp.or((args.http.is_none() && args.mqtt.is_none()).then_some(USUAL_RTMP));
     match (&args.cert, &args.key) {
         (Some(chain), Some(key)) => {
             let secure = |address| Secure { address, chain: chain.clone(), key: key.clone() };
             (config.rtmps, config.https) = (rtmp.map(secure), args.http.map(secure));
+            config.mqtts = args.mqtt.map(secure);
         }
-        _ => (config.rtmp, config.http) = (rtmp, args.http),
+        _ => (config.rtmp, config.http, config.mqtt) = (rtmp, args.http, args.mqtt),
     }
     config.tuners.services = services(args)?;
     config.history.gop_cache = !args.no_gop_cache;

@@ -82,6 +82,11 @@ pub enum What {
     Closed,
     /// A request was refused.
     Refused,
+    /// A message was not acknowledged.
+    Withheld {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+    },
     /// Something was not answered.
     Silenced,
     /// Reading paused to keep to the rate; once.

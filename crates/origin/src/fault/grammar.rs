@@ -11,7 +11,7 @@ pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
         "'{0}' is no fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, counter, \
-         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, read, refuse and burn"
+         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, read, refuse and burn"
     )]
     Action(String),
     /// A word is not KEY=VALUE, or its key does not belong to the action.
@@ -144,6 +144,7 @@ impl<'a> Words<'a> {
                 let to = self.need("to", "to=URL, as in 'redirect to=/2.ts phase=play'")?.to_owned();
                 self.refusal(Why::Moved { to })?
             }
+            "withhold" => Action::Withhold(self.pick()?),
             "silent" => {
                 let phase = self.need("phase", "phase=accept, handshake, connect, play or publish")?;
                 Action::Silent(phase_of(phase)?)
@@ -267,7 +268,7 @@ impl Whom {
     fn suits(&self, action: &Action) -> bool {
         match action {
             Action::Refuse | Action::Burn { .. } => *self == Self::Origin,
-            Action::Read(_) => matches!(self, Self::Publishers(_)),
+            Action::Read(_) | Action::Withhold(_) => matches!(self, Self::Publishers(_)),
             Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
                 Self::Links(_) => true,
                 Self::Viewers(_) => *phase == Phase::Play,
@@ -287,7 +288,7 @@ impl Whom {
     fn usual(action: &Action) -> Self {
         match action {
             Action::Refuse | Action::Burn { .. } => Self::Origin,
-            Action::Read(_) => Self::Publishers(Range::ALL),
+            Action::Read(_) | Action::Withhold(_) => Self::Publishers(Range::ALL),
             Action::Refusal { .. } | Action::Silent(_) => Self::Links(Range::ALL),
             _ => Self::Viewers(Range::ALL),
         }

@@ -171,6 +171,20 @@ impl Script {
         }
     }
 
+    /// Whether the next message is not to be acknowledged.
+    pub(crate) fn withholds(&mut self, packet: &Packet, now: Moment) -> bool {
+        let mut withheld = false;
+        for active in &mut self.active {
+            let Action::Withhold(pick) = active.action else { continue };
+            if let Some(unit) = active.meets(pick, packet) {
+                withheld = true;
+                let (fault, subject) = (active.fault, self.subject.clone());
+                self.effects.push(Effect { at: now, fault, subject, what: What::Withheld { unit } });
+            }
+        }
+        withheld
+    }
+
     /// What becomes of the next unit.
     pub(crate) fn rule(&mut self, packet: &Packet, now: Moment) -> Ruling {
         let mut ruling = Ruling::default();

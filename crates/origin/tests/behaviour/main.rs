@@ -6,6 +6,7 @@ mod faults;
 mod ffmpeg;
 mod forward;
 mod hostile;
+mod mqtt;
 mod peers;
 mod queue;
 mod readers;

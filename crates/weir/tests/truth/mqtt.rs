@@ -1,6 +1,6 @@
 //! Messages through mosquitto, to the last one.
 
-use crate::support::{Mosquitto, measure, says, shared};
+use crate::support::{Mosquitto, Run, measure, says, shared};
 use serde_json::Value;
 
 fn total(workload: &Value, figure: &str) -> u64 {
@@ -103,4 +103,77 @@ fn a_password_is_in_nothing_that_is_written() {
         assert!(!String::from_utf8_lossy(&text).contains("s3cr3t"));
     }
     assert!(!run.summary.to_string().contains("s3cr3t") && !run.err.contains("s3cr3t"));
+}
+
+/// 205 messages from one publisher to so many subscribers, through an origin with these faults.
+fn through_origin(faults: &[&str], subscribers: u32, version: &str) -> (Run, weir_origin::Origin) {
+    let faults = faults.iter().map(|line| line.parse().unwrap()).collect();
+    let mqtt = Some("127.0.0.1:0".parse().unwrap());
+    let config = weir_origin::OriginConfig { mqtt, faults, ..weir_origin::OriginConfig::default() };
+    let origin = weir_origin::Origin::start(&config).unwrap();
+    let address = origin.addresses().mqtt.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("messages.yaml");
+    let scenario = format!(
+        "workloads:
+  - {{play: 'mqtt://{address}/t/#', clients: {subscribers}, duration: 4s, mqtt: {{qos: 1, version: '{version}'}}}}
+  - publish: mqtt://{address}/t/{{seq}}
+    delay: 1s
+    duration: 2500ms
+    mqtt: {{qos: 1, rate: 200/s, count: 205, version: '{version}'}}
+warmup: 0s
+"
+    );
+    std::fs::write(&file, scenario).unwrap();
+    (measure(["run".as_ref(), file.as_os_str()]), origin)
+}
+
+#[test]
+fn every_message_that_the_origin_dropped_or_doubled_is_reported_and_no_other() {
+    let _machine = shared();
+    for version in ["3.1.1", "5"] {
+        let (run, origin) = through_origin(&["drop unit=every:10 stream=t/#"], 2, version);
+        let [received, sent] = run.workloads() else { panic!() };
+        assert_eq!((total(sent, "units"), total(sent, "mqtt.acknowledged")), (205, 205));
+        assert_eq!((total(received, "units"), total(received, "lost")), (2 * 185, 2 * 20));
+        assert_eq!((total(received, "duplicate"), total(received, "reordered")), (0, 0));
+        let counts = origin.messages();
+        assert_eq!((counts.received, counts.dropped, counts.sent), (205, 20, 2 * 185));
+
+        let (run, origin) =
+            through_origin(&["duplicate unit=every:10 viewer=1", "swap unit=7 viewer=1"], 2, version);
+        let [received, _] = run.workloads() else { panic!() };
+        assert_eq!((total(received, "units"), total(received, "lost")), (410 + 20, 0));
+        assert_eq!((total(received, "duplicate"), total(received, "reordered")), (20, 1));
+        assert_eq!(origin.messages().sent, 430);
+    }
+}
+
+#[test]
+fn acknowledgements_that_the_origin_withheld_are_counted() {
+    let _machine = shared();
+    let (run, origin) = through_origin(&["withhold unit=every:10"], 1, "5");
+    let [received, sent] = run.workloads() else { panic!() };
+    assert_eq!((total(sent, "mqtt.acknowledged"), total(sent, "mqtt.unacknowledged")), (185, 20));
+    assert_eq!((total(received, "units"), origin.messages().withheld), (205, 20));
+    assert_eq!(origin.effects().len(), 20);
+}
+
+#[test]
+fn a_subscriber_that_the_origin_sends_away_failed_with_the_origins_reason() {
+    let _machine = shared();
+    for (version, kind, expected) in [
+        ("5", "disconnected", "DISCONNECT 0x8b Server shutting down"),
+        ("3.1.1", "closed_by_peer", "the broker closed the link"),
+    ] {
+        let (run, _origin) = through_origin(&["close unit=50 viewer=2"], 3, version);
+        let (found, clients, side, words) = run.failure();
+        assert_eq!((&*found, clients, &*side, &*words), (kind, 1, "remote", expected));
+        // What came before the end is counted, and nothing behind it is called lost.
+        let [received, _] = run.workloads() else { panic!() };
+        assert_eq!((total(received, "units"), total(received, "lost")), (2 * 205 + 49, 0));
+    }
+    let (run, _origin) = through_origin(&["unauthorized phase=play"], 2, "5");
+    let (kind, clients, _, words) = run.failure();
+    assert_eq!((&*kind, clients, &*words), ("unauthorized", 2, "SUBACK 0x87 Not authorized"));
 }

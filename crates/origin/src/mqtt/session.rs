@@ -1,0 +1,591 @@
+//! One accepted MQTT connection.
+
+use super::broker::{Broker, Delivery, InboxKey, Publication, unit_of};
+use crate::fault::{Answer, Cut, Front, Gate, GateUnit, Phase, Script, Subject, Why};
+use std::collections::HashSet;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_mqtt::packet::{
+    Acknowledgement, Connack, Connect, Disconnect, Publish, Suback, Subscribe, Unsuback, Unsubscribe,
+};
+use weir_mqtt::property::Properties;
+use weir_mqtt::topic::{Filter, FilterError};
+use weir_mqtt::{
+    Event as Heard, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader, ReasonCode,
+    Version, Violation,
+};
+use weir_shard::{Context, Event, Session};
+
+/// Bytes that may wait for a client before no more messages are written.
+const UNSENT_LIMIT: usize = 1 << 20;
+/// The largest packet that is taken, in bytes.
+const LARGEST_PACKET: u32 = 64 << 20;
+/// Messages in flight to a client that names no maximum.
+const WINDOW: u16 = 1_000;
+/// How long a client may take to hear the last word and go.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A session of an MQTT connection.
+pub(crate) struct MqttSession {
+    link: u64,
+    reader: Reader,
+    stage: Stage,
+    /// Faults of the link.
+    script: Option<Box<Script>>,
+    publisher: Option<Party>,
+    subscriber: Option<Party>,
+    gate: Gate<Delivery>,
+    inbox: Option<InboxKey>,
+    out: Vec<u8>,
+    version: Version,
+    client_id: String,
+    /// Longest silence of the client, if there is a limit.
+    keep_alive: Option<Duration>,
+    heard: Moment,
+    will: Option<Publication>,
+    in_flight: HashSet<PacketId>,
+    window: u16,
+    last_id: u16,
+    /// When a message that waits because of a fault may go.
+    resume: Option<Moment>,
+    cut: Option<Cut>,
+    /// The client has said DISCONNECT.
+    said_goodbye: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Has not said CONNECT, since then.
+    Accepted(Moment),
+    Connected,
+    /// Has heard the last word; is closed then.
+    Leaving(Moment),
+    /// Is never answered again, because of a fault.
+    Silent,
+}
+
+/// A client as a publisher or as a subscriber, with the faults that befall it.
+struct Party {
+    script: Option<Box<Script>>,
+    /// What it is answered because of a fault.
+    answer: Option<Answer>,
+}
+
+impl MqttSession {
+    /// The session of a connection that was just accepted.
+    pub(crate) fn new(broker: &mut Broker, now: Moment) -> Self {
+        broker.counts.links += 1;
+        let link = broker.settings.registry.next_link();
+        let limits = Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET };
+        Self {
+            link,
+            reader: Reader::new(Version::V5, limits),
+            stage: Stage::Accepted(now),
+            script: Script::of(&broker.settings.faults, Subject::Link(link)),
+            publisher: None,
+            subscriber: None,
+            gate: Gate::new(),
+            inbox: None,
+            out: Vec::new(),
+            version: Version::V5,
+            client_id: String::new(),
+            keep_alive: None,
+            heard: now,
+            will: None,
+            in_flight: HashSet::new(),
+            window: WINDOW,
+            last_id: 0,
+            resume: None,
+            cut: None,
+            said_goodbye: false,
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
+        self.heard = context.now;
+        // Apart, while packets borrow from it.
+        let mut reader = std::mem::replace(&mut self.reader, Reader::new(self.version, Limits::default()));
+        let mut input = bytes;
+        while matches!(self.stage, Stage::Accepted(_) | Stage::Connected) && self.cut.is_none() {
+            match reader.next(&mut input) {
+                Ok(Some(Heard::Packet(packet))) => {
+                    if let Err(violation) = self.packet(&packet, context) {
+                        self.refuse(violation.reason(), context.now);
+                    }
+                }
+                // As large as may be is whole.
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => {
+                    self.version = reader.version();
+                    self.refuse(error.reason(), context.now);
+                }
+            }
+        }
+        self.reader = reader;
+    }
+
+    fn packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
+        match (packet, self.stage) {
+            (Packet::Connect(connect), Stage::Accepted(_)) => self.connect(connect, context),
+            (_, Stage::Accepted(_)) => return Err(Violation::FirstPacket),
+            (Packet::Connect(_), _) => return Err(Violation::SecondConnect),
+            (Packet::Publish(publish), _) => return self.publish(publish, context),
+            (Packet::Puback(puback), _) => {
+                if self.in_flight.remove(&puback.packet_id) {
+                    context.world.counts.confirmed += 1;
+                }
+            }
+            (Packet::Subscribe(subscribe), _) => self.subscribe(subscribe, context),
+            (Packet::Unsubscribe(unsubscribe), _) => self.unsubscribe(unsubscribe, context),
+            (Packet::Pingreq, _) => self.say(&Packet::Pingresp),
+            (Packet::Disconnect(disconnect), _) => {
+                if disconnect.reason != ReasonCode::DisconnectWithWill {
+                    self.will = None;
+                }
+                self.said_goodbye = true;
+                self.cut = Some(Cut::Close);
+            }
+            _ => return Err(Violation::WrongSide),
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, connect: &Connect<'_>, context: &mut Context<'_, Broker>) {
+        self.version = connect.version;
+        let offered = connect.user_name.map(|user| {
+            let password = connect.password.map(String::from_utf8_lossy).unwrap_or_default();
+            format!("{user}:{password}")
+        });
+        match fault(&mut self.script, Phase::Connect, offered.as_deref(), context) {
+            Some(Answer::Nothing) => return self.stage = Stage::Silent,
+            Some(Answer::Refusal { why, code, words }) => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
+                    Why::Moved { .. } => ReasonCode::UseAnotherServer,
+                    Why::Rejected => ReasonCode::ServerUnavailable,
+                };
+                return self.turn_away(
+                    reason(code.as_deref(), PacketKind::Connack, usual),
+                    words,
+                    context.now,
+                );
+            }
+            None => {}
+        }
+        if connect.client_id.is_empty() && connect.version == Version::V311 && !connect.clean_start {
+            // MQTT 3.1.1, MQTT-3.1.3-8.
+            return self.turn_away(ReasonCode::ClientIdentifierNotValid, None, context.now);
+        }
+        let mut properties = PropertyBuffer::new();
+        self.client_id = connect.client_id.to_owned();
+        if connect.version == Version::V5 {
+            let told = properties.push(Property::MaximumQos(Qos::AtLeastOnce)).and_then(|()| {
+                if self.client_id.is_empty() {
+                    self.client_id = format!("weir-origin-{}", self.link);
+                    return properties.push(Property::AssignedClientIdentifier(&self.client_id));
+                }
+                Ok(())
+            });
+            debug_assert_eq!(told, Ok(()), "short properties");
+        } else if self.client_id.is_empty() {
+            self.client_id = format!("weir-origin-{}", self.link);
+        }
+        let (key, other) = context.world.enter(context.id(), &self.client_id);
+        if let Some(other) = other {
+            context.wake(other);
+        }
+        self.inbox = Some(key);
+        self.window = connect.properties.receive_maximum().map_or(WINDOW, |most| most.get().min(WINDOW));
+        self.keep_alive =
+            (connect.keep_alive > 0).then(|| Duration::from_millis(u64::from(connect.keep_alive) * 1_500));
+        self.will = connect.will.map(|will| {
+            let publish =
+                Publish { qos: will.qos, retain: will.retain, ..Publish::new(will.topic, will.payload) };
+            Publication::of(&publish)
+        });
+        self.stage = Stage::Connected;
+        let connack = Connack {
+            session_present: false,
+            reason: ReasonCode::Success,
+            properties: properties.properties(),
+        };
+        self.say(&Packet::Connack(connack));
+    }
+
+    fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
+        if publish.qos == Qos::ExactlyOnce {
+            self.refuse(ReasonCode::QosNotSupported, context.now);
+            return Ok(());
+        }
+        if publish.properties.topic_alias().is_some() {
+            return Err(Violation::TopicAliasTooHigh);
+        }
+        let now = context.now;
+        let counts = &mut context.world.counts;
+        counts.received += 1;
+        counts.received_bytes += publish.payload.len() as u64;
+        if self.publisher.is_none() {
+            counts.publishers += 1;
+            let number = context.world.settings.registry.next_publisher();
+            self.publisher = Some(self.party(Phase::Publish, Subject::Publisher(number), context));
+        }
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        let mut withheld = publisher.answer == Some(Answer::Nothing);
+        if let Some(script) = &mut publisher.script {
+            let unit = unit_of(publish.payload.len());
+            withheld |= script.withholds(&unit, now);
+            self.cut = script.rule(&unit, now).cut;
+            context.world.note(script.take_effects());
+        }
+        let refusal = match &publisher.answer {
+            Some(Answer::Refusal { why, code, .. }) => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
+                    _ => ReasonCode::QuotaExceeded,
+                };
+                Some(reason(code.as_deref(), PacketKind::Puback, usual))
+            }
+            _ => None,
+        };
+        let mut outcome = refusal.unwrap_or(ReasonCode::Success);
+        if refusal.is_none() {
+            let mut wake = Vec::new();
+            let matched = context.world.publish(self.inbox, Publication::of(publish), now, &mut wake);
+            for id in wake {
+                context.wake(id);
+            }
+            if !matched {
+                outcome = ReasonCode::NoMatchingSubscribers;
+            }
+        }
+        if let Some(id) = publish.packet_id {
+            if withheld {
+                context.world.counts.withheld += 1;
+                return Ok(());
+            }
+            // MQTT 3.1.1 has one way to say it.
+            let outcome = if self.version == Version::V311 { ReasonCode::Success } else { outcome };
+            context.world.counts.acknowledged += 1;
+            self.say(&Packet::Puback(Acknowledgement::of(id, outcome)));
+        }
+        Ok(())
+    }
+
+    fn subscribe(&mut self, subscribe: &Subscribe<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
+        if self.subscriber.is_none() {
+            context.world.counts.subscribers += 1;
+            let number = context.world.settings.registry.next_viewer();
+            self.subscriber = Some(self.party(Phase::Play, Subject::Viewer(number), context));
+        }
+        let refusal = match self.subscriber.as_ref().and_then(|subscriber| subscriber.answer.as_ref()) {
+            Some(Answer::Nothing) => return,
+            Some(Answer::Refusal { why, code, .. }) => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
+                    _ => ReasonCode::UnspecifiedError,
+                };
+                Some(reason(code.as_deref(), PacketKind::Suback, usual))
+            }
+            None => None,
+        };
+        let mut reasons = Vec::new();
+        for subscription in subscribe.subscriptions.iter() {
+            let filter = self.filter(subscription.filter);
+            reasons.push(match (refusal, filter) {
+                (Some(reason), _) => reason,
+                (None, Err(_)) => ReasonCode::TopicFilterInvalid,
+                (None, Ok(filter)) => {
+                    let mut options = subscription.options;
+                    options.qos = options.qos.min(Qos::AtLeastOnce);
+                    let identifier = subscribe.properties.subscription_identifier();
+                    context.world.subscribe(key, &filter, options, identifier);
+                    if options.qos == Qos::AtMostOnce { ReasonCode::Success } else { ReasonCode::GrantedQos1 }
+                }
+            });
+        }
+        if self.version == Version::V311 {
+            reasons.iter_mut().filter(|reason| reason.is_error()).for_each(|reason| {
+                *reason = ReasonCode::UnspecifiedError;
+            });
+        }
+        let written = Suback::write(subscribe.packet_id, &reasons, self.version, &mut self.out);
+        debug_assert_eq!(written, Ok(()), "reasons of SUBACK");
+    }
+
+    fn unsubscribe(&mut self, unsubscribe: &Unsubscribe<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
+        let mut reasons = Vec::new();
+        for text in unsubscribe.filters.iter() {
+            reasons.push(match self.filter(text) {
+                Ok(filter) if context.world.unsubscribe(key, &filter) => ReasonCode::Success,
+                Ok(_) => ReasonCode::NoSubscriptionExisted,
+                Err(_) => ReasonCode::TopicFilterInvalid,
+            });
+        }
+        let written = Unsuback::write(unsubscribe.packet_id, &reasons, self.version, &mut self.out);
+        debug_assert_eq!(written, Ok(()), "reasons of UNSUBACK");
+    }
+
+    /// `$share` means something in MQTT 5 only.
+    fn filter<'a>(&self, text: &'a str) -> Result<Filter<'a>, FilterError> {
+        match self.version {
+            Version::V311 => Filter::parse_unshared(text),
+            Version::V5 => Filter::parse(text),
+        }
+    }
+
+    /// A client becomes a publisher or a subscriber.
+    fn party(&mut self, phase: Phase, who: Subject, context: &mut Context<'_, Broker>) -> Party {
+        let mut script = Script::of(&context.world.settings.faults, who);
+        let answer = fault(&mut script, phase, None, context)
+            .or_else(|| fault(&mut self.script, phase, None, context));
+        if let Some(script) = &mut script {
+            script.begin(context.now);
+        }
+        Party { script, answer }
+    }
+
+    /// Sends a subscriber what waits for it, as far as it takes it.
+    fn pump(&mut self, context: &mut Context<'_, Broker>) {
+        let (Some(key), Stage::Connected) = (self.inbox, self.stage) else { return };
+        let now = context.now;
+        let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_mut());
+        let rules = script.as_ref().is_some_and(|script| script.rules_units());
+        if let Some(script) = script.filter(|_| rules) {
+            while let Some(delivery) = context.world.next(key) {
+                let unit = unit_of(delivery.publication.payload.len());
+                let ruling = script.rule(&unit, now);
+                context.world.counts.dropped_for_one += u64::from(ruling.dropped);
+                self.gate.push(GateUnit { packet: unit, owner: delivery }, &ruling, now);
+            }
+            context.world.note(script.take_effects());
+        }
+        self.resume = None;
+        while self.cut.is_none() && self.out.len() + context.unsent() < UNSENT_LIMIT {
+            if self.in_flight.len() >= usize::from(self.window) {
+                return;
+            }
+            let delivery = if rules {
+                let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_deref_mut());
+                match self.gate.front(script, now) {
+                    Front::Units(_) => self.gate.pop().map(|unit| unit.owner),
+                    Front::Cut(cut) => {
+                        self.cut = Some(cut);
+                        return;
+                    }
+                    Front::Wait(at) => {
+                        self.resume = at;
+                        return;
+                    }
+                }
+            } else {
+                context.world.next(key)
+            };
+            let Some(delivery) = delivery else { return };
+            self.deliver(&delivery, context.world);
+        }
+    }
+
+    fn deliver(&mut self, delivery: &Delivery, broker: &mut Broker) {
+        let publication = &*delivery.publication;
+        let packet_id = (delivery.qos != Qos::AtMostOnce).then(|| self.next_id());
+        let mut own;
+        let properties = match (self.version, delivery.identifier) {
+            (Version::V311, _) => Properties::NONE,
+            (Version::V5, None) => publication.properties.properties(),
+            (Version::V5, Some(identifier)) => {
+                own = publication.properties.clone();
+                // A number always fits.
+                let _ = own.push(Property::SubscriptionIdentifier(identifier));
+                own.properties()
+            }
+        };
+        let publish = Publish {
+            dup: false,
+            qos: delivery.qos,
+            retain: delivery.retain,
+            topic: &publication.topic,
+            packet_id,
+            properties,
+            payload: &publication.payload,
+        };
+        if publish.encode(self.version, &mut self.out).is_ok() {
+            broker.counts.sent += 1;
+            self.in_flight.extend(packet_id);
+        }
+    }
+
+    fn next_id(&mut self) -> PacketId {
+        loop {
+            self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+            if let Some(id) = PacketId::new(self.last_id).filter(|id| !self.in_flight.contains(id)) {
+                return id;
+            }
+        }
+    }
+
+    fn say(&mut self, packet: &Packet<'_>) {
+        let written = packet.encode(self.version, &mut self.out);
+        debug_assert_eq!(written, Ok(()), "{packet:?}");
+    }
+
+    /// Does not let a client in.
+    fn turn_away(&mut self, reason: ReasonCode, words: Option<String>, now: Moment) {
+        let mut properties = PropertyBuffer::new();
+        if let (Some(words), Version::V5) = (words, self.version) {
+            // Words that are too long are left out.
+            let _ = properties.push(Property::ReasonString(&words));
+        }
+        let fits = reason.code_in(PacketKind::Connack, self.version).is_some();
+        let reason = if fits { reason } else { ReasonCode::ServerUnavailable };
+        let connack = Connack { session_present: false, reason, properties: properties.properties() };
+        self.say(&Packet::Connack(connack));
+        self.stage = Stage::Leaving(now + FAREWELL);
+    }
+
+    /// Ends a connection that breaks the standard, or asks for what there is not (MQTT 5 section 4.13).
+    fn refuse(&mut self, reason: ReasonCode, now: Moment) {
+        match (self.version, self.stage) {
+            (Version::V5, Stage::Accepted(_))
+                if reason.code_in(PacketKind::Connack, Version::V5).is_some() =>
+            {
+                self.turn_away(reason, None, now);
+            }
+            (Version::V5, Stage::Connected) => self.farewell(reason),
+            _ => {}
+        }
+        self.stage = Stage::Leaving(now + FAREWELL);
+    }
+
+    /// The last word of MQTT 5; 3.1.1 has none.
+    fn farewell(&mut self, reason: ReasonCode) {
+        if self.version == Version::V5 {
+            // A reason that DISCONNECT does not have is left to the closing of the link.
+            let _ = Disconnect::of(reason).encode(Version::V5, &mut self.out);
+        }
+    }
+
+    fn time(&mut self, context: &mut Context<'_, Broker>) {
+        let now = context.now;
+        let parties = [&mut self.publisher, &mut self.subscriber].into_iter().flatten();
+        let scripts = parties.filter_map(|party| party.script.as_mut()).chain(self.script.as_mut());
+        for script in scripts {
+            if let Some(cut) = script.cut(now) {
+                self.cut = Some(cut);
+                context.world.note(script.take_effects());
+                return;
+            }
+        }
+        match self.stage {
+            Stage::Accepted(since) if now >= since + context.world.settings.patience.request => {
+                self.cut = Some(Cut::Close);
+            }
+            Stage::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
+            Stage::Connected if self.keep_alive.is_some_and(|limit| now >= self.heard + limit) => {
+                // MQTT-3.1.2-22.
+                self.refuse(ReasonCode::KeepAliveTimeout, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// When [`Self::time`] has to be asked, or [`Self::pump`].
+    fn next_moment(&self, broker: &Broker) -> Option<Moment> {
+        let stage = match self.stage {
+            Stage::Accepted(since) => Some(since + broker.settings.patience.request),
+            Stage::Connected => self.keep_alive.map(|limit| self.heard + limit),
+            Stage::Leaving(at) => Some(at),
+            Stage::Silent => None,
+        };
+        let parties = [&self.publisher, &self.subscriber].into_iter().flatten();
+        let scripts = parties.filter_map(|party| party.script.as_ref()).chain(&self.script);
+        let cut = scripts.filter_map(|script| script.next_cut()).min();
+        [stage, cut, self.resume].into_iter().flatten().min()
+    }
+
+    /// The client is gone, or has to go: its will is published if it said no goodbye.
+    fn leave(&mut self, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox.take() else { return };
+        context.world.leave(key);
+        if let Some(will) = self.will.take() {
+            let mut wake = Vec::new();
+            context.world.publish(None, will, context.now, &mut wake);
+            for id in wake {
+                context.wake(id);
+            }
+        }
+    }
+}
+
+impl Session<Broker> for MqttSession {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Broker>) {
+        match event {
+            Event::Opening | Event::Writable => {}
+            Event::Connected => {
+                if let Some(script) = &mut self.script {
+                    script.begin(context.now);
+                }
+                if fault(&mut self.script, Phase::Accept, None, context).is_some() {
+                    self.stage = Stage::Silent;
+                }
+            }
+            Event::Bytes(bytes) => self.read(bytes, context),
+            Event::Woken => {
+                if self.inbox.is_some_and(|key| context.world.is_taken_over(key)) {
+                    self.refuse(ReasonCode::SessionTakenOver, context.now);
+                    self.leave(context);
+                }
+            }
+            Event::Timer => self.time(context),
+            Event::Stop => self.cut = Some(Cut::Close),
+            Event::Closed { .. } => {
+                self.leave(context);
+                context.close();
+                return;
+            }
+        }
+        self.pump(context);
+        if self.cut == Some(Cut::Close) && self.stage == Stage::Connected && !self.said_goodbye {
+            self.farewell(ReasonCode::ServerShuttingDown);
+        }
+        if !self.out.is_empty() {
+            context.send(&self.out);
+            self.out.clear();
+            self.out.shrink_to(64 << 10);
+        }
+        match self.cut.take() {
+            Some(cut) => {
+                self.leave(context);
+                if cut == Cut::Reset { context.reset() } else { context.close() }
+            }
+            None => match self.next_moment(context.world) {
+                Some(at) => context.set_timer(at),
+                None => context.clear_timer(),
+            },
+        }
+    }
+}
+
+/// What a fault answers at a phase.
+fn fault(
+    script: &mut Option<Box<Script>>,
+    phase: Phase,
+    offered: Option<&str>,
+    context: &mut Context<'_, Broker>,
+) -> Option<Answer> {
+    let script = script.as_mut()?;
+    let answer = script.answer(phase, offered, context.now);
+    context.world.note(script.take_effects());
+    answer
+}
+
+/// The reason code that a fault names, by its number (`0x97`, `151`), or else the usual one.
+fn reason(code: Option<&str>, packet: PacketKind, usual: ReasonCode) -> ReasonCode {
+    let number = code.and_then(|text| match text.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    });
+    number.and_then(|number| ReasonCode::from_code(number, packet)).unwrap_or(usual)
+}

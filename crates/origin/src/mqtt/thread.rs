@@ -1,0 +1,52 @@
+//! The thread that a broker runs in.
+
+use super::broker::{Broker, Message};
+use super::session::MqttSession;
+use crate::worker::Settings;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_shard::{Mailbox, Shard, clock};
+
+/// The longest that it sleeps when nothing happens.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// Where a broker listens.
+pub(crate) type Listener = (TcpListener, Option<Arc<rustls::ServerConfig>>);
+
+/// Starts a broker, in a thread named `weir-mqtt`.
+///
+/// # Errors
+/// The system refuses a thread, or has no descriptor left.
+pub(crate) fn start(
+    settings: Arc<Settings>,
+    listeners: Vec<Listener>,
+) -> io::Result<(Mailbox<Message>, JoinHandle<()>)> {
+    let (ready, started) = channel();
+    let thread = std::thread::Builder::new().name("weir-mqtt".to_owned()).spawn(move || {
+        let opened = Shard::new(Broker::new(settings)).and_then(|mut shard| {
+            for (listener, tls) in listeners {
+                shard.listen(listener, tls, |broker, _| Box::new(MqttSession::new(broker, clock::now())))?;
+            }
+            Ok(shard)
+        });
+        let mut shard = match opened {
+            Ok(shard) => shard,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        let _ = ready.send(Ok(shard.mailbox()));
+        while !shard.world.stopping {
+            if shard.turn(clock::now() + LONGEST_SLEEP).is_err() {
+                return;
+            }
+        }
+    })?;
+    let mailbox = started.recv().map_err(|_| io::Error::other("the broker's thread ended at once"))??;
+    Ok((mailbox, thread))
+}
