@@ -168,7 +168,11 @@ pub fn expand(url: &str, streams: u32) -> Vec<String> {
 pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), TargetError> {
     for url in urls {
         // Not what a query holds: it may be a secret.
-        let rest = shown(url).replace("{i}", "");
+        let mut rest = shown(url).replace("{i}", "");
+        if url.starts_with("mqtt") {
+            // A topic may name the client and the message, too.
+            rest = rest.replace("{seq}", "").replace("{client}", "");
+        }
         if let Some(at) = rest.find(['{', '}']) {
             let end = rest[at..].find('}').map_or(rest.len(), |length| at + length + 1);
             let placeholder = rest[at..end].to_owned();

@@ -343,8 +343,11 @@ fn chromium_publishes_in_both_dtls_roles_to_a_full_and_to_a_lite_peer() {
         let before = session.video().keyframes().count();
         session.receive(true, |session| session.video().keyframes().count() > before);
         let now = session.now();
-        let block = session.tracks.iter_mut().find_map(|track| track.report_block(now)).unwrap();
-        assert_ne!(block.last_sender_report, 0);
+        let mut blocks = session.tracks.iter_mut().filter_map(|track| track.report_block(now));
+        assert!(
+            blocks.any(|block| block.last_sender_report != 0),
+            "reports were heard, of one track at least"
+        );
         for track in &session.tracks {
             let (loss, counts) = (track.loss(), track.counts());
             assert!(loss.lost() * 20 <= loss.expected, "{loss:?} {counts:?}");
