@@ -14,7 +14,8 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 10
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
-TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ mosquitto mosquitto-clients
+TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
+	prometheus-node-exporter python3-aiortc python3-venv coturn
 
 help:
 	@echo 'make demo    build weir, load its own origin on this machine, write report.html (installs crates only)'
@@ -50,11 +51,9 @@ fuzz:
 	@export RUSTC_BOOTSTRAP=1; \
 	$(CARGO) fuzz build || exit 1; \
 	mkdir -p "$(TARGET)"; \
-	for target in $$($(CARGO) fuzz list); do \
-		echo "fuzz: $$target for $(FUZZ_SECONDS) s"; \
-		log="$(TARGET)/fuzz-$$target.log"; \
-		$(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 1; }; \
-	done
+	$(CARGO) fuzz list | xargs -P "$$(nproc)" -I@ sh -c '\
+		echo "fuzz: @ for $(FUZZ_SECONDS) s"; log="$(TARGET)/fuzz-@.log"; \
+		$(CARGO) fuzz run @ -- -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 255; }'
 
 bench:
 	@$(CARGO) bench --workspace --locked

@@ -21,15 +21,22 @@ fn main() {
     let (clients, seconds) = (number(0, if publishes { 1 } else { 500 }), number(1, 20));
     let urls = [url.clone()];
     let workload = if publishes {
-        let MaterialOptions::Synthetic { frame_rate, gop, audio_bit_rate, seed, .. } =
+        let MaterialOptions::Synthetic { frame_rate, gop, audio_bit_rate, audio_codec, seed, .. } =
             MaterialOptions::default()
         else {
             unreachable!("the default is synthetic")
         };
         let bit_rate = BitRate::from_kbps(235);
         let resolution = (320, 180);
-        let material =
-            MaterialOptions::Synthetic { bit_rate, frame_rate, gop, resolution, audio_bit_rate, seed };
+        let material = MaterialOptions::Synthetic {
+            bit_rate,
+            frame_rate,
+            gop,
+            resolution,
+            audio_bit_rate,
+            audio_codec,
+            seed,
+        };
         publish(&urls, &PublishOptions { material, ..PublishOptions::default() }).unwrap()
     } else {
         // Witnesses read each message; their share shows in the cost. 0: the first four only.

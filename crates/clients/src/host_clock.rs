@@ -3,6 +3,7 @@
 use std::time::Duration;
 use weir_media::{ClockReading, WallOffset};
 use weir_metrics::Moment;
+use weir_mqtt::mark::{Clocks, fold_boot_id};
 use weir_shard::clock;
 
 /// Boot id, and the wall clock's distance from the monotonic one, both read once: a reading then costs
@@ -30,6 +31,14 @@ impl HostClock {
     /// One with a made-up boot id, for tests.
     pub const fn made_up(boot_id: [u8; 16]) -> Self {
         Self { boot_id, wall_at_zero: 0 }
+    }
+
+    /// What the mark of a message says of `now`.
+    #[inline]
+    pub(crate) fn clocks(&self, now: Moment) -> Clocks {
+        let reading = self.at(now);
+        let boot = fold_boot_id(reading.boot_id);
+        Clocks { monotonic: reading.monotonic_nanos, wall: reading.wall_nanos, boot }
     }
 
     /// What the clocks say at `now`.

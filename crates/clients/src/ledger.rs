@@ -48,8 +48,8 @@ pub struct Remark {
     pub words: String,
 }
 
-/// What one client has counted when it ends, to be added up by channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What one client has counted when it ends.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     /// When it ended.
     pub at: Moment,
@@ -57,10 +57,12 @@ pub struct Account {
     pub slot: Slot,
     /// Position of what it read among its workload's targets.
     pub target: u32,
-    /// Since when it has read.
-    pub since: Moment,
-    /// One number for each of [`crate::columns_of`] its protocol.
-    pub numbers: Vec<u64>,
+    /// Since when it has read; `None` if it never came to that.
+    pub since: Option<Moment>,
+    /// As what failure it ended, if it did.
+    pub failure: Option<Failure>,
+    /// One number for each of [`crate::columns_of`] its protocol, in its base unit; none where nothing was measured.
+    pub numbers: Vec<Option<f64>>,
 }
 
 /// A place in a stream where units are missing, so that readers of one stream can be compared.

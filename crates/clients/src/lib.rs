@@ -5,15 +5,19 @@
 //! client, its [`Target`], the modelled player ([`Playout`] in a [`Viewing`]), the [`Drift`], what
 //! publishers publish. Nothing here knows that a run exists.
 
+mod bulk;
+mod column;
 mod detour;
 mod drift;
 mod host_clock;
+mod http;
 mod ledger;
 mod life;
 mod material;
 mod mqtt;
 mod places;
 mod playout;
+mod rtc;
 mod rtmp;
 mod sequence;
 mod target;
@@ -22,20 +26,26 @@ mod ts;
 mod viewing;
 mod workload;
 
+pub use bulk::BulkOptions;
+pub use column::{Column, ColumnUnit, Place, Statistic};
 pub use drift::Drift;
 pub use host_clock::HostClock;
 pub use ledger::{Account, Ending, Gap, Ledger, ON_TIME, Remark, Slot};
 pub use life::{Life, Phase, Timeouts};
 pub use material::{MaterialError, MaterialOptions};
-pub use mqtt::{Filling, FillingError, MqttOptions, MqttVersion, Qos, Will};
+pub use mqtt::{
+    Filling, FillingError, Framing, MqttOptions, MqttSource, MqttVersion, PublishTimes, Qos, RecordFormat,
+    Will,
+};
 pub use playout::{Change, Playout};
+pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
 pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, shown};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};
-pub use weir_media::{BitRate, FrameRate};
+pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
 pub use workload::{
     PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, columns_of, play, publish, schema_of,
 };

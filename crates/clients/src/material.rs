@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioSettings, BitRate, Clip, FrameRate, Looped, MediaFile, Settings, Source, SourceError, Synthetic,
-    SyntheticError, VideoSettings,
+    AudioCodec, AudioConfig, AudioSettings, BitRate, Clip, FrameRate, Looped, MediaFile, Settings, Source,
+    SourceError, Synthetic, SyntheticError, VideoSettings,
 };
 
 /// What to publish.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MaterialOptions {
-    /// Made H.264 and AAC.
+    /// Made H.264, and AAC or Opus.
     Synthetic {
         /// Of the whole stream, sound included, without the protocol's overhead.
         bit_rate: BitRate,
@@ -23,6 +23,8 @@ pub enum MaterialOptions {
         resolution: (u16, u16),
         /// Of the sound alone; `None` for no sound.
         audio_bit_rate: Option<BitRate>,
+        /// How the sound is coded; by WebRTC always Opus.
+        audio_codec: AudioCodec,
         /// Equal seeds give equal streams.
         seed: u64,
     },
@@ -39,8 +41,20 @@ impl Default for MaterialOptions {
             gop: Duration::from_secs(2),
             resolution: (640, 360),
             audio_bit_rate: Some(BitRate::from_kbps(64)),
+            audio_codec: AudioCodec::Aac,
             seed: 1,
         }
+    }
+}
+
+impl MaterialOptions {
+    /// The same with Opus, the sound of WebRTC. A file keeps its own.
+    pub(crate) fn with_opus(&self) -> Self {
+        let mut options = self.clone();
+        if let Self::Synthetic { audio_codec, .. } = &mut options {
+            *audio_codec = AudioCodec::Opus;
+        }
+        options
     }
 }
 
@@ -97,7 +111,15 @@ impl Material {
     pub(crate) fn prepare(options: &MaterialOptions, stamped: bool) -> Result<Self, MaterialError> {
         match options {
             MaterialOptions::File(path) => Ok(Self::File(Arc::new(MediaFile::open(path)?))),
-            &MaterialOptions::Synthetic { bit_rate, frame_rate, gop, resolution, audio_bit_rate, seed } => {
+            &MaterialOptions::Synthetic {
+                bit_rate,
+                frame_rate,
+                gop,
+                resolution,
+                audio_bit_rate,
+                audio_codec: codec,
+                seed,
+            } => {
                 let audio = audio_bit_rate.map_or(0, BitRate::bps);
                 let pictures = bit_rate.bps().saturating_sub(audio);
                 if pictures == 0 {
@@ -114,14 +136,22 @@ impl Material {
                         stamped,
                         ..VideoSettings::default()
                     },
-                    audio: audio_bit_rate
-                        .map(|bit_rate| AudioSettings { bit_rate, ..AudioSettings::default() }),
+                    audio: audio_bit_rate.map(|bit_rate| AudioSettings {
+                        codec,
+                        bit_rate,
+                        ..AudioSettings::default()
+                    }),
                     seed,
                 };
                 let clip = Clip::prepare(&settings).map_err(|error| of_whole(error, bit_rate, audio))?;
                 Ok(Self::Made(Arc::new(clip)))
             }
         }
+    }
+
+    /// Its sound, if it has any.
+    pub(crate) fn audio(&self) -> Option<AudioConfig> {
+        self.source().audio_config().cloned()
     }
 
     /// Plays it from the start.
@@ -161,6 +191,7 @@ mod tests {
                 gop: Duration::from_secs(2),
                 resolution,
                 audio_bit_rate: Some(BitRate::from_kbps(64)),
+                audio_codec: AudioCodec::Aac,
                 seed: 1,
             };
             Material::prepare(&options, true)
@@ -188,6 +219,7 @@ mod tests {
             gop: Duration::from_secs(2),
             resolution: (640, 360),
             audio_bit_rate: Some(BitRate::from_kbps(64)),
+            audio_codec: AudioCodec::Aac,
             seed: 1,
         };
         let said = Material::prepare(&nothing, true).unwrap_err().to_string();

@@ -1,20 +1,24 @@
 //! MQTT publishers and subscribers, 3.1.1 and 5.
 
-mod account;
 mod figures;
 mod filling;
-mod mark;
 mod options;
 mod pace;
+mod payloads;
 mod publish;
 mod refusal;
+mod source;
 mod subscribe;
+mod times;
 mod topic;
 mod workload;
 
 pub use filling::{Filling, FillingError};
 pub use options::{MqttOptions, Will};
+pub use source::MqttSource;
+pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
+pub use weir_record::{Format as RecordFormat, Framing};
 
 pub(crate) use workload::{play, publish};
 

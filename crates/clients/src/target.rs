@@ -86,6 +86,12 @@ pub enum TargetError {
         /// What stands there.
         port: String,
     },
+    /// A password ends the part of a URL that it is in.
+    #[error("{url}: write / ? and # in a password as %2F, %3F and %23")]
+    UnescapedPassword {
+        /// The URL.
+        url: String,
+    },
     /// RTMP has no user and password, so they would go nowhere.
     #[error(
         "{url}: a user or password before the host is of no use to RTMP; give the token that the server asks for in the query: {url}?token=…"
@@ -224,11 +230,12 @@ impl Target {
         }
         let port = match port {
             None | Some("") => scheme.port,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|port| *port > 0)
-                .ok_or_else(|| TargetError::BadPort { url: shown(url), port: text.to_owned() })?,
+            Some(text) => {
+                text.parse().ok().filter(|port| *port > 0).ok_or_else(|| match behind_password(rest) {
+                    Some(_) => TargetError::UnescapedPassword { url: shown(url) },
+                    None => TargetError::BadPort { url: shown(url), port: text.to_owned() },
+                })?
+            }
         };
         Ok(Self {
             scheme: name,
@@ -310,11 +317,23 @@ pub fn shown(url: &str) -> String {
         None => (url, ""),
     };
     let start = front.find("://").map_or(0, |at| at + 3);
+    if let Some(end) = behind_password(&url[start..]) {
+        return shown(&format!("{}{}", &url[..start], &url[start + end..]));
+    }
     let end = front[start..].find('/').map_or(front.len(), |at| start + at);
     match front[start..end].rfind('@') {
         Some(at) => format!("{}{}{query}", &front[..start], &front[start + at + 1..]),
         None => format!("{front}{query}"),
     }
+}
+
+/// Where the host begins in what follows `://`, if there is a `/`, a `?` or a `#` in a password before it: then what stands
+/// where the port would is no number.
+fn behind_password(rest: &str) -> Option<usize> {
+    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#'])?);
+    let (_, port) = authority.rsplit_once(':').filter(|_| !authority.contains('@'))?;
+    let at = behind.rfind('@').filter(|_| port.parse::<u16>().is_err())?;
+    Some(authority.len() + at + 1)
 }
 
 impl fmt::Display for Target {
@@ -386,6 +405,17 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown() {
+        for (url, shows) in [
+            ("mqtt://me:s3/cr3t@h:1/t", "mqtt://h:1/t"),
+            ("mqtt://me:s3?cr3t@h/t?x=1", "mqtt://h/t?…"),
+            ("mqtt://me:s3#cr@3t@h/t", "mqtt://h/t"),
+            ("rtmp://h:1935/live/a@b", "rtmp://h:1935/live/a@b"),
+            ("rtmp://h/live/a@b", "rtmp://h/live/a@b"),
+        ] {
+            assert_eq!(shown(url), shows);
+        }
+        let said = parse("rtmp://me:s3/cr3t@h/a").unwrap_err().to_string();
+        assert!(said.contains("%2F") && !said.contains("s3"), "{said}");
         let target = parse("rtmp://me:secret@[::1]:1/live/a?token=secret").unwrap();
         for shown in [target.to_string(), format!("{target:?}"), format!("{:?}", target.credentials)] {
             assert!(!shown.contains("secret") && !shown.contains("me:"), "{shown}");

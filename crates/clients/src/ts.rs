@@ -1,9 +1,7 @@
 //! MPEG-TS over HTTP: viewers that send one GET and judge the body packet by packet.
 
-mod body;
 mod fetch;
 mod figures;
-mod head;
 pub(crate) mod mirakurun;
 mod play;
 mod redirect;
@@ -14,6 +12,7 @@ pub use fetch::FetchError;
 pub use mirakurun::{DiscoveryError, MirakurunOptions};
 pub(crate) use workload::play;
 
+use crate::column::{Column, ColumnUnit};
 use crate::target::{Credentials, Scheme};
 
 /// What only HTTP has.
@@ -30,16 +29,16 @@ pub(crate) const SCHEMES: &[Scheme] =
     &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
 
 /// The table by channel: that of the classic measurement, and what it lacks.
-pub(crate) const COLUMNS: &[(&str, &str)] = &[
-    ("media", "#BYTES"),
-    ("units", "#PACKETS"),
-    ("ts.aribts_drops", "#DROPS"),
-    ("ts.lost_packets", "Lost"),
-    ("ts.gap_events", "Gaps"),
-    ("ts.transport_errors", "TEI"),
-    ("ts.scrambled_packets", "TSC"),
-    ("ts.resyncs", "Resyncs"),
-    ("ts.pcr_discontinuities", "PCR jumps"),
+pub(crate) const COLUMNS: &[Column] = &[
+    Column::sum("media", "#BYTES", ColumnUnit::Bytes).by_channel(),
+    Column::sum("units", "#PACKETS", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.aribts_drops", "#DROPS", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.lost_packets", "Lost", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.gap_events", "Gaps", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.transport_errors", "TEI", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.scrambled_packets", "TSC", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.resyncs", "Resyncs", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.pcr_discontinuities", "PCR jumps", ColumnUnit::Count).by_channel(),
 ];
 
 /// Their figures.

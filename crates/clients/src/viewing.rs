@@ -13,6 +13,13 @@ use weir_metrics::{Moment, Recorder};
 /// Bytes that one read of a crowd client may wait for.
 const BATCH: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
 
+/// The same of a stream that has more than [`BATCH`] in [`SHORTEST_CYCLE`]. With a quarter more, one read
+/// still takes it all.
+const LARGEST_BATCH: usize = 192 * 1024;
+
+/// A crowd client of a fast stream reads about so often.
+const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
+
 /// Below so many bytes a client that does not play reads at every event.
 const SMALLEST_SHARE: usize = 1_024;
 
@@ -38,7 +45,7 @@ const SOUND_PIECE: i64 = 1_000_000;
 /// How a viewer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// At every event: arrival times are exact, and drift is recorded.
+    /// At every event, or later if it is known when each thing came: arrival times are exact, and drift is recorded.
     Witness,
     /// In batches of up to two seconds: bytes, frames and stalls are exact, arrival times are not.
     Crowd,
@@ -333,11 +340,12 @@ impl Viewing {
         self.group = Some((media, self.bytes));
     }
 
-    /// Makes a batch about two seconds of the stream, if it is far from that. That is more than the
+    /// Makes a batch about two seconds of the stream within its bounds, if it is far from that. That is more than the
     /// player's buffer holds on a live edge, so that there the model's own reads set the pace: one
     /// for each buffer's length.
     fn size_batch(&mut self) {
-        let batch = self.bytes_in(CYCLE).clamp(*BATCH.start(), *BATCH.end());
+        let most = self.bytes_in(SHORTEST_CYCLE).clamp(*BATCH.end(), LARGEST_BATCH);
+        let batch = self.bytes_in(CYCLE).clamp(*BATCH.start(), most);
         if batch * 3 < self.batch * 2 || batch * 2 > self.batch * 3 {
             self.batch = batch;
         }
@@ -351,7 +359,7 @@ impl Viewing {
     /// How many bytes the stream has had in so much media time.
     fn bytes_in(&self, span: Duration) -> usize {
         let media = self.media.max(1) as u128;
-        (u128::from(self.sample()) * span.as_micros() / media).min(*BATCH.end() as u128) as usize
+        (u128::from(self.sample()) * span.as_micros() / media).min(LARGEST_BATCH as u128) as usize
     }
 
     /// In how much media time the stream has had so many bytes.
@@ -478,7 +486,9 @@ mod tests {
 
     #[test]
     fn a_batch_is_about_two_seconds_of_the_stream() {
-        for (size, expected) in [(50, 4_096), (1_160, 58_000), (100_000, 65_536)] {
+        for (size, expected) in
+            [(50, 4_096), (1_160, 58_000), (12_000, 65_536), (40_000, 100_000), (400_000, 196_608)]
+        {
             let reader = Reader::run(
                 Reading::Crowd,
                 0,

@@ -1,9 +1,12 @@
 //! The seam to the engine: what a group of clients does, and how one of them is made.
 
+use crate::bulk::{self, BulkOptions};
+use crate::column::Column;
 use crate::ledger::{Ledger, Slot};
 use crate::life::Timeouts;
 use crate::material::{MaterialError, MaterialOptions};
 use crate::mqtt::{self, FillingError, MqttOptions};
+use crate::rtc::{self, RtcOptions};
 use crate::rtmp::{self, RtmpOptions};
 use crate::target::{Target, TargetError, expand, scheme_of};
 use crate::ts::{self, DiscoveryError, HttpOptions, MirakurunOptions};
@@ -73,6 +76,10 @@ pub struct PlayOptions {
     pub mirakurun: MirakurunOptions,
     /// What only MQTT has.
     pub mqtt: MqttOptions,
+    /// What only WebRTC has.
+    pub rtc: RtcOptions,
+    /// What only bulk streams have.
+    pub bulk: BulkOptions,
 }
 
 impl Default for PlayOptions {
@@ -90,6 +97,8 @@ impl Default for PlayOptions {
             http: HttpOptions::default(),
             mirakurun: MirakurunOptions::default(),
             mqtt: MqttOptions::default(),
+            rtc: RtcOptions::default(),
+            bulk: BulkOptions::default(),
         }
     }
 }
@@ -120,6 +129,10 @@ pub struct PublishOptions {
     pub rtmp: RtmpOptions,
     /// What only MQTT has.
     pub mqtt: MqttOptions,
+    /// What only WebRTC has.
+    pub rtc: RtcOptions,
+    /// What only bulk streams have.
+    pub bulk: BulkOptions,
 }
 
 impl Default for PublishOptions {
@@ -133,6 +146,8 @@ impl Default for PublishOptions {
             trust: Trust::System,
             rtmp: RtmpOptions::default(),
             mqtt: MqttOptions::default(),
+            rtc: RtcOptions::default(),
+            bulk: BulkOptions::default(),
         }
     }
 }
@@ -158,6 +173,9 @@ pub enum WorkloadError {
     /// A name, a user or a will that CONNECT has no room for.
     #[error("mqtt: {0}")]
     Mqtt(weir_mqtt::EncodeError),
+    /// There is no certificate to show over DTLS.
+    #[error("no certificate for DTLS can be made: {0}; is there a source of randomness?")]
+    Certificate(String),
     /// The URLs speak several protocols.
     #[error("{first}:// and {second}:// in one workload; give each its own")]
     SeveralProtocols {
@@ -176,17 +194,26 @@ const PLAYERS: &[(&[&str], Make<PlayOptions>)] = &[
     (&["http", "https"], ts::play),
     (&["mqtt", "mqtts"], mqtt::play),
     (&["mirakurun+http", "mirakurun+https"], ts::mirakurun::play),
+    (&["whep+http", "whep+https"], rtc::whep),
+    (&["ws", "wss"], rtc::oven),
+    (&["bulk"], bulk::play),
 ];
 
 /// One line a protocol that can be published.
-const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] =
-    &[(&["rtmp", "rtmps"], rtmp::publish), (&["mqtt", "mqtts"], mqtt::publish)];
+const PUBLISHERS: &[(&[&str], Make<PublishOptions>)] = &[
+    (&["rtmp", "rtmps"], rtmp::publish),
+    (&["mqtt", "mqtts"], mqtt::publish),
+    (&["whip+http", "whip+https"], rtc::whip),
+    (&["bulk"], bulk::publish),
+];
 
 /// One line a protocol: the figures of its clients.
 const SCHEMAS: &[(&[&str], Schema)] = &[
     (&["rtmp", "rtmps"], rtmp::SCHEMA),
     (&["http", "https"], ts::SCHEMA),
     (&["mqtt", "mqtts"], mqtt::SCHEMA),
+    (&["whep+http", "whep+https", "ws", "wss", "whip+http", "whip+https"], rtc::SCHEMA),
+    (&["bulk"], bulk::SCHEMA),
 ];
 
 /// The figures of the clients of a scheme, for reading back what they have written.
@@ -194,9 +221,13 @@ pub fn schema_of(scheme: &str) -> Option<Schema> {
     SCHEMAS.iter().find(|(schemes, _)| schemes.contains(&scheme)).map(|(_, schema)| *schema)
 }
 
-/// The columns of the table by channel of a scheme: a counter's name and its title. None: there is no such table.
-pub fn columns_of(scheme: &str) -> &'static [(&'static str, &'static str)] {
-    if ["http", "https"].contains(&scheme) { ts::COLUMNS } else { &[] }
+/// One line a protocol whose viewers leave numbers behind when they end.
+const COLUMNS: &[(&[&str], &[Column])] =
+    &[(&["http", "https"], ts::COLUMNS), (&["whep+http", "whep+https", "ws", "wss"], rtc::COLUMNS)];
+
+/// What viewers of a scheme leave behind when they end: the columns of [`crate::Account::numbers`]. None: nothing.
+pub fn columns_of(scheme: &str) -> &'static [Column] {
+    COLUMNS.iter().find(|(schemes, _)| schemes.contains(&scheme)).map_or(&[], |(_, columns)| *columns)
 }
 
 /// Viewers of these URLs, by their scheme. Resolves names, so it may take a while.

@@ -2,9 +2,11 @@
 
 use crate::fold::WorkloadFacts;
 use crate::remark::RemarkLine;
-use crate::summary::{ChannelFigure, ChannelSummary, GapSources};
+use crate::roll;
+use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_clients::columns_of;
+use weir_clients::{Column, columns_of};
+use weir_metrics::Failure;
 
 /// Sightings of one gap lie this near to each other on the stream's clock, in seconds: each reader reckons it from
 /// the last reference.
@@ -12,6 +14,8 @@ const NEAR: f64 = 0.02;
 /// A reader that began or ended less than this before or after a gap was met, in seconds, need not have met it: a
 /// crowd viewer reads up to two seconds at a time.
 const MARGIN: f64 = 2.5;
+/// The column with all gaps of a reader.
+const GAPS: &str = "ts.gap_events";
 
 /// What readers said.
 #[derive(Debug, Default)]
@@ -21,12 +25,14 @@ pub(crate) struct Readers {
 }
 
 #[derive(Debug)]
-struct Account {
-    channel: u32,
-    client: u32,
-    since: f64,
-    until: f64,
-    numbers: Vec<u64>,
+pub(crate) struct Account {
+    pub(crate) channel: u32,
+    pub(crate) client: u32,
+    /// `None` for one that never read.
+    pub(crate) since: Option<f64>,
+    pub(crate) until: f64,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) numbers: Vec<Option<f64>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +48,13 @@ impl Readers {
     /// Takes note of an event, if it is one of a reader's.
     pub(crate) fn take(&mut self, line: &RemarkLine) {
         match line {
-            RemarkLine::Account { at_seconds, client, channel, since_seconds, numbers, .. } => {
+            RemarkLine::Account { at_seconds, client, channel, since_seconds, failure, numbers, .. } => {
                 self.accounts.push(Account {
                     channel: *channel,
                     client: *client,
                     since: *since_seconds,
                     until: *at_seconds,
+                    failure: *failure,
                     numbers: numbers.clone(),
                 });
             }
@@ -67,48 +74,64 @@ impl Readers {
     /// One entry a channel, in the order of the targets; none if nobody kept accounts. `complaints` are the
     /// stretches of the run, in seconds, in which this host's receive path complained.
     pub(crate) fn channels(&self, facts: &WorkloadFacts, complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
-        let columns = columns_of(&facts.protocol);
+        let columns: Vec<(usize, &Column)> =
+            columns_of(&facts.protocol).iter().enumerate().filter(|(_, column)| column.by_channel).collect();
         if columns.is_empty() || self.accounts.is_empty() {
             return Vec::new();
         }
         let channels = facts.targets.iter().enumerate();
-        channels.map(|(channel, target)| self.channel(channel as u32, target, columns, complaints)).collect()
+        channels.map(|(channel, target)| self.channel(channel as u32, target, &columns, complaints)).collect()
+    }
+
+    /// What each client left behind, and all `planned` of them together.
+    pub(crate) fn clients(&self, facts: &WorkloadFacts, planned: u64) -> Option<ClientsSummary> {
+        roll::of_accounts(columns_of(&facts.protocol), &self.accounts, planned)
     }
 
     fn channel(
         &self,
         channel: u32,
         target: &str,
-        columns: &[(&str, &str)],
+        columns: &[(usize, &Column)],
         complaints: &[(f64, f64)],
     ) -> ChannelSummary {
-        let accounts: Vec<&Account> = self.accounts.iter().filter(|it| it.channel == channel).collect();
-        let sum = |column: usize| accounts.iter().filter_map(|it| it.numbers.get(column)).sum();
-        let figures = columns.iter().enumerate().map(|(column, (name, title))| ChannelFigure {
-            name: (*name).to_owned(),
-            title: (*title).to_owned(),
-            total: sum(column),
+        let clients = self.accounts.iter().filter(|it| it.channel == channel);
+        let failed = clients.clone().filter(|it| it.failure.is_some()).count() as u64;
+        let accounts: Vec<&Account> = clients.filter(|it| it.since.is_some()).collect();
+        let sum = |at: usize| {
+            accounts.iter().filter_map(|it| it.numbers.get(at).copied().flatten()).sum::<f64>() as u64
+        };
+        let figures = columns.iter().map(|(at, column)| ChannelFigure {
+            name: column.figure.to_owned(),
+            title: column.title.to_owned(),
+            total: sum(*at),
         });
-        let seconds: f64 = accounts.iter().map(|it| it.until - it.since).sum();
+        let seconds: f64 = accounts.iter().filter_map(|it| Some(it.until - it.since?)).sum();
         let bytes: u64 = sum(0);
+        let met = columns.iter().find(|(_, column)| column.figure == GAPS).map_or(0, |(at, _)| sum(*at));
         ChannelSummary {
             target: target.to_owned(),
             readers: accounts.len() as u64,
+            failed,
             bit_rate_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
             figures: figures.collect(),
-            gaps: self.gaps(channel, &accounts, complaints),
+            gaps: self.gaps(channel, &accounts, complaints, met),
         }
     }
 
-    fn gaps(&self, channel: u32, accounts: &[&Account], complaints: &[(f64, f64)]) -> GapSources {
-        let mut sources = GapSources::default();
+    /// `met` is how many gaps the readers counted; of most of them they know the place.
+    fn gaps(&self, channel: u32, accounts: &[&Account], complaints: &[(f64, f64)], met: u64) -> GapSources {
         let sightings = self.sightings.iter().filter(|it| it.channel == channel);
+        let placed = sightings.clone().count() as u64;
+        let mut sources = GapSources { unplaced: met.saturating_sub(placed), ..GapSources::default() };
         for gap in places(sightings) {
             let first = gap.iter().map(|it| it.at).fold(f64::INFINITY, f64::min);
             let last = gap.iter().map(|it| it.at).fold(0.0, f64::max);
             let met: BTreeSet<u32> = gap.iter().map(|it| it.client).collect();
             // Those who read before and after it.
-            let there = |it: &&&Account| it.since + MARGIN <= first && last + MARGIN <= it.until;
+            let there = |it: &&&Account| {
+                it.since.is_some_and(|since| since + MARGIN <= first) && last + MARGIN <= it.until
+            };
             let others = accounts.iter().filter(there).filter(|it| !met.contains(&it.client)).count();
             let complained =
                 complaints.iter().any(|(begin, end)| *begin <= last + 1.0 && first - 1.0 <= *end);
@@ -154,6 +177,7 @@ mod tests {
 
     fn facts() -> WorkloadFacts {
         WorkloadFacts {
+            background: false,
             name: "play".to_owned(),
             role: Role::Play,
             protocol: "http".to_owned(),
@@ -164,8 +188,17 @@ mod tests {
     }
 
     fn account(client: u32, channel: u32, since_seconds: f64, at_seconds: f64) -> RemarkLine {
-        let numbers = vec![1_000_000, 5, 4, 3, 2, 1, 0, 0, 0];
-        RemarkLine::Account { at_seconds, workload: 0, client, channel, since_seconds, numbers }
+        let numbers = [1e6, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 0.0, 0.0].map(Some).into();
+        let since_seconds = Some(since_seconds);
+        RemarkLine::Account {
+            at_seconds,
+            workload: 0,
+            client,
+            channel,
+            since_seconds,
+            failure: None,
+            numbers,
+        }
     }
 
     fn gap(client: u32, channel: u32, at_seconds: f64, mark: u32, place_seconds: f64) -> RemarkLine {
@@ -191,6 +224,24 @@ mod tests {
     }
 
     #[test]
+    fn who_never_read_has_failed_and_a_gap_without_a_place_is_counted() {
+        let never = |client| RemarkLine::Account {
+            at_seconds: 2.0,
+            workload: 0,
+            client,
+            channel: 1,
+            since_seconds: None,
+            failure: Some(Failure::ConnectTimeout),
+            numbers: vec![Some(0.0); 9],
+        };
+        let [one, two] = &channels(&[account(0, 0, 0.0, 60.0), never(1), never(3)], &[])[..] else {
+            panic!("two channels")
+        };
+        assert_eq!((one.readers, one.failed, one.gaps.unplaced), (1, 0, 2));
+        assert_eq!((two.readers, two.failed, two.bit_rate_bps), (0, 2, 0.0));
+    }
+
+    #[test]
     fn who_met_a_gap_says_where_it_was_made() {
         let three = (0..3).map(|client| account(client, 0, 0.0, 60.0));
         let mut lines: Vec<RemarkLine> = three.collect();
@@ -199,10 +250,13 @@ mod tests {
         // One of three, twice at nearly the same place; and two of three.
         lines.extend([gap(1, 0, 20.0, 7, 110.0), gap(1, 0, 20.0, 7, 110.001)]);
         lines.extend([gap(1, 0, 30.0, 9, 120.0), gap(2, 0, 30.0, 9, 120.0)]);
+        // Each says that it met two gaps, and seven were told.
+        let unplaced = 0;
         let gaps = |complaints: &[(f64, f64)]| channels(&lines, complaints)[0].gaps;
-        assert_eq!(gaps(&[]), GapSources { of_source: 1, of_connection: 3, of_generator: 0, unknown: 0 });
+        let expected = GapSources { of_source: 1, of_connection: 3, unplaced, ..GapSources::default() };
+        assert_eq!(gaps(&[]), expected);
         // What all met is the server's even while this host complains.
-        let expected = GapSources { of_source: 1, of_connection: 1, of_generator: 2, unknown: 0 };
+        let expected = GapSources { of_source: 1, of_connection: 1, of_generator: 2, unknown: 0, unplaced };
         assert_eq!(gaps(&[(9.0, 10.0), (20.0, 21.0)]), expected);
     }
 
@@ -218,6 +272,6 @@ mod tests {
             gap(1, 0, 40.0, 7, 130.0),
         ];
         let gaps = channels(&lines, &[])[0].gaps;
-        assert_eq!(gaps, GapSources { of_source: 1, of_connection: 0, of_generator: 0, unknown: 2 });
+        assert_eq!((gaps.of_source, gaps.of_connection, gaps.of_generator, gaps.unknown), (1, 0, 0, 2));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{Account, Gap, Ledger, Remark, Slot, Workload};
-use weir_metrics::common::{MISSED, PLANNED, SHARD_BUSY};
+use weir_metrics::common::{MISSED, PLANNED, SHARD_BUSY, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Door, SessionId, Shard, clock};
 
@@ -33,6 +33,8 @@ pub(crate) struct Orders {
     pub(crate) reports: Sender<Report>,
     /// Its number.
     pub(crate) number: usize,
+    /// Whether it drives what only disturbs the others: how busy it is says nothing about them.
+    pub(crate) background: bool,
 }
 
 /// What leaves a generator thread once a second.
@@ -172,10 +174,13 @@ impl Crew {
     }
 
     fn report(&mut self, last: bool) {
-        let busy = self.busy.lap();
+        let (busy, lag) = (self.busy.lap(), self.shard.take_lag());
         let mut figures = self.shard.world.take_figures();
-        for recorder in &mut figures {
-            recorder.set(SHARD_BUSY, busy.as_micros() as u64);
+        if !self.orders.background {
+            for recorder in &mut figures {
+                recorder.set(SHARD_BUSY, busy.as_micros() as u64);
+                recorder.set(TURN_LAG, lag.as_micros() as u64);
+            }
         }
         let report = Report {
             shard: self.orders.number,

@@ -8,7 +8,7 @@ use crate::summary::{
     StageSummary, Summary, ThreadLoad, ThresholdResult, Value, WorkloadPoint, WorkloadSummary,
 };
 use crate::threshold::Threshold;
-use crate::{summary, verdict};
+use crate::{machine, summary, verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use weir_metrics::common::{
     STARTUP, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, Unit};
-use weir_observe::{ProcessSummary, Sample, Usage, UsageSummary, Window};
+use weir_observe::{MachinePoint, ProcessSummary, Sample, Usage, UsageSummary, Window};
 
 /// Threads whose CPU is drawn second by second.
 const DRAWN_THREADS: usize = 12;
@@ -42,6 +42,9 @@ pub struct WorkloadFacts {
     pub expect: Option<BitRate>,
     /// Time between two frames of what it publishes.
     pub frame_time_seconds: Option<f64>,
+    /// Whether it is there only to disturb the others.
+    #[serde(default)]
+    pub background: bool,
 }
 
 /// Sums up a run, second by second.
@@ -296,6 +299,7 @@ impl Fold {
             let (mut summary, stage_reasons) =
                 workload.summary(number as u16, self.published_bps(workload), usages, cores);
             summary.channels = workload.readers.channels(&workload.facts, &complaints);
+            summary.clients = workload.readers.clients(&workload.facts, summary.slots.planned);
             for failure in &mut summary.failures {
                 failure.words = self.words.get(&(number as u16, failure.kind)).cloned().unwrap_or_default();
             }
@@ -305,6 +309,15 @@ impl Fold {
         }
         let announced = |usage: &UsageSummary| usage.host.network.map_or(0, |it| it.tcp_zero_windows);
         warnings.extend(zero_windows(usages.iter().flatten().flatten().map(announced)));
+        let courses = machine::courses(&run.machines, &self.samples);
+        let span = self.span(&run);
+        let machines = run.machines.iter().zip(&courses);
+        let machines = machines.map(|(facts, course)| machine::summary(facts, course, span)).collect();
+        warnings.extend(machine::warnings(&run.machines, &courses, &self.samples, span));
+        for stage in workloads.iter_mut().flat_map(|workload: &mut WorkloadSummary| &mut workload.stages) {
+            let (begin, end) = (stage.window_begin_seconds, stage.window_end_seconds);
+            stage.machines = machine::stage(&courses, self.origin_ns, begin, end);
+        }
         let mut summary = Summary {
             layout: summary::LAYOUT.to_owned(),
             run,
@@ -313,7 +326,8 @@ impl Fold {
             warnings,
             thresholds: Vec::new(),
             workloads,
-            series: self.series(cores),
+            machines,
+            series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
         summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary.workloads)).collect();
@@ -332,9 +346,26 @@ impl Fold {
         };
         self.samples
             .windows(2)
+            .filter(|pair| pair[1].at_ns > self.origin_ns)
             .filter(complains)
             .map(|pair| (second(pair[0].at_ns), second(pair[1].at_ns)))
             .collect()
+    }
+
+    /// When the load was: to the plan's end, or as far as it came.
+    fn span(&self, run: &RunFacts) -> machine::Span {
+        let seen = self.cut.or(self.points.last_key_value().map(|(second, _)| second + 1));
+        machine::Span {
+            origin_ns: self.origin_ns,
+            started_at_seconds: run.started_at_seconds + run.base_seconds,
+            // A run that was ended within its base has none.
+            base_seconds: if self.samples.last().is_some_and(|last| last.at_ns >= self.origin_ns) {
+                run.base_seconds
+            } else {
+                0.0
+            },
+            load_seconds: self.plan.length.as_secs_f64().min(seen.map_or(0.0, f64::from)),
+        }
     }
 
     fn glossary(&self) -> BTreeMap<String, String> {
@@ -385,7 +416,8 @@ impl Fold {
         Usage::summary(&self.samples, window)
     }
 
-    fn series(&self, cores: f64) -> Vec<Point> {
+    fn series(&self, cores: f64, courses: &[Vec<MachinePoint>]) -> Vec<Point> {
+        let mut machines = machine::seconds(courses, self.origin_ns);
         let usages: BTreeMap<u32, Usage> = self
             .samples
             .windows(2)
@@ -418,6 +450,7 @@ impl Fold {
                     host_cpu_percent: usage
                         .and_then(|usage| usage.host.cpu_busy_ratio)
                         .map(|ratio| ratio * 100.0 * cores),
+                    machines: machines.remove(second).unwrap_or_default(),
                     thread_cpu_percent: by_name(targets)
                         .into_iter()
                         .filter(|(name, _)| drawn.contains(name))
@@ -490,6 +523,8 @@ impl WorkloadFold {
         let said = self.facts.expect.map(BitRate::bps);
         match self.facts.role {
             Role::Publish => said,
+            // What the streams send to the far end does not come back.
+            Role::Play if self.facts.background => said,
             Role::Play => {
                 said.or(published).or_else(|| stretch.source_bps()).or_else(|| self.total.source_bps())
             }
@@ -523,12 +558,14 @@ impl WorkloadFold {
         let summary = WorkloadSummary {
             name: self.facts.name.clone(),
             role: self.facts.role,
+            background: self.facts.background,
             targets: self.facts.targets.clone(),
             stages,
             total: Figures(self.total.figures(|_| true)),
             slots: self.slots(),
             failures,
             channels: Vec::new(),
+            clients: None,
             clock_uncertainty_seconds: self.clock_uncertainty(),
         };
         (summary, reasons)
@@ -549,7 +586,8 @@ impl WorkloadFold {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for stage in &self.stages {
+        let measured = self.stages.iter().filter(|_| !self.facts.background);
+        for stage in measured {
             let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
             let seconds = stage.window.seconds;
             if seconds < 10 {
@@ -628,6 +666,7 @@ impl StageFold {
             }),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, cores)),
+            machines: Vec::new(),
             verdict: summary::VerdictState::Valid,
         }
     }

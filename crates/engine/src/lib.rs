@@ -5,13 +5,20 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
+pub mod background;
 mod channel;
 mod crew;
+mod date;
+pub mod experiment;
 pub mod fold;
+mod likeness;
+mod machine;
 pub mod messaging;
+pub mod peering;
 pub mod plan;
 pub mod record;
 mod remark;
+mod roll;
 pub mod run;
 pub mod scenario;
 pub mod summary;

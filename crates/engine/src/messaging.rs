@@ -32,8 +32,14 @@ pub struct MqttSpec {
     pub rate: Option<String>,
     /// Messages of each publisher; as many as the time allows if absent.
     pub count: Option<u64>,
-    /// What messages are filled with: `size:955` or `file:PATH`.
+    /// What messages are filled with: `size:955`, `file:PATH`, or records of an Avro schema, as `avro:FILE.avsc` or
+    /// `json:FILE.avsc`.
     pub payload: Option<String>,
+    /// What is around records in Avro: `schemaless`, `single-object` or `container`.
+    pub avro_encoding: Option<String>,
+    /// Records in a message.
+    #[schemars(range(min = 1))]
+    pub records: Option<u32>,
     /// Ask the broker to keep the messages.
     pub retain: bool,
     /// A last will: `TOPIC=TEXT`.

@@ -4,6 +4,7 @@
 //! `observe.ndjson` and `events.ndjson`. `summary.json` and the reports come last, under a temporary
 //! name that is renamed.
 
+use crate::date::Date;
 use crate::fold::{Fold, WorkloadFacts};
 use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
@@ -86,7 +87,7 @@ pub fn make_directory(parent: &Path, name: &str, at_seconds: u64) -> Result<Path
         .collect();
     for attempt in 0..1_000 {
         let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-        let path = parent.join(format!("{plain}-{}{suffix}", timestamp(at_seconds)));
+        let path = parent.join(format!("{plain}-{}{suffix}", Date::of_unix(at_seconds).compact()));
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -95,21 +96,6 @@ pub fn make_directory(parent: &Path, name: &str, at_seconds: u64) -> Result<Path
     }
     let source = io::Error::new(io::ErrorKind::AlreadyExists, "a thousand runs of this second exist already");
     Err(RecordError::Io { path: parent.to_owned(), source })
-}
-
-/// `20261121T104957Z`: the civil date of a Unix time, by Howard Hinnant's `civil_from_days`.
-fn timestamp(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z", rest / 3_600, rest / 60 % 60, rest % 60)
 }
 
 /// Writes `bytes` to `path` under a temporary name first, so that a reader never sees half of it.
@@ -322,13 +308,6 @@ fn read_histograms(path: &Path) -> Result<Histograms, RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_unix_time_is_written_as_its_civil_date() {
-        assert_eq!(timestamp(0), "19700101T000000Z");
-        assert_eq!(timestamp(951_827_696), "20000229T123456Z");
-        assert_eq!(timestamp(1_795_258_197), "20261121T104957Z");
-    }
 
     #[test]
     fn two_runs_of_one_second_have_two_directories() {

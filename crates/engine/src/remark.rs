@@ -35,7 +35,7 @@ pub enum RemarkLine {
         /// Where, on the stream's own clock.
         place_seconds: f64,
     },
-    /// A client that read a channel has ended.
+    /// A client has ended, of a protocol whose clients leave numbers behind.
     Account {
         /// Since the run's start.
         at_seconds: f64,
@@ -45,10 +45,14 @@ pub enum RemarkLine {
         client: u32,
         /// Position of what it read among the workload's targets.
         channel: u32,
-        /// Since when it has read, since the run's start.
-        since_seconds: f64,
-        /// One number for each column of the protocol's table by channel.
-        numbers: Vec<u64>,
+        /// Since when it has read, since the run's start; none if it never came to that.
+        #[serde(default)]
+        since_seconds: Option<f64>,
+        /// As what failure it ended, if it did.
+        #[serde(default)]
+        failure: Option<Failure>,
+        /// One number for each column of the protocol, in its base unit; none where nothing was measured.
+        numbers: Vec<Option<f64>>,
     },
     /// The wall clock moved against the monotonic one.
     ClockStep {

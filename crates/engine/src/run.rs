@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_clients::{Remark, Workload};
 use weir_metrics::{Interval, IntervalKey, Moment, Recorder};
-use weir_observe::{Observer, TargetState};
+use weir_observe::{Observer, Sample, TargetState};
 use weir_shard::clock;
 
 /// Time between the threads' start and second 0.
@@ -76,7 +76,9 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Summary, RunError> {
     let Prepared { scenario, plan, workloads, mut observer, mut facts } = prepared;
-    let origin = clock::now() + LEAD;
+    // The machine is read before the load: second 0 waits for it.
+    let base = scenario.base();
+    let origin = clock::now() + LEAD + base;
     let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
     let head = RunHead {
         run: facts.clone(),
@@ -94,7 +96,7 @@ pub fn run(
     let (reports, received) = channel();
     let segments = segments(&plan, &workload_facts, &scenario);
     let mut threads = Vec::new();
-    for (number, plan) in segments.into_iter().enumerate() {
+    for (number, (plan, background)) in segments.into_iter().enumerate() {
         let orders = Orders {
             plan,
             workloads: workloads.clone(),
@@ -103,6 +105,7 @@ pub fn run(
             stop: stop.clone(),
             reports: reports.clone(),
             number,
+            background,
         };
         let thread = std::thread::Builder::new()
             .name(format!("weir-shard-{number}"))
@@ -135,12 +138,13 @@ pub fn run(
     }
 }
 
-/// Viewers are shared out over the shards; publishers have one of their own, so that the pace of
-/// frames is not disturbed. They leave after their viewers, who would else see their streams end.
-fn segments(plan: &Plan, workloads: &[WorkloadFacts], scenario: &Scenario) -> Vec<Plan> {
-    let publishes = |number: u16| workloads[usize::from(number)].role == Role::Publish;
-    let viewers = plan.only(|number| !publishes(number));
-    let mut publishers = plan.only(publishes);
+/// Viewers are shared out over the shards; publishers have one of their own, so that the pace of frames is not
+/// disturbed. They leave after their viewers, who would else see their streams end. So has a background, marked `true`.
+fn segments(plan: &Plan, workloads: &[WorkloadFacts], scenario: &Scenario) -> Vec<(Plan, bool)> {
+    let of = |number: u16| &workloads[usize::from(number)];
+    let viewers = plan.only(|number| of(number).role == Role::Play && !of(number).background);
+    let mut publishers = plan.only(|number| of(number).role == Role::Publish && !of(number).background);
+    let background = plan.only(|number| of(number).background);
     if !viewers.slots.is_empty() {
         let grace = scenario.drain() / 2;
         publishers
@@ -154,10 +158,13 @@ fn segments(plan: &Plan, workloads: &[WorkloadFacts], scenario: &Scenario) -> Ve
     let shards = scenario.shards.map_or((cores / 2).max(1), |shards| shards.max(1) as usize);
     let mut segments = Vec::new();
     if !publishers.slots.is_empty() || viewers.slots.is_empty() {
-        segments.push(publishers);
+        segments.push((publishers, false));
     }
     if !viewers.slots.is_empty() {
-        segments.extend((0..shards).map(|i| viewers.segment(i, shards)));
+        segments.extend((0..shards).map(|i| (viewers.segment(i, shards), false)));
+    }
+    if !background.slots.is_empty() {
+        segments.push((background, true));
     }
     segments
 }
@@ -215,12 +222,12 @@ impl Desk {
         longest: Duration,
     ) -> Outcome {
         let mut outcome = Outcome::Completed;
-        let mut next_sample = self.origin;
+        let mut next_sample = self.origin - scenario.base();
         let mut deserted = false;
         while self.finished < self.shards {
             let now = clock::now();
             if now >= next_sample {
-                let died = self.observe(observer, now);
+                let died = self.observe(observer.sample(now.as_nanos()), now);
                 next_sample = next_sample + Duration::from_secs(1);
                 if died && outcome == Outcome::Completed {
                     outcome = Outcome::TargetDied;
@@ -263,7 +270,8 @@ impl Desk {
         for second in self.pending.keys().copied().collect::<Vec<_>>() {
             self.complete(second);
         }
-        self.observe(observer, clock::now());
+        let now = clock::now();
+        self.observe(observer.last_sample(now.as_nanos()), now);
         outcome
     }
 
@@ -289,9 +297,8 @@ impl Desk {
         failed.map(|result| result.expression)
     }
 
-    /// Samples the target, the host and weir; says whether the target has died.
-    fn observe(&mut self, observer: &mut Observer, now: Moment) -> bool {
-        let sample = observer.sample(now.as_nanos());
+    /// Takes a sample of the target, the host and weir; says whether the target has died.
+    fn observe(&mut self, sample: Sample, now: Moment) -> bool {
         let died = !sample.targets.is_empty()
             && sample.targets.iter().all(|target| target.state == TargetState::Died);
         self.write(|writer| writer.sample(&sample));
@@ -329,7 +336,8 @@ impl Desk {
                 workload: account.slot.workload,
                 client: account.slot.client,
                 channel: account.target,
-                since_seconds: account.since.since(self.origin).as_secs_f64(),
+                since_seconds: account.since.map(|since| since.since(self.origin).as_secs_f64()),
+                failure: account.failure,
                 numbers: account.numbers,
             });
         }

@@ -3,7 +3,11 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
+use crate::background::BackgroundSpec;
+use crate::experiment::ExperimentSpec;
+use crate::likeness::meant;
 use crate::messaging::MqttSpec;
+use crate::peering::RtcSpec;
 use crate::plan::{Schedule, Stage};
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
@@ -11,12 +15,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
-use weir_metrics::{BitRate, parse_duration, parse_rate};
+use weir_metrics::{BitRate, parse_bytes, parse_duration, parse_rate};
+use weir_observe::InterfaceName;
 
 /// Longest time that a ramp takes when no `arrival` is given.
 const DEFAULT_RAMP: f64 = 5.0;
 /// Clients a second that a ramp without `arrival` brings at least.
 const DEFAULT_ARRIVAL: f64 = 50.0;
+/// Time before the load in which the target's machine is read, when it is read at all.
+const DEFAULT_BASE: Duration = Duration::from_secs(3);
 
 /// What a run does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +33,25 @@ pub struct Scenario {
     pub name: String,
     /// What groups of clients do.
     pub workloads: Vec<WorkloadSpec>,
+    /// Bulk TCP load beside them: all is measured without it, then with it.
+    pub background: Option<BackgroundSpec>,
+    /// Encodings of records, compared from publisher to table, instead of workloads.
+    pub experiment: Option<Box<ExperimentSpec>>,
     /// The target's processes: `name=nginx`, `pid=123` or `port=1935`.
     pub watch: Vec<String>,
+    /// The Prometheus that collects from the target's machine: `http://host:9090`.
+    pub prometheus: Option<String>,
+    /// Which machine of that Prometheus, by the value of its label `instance`; needed if it has several.
+    pub prometheus_instance: Option<String>,
+    /// The node_exporter of the target's machine: `http://host:9100`.
+    pub node_exporter: Option<String>,
+    /// Interfaces of the target's machine whose bytes count, such as `eth0` or `en*`; `eth*` and `en*` if
+    /// absent, `lo` for a target on this machine.
+    pub interfaces: Vec<InterfaceName>,
+    /// Time before the load in which the target's machine is read, for increases. 3 s beside
+    /// `prometheus` or `node_exporter`, otherwise none.
+    #[schemars(with = "Option<String>")]
+    pub base: Option<Span>,
     /// Time after each ramp that is left out of the figures.
     #[schemars(with = "Option<String>")]
     pub warmup: Option<Span>,
@@ -107,6 +131,8 @@ pub struct WorkloadSpec {
     pub bitrate: Option<BitRateText>,
     /// Audio bit rate to publish; `0` for none.
     pub audio_bitrate: Option<String>,
+    /// Synthetic sound over RTMP: `aac` or `opus`; by WebRTC it is Opus.
+    pub audio_codec: Option<String>,
     /// Frames a second to publish: `25`, `29.97` or `30000/1001`.
     pub fps: Option<String>,
     /// Time between keyframes to publish.
@@ -120,8 +146,15 @@ pub struct WorkloadSpec {
     pub no_stamp: bool,
     /// RTMP: offer the handshake with digests, which some servers demand before H.264.
     pub digest_handshake: bool,
+    /// Bulk streams: bytes that are sent at a time, up to 1MiB.
+    #[schemars(with = "Option<String>")]
+    pub block: Option<SizeText>,
+    /// Whether it is there only to disturb the others: no threshold and no verdict is about it.
+    pub background: bool,
     /// What only MQTT has.
     pub mqtt: Option<MqttSpec>,
+    /// What only WebRTC has.
+    pub rtc: Option<RtcSpec>,
 }
 
 /// One stage.
@@ -229,6 +262,18 @@ written! {
     BitRateText(BitRate), |text| text.parse()
 }
 
+written! {
+    /// A number of bytes as it was written: `512KiB`.
+    SizeText(u64), parse_bytes
+}
+
+impl SizeText {
+    /// So many bytes.
+    pub fn from_bytes(value: u64) -> Self {
+        Self { text: format!("{value}B"), value }
+    }
+}
+
 impl From<Duration> for Span {
     fn from(value: Duration) -> Self {
         Self { text: format!("{}s", value.as_secs_f64()), value }
@@ -277,6 +322,12 @@ pub enum ScenarioError {
         /// What is wrong.
         source: weir_metrics::ParseUnitError,
     },
+    /// The background cannot be had.
+    #[error("background: {0}")]
+    Background(&'static str),
+    /// There is an experiment, and something that it does not take.
+    #[error("`{0}` is of workloads, and an experiment has none; leave one of the two out")]
+    NotOfExperiments(&'static str),
     /// There is nothing to do.
     #[error("the scenario has no workloads; add one under `workloads:`")]
     Empty,
@@ -337,13 +388,26 @@ impl Scenario {
         self.drain.as_ref().map_or(Duration::from_secs(1), Span::get)
     }
 
+    /// The time before the load in which the target's machine is read.
+    pub fn base(&self) -> Duration {
+        let is_asked = self.prometheus.is_some() || self.node_exporter.is_some();
+        let default = if is_asked { DEFAULT_BASE } else { Duration::ZERO };
+        self.base.as_ref().map_or(default, Span::get)
+    }
+
     /// The same with URLs as they may be shown: what is written down holds no user, password or token.
-    pub(crate) fn without_secrets(&self) -> Self {
+    pub fn without_secrets(&self) -> Self {
         let mut scenario = self.clone();
         for workload in &mut scenario.workloads {
             for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
                 *url = weir_clients::shown(url);
             }
+        }
+        if let Some(experiment) = &mut scenario.experiment {
+            experiment.forget_secrets();
+        }
+        for url in scenario.prometheus.iter_mut().chain(&mut scenario.node_exporter) {
+            *url = weir_clients::shown(url);
         }
         scenario
     }
@@ -454,16 +518,13 @@ fn explain(error: &serde_saphyr::Error) -> String {
     format!("{place}{what}")
 }
 
-/// The unknown key and the known one that it resembles most, out of the library's
+/// The unknown key and the known one that was meant, out of the library's
 /// "unknown field `x`, expected one of a, b".
 fn nearest_key(text: &str) -> Option<(&str, &str)> {
     let (unknown, known) = text.strip_prefix("unknown field `")?.split_once("`, expected ")?;
     let known = known.strip_prefix("one of ").unwrap_or(known);
-    let nearest = known
-        .split([',', ' '])
-        .map(|key| key.trim_matches('`'))
-        .max_by(|a, b| strsim::jaro_winkler(unknown, a).total_cmp(&strsim::jaro_winkler(unknown, b)))?;
-    Some((unknown, nearest))
+    let known = known.split([',', ' ']).map(|key| key.trim_matches('`'));
+    Some((unknown, meant(unknown, known)?))
 }
 
 #[cfg(test)]
@@ -508,9 +569,13 @@ thresholds:
 
     #[test]
     fn what_is_written_down_holds_no_secret_and_plans_the_same() {
-        let text = "workloads: [{play: ['rtmp://me:secret@h/live/a?token=secret'], duration: 1s}]";
+        let text = "prometheus: https://me:secret@h/prometheus/
+node_exporter: http://me:secret@h:9100/metrics?key=secret
+workloads: [{play: ['rtmp://me:secret@h/live/a?token=secret'], duration: 1s}]";
         let scenario = Scenario::parse(text).unwrap();
         let shown = scenario.without_secrets();
+        assert_eq!(shown.prometheus.as_deref(), Some("https://h/prometheus/"));
+        assert_eq!(shown.node_exporter.as_deref(), Some("http://h:9100/metrics?…"));
         assert_eq!(shown.workloads[0].play.0, ["rtmp://h/live/a?…"]);
         assert_eq!(shown.plan().unwrap(), scenario.plan().unwrap());
     }

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::ServerVersion;
 use weir_metrics::{Failure, Side, Unit};
-use weir_observe::{Environment, TargetEnvironment};
+use weir_observe::{Environment, MachineFacts, MachineUsage, MachineValues, TargetEnvironment};
+
+pub use crate::machine::{MachineFigure, MachineSummary};
+pub use weir_clients::{Column as ClientColumn, ColumnUnit, Place, Statistic};
 
 /// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.
 pub const LAYOUT: &str = "weir.summary/1";
@@ -29,6 +32,9 @@ pub struct Summary {
     pub thresholds: Vec<ThresholdResult>,
     /// One entry a workload, in the scenario's order.
     pub workloads: Vec<WorkloadSummary>,
+    /// The target's machine over the load and before it, as `run.machines` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineSummary>,
     /// One entry a second, for plots.
     pub series: Vec<Point>,
     /// What each figure says, by name, protocols' own included.
@@ -59,6 +65,12 @@ pub struct RunFacts {
     /// What servers said of themselves when they were asked before the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerVersion>,
+    /// The target's machine, once for each way in which it is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineFacts>,
+    /// Time before second 0 in which machines were read.
+    #[serde(default)]
+    pub base_seconds: f64,
 }
 
 /// How a run ended.
@@ -145,6 +157,9 @@ pub struct WorkloadSummary {
     pub name: String,
     /// What its clients did.
     pub role: Role,
+    /// Whether it was there only to disturb the others: no threshold and no verdict is about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     /// Where to, without secrets.
     pub targets: Vec<String>,
     /// One entry a stage.
@@ -158,9 +173,100 @@ pub struct WorkloadSummary {
     /// One entry a channel that was read, of protocols that have channels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSummary>,
+    /// What its clients left behind, of protocols whose clients do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientsSummary>,
     /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
     /// they share one, none when it is not known or nothing was stamped.
     pub clock_uncertainty_seconds: Option<f64>,
+}
+
+/// What the clients of a workload left behind, each over its own life, ramps and drain included. The rows, one a client,
+/// are in `clients.csv`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ClientsSummary {
+    /// Clients whose time came. Counts and rates are of all of them: one that never played has 0.
+    pub planned: u64,
+    /// Clients that left an account: all that began.
+    pub accounts: u64,
+    /// How far they had come when they ended.
+    pub states: Vec<ClientStates>,
+    /// One entry a figure, in the order of the table.
+    pub figures: Vec<ClientFigure>,
+    /// What the numbers of the rows are.
+    #[serde(skip)]
+    pub columns: &'static [ClientColumn],
+    /// One a client that left an account, by its number.
+    #[serde(skip)]
+    pub rows: Vec<ClientRow>,
+}
+
+/// How many clients ended in which state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientStates {
+    /// The figure's name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// All states, in their order.
+    pub clients: Vec<StateCount>,
+}
+
+/// Clients in one state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateCount {
+    /// The state.
+    pub state: String,
+    /// How many.
+    pub clients: u64,
+}
+
+/// One figure of all clients, in its base unit. Means and percentiles are over one value a client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientFigure {
+    /// Its name.
+    pub name: String,
+    /// Its title in the table.
+    pub title: String,
+    /// Its unit.
+    pub unit: BaseUnit,
+    /// Whether the table has it.
+    pub summed: bool,
+    /// How many clients are in it.
+    pub count: u64,
+    /// The sum, of counts.
+    pub total: Option<f64>,
+    /// The mean over the clients' own means or counts.
+    pub mean: Option<f64>,
+    /// The most that any client has met.
+    pub max: Option<f64>,
+    /// The least that any client has met.
+    pub min: Option<f64>,
+    /// The median of the clients.
+    pub p50: Option<f64>,
+    /// Their 90th percentile.
+    pub p90: Option<f64>,
+    /// Their 95th percentile.
+    pub p95: Option<f64>,
+    /// Their 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// What one client left behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientRow {
+    /// Its number.
+    pub client: u32,
+    /// Position of what it read among the workload's targets.
+    pub target: u32,
+    /// As what failure it ended, if it did.
+    pub failure: Option<Failure>,
+    /// Since when it played, in seconds of the run; none if it never came to that.
+    pub since_seconds: Option<f64>,
+    /// When it ended, in seconds of the run.
+    pub until_seconds: f64,
+    /// One number a column, in base units.
+    pub numbers: Vec<Option<f64>>,
 }
 
 /// What the readers of one channel counted, over the whole run.
@@ -170,6 +276,9 @@ pub struct ChannelSummary {
     pub target: String,
     /// How many clients read it.
     pub readers: u64,
+    /// How many clients that were sent there failed, those that never read included.
+    #[serde(default)]
+    pub failed: u64,
     /// Bits received a second and reader.
     pub bit_rate_bps: f64,
     /// Sums over the readers, in the order of the table.
@@ -198,8 +307,11 @@ pub struct GapSources {
     pub of_connection: u64,
     /// By some of several readers, while this host's receive path complained: the generator.
     pub of_generator: u64,
-    /// By the only reader there was: it cannot be told.
+    /// By a reader beside whom no other had read before and after it: it cannot be told.
     pub unknown: u64,
+    /// Gaps of single readers whose place was not kept: each reader keeps its first few hundred.
+    #[serde(default)]
+    pub unplaced: u64,
 }
 
 /// How slots ended.
@@ -260,6 +372,9 @@ pub struct StageSummary {
     pub generator: Option<ProcessLoad>,
     /// The host over the window.
     pub host: Option<HostLoad>,
+    /// The target's machine over the window, as `run.machines` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineUsage>,
     /// The worst that the instrument did in this stage.
     pub verdict: VerdictState,
 }
@@ -289,6 +404,31 @@ pub enum BaseUnit {
     Bytes,
     /// Seconds.
     Seconds,
+    /// Bits a second.
+    BitsPerSecond,
+}
+
+impl BaseUnit {
+    /// The ending of a key in machine-readable output, as [`Unit::suffix`].
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Count => "",
+            Self::Bytes => "_bytes",
+            Self::Seconds => "_seconds",
+            Self::BitsPerSecond => "_bps",
+        }
+    }
+}
+
+impl From<ColumnUnit> for BaseUnit {
+    fn from(unit: ColumnUnit) -> Self {
+        match unit {
+            ColumnUnit::Bytes => Self::Bytes,
+            ColumnUnit::Seconds => Self::Seconds,
+            ColumnUnit::BitsPerSecond => Self::BitsPerSecond,
+            ColumnUnit::Count | ColumnUnit::PerSecond | ColumnUnit::Word(_) => Self::Count,
+        }
+    }
 }
 
 impl From<Unit> for BaseUnit {
@@ -420,6 +560,9 @@ pub struct Point {
     pub generator_cpu_percent: Option<f64>,
     /// CPU of all cores of the host.
     pub host_cpu_percent: Option<f64>,
+    /// The target's machine, as `run.machines` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineValues>,
     /// CPU of the target's threads by name, the busiest dozen of the run.
     pub thread_cpu_percent: BTreeMap<String, f64>,
 }

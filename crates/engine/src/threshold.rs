@@ -1,6 +1,7 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
-use crate::summary::{Figures, ThresholdResult, Value, WorkloadSummary};
+use crate::likeness::meant;
+use crate::summary::{BaseUnit, FigureValue, Figures, ThresholdResult, Value, WorkloadSummary};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use weir_metrics::{Kind, Measure, Quantity, Unit, parse_quantity};
@@ -88,14 +89,14 @@ pub enum ThresholdError {
         source: weir_metrics::ParseUnitError,
     },
     /// No workload has such a figure.
-    #[error("threshold '{text}': there is no figure '{figure}'; did you mean '{nearest}'?")]
+    #[error("threshold '{text}': there is no figure '{figure}'; {}", hint(.nearest.as_deref()))]
     UnknownFigure {
         /// The threshold.
         text: String,
         /// The name in it.
         figure: String,
-        /// The known name that resembles it most.
-        nearest: String,
+        /// The known name that was meant, if one resembles it.
+        nearest: Option<String>,
     },
     /// What follows the figure is no statistic.
     #[error("threshold '{text}': '{figure}' has no '{statistic}'; {fitting}")]
@@ -183,16 +184,21 @@ impl Threshold {
         &self.text
     }
 
+    /// The figure that it asks for.
+    pub fn figure(&self) -> &str {
+        &self.figure
+    }
+
     /// Checks before the run that some workload has the figure and that the statistic fits it.
     ///
     /// # Errors
-    /// Names the figure that resembles it, or the statistics that fit.
+    /// Names the figure that was meant, if one resembles it, or the statistics that fit.
     pub fn check(&self, schemas: &[weir_metrics::Schema]) -> Result<(), ThresholdError> {
         if self.statistic == Some(Statistic::Ratio) && RATIOS.contains(&self.figure.as_str()) {
             return self.check_limit(&[Measure::Ratio], "a ratio; write for example 0.98 or 98%");
         }
         let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
-        let Some(figure) = figures().find(|figure| figure.name == self.figure) else {
+        let Some(figure) = figures().find(|figure| self.is_about(figure)) else {
             if let Some((front, statistic)) = self.figure.rsplit_once('.')
                 && let Some(figure) = figures().find(|figure| figure.name == front)
             {
@@ -203,7 +209,13 @@ impl Threshold {
                     fitting: fitting(figure.kind),
                 });
             }
-            return Err(self.unknown(figures().map(|figure| figure.name).chain(RATIOS)));
+            let mut unknown = self.unknown(figures().map(|figure| figure.name).chain(RATIOS));
+            if let ThresholdError::UnknownFigure { nearest: Some(nearest), .. } = &mut unknown
+                && figures().all(|figure| figure.name != nearest)
+            {
+                nearest.push_str(".ratio");
+            }
+            return Err(unknown);
         };
         let fits = match (figure.kind, self.statistic) {
             (Kind::Counter, statistic) => {
@@ -236,6 +248,22 @@ impl Threshold {
         }
     }
 
+    /// A figure goes by its name, and by its key in machine-readable output, which ends with its unit.
+    fn is_about(&self, figure: &weir_metrics::Figure) -> bool {
+        let rest = self.figure.strip_prefix(figure.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest == figure.unit.suffix())
+    }
+
+    /// The value of the figure that it [is about](Self::is_about).
+    fn find<'a>(&self, figures: &'a Figures) -> Option<&'a FigureValue> {
+        figures.get(&self.figure).or_else(|| {
+            [BaseUnit::Bytes, BaseUnit::Seconds].into_iter().find_map(|unit| {
+                let name = self.figure.strip_suffix(unit.suffix())?;
+                figures.get(name).filter(|figure| figure.unit == unit)
+            })
+        })
+    }
+
     /// A limit without a unit fits everything.
     fn check_limit(&self, fitting: &[Measure], measures: &'static str) -> Result<(), ThresholdError> {
         if self.limit.measure == Measure::Plain || fitting.contains(&self.limit.measure) {
@@ -249,7 +277,7 @@ impl Threshold {
     /// Checks it against totals that are known by `names` alone, where there is no run.
     ///
     /// # Errors
-    /// Names the total that resembles it, or says that a total takes no statistic.
+    /// Names the total that was meant, if one resembles it, or says that a total takes no statistic.
     pub fn check_total<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
@@ -266,7 +294,12 @@ impl Threshold {
 
     /// Compares the total that `look_up` knows under the figure's name. None fails.
     pub fn judge_total(&self, look_up: impl FnOnce(&str) -> Option<u64>) -> ThresholdResult {
-        let value = look_up(&self.figure).map(|total| total as f64);
+        self.judge_value(|figure| look_up(figure).map(|total| total as f64))
+    }
+
+    /// Compares the value, in base units, that `look_up` knows under the figure's name. None fails.
+    pub fn judge_value(&self, look_up: impl FnOnce(&str) -> Option<f64>) -> ThresholdResult {
+        let value = look_up(&self.figure);
         ThresholdResult {
             expression: self.text.clone(),
             value,
@@ -275,16 +308,10 @@ impl Threshold {
     }
 
     fn unknown<'a>(&self, names: impl Iterator<Item = &'a str>) -> ThresholdError {
-        // Many leave out what the name of a figure begins with.
-        let likeness = |name: &str| {
-            let ending = name.rsplit('.').next().unwrap_or(name);
-            strsim::jaro_winkler(&self.figure, name).max(strsim::jaro_winkler(&self.figure, ending))
-        };
-        let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or("startup");
         ThresholdError::UnknownFigure {
             text: self.text.clone(),
             figure: self.figure.clone(),
-            nearest: nearest.to_owned(),
+            nearest: meant(&self.figure, names).map(str::to_owned),
         }
     }
 
@@ -297,7 +324,8 @@ impl Threshold {
     /// Compares a finished run: every stage of every workload that has the figure must hold. The
     /// value is the one farthest on the wrong side. Nothing measured fails.
     pub fn judge(&self, workloads: &[WorkloadSummary]) -> ThresholdResult {
-        let values = workloads.iter().flat_map(|workload| self.values(workload));
+        let asked = workloads.iter().filter(|workload| !workload.background);
+        let values = asked.flat_map(|workload| self.values(workload));
         let worst =
             values.reduce(|a, b| if self.holds(a) && !self.holds(b) || self.worse(b, a) { b } else { a });
         ThresholdResult {
@@ -337,7 +365,7 @@ impl Threshold {
         let measured = workload.stages.iter().filter(|stage| {
             // What begins in a ramp has its distributions before the window; a rate or a level has none.
             stage.window_seconds() > 0.0
-                || stage.figures.get(&self.figure).is_some_and(|it| matches!(it.value, Value::Spread(_)))
+                || self.find(&stage.figures).is_some_and(|it| matches!(it.value, Value::Spread(_)))
         });
         let stages = measured.filter_map(|stage| self.pick(&stage.figures));
         // Counters are judged over the whole run, ramps included: what is lost in a ramp is lost.
@@ -370,7 +398,7 @@ impl Threshold {
     }
 
     fn pick(&self, figures: &Figures) -> Option<f64> {
-        let value = &figures.get(&self.figure)?.value;
+        let value = &self.find(figures)?.value;
         Some(match (value, self.statistic) {
             (Value::Counter { total, .. }, None | Some(Statistic::Count)) => *total,
             (Value::Counter { per_second, .. }, Some(Statistic::Rate)) => *per_second,
@@ -393,6 +421,14 @@ impl Threshold {
             _ => return None,
         })
     }
+}
+
+/// What to do about an unknown figure.
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map_or_else(
+        || "docs/method.md names them all".to_owned(),
+        |nearest| format!("did you mean '{nearest}'?"),
+    )
 }
 
 /// The statistics of a kind of figure, in words.
@@ -434,6 +470,34 @@ mod tests {
         let wrong = |text: &str| read(text).check_total(names).unwrap_err().to_string();
         assert!(wrong("ts.lost_packet == 0").ends_with("did you mean 'ts.lost_packets'?"));
         assert!(wrong("ts.packets.rate > 1").contains("'rate' does not fit"));
+        for nothing in ["ts.nosuch", "bit_rate"] {
+            let wrong = wrong(&format!("{nothing} == 0"));
+            assert!(
+                wrong.ends_with(&format!("no figure '{nothing}'; docs/method.md names them all")),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_figure_goes_by_its_key_as_well() {
+        let schemas = [Schema::new(&[])];
+        let check = |text: &str| text.parse::<Threshold>().unwrap().check(&schemas);
+        for fine in ["media_bytes > 1MB", "startup_seconds.p99 < 1s"] {
+            check(fine).unwrap();
+        }
+        assert!(check("media_seconds > 1").is_err() && check("stalls_bytes == 0").is_err());
+        let schemas = [weir_clients::schema_of("http").unwrap()];
+        for total in ["ts.skipped_bytes", "ts.trailing_bytes", "ts.skipped", "ts.lost_packets"] {
+            format!("{total} == 0").parse::<Threshold>().unwrap().check(&schemas).unwrap();
+        }
+        let value = Value::Counter { total: 7.0, per_second: 1.0 };
+        let figures = [("media".to_owned(), FigureValue { unit: BaseUnit::Bytes, value })];
+        let figures = Figures(figures.into());
+        let pick = |text: &str| text.parse::<Threshold>().unwrap().pick(&figures);
+        let values =
+            ["media == 7", "media_bytes == 7", "media_bytes.rate > 0", "media_seconds == 7"].map(pick);
+        assert_eq!(values, [Some(7.0), Some(7.0), Some(1.0), None]);
     }
 
     #[test]
@@ -453,6 +517,10 @@ mod tests {
             check("stalls.p98 < 1").ends_with("'stalls' has no 'p98'; a counter takes none, count or rate")
         );
         assert!(check("startup < 1s").contains("p99"));
+        for (wrong, right) in [("bit_rate.ratio > 1", "bitrate.ratio"), ("failed == 0", "failed.ratio")] {
+            assert!(check(wrong).ends_with(&format!("did you mean '{right}'?")), "{}", check(wrong));
+        }
+        assert!(check("ts.nosuch == 0").ends_with("docs/method.md names them all"));
         assert!(check("stalls.p99 < 1").contains("a counter takes"));
         assert!(check("startup.p99").contains("no comparison"));
         assert!(

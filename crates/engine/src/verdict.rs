@@ -4,17 +4,21 @@
 //! own trouble never counts here.
 
 use crate::summary::{Reason, Slots, StageSummary, Value, Verdict, VerdictState};
-use weir_metrics::{Recorder, Side};
+use weir_metrics::{Recorder, Side, common};
 use weir_observe::UsageSummary;
 
 /// Share of a second that a generator thread may run or wait for a CPU.
 const THREAD_BUSY: f64 = 0.95;
+/// For how long a generator thread may not run.
+const PAUSE_SECONDS: f64 = 2.0;
 /// Share of the machine's cores that the generator may use.
 const CORES_BUSY: f64 = 0.80;
 /// Smallest limit of the send lag's 99th percentile.
 const SEND_LAG_SECONDS: f64 = 0.005;
 /// Share of the slots that may be missed.
 const MISSED: f64 = 0.001;
+/// Share of the datagrams that weir's own sockets may drop.
+const SOCKET_DROPS: f64 = 0.001;
 /// Share of CPU time that the hypervisor may take.
 const STEAL: f64 = 0.05;
 /// Steps of the wall clock, together.
@@ -60,7 +64,28 @@ pub(crate) fn of_workload(total: &Recorder, slots: Slots) -> Vec<Reason> {
         }
         .reasons(),
     );
+    reasons.extend(drops(total));
     reasons
+}
+
+/// Datagrams that came to this machine and were dropped by it: a single one is worth a word.
+fn drops(total: &Recorder) -> Option<Reason> {
+    let dropped = total.counter(common::SOCKET_DROPS);
+    let all = total.counter(common::UNITS) + total.counter(common::LOST);
+    let measured = dropped as f64 / all.max(1) as f64;
+    (dropped > 0).then(|| Reason {
+        state: if measured >= SOCKET_DROPS { VerdictState::Invalid } else { VerdictState::Degraded },
+        check: "socket_drops".to_owned(),
+        stage: None,
+        measured,
+        limit: SOCKET_DROPS,
+        text: format!(
+            "weir's own sockets were full and dropped {dropped} of {all} datagrams, which are in `lost`"
+        ),
+        remedy:
+            "raise net.core.rmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients"
+                .to_owned(),
+    })
 }
 
 /// What one stage shows.
@@ -85,6 +110,16 @@ pub(crate) fn of_stage(
                 mean * 100.0
             ),
             remedy: "give weir more threads (--shards) or cores, or move it to another machine",
+        });
+    }
+    if let Some(Value::Gauge { max, .. }) = row.figures.get("turn_lag").map(|figure| figure.value) {
+        checks.push(Check {
+            name: "generator_pause",
+            measured: max,
+            limit: PAUSE_SECONDS,
+            stage,
+            text: format!("weir did not run for {max:.1} s: what came meanwhile waited in weir"),
+            remedy: "find what stopped it (a signal, the hypervisor, memory that was swapped out), or give it more cores",
         });
     }
     if let Some(lag) = row.figures.spread("send_lag") {
@@ -192,6 +227,20 @@ mod tests {
         assert!(check(0.47).is_empty());
         assert_eq!(check(0.48)[0].state, VerdictState::Degraded);
         assert_eq!(check(0.95)[0].state, VerdictState::Invalid);
+    }
+
+    #[test]
+    fn a_single_datagram_that_our_own_socket_dropped_degrades_and_one_in_a_thousand_invalidates() {
+        let state = |dropped: u64| {
+            let mut total = Recorder::new(weir_metrics::Schema::new(&[]));
+            total.count(common::UNITS, 9_999);
+            total.count(common::LOST, 1);
+            total.count(common::SOCKET_DROPS, dropped);
+            drops(&total).map(|reason| reason.state)
+        };
+        assert_eq!(state(0), None);
+        assert_eq!(state(1), Some(VerdictState::Degraded));
+        assert_eq!(state(10), Some(VerdictState::Invalid));
     }
 
     #[test]

@@ -23,6 +23,7 @@ fn fold(text: &str) -> Fold {
     let facts = scenario.workloads.iter().map(|spec| {
         let (role, urls) = spec.verb().unwrap();
         let facts = WorkloadFacts {
+            background: false,
             name: spec.label(),
             role,
             protocol: "rtmp".to_owned(),
@@ -55,6 +56,8 @@ fn finish(fold: &Fold) -> Summary {
         environment: weir_observe::Environment::read(),
         targets: Vec::new(),
         servers: Vec::new(),
+        machines: Vec::new(),
+        base_seconds: 0.0,
     };
     fold.finish(run, Outcome::Completed, &[])
 }

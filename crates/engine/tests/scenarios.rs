@@ -8,8 +8,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files in `scenarios/`, in order of name.
+/// The files in `scenarios/` that plan clients, in order of name.
 fn files() -> Vec<PathBuf> {
+    let mut files = all();
+    files.retain(|path| read(path).experiment.is_none());
+    files
+}
+
+fn all() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         root().join("scenarios").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
@@ -57,7 +63,9 @@ fn each_scenario_plays_watches_and_asks() {
         for watch in &scenario.watch {
             watch.parse::<weir_observe::Watch>().unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        let protocol = if publishes { "rtmp" } else { "http" };
+        let url = &scenario.workloads.last().unwrap().play.0[0];
+        // Services of Mirakurun are streams over HTTP.
+        let protocol = url.split("://").next().unwrap().trim_start_matches("mirakurun+");
         let schemas = [weir_clients::schema_of(protocol).expect("weir speaks it")];
         for threshold in &scenario.thresholds {
             threshold.check(&schemas).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -93,6 +101,18 @@ fn eight_services_are_read_at_once() {
         let duration = scenario.workloads[0].duration.as_ref().unwrap().get();
         assert_eq!(duration.as_secs(), 60 * minutes, "{file}");
     }
+}
+
+#[test]
+fn the_original_measurement_is_an_experiment() {
+    let scenario = read(&root().join("scenarios/mqtt-avro-json.yaml"));
+    scenario.check_experiment().unwrap();
+    let experiment = scenario.experiment.unwrap();
+    assert_eq!((experiment.repetitions, experiment.count, experiment.qos), (Some(30), Some(5_000), Some(1)));
+    assert!(
+        root().join(&experiment.schema).exists() && experiment.publish.contains("/XGH/PY{ENCODING}/{seq}")
+    );
+    assert_eq!(all().len(), files().len() + 1);
 }
 
 #[test]

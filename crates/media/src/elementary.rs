@@ -43,6 +43,33 @@ pub fn parameter_sets(decoder_configuration: &[u8]) -> impl Iterator<Item = &[u8
     })
 }
 
+/// Appends the AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause 5.3.3.1.2) of parameter sets, with lengths of four
+/// bytes. The first sequence parameter set says profile and level. Whether it was appended: without a sequence parameter
+/// set there is none, and no unit may be over 65,535 bytes.
+pub fn append_decoder_configuration(sequence: &[&[u8]], picture: &[&[u8]], out: &mut Vec<u8>) -> bool {
+    let Some(&[_, profile, constraints, level, ..]) = sequence.first().copied() else { return false };
+    let fit = sequence.iter().chain(picture).all(|unit| unit.len() <= usize::from(u16::MAX));
+    if !fit || sequence.len() > 31 || picture.len() > 255 {
+        return false;
+    }
+    out.extend([1, profile, constraints, level, 0xfc | 3]); // lengthSizeMinusOne
+    for (count, units) in [(0xe0 | sequence.len() as u8, sequence), (picture.len() as u8, picture)] {
+        out.push(count);
+        for unit in units {
+            out.extend((unit.len() as u16).to_be_bytes());
+            out.extend_from_slice(unit);
+        }
+    }
+    if profile == HIGH_PROFILE {
+        // It has 4:2:0 with 8 bits only; no extension of sequence parameter sets.
+        out.extend([0xfc | 1, 0xf8, 0xf8, 0]);
+    }
+    true
+}
+
+/// profile_idc of the high profile (H.264, clause A.2.4).
+const HIGH_PROFILE: u8 = 100;
+
 /// Appends an audio frame behind an ADTS header (ISO/IEC 14496-3, clause 1.A.2.2).
 pub fn append_adts(config: &AudioConfig, frame: &Frame, out: &mut Vec<u8>) {
     let [first, second, ..] = config.specific_config[..] else { return };
@@ -60,4 +87,29 @@ pub fn append_adts(config: &AudioConfig, frame: &Frame, out: &mut Vec<u8>) {
         0xfc,
     ]);
     out.extend_from_slice(&frame.payload);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_sets_come_out_of_the_record_that_was_made_of_them() {
+        for profile in [66, HIGH_PROFILE] {
+            let (sequence, picture) = ([0x67, profile, 0xe0, 31, 1], [0x68, 2, 3]);
+            let mut record = Vec::new();
+            assert!(append_decoder_configuration(&[&sequence], &[&picture, &picture], &mut record));
+            assert_eq!(record[..5], [1, profile, 0xe0, 31, 0xff]);
+            assert_eq!(parameter_sets(&record).collect::<Vec<_>>(), [&sequence[..], &picture, &picture]);
+        }
+    }
+
+    #[test]
+    fn no_record_is_made_without_a_sequence_parameter_set_or_of_too_much() {
+        let (short, long) = ([0x67, 66], vec![0x67; 65_536]);
+        for sequence in [&[][..], &[&short[..]], &[&long[..]]] {
+            let mut record = Vec::new();
+            assert!(!append_decoder_configuration(sequence, &[&[0x68]], &mut record) && record.is_empty());
+        }
+    }
 }

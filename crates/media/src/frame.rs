@@ -7,7 +7,7 @@ use std::time::Duration;
 pub enum Track {
     /// H.264.
     Video,
-    /// AAC.
+    /// AAC or Opus.
     Audio,
 }
 
@@ -25,7 +25,8 @@ pub struct Frame {
     /// Whether a player can start here (an IDR picture); always true of audio.
     pub keyframe: bool,
     /// Video: the NAL units of one access unit, each after its length in four bytes (ISO/IEC 14496-15,
-    /// clause 5.3.3). Audio: one raw_data_block (ISO/IEC 14496-3, clause 4.4.2.1), without ADTS header.
+    /// clause 5.3.3). AAC: one raw_data_block (ISO/IEC 14496-3, clause 4.4.2.1), without ADTS header. Opus: one
+    /// packet (RFC 6716, section 3).
     pub payload: Vec<u8>,
 }
 

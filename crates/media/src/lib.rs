@@ -1,4 +1,4 @@
-//! Synthetic H.264 and AAC at any bit rate, looped files, and the clock stamp.
+//! Synthetic H.264, AAC and Opus at any bit rate, looped files, and the clock stamp.
 //!
 //! A [`Source`] gives frames on an endless timeline; the reader paces them. [`Synthetic`] makes its frames,
 //! [`Looped`] reads them from MP4 and FLV. A [`Stamp`] rides inside the video and says when a frame was captured.
@@ -12,17 +12,18 @@ mod frame;
 mod h264;
 mod nal;
 mod noise;
+mod opus;
 mod rate;
 mod source;
 mod stamp;
 mod synthetic;
 
-pub use elementary::{append_adts, append_annex_b, parameter_sets};
+pub use elementary::{append_adts, append_annex_b, append_decoder_configuration, parameter_sets};
 pub use file::{Looped, MediaFile};
 pub use frame::{Frame, Track};
 pub use nal::{Framing, UnitType, Units, units};
 pub use rate::{BitRate, FrameRate, ParseFrameRateError};
-pub use source::{AudioConfig, FileFault, Source, SourceError, VideoConfig};
+pub use source::{AudioCodec, AudioConfig, FileFault, Source, SourceError, UnknownAudioCodec, VideoConfig};
 pub use stamp::{
     ClockReading, Latency, LatencyClock, STAMP_LEN, STAMP_SEARCH_LEN, STAMP_UUID, Stamp, WallOffset,
 };

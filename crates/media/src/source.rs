@@ -1,6 +1,8 @@
 //! What a publisher draws its frames from, whether made or read.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use crate::Frame;
 use crate::rate::{BitRate, FrameRate};
@@ -35,10 +37,48 @@ pub struct VideoConfig {
     pub bit_rate: Option<BitRate>,
 }
 
+/// How sound is coded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum AudioCodec {
+    /// AAC-LC (ISO/IEC 14496-3).
+    #[default]
+    Aac,
+    /// Opus (RFC 6716), 20 ms a packet.
+    Opus,
+}
+
+impl fmt::Display for AudioCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Aac => "AAC",
+            Self::Opus => "Opus",
+        })
+    }
+}
+
+/// A text that names no codec of sound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no codec of sound; write aac or opus")]
+pub struct UnknownAudioCodec(pub String);
+
+impl FromStr for AudioCodec {
+    type Err = UnknownAudioCodec;
+
+    fn from_str(text: &str) -> Result<Self, UnknownAudioCodec> {
+        match text {
+            "aac" => Ok(Self::Aac),
+            "opus" => Ok(Self::Opus),
+            other => Err(UnknownAudioCodec(other.to_owned())),
+        }
+    }
+}
+
 /// What a receiver must know before the first sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AudioConfig {
-    /// AudioSpecificConfig (ISO/IEC 14496-3, clause 1.6.2.1).
+    /// AAC or Opus.
+    pub codec: AudioCodec,
+    /// Of AAC, AudioSpecificConfig (ISO/IEC 14496-3, clause 1.6.2.1); of Opus nothing.
     pub specific_config: Vec<u8>,
     /// Samples per second.
     pub sample_rate: u32,

@@ -1,4 +1,4 @@
-//! Made material: H.264 and AAC of any bit rate, out of nothing. A [`Clip`] is one GOP, coded once and
+//! Made material: H.264 and AAC or Opus of any bit rate, out of nothing. A [`Clip`] is one GOP, coded once and
 //! shared; a [`Synthetic`] plays it for ever. What the pictures show is in `h264/picture.rs`.
 
 mod audio;

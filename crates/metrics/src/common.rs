@@ -24,6 +24,7 @@ crate::figures! {
     LOST: Counter = "lost", Count, "media units known to be missing";
     REORDERED: Counter = "reordered", Count, "media units that arrived after a later one";
     DUPLICATE: Counter = "duplicate", Count, "media units that arrived twice";
+    SOCKET_DROPS: Counter = "socket_drops", Count, "datagrams that weir's own sockets dropped because they were full";
     STAMPED: Counter = "stamped", Count, "frames that carried a clock stamp, witnesses only; `lost` counts beside them";
     WALL_LATENCIES: Counter = "wall_latencies", Count, "values of `latency` that two wall clocks gave, good to their agreement";
     TIMESTAMP_JUMPS: Counter = "timestamp_jumps", Count, "breaks in a stream's timestamps";
@@ -31,6 +32,7 @@ crate::figures! {
     ACTIVE: Gauge(Sum) = "active", Count, "clients that are connecting or connected at the interval's end";
     PLAYING: Gauge(Sum) = "playing", Count, "clients that receive or publish at the interval's end";
     SHARD_BUSY: Gauge(Max) = "shard_busy", Micros, "of the interval's second, time that the busiest shard's thread ran or waited for a CPU";
+    TURN_LAG: Gauge(Max) = "turn_lag", Micros, "of the interval's second, the longest that a shard's thread overslept, or took for one turn";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";
     START_LAG: Spread = "start_lag", Micros, "actual start of a client after its planned start";
     SEND_LAG: Spread = "send_lag", Micros, "a publisher's write after the frame's time on the media timeline";

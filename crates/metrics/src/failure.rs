@@ -62,6 +62,16 @@ failures! {
     RequestTimeout = "request_timeout", Remote;
     /// The server consented and sent no decodable frame in time.
     NoMedia = "no_media", Remote;
+    /// ICE found no path to the server: none of its candidates answered in time.
+    IceTimeout = "ice_timeout", Remote;
+    /// The DTLS handshake did not end in time.
+    DtlsTimeout = "dtls_timeout", Remote;
+    /// DTLS failed: certificate, fingerprint, or nothing in common.
+    DtlsFailed = "dtls_failed", Protocol;
+    /// Media came that the keys of the handshake do not open.
+    SrtpFailed = "srtp_failed", Protocol;
+    /// The server answers no connectivity check any more, and sends nothing.
+    PathLost = "path_lost", Remote;
     /// The server does not know the stream.
     StreamNotFound = "stream_not_found", Remote;
     /// The server asks for credentials, or does not take these.
@@ -70,6 +80,8 @@ failures! {
     Unavailable = "unavailable", Remote;
     /// The server sent the client on to nowhere, or further than it goes.
     RedirectFailed = "redirect_failed", Remote;
+    /// The server answered an offer with one of its own (WHEP, HTTP 406 or 409).
+    CounterOffer = "counter_offer", Remote;
     /// The server refused for another reason; its words are in the events.
     Rejected = "rejected", Remote;
     /// The broker did not grant a subscription; its reason is in the events.

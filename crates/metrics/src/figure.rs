@@ -121,7 +121,7 @@ pub struct Signed(pub u16);
 /// ```
 #[macro_export]
 macro_rules! figures {
-    (base = $base:expr; $vis:vis $table:ident; $($id:ident : $kind:ident $(($merge:ident))? = $name:literal, $unit:ident, $help:literal;)*) => {
+    (base = $base:expr; $vis:vis $table:ident; $($id:ident : $kind:ident $(($merge:ident))? = $name:expr, $unit:ident, $help:literal;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, dead_code, missing_docs)]
         #[repr(u16)]
         enum Position { $($id),* }

@@ -5,14 +5,17 @@
 //! know no protocol. Nothing here reads a clock or does I/O.
 
 pub mod common;
+mod estimate;
 mod failure;
 mod figure;
 mod interval;
 mod moment;
 mod recorder;
 mod signed;
+mod stretch;
 mod units;
 
+pub use estimate::Estimate;
 pub use failure::{Failure, Side};
 pub use figure::{Counter, Figure, Gauge, Kind, Merge, Schema, Signed, Spread, Unit};
 pub use hdrhistogram::Histogram;
@@ -20,6 +23,8 @@ pub use interval::{Interval, IntervalKey};
 pub use moment::Moment;
 pub use recorder::Recorder;
 pub use signed::SignedHistogram;
+pub use stretch::Stretch;
 pub use units::{
-    BitRate, Measure, ParseUnitError, Quantity, Ratio, parse_duration, parse_quantity, parse_rate,
+    BitRate, Measure, ParseUnitError, Quantity, Ratio, parse_bytes, parse_duration, parse_quantity,
+    parse_rate,
 };

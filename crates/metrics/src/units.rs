@@ -97,6 +97,17 @@ pub enum Measure {
     Ratio,
 }
 
+/// A number of bytes: `955B`, `64KiB`, `1MB`.
+///
+/// # Errors
+/// It is none, or has no unit.
+pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
+    match parse_quantity(text) {
+        Ok(Quantity { value, measure: Measure::Bytes }) if value >= 0.0 => Ok(value as u64),
+        _ => Err(wrong(text, "a number of bytes such as 955B, 64KiB or 1MB")),
+    }
+}
+
 /// Any quantity of a threshold.
 ///
 /// # Errors

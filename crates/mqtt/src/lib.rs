@@ -11,13 +11,17 @@
 //! | [`reason`] | reason codes and return codes, with their names | MQTT 5 section 2.4; MQTT 3.1.1 sections 3.2.2.3, 3.9.3 |
 //! | [`Reader`] | packets out of a byte stream in any split, with bounded memory | section 2 of both |
 //! | [`topic`] | topic names and filters, `$share` included | section 4.7 of both; MQTT 5 section 4.8.2 |
+//! | [`mark`] | weir's own mark of a message: publisher, sequence number, clocks | nowhere but here |
+//! | [`account`] | which messages have come, by their marks | nowhere but here |
 //! | [`client`] | the dialogue of one client: identifiers, window, acknowledgements, keep-alive, resumption | section 4 of both |
 //!
 //! The standards are *MQTT Version 3.1.1* (OASIS, 29 October 2014) and *MQTT Version 5.0* (OASIS, 7 March 2019).
 //! What breaks one of their rules is an [`Error`] that names the rule.
 
+pub mod account;
 pub mod client;
 pub mod error;
+pub mod mark;
 pub mod packet;
 pub mod property;
 pub mod reason;
@@ -30,6 +34,7 @@ mod version;
 
 pub use client::{Client, ClientEvent, ClientOptions};
 pub use error::{EncodeError, Error, Violation};
+pub use mark::Mark;
 pub use packet::{Packet, PacketId, PacketKind, Publish};
 pub use property::{Properties, Property, PropertyBuffer};
 pub use qos::Qos;

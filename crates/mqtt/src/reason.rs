@@ -1,5 +1,6 @@
 //! Why something was accepted, refused or ended.
 
+use crate::property::Properties;
 use crate::{PacketKind, Version};
 
 macro_rules! reasons {
@@ -187,6 +188,16 @@ impl ReasonCode {
             _ => &[],
         };
         table.iter().find(|(reason, _)| *reason == self).map_or(self.plain_name(), |(_, name)| name)
+    }
+
+    /// How it is said to a person, with the server's own words if it gave any: `CONNACK 0x87 Not authorized`.
+    pub fn words(self, packet: PacketKind, properties: &Properties<'_>, version: Version) -> String {
+        let code = self.code_in(packet, version).unwrap_or(self.code());
+        let name = self.name(packet, version);
+        match properties.reason_string() {
+            Some(own) => format!("{packet} {code:#04x} {name}: {own}"),
+            None => format!("{packet} {code:#04x} {name}"),
+        }
     }
 }
 

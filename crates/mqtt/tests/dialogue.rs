@@ -95,6 +95,7 @@ fn words(event: &ClientEvent<'_>) -> String {
         ClientEvent::MessageBegin { message, payload } => format!("begin {} {payload}", message.topic),
         ClientEvent::MessagePayload(bytes) => format!("piece {}", bytes.len()),
         ClientEvent::MessageEnd { .. } => "end".into(),
+        ClientEvent::Excess { packet_id } => format!("excess {packet_id}"),
         ClientEvent::Repeated { packet_id } => format!("repeated {packet_id}"),
         ClientEvent::Received { token, .. } => format!("received {token}"),
         ClientEvent::Acknowledged { token, reason, .. } => format!("acknowledged {token} {reason:?}"),
@@ -317,13 +318,22 @@ fn a_server_that_exceeds_receive_maximum_is_told_so() {
         acknowledging: Acknowledging::ByCaller,
         ..ClientOptions::new(Version::V5, "c")
     };
-    let mut it = Dialogue::open(options, Session::new(), false, &PropertyBuffer::new());
+    let mut it = Dialogue::open(options.clone(), Session::new(), false, &PropertyBuffer::new());
     it.hears(&Packet::Publish(message(Qos::AtLeastOnce, 1, ""))).unwrap();
     it.hears(&Packet::Publish(message(Qos::ExactlyOnce, 2, ""))).unwrap();
     let error = it.hears(&Packet::Publish(message(Qos::AtLeastOnce, 3, ""))).unwrap_err();
     assert_eq!((error.violation, error.clause()), (Violation::ReceiveMaximum, "MQTT-3.3.4-9"));
     assert_eq!(it.said(), ["DISCONNECT ReceiveMaximumExceeded"]);
     assert!(!it.client.is_connected());
+    // Unless the client puts up with it.
+    let options = ClientOptions { strict_receive_maximum: false, ..options };
+    let mut it = Dialogue::open(options, Session::new(), false, &PropertyBuffer::new());
+    for id in 1..=3 {
+        it.hears(&Packet::Publish(message(Qos::AtLeastOnce, id, ""))).unwrap();
+    }
+    assert_eq!(it.heard(), ["message t \"\"", "message t \"\"", "excess 3", "message t \"\""]);
+    assert_eq!(it.said(), [""; 0]);
+    assert!(it.client.is_connected());
 }
 
 /// MQTT 5 section 3.3.2.3.4.

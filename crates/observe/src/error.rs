@@ -4,7 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::Watch;
+use crate::http::{HttpError, shown_text};
+use crate::{InterfaceNameError, Watch};
 
 /// Why an [`Observer`](crate::Observer) could not be made. Once made, an observer does not fail: what it
 /// cannot read is `None` in the sample.
@@ -28,4 +29,89 @@ pub enum ObserveError {
         /// What the system answered.
         source: io::Error,
     },
+}
+
+/// Why the figures of the target's machine cannot be had. Says it without the secrets of a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MachineError {
+    /// The text is no URL of a server.
+    #[error("{flag} '{text}' is no URL of a server; write {example}")]
+    NotAUrl {
+        /// The flag that it was given to.
+        flag: &'static str,
+        /// The text, without its secrets.
+        text: String,
+        /// A URL that would do.
+        example: &'static str,
+    },
+    /// The server does not answer, or refuses.
+    #[error("{what} at {address} does not answer as one: {source}")]
+    Unheard {
+        /// `node_exporter` or `Prometheus`.
+        what: &'static str,
+        /// Where.
+        address: String,
+        /// Why not.
+        source: HttpError,
+    },
+    /// The server answers with something else.
+    #[error(
+        "{address} answers, but not as a node_exporter: node_cpu_seconds_total and its like are not in it; \
+         a node_exporter (0.16 or newer) listens on port 9100, a Prometheus is given with --prometheus"
+    )]
+    NotNodeExporter {
+        /// Where.
+        address: String,
+    },
+    /// The server answers with something else.
+    #[error(
+        "{address} answers, but not as a Prometheus ({words}); a Prometheus listens on port 9090, a \
+         node_exporter is given with --node-exporter"
+    )]
+    NotPrometheus {
+        /// Where.
+        address: String,
+        /// What was wrong with its answer.
+        words: String,
+    },
+    /// It collects from no node_exporter.
+    #[error(
+        "the Prometheus at {address} has no node_cpu_seconds_total of the last minutes: let it collect from \
+         the node_exporter of the target's machine, and wait for two collections"
+    )]
+    NoMachine {
+        /// Where.
+        address: String,
+    },
+    /// It collects from several, and which one is the target's was not said, or is not among them.
+    #[error(
+        "the Prometheus at {address} has the figures of {}{}: say which with --prometheus-instance",
+        instances.join(", "),
+        asked.as_ref().map_or_else(String::new, |asked| format!(", and not of {asked}"))
+    )]
+    WhichMachine {
+        /// Where.
+        address: String,
+        /// The values of the label `instance`.
+        instances: Vec<String>,
+        /// The one that was asked for.
+        asked: Option<String>,
+    },
+    /// The name of an interface.
+    #[error(transparent)]
+    Interface(#[from] InterfaceNameError),
+    /// No thread could be started.
+    #[error("no thread for {address}: {words}")]
+    Thread {
+        /// Where.
+        address: String,
+        /// The system's words.
+        words: String,
+    },
+}
+
+impl MachineError {
+    pub(crate) fn not_a_url(text: &str, flag: &'static str, example: &'static str) -> Self {
+        Self::NotAUrl { flag, text: shown_text(text), example }
+    }
 }

@@ -1,9 +1,12 @@
-//! What a process, its threads, its sockets and the host did in the last second.
+//! What a process, its threads, its sockets, the host and the target's machine did in the last second.
 //!
 //! [`Observer`] reads `/proc` once a second and answers with a [`Sample`]: plain counters and gauges, one
 //! line of `observe.ndjson`. [`Usage::between`] turns two samples into rates, [`Usage::summary`] turns a
 //! stretch of them into the figures of a report; both are functions of values, so that a report can be
 //! computed again from the file. [`Environment`] is what people otherwise write down by hand.
+//!
+//! The target's machine is read three ways, all of which come to [`MachineValues`]: this host's own [`Sample`]s, a
+//! node_exporter, or a Prometheus ([`Remote`]).
 //!
 //! This crate knows no run, no client and no protocol. It executes nothing, reads no environment variable
 //! of any process, and never changes what it watches.
@@ -13,16 +16,24 @@ mod cgroup;
 mod clock;
 mod environment;
 mod error;
+mod exposition;
 mod field;
 mod figure;
 mod host;
+mod http;
+mod interfaces;
 mod ledger;
+mod machine;
+mod machine_summary;
+mod node_exporter;
 mod observer;
 mod process;
 mod process_set;
+mod prometheus;
 mod ration;
 mod reader;
 mod redaction;
+mod remote;
 mod sample;
 mod sock_diag;
 mod sockets;
@@ -37,12 +48,17 @@ mod watch;
 pub use environment::{
     Cpu, Environment, Limit, Sysctl, TargetEnvironment, Version, VersionSource, Virtualisation,
 };
-pub use error::ObserveError;
+pub use error::{MachineError, ObserveError};
 pub use figure::Figure;
 pub use host::{HostCpu, HostMemory, HostSample, InterfaceSample, NetworkCounters};
+pub use http::{Address as HttpAddress, Http, HttpError, HttpTrust};
+pub use interfaces::{InterfaceName, InterfaceNameError, Interfaces};
+pub use machine::{MachineFacts, MachinePoint, MachineSample, MachineSource, MachineValues};
+pub use machine_summary::MachineUsage;
 pub use observer::Observer;
 pub use process::{ProcessSample, ThreadSample, Throttling};
 pub use redaction::redact;
+pub use remote::Remote;
 pub use sample::Sample;
 pub use summary::{HostSummary, InterfaceSummary, ProcessSummary, TargetSummary, UsageSummary, Window};
 pub use target::{Connections, TargetSample, TargetState};

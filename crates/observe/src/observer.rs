@@ -1,5 +1,7 @@
 //! The reading of everything, once a second.
 
+use std::time::Instant;
+
 use crate::census::Census;
 use crate::clock::thread_cpu;
 use crate::environment::TargetEnvironment;
@@ -8,7 +10,7 @@ use crate::process_set::{ProcessSet, Units};
 use crate::ration::Ration;
 use crate::reader::Reader;
 use crate::target::Target;
-use crate::{ObserveError, Sample, Watch};
+use crate::{MachineFacts, ObserveError, Remote, Sample, Watch};
 
 /// Watches targets, weir itself and the host.
 ///
@@ -40,6 +42,7 @@ pub struct Observer {
     last_pid: Option<u64>,
     units: Units,
     reader: Reader,
+    machines: Vec<Remote>,
 }
 
 /// A process that changes its name without being born is found by then.
@@ -71,7 +74,18 @@ impl Observer {
             last_pid: None,
             units,
             reader,
+            machines: Vec::new(),
         })
+    }
+
+    /// Takes what is heard of another machine into every sample from now on.
+    pub fn watch_machine(&mut self, machine: Remote) {
+        self.machines.push(machine);
+    }
+
+    /// The machines of [`Observer::watch_machine`], in that order.
+    pub fn machines(&self) -> impl Iterator<Item = &MachineFacts> {
+        self.machines.iter().map(Remote::facts)
     }
 
     /// Reads everything. `now_ns` is the caller's monotonic clock in nanoseconds; it stamps the sample, and
@@ -88,7 +102,22 @@ impl Observer {
             targets: self.targets.iter_mut().map(|target| target.sample(now_ns, reader, units)).collect(),
             generator: self.generator.sample(reader, units),
             host,
+            machines: self.machines.iter_mut().map(|machine| machine.sample(now_ns)).collect(),
         }
+    }
+
+    /// As [`Observer::sample`], for the last time: machines are asked for what they still have, which may
+    /// take a few seconds. After it nothing comes from them any more.
+    pub fn last_sample(&mut self, now_ns: u64) -> Sample {
+        let mut sample = self.sample(now_ns);
+        let began = Instant::now();
+        for (machine, heard) in self.machines.iter_mut().zip(&mut sample.machines) {
+            let passed = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let last = machine.last_sample(now_ns.saturating_add(passed));
+            heard.points.extend(last.points);
+            heard.failure = last.failure.or(heard.failure.take());
+        }
+        sample
     }
 
     /// What each target is: executable, version, command line, limits. One that has died is left out.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{HostSample, ProcessSample, TargetSample};
+use crate::{HostSample, MachineSample, ProcessSample, TargetSample};
 
 /// Everything that was observed at one moment. Counters are running totals:
 /// [`Usage::between`](crate::Usage::between) two samples makes rates of them.
@@ -17,4 +17,7 @@ pub struct Sample {
     pub generator: ProcessSample,
     /// The machine that weir runs on.
     pub host: HostSample,
+    /// What was heard of other machines, in the order in which they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineSample>,
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HostCpu, HostMemory, HostSample, InterfaceSample, NetworkCounters, ProcessSample, Sample, TargetSample,
-    TargetState, ThreadSample, Throttling, Watch,
+    HostCpu, HostMemory, HostSample, InterfaceSample, MachineSample, NetworkCounters, ProcessSample, Sample,
+    TargetSample, TargetState, ThreadSample, Throttling, Watch,
 };
 
 /// What was used between two samples.
@@ -19,8 +19,11 @@ pub struct Usage {
     pub targets: Vec<TargetUsage>,
     /// weir itself.
     pub generator: ProcessUsage,
-    /// The machine.
+    /// The machine that weir runs on.
     pub host: HostUsage,
+    /// What was heard of other machines in between, in the order in which they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineSample>,
 }
 
 /// What a target used.
@@ -133,6 +136,7 @@ impl Usage {
             targets: targets.map(|(from, to)| TargetUsage::between(from, to, uptime, seconds)).collect(),
             generator: ProcessUsage::between(&earlier.generator, &later.generator, uptime, seconds),
             host: HostUsage::between(&earlier.host, &later.host, seconds),
+            machines: later.machines.clone(),
         })
     }
 }

@@ -6,6 +6,7 @@ use crate::tuner::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use weir_rtc::signalling::oven::IceServer;
 
 /// What an origin is to do. The default listens nowhere.
 #[derive(Clone, Debug)]
@@ -24,6 +25,15 @@ pub struct OriginConfig {
     pub mqtt: Option<SocketAddr>,
     /// Where to listen for MQTT over TLS.
     pub mqtts: Option<Secure>,
+    /// Where to listen for WebRTC's signalling: WHEP, and OvenMediaEngine's over WebSocket.
+    pub rtc: Option<SocketAddr>,
+    /// Where to listen for it over TLS.
+    pub rtcs: Option<Secure>,
+    /// A TURN server that viewers by WebRTC are told of: those of OvenMediaEngine's signalling who ask for it
+    /// (`?transport=tcp`), and all by WHEP.
+    pub turn: Option<IceServer>,
+    /// Where to listen for bulk TCP streams.
+    pub bulk: Option<SocketAddr>,
     /// How many threads, each with its share of the connections.
     pub workers: usize,
     /// How long packets may wait to be sent together. Zero: each is sent as it comes. Tuners have their own.
@@ -53,6 +63,10 @@ impl Default for OriginConfig {
             tuners: Tuners::default(),
             mqtt: None,
             mqtts: None,
+            rtc: None,
+            rtcs: None,
+            turn: None,
+            bulk: None,
             workers: 1,
             merge: Duration::from_millis(350),
             history: History::default(),

@@ -35,7 +35,9 @@
 //! - `counter` to `junk` befall packets of a transport stream; the others befall all kinds of units.
 //! - Units: `unit=K`, `unit=A..B`, `unit=every:K`; each viewer (or stream) counts its own from 1, and
 //!   what a decoder is told beforehand does not count. `kind=video`, `audio` or `keyframe` counts
-//!   those only. Of a tuner, units are packets of 188 bytes, and `pid=0x101` counts those of one PID.
+//!   those only. Of a tuner, units are packets of 188 bytes, and `pid=0x101` counts those of one PID. Of viewers by
+//!   WebRTC they are RTP packets, of a keyframe the first; what is dropped has a number all the same, and is sent when it
+//!   is asked for again.
 //! - Streams: `APP/STREAM` of RTMP, `/1.ts` of a tuner, which begins anew each time that it is opened.
 //!   Of a broker, units are messages, viewers those who have subscribed, and a `stream` is a topic filter:
 //!   of its units `drop` and `duplicate` befall what comes in.

@@ -5,6 +5,7 @@
 //! messages into the packets of a stream; streams, [`fault`]s and [`counts`](Counts) name no
 //! protocol. Nothing here prints.
 
+mod bulk;
 mod burn;
 mod config;
 mod counts;
@@ -16,17 +17,21 @@ mod mqtt;
 mod origin;
 mod publisher;
 mod registry;
+mod rtc;
 mod rtmp;
 mod stream;
 mod tuner;
 mod viewer;
 mod worker;
 
+pub use bulk::BulkCounts;
 pub use config::{Departure, MissingStream, OriginConfig, Patience, Secure, Tuners};
 pub use counts::{Counts, StreamCounts, Tally, ViewerCounts};
 pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
 pub use mqtt::MessageCounts;
 pub use origin::{Addresses, Origin};
+pub use rtc::{Counts as RtcCounts, IntakeCounts};
 pub use stream::{History, Kind};
 pub use tuner::{ChannelType, Material, MaterialError, Service};
+pub use weir_rtc::signalling::oven::IceServer;

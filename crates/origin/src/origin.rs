@@ -1,5 +1,6 @@
 //! The origin as its owner sees it: started, asked, stopped.
 
+use crate::bulk::{BulkCounts, BulkSession};
 use crate::burn::burn;
 use crate::config::OriginConfig;
 use crate::counts::Counts;
@@ -9,17 +10,19 @@ use crate::forward::{self, Route};
 use crate::http::HttpSession;
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
+use crate::rtc::{self, Desk, Port, RtcSession};
 use crate::rtmp::RtmpSession;
 use crate::tuner::{self, Catalogue};
 use crate::worker::{Message, Report, Settings, Terms, Worker};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_metrics::Moment;
+use weir_rtc::transport::{Certificate, Clock as TransportClock};
 use weir_shard::tls::server_config;
 use weir_shard::{Mailbox, Shard, clock};
 
@@ -54,6 +57,12 @@ pub struct Addresses {
     pub mqtt: Option<SocketAddr>,
     /// For MQTT over TLS.
     pub mqtts: Option<SocketAddr>,
+    /// For WebRTC's signalling.
+    pub rtc: Option<SocketAddr>,
+    /// For WebRTC's signalling over TLS.
+    pub rtcs: Option<SocketAddr>,
+    /// For bulk TCP streams.
+    pub bulk: Option<SocketAddr>,
 }
 
 /// What is spoken at a place.
@@ -62,6 +71,8 @@ enum Protocol {
     Rtmp,
     Http,
     Mqtt,
+    Rtc,
+    Bulk,
 }
 
 /// One place to listen, with a listener for each worker.
@@ -92,6 +103,9 @@ impl Origin {
             (Protocol::Http, None, config.https.as_ref(), &mut addresses.https),
             (Protocol::Mqtt, config.mqtt, None, &mut addresses.mqtt),
             (Protocol::Mqtt, None, config.mqtts.as_ref(), &mut addresses.mqtts),
+            (Protocol::Rtc, config.rtc, None, &mut addresses.rtc),
+            (Protocol::Rtc, None, config.rtcs.as_ref(), &mut addresses.rtcs),
+            (Protocol::Bulk, config.bulk, None, &mut addresses.bulk),
         ] {
             let Some(address) = plain.or(secure.map(|secure| secure.address)) else { continue };
             let tls = secure.map(|secure| server_config(&secure.chain, &secure.key)).transpose()?;
@@ -119,6 +133,7 @@ impl Origin {
             patience: config.patience,
             faults: config.faults.clone(),
             routes,
+            turn: config.turn.clone(),
             registry: Registry::default(),
         });
         let mut origin = Self {
@@ -208,6 +223,28 @@ impl Origin {
         self.broker_report().map(|report| report.counts).unwrap_or_default()
     }
 
+    /// What it has done by WebRTC up to now.
+    pub fn rtc(&self) -> rtc::Counts {
+        let mut counts = rtc::Counts::default();
+        self.reports().for_each(|report| counts.add(&report.rtc));
+        counts
+    }
+
+    /// What its bulk streams have carried up to now.
+    pub fn bulk(&self) -> BulkCounts {
+        let mut counts = BulkCounts::default();
+        self.reports().for_each(|report| counts.add(&report.bulk));
+        counts
+    }
+
+    /// Streams whose sound viewers by WebRTC are not sent, because it is not Opus and nothing is transcoded.
+    pub fn mute_streams(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<_> = self.reports().flat_map(|report| report.mute).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     fn broker_report(&self) -> Option<mqtt::Report> {
         let (reply, report) = channel();
         self.broker.as_ref()?.post(mqtt::Message::Report(reply));
@@ -250,10 +287,19 @@ type Listeners = Vec<(Protocol, TcpListener, Option<Arc<rustls::ServerConfig>>)>
 /// The life of a worker's thread.
 fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
+        if let Some((_, listener, _)) = listeners.iter().find(|(protocol, ..)| *protocol == Protocol::Rtc) {
+            open_port(&mut shard, listener.local_addr()?.ip())?;
+        }
         for (protocol, listener, tls) in listeners {
             match protocol {
                 Protocol::Rtmp => {
                     shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
+                }
+                Protocol::Rtc => shard.listen(listener, tls, |worker, peer| {
+                    Box::new(RtcSession::new(worker, peer, clock::now()))
+                })?,
+                Protocol::Bulk => {
+                    shard.listen(listener, tls, |worker, _| Box::new(BulkSession::new(worker)))?;
                 }
                 // They go to the broker's own thread.
                 Protocol::Mqtt => {}
@@ -280,6 +326,17 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
             return;
         }
     }
+}
+
+/// Takes a UDP port for this worker's viewers.
+fn open_port(shard: &mut Shard<Worker>, address: IpAddr) -> io::Result<()> {
+    let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let certificate = Certificate::generate().map_err(|error| failed(&error))?;
+    let local = SocketAddr::new(address, 0);
+    let (port, local) = shard.open_datagrams(local, Box::new(Port)).map_err(|error| failed(&error))?;
+    let transport_clock = TransportClock::new(clock::now(), Instant::now());
+    shard.world.rtc = Some(Box::new(Desk::new(port, local, certificate, transport_clock)));
+    Ok(())
 }
 
 impl Place {

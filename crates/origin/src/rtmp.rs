@@ -6,4 +6,6 @@ mod intake;
 mod session;
 
 pub(crate) use forward::ForwardSession;
+pub(crate) use framing::{retime, unframe};
+pub(crate) use intake::Intake;
 pub(crate) use session::RtmpSession;

@@ -1,10 +1,12 @@
 //! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
 
+use crate::bulk::BulkCounts;
 use crate::config::{Departure, MissingStream, Patience};
 use crate::counts::{Counts, StreamCounts, Tally, ViewerCounts};
 use crate::fault::{Effect, Fault};
 use crate::forward::{Forwarding, Route};
 use crate::registry::Registry;
+use crate::rtc::{Counts as RtcCounts, Desk};
 use crate::stream::{History, Log, Opening, Packet};
 use crate::tuner::{Catalogue, Tuner};
 use slab::Slab;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_metrics::Moment;
+use weir_rtc::signalling::oven::IceServer;
 use weir_shard::{Mailbox, SessionId, World};
 
 /// Viewers that are gone and still counted one by one.
@@ -35,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) patience: Patience,
     pub(crate) faults: Vec<Fault>,
     pub(crate) routes: Vec<Route>,
+    pub(crate) turn: Option<IceServer>,
     pub(crate) registry: Registry,
 }
 
@@ -58,6 +62,10 @@ pub(crate) enum Message {
     Packets { publication: u64, packets: Vec<Arrival> },
     /// It is over.
     End { publication: u64 },
+    /// The peer of this WebRTC session leaves; it may be yours.
+    Dismiss { session: u64 },
+    /// A viewer needs a keyframe of this stream; its publisher may be yours.
+    Keyframe { stream: Arc<str> },
     /// What has been counted?
     Report(Sender<Report>),
     /// The worker has to end.
@@ -69,6 +77,10 @@ pub(crate) enum Message {
 pub(crate) struct Report {
     pub(crate) counts: Counts,
     pub(crate) effects: Vec<Effect>,
+    pub(crate) rtc: RtcCounts,
+    pub(crate) bulk: BulkCounts,
+    /// Streams whose sound WebRTC leaves out.
+    pub(crate) mute: Vec<Arc<str>>,
 }
 
 /// A packet that came, from a publisher or another worker.
@@ -109,6 +121,9 @@ pub(crate) struct Stream {
     waiting: Vec<SessionId>,
     /// What viewers have to be woken for.
     news: News,
+    /// Who is woken for each packet, whatever is merged for others; and whether there is one.
+    follower: Option<SessionId>,
+    fresh: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,6 +150,9 @@ pub(crate) struct Worker {
     pub(crate) forwardings: Vec<Forwarding>,
     /// Those that play on this worker.
     pub(crate) tuners: Vec<Tuner>,
+    /// Where WebRTC's peers are, if there are to be any.
+    pub(crate) rtc: Option<Box<Desk>>,
+    pub(crate) bulk: BulkCounts,
     pub(crate) stopping: bool,
 }
 
@@ -153,6 +171,8 @@ impl Worker {
             effects: Vec::new(),
             forwardings: Vec::new(),
             tuners: Vec::new(),
+            rtc: None,
+            bulk: BulkCounts::default(),
             stopping: false,
         }
     }
@@ -183,6 +203,8 @@ impl Worker {
             viewers: BTreeSet::new(),
             waiting: Vec::new(),
             news: News::None,
+            follower: None,
+            fresh: false,
         }));
         self.names.insert(name.clone(), key);
         key
@@ -235,6 +257,7 @@ impl Worker {
             News::None
         };
         stream.news = stream.news.max(news);
+        stream.fresh = true;
         stream.log.push(arrival.packet, arrival.opening, arrival.arrived);
     }
 
@@ -277,9 +300,10 @@ impl Worker {
     /// The viewers to be woken for what has happened to a stream.
     pub(crate) fn take_wakes(&mut self, key: StreamKey) -> Vec<SessionId> {
         let Some(stream) = self.streams.get_mut(key.0) else { return Vec::new() };
+        let follower = stream.follower.filter(|_| std::mem::take(&mut stream.fresh));
         let woken = match std::mem::replace(&mut stream.news, News::None) {
-            News::None => return Vec::new(),
-            News::Keyframe => std::mem::take(&mut stream.waiting),
+            News::None => return follower.into_iter().collect(),
+            News::Keyframe => std::mem::take(&mut stream.waiting).into_iter().chain(follower).collect(),
             News::Packets | News::Change => {
                 stream.waiting.clear();
                 stream.viewers.iter().copied().collect()
@@ -294,6 +318,17 @@ impl Worker {
         self.streams[key.0].viewers.insert(id);
     }
 
+    /// A session comes to a stream that wants to be woken for each packet: one for many viewers.
+    pub(crate) fn follow(&mut self, key: StreamKey, id: SessionId) {
+        self.join(key, id);
+        self.streams[key.0].follower = Some(id);
+    }
+
+    /// Tells all other workers something.
+    pub(crate) fn tell_peers(&self, message: &dyn Fn() -> Message) {
+        self.peers.iter().for_each(|peer| peer.post(message()));
+    }
+
     /// A viewer cannot go on before a keyframe: it wants to be woken then.
     pub(crate) fn wait(&mut self, key: StreamKey, id: SessionId) {
         self.streams[key.0].waiting.push(id);
@@ -303,6 +338,7 @@ impl Worker {
     pub(crate) fn leave(&mut self, key: StreamKey, id: SessionId) {
         let stream = &mut self.streams[key.0];
         stream.viewers.remove(&id);
+        stream.follower = stream.follower.filter(|other| *other != id);
         stream.waiting.retain(|other| *other != id);
         self.forget_if_idle(key);
     }
@@ -357,7 +393,7 @@ impl Worker {
 impl World for Worker {
     type Message = Message;
 
-    fn receive(&mut self, message: Message, _: Moment, wake: &mut Vec<SessionId>) {
+    fn receive(&mut self, message: Message, now: Moment, wake: &mut Vec<SessionId>) {
         match message {
             Message::Peers(peers) => self.peers = peers,
             Message::Begin { name, publication } => {
@@ -375,6 +411,12 @@ impl World for Worker {
                 let key = self.publications.get(&publication).copied();
                 self.end(publication);
                 wake.extend(key.map(|key| self.take_wakes(key)).unwrap_or_default());
+            }
+            Message::Dismiss { session } => {
+                wake.extend(self.rtc.as_mut().and_then(|desk| desk.dismiss(session, now)));
+            }
+            Message::Keyframe { stream } => {
+                wake.extend(self.rtc.as_mut().and_then(|desk| desk.ask_keyframe(&stream, now)));
             }
             Message::Report(reply) => {
                 let counts = Counts {
@@ -396,7 +438,10 @@ impl World for Worker {
                         .collect(),
                 };
                 // The asker may have given up.
-                let _ = reply.send(Report { counts, effects: self.effects.clone() });
+                let rtc = self.rtc.as_ref().map(|desk| desk.counts).unwrap_or_default();
+                let mute = self.rtc.iter().flat_map(|desk| desk.mute_streams()).collect();
+                let effects = self.effects.clone();
+                let _ = reply.send(Report { counts, effects, rtc, bulk: self.bulk, mute });
             }
             Message::Stop => self.stopping = true,
         }

@@ -1,7 +1,7 @@
 //! Where a workload's clients and bytes went: the lines under its table.
 
 use crate::document::{Fact, Tone};
-use crate::quantity::{bytes, count, number, seconds, share};
+use crate::quantity::{bit_rate, bytes, count, joined, number, seconds, share};
 use crate::quote::quote;
 use crate::stages::percentiles;
 use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, Value, WorkloadSummary};
@@ -55,17 +55,22 @@ fn delivered(workload: &WorkloadSummary) -> Option<Fact> {
     if link == 0.0 && total("units") == 0.0 {
         return None;
     }
-    let mut line = format!(
-        "{} of media in {} units, {} frames, {} keyframes; {} on the links",
-        bytes(total("media")),
-        number(total("units")),
-        number(total("frames")),
-        number(total("keyframes")),
-        bytes(link)
-    );
-    if workload.role == Role::Play {
-        let [lost, reordered, duplicate] = ["lost", "reordered", "duplicate"].map(|name| number(total(name)));
-        line.push_str(&format!("; {lost} lost, {reordered} reordered, {duplicate} duplicate"));
+    let mut line = format!("{} of media in {} units", bytes(total("media")), number(total("units")));
+    if total("frames") > 0.0 {
+        line.push_str(&format!(
+            ", {} frames, {} keyframes",
+            number(total("frames")),
+            number(total("keyframes"))
+        ));
+    }
+    line.push_str(&format!("; {} on the links", bytes(link)));
+    let missing = ["lost", "reordered", "duplicate"].map(|name| (name, total(name)));
+    // Units that carry no number cannot be missed.
+    if workload.role == Role::Play
+        && (total("stamped") > 0.0 || missing.iter().any(|(_, units)| *units > 0.0))
+    {
+        let [lost, reordered, duplicate] = missing.map(|(name, units)| format!("{} {name}", number(units)));
+        line.push_str(&format!("; {lost}, {reordered}, {duplicate}"));
     }
     let tone = if total("lost") > 0.0 { Tone::Doubtful } else { Tone::Plain };
     Some(Fact::new(verb, line).tone(tone))
@@ -143,6 +148,7 @@ pub(crate) fn in_unit(value: f64, unit: Option<BaseUnit>) -> String {
     match unit {
         Some(BaseUnit::Seconds) => seconds(value),
         Some(BaseUnit::Bytes) => bytes(value),
+        Some(BaseUnit::BitsPerSecond) => joined(bit_rate(value)),
         Some(BaseUnit::Count) | None => number(value),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) fn tables(workload: &WorkloadSummary) -> Vec<Grid> {
 
 fn counts(first: &ChannelSummary, channels: &[ChannelSummary]) -> Grid {
     let mut columns = vec![Column::word("CHANNEL"), Column::number("Readers")];
+    let failed = channels.iter().any(|channel| channel.failed > 0);
+    columns.extend(failed.then(|| Column::number("Failed")));
     columns.extend(first.figures.iter().map(|figure| {
         let title = quote(&figure.title, 20);
         Column::number(title.clone()).narrow(title.replace(' ', "\n"))
@@ -23,6 +25,11 @@ fn counts(first: &ChannelSummary, channels: &[ChannelSummary]) -> Grid {
     columns.push(Column::number("Rate a reader").narrow("Rate a\nreader"));
     let rows = channels.iter().map(|channel| {
         let mut row = vec![Cell::text(name(channel)), Cell::text(count(channel.readers))];
+        row.extend(failed.then(|| {
+            let mut cell = Cell::text(count(channel.failed));
+            cell.tone = if channel.failed > 0 { Tone::Doubtful } else { Tone::Plain };
+            cell
+        }));
         row.extend(channel.figures.iter().map(|figure| Cell::text(count(figure.total))));
         row.push(Cell::quantity(bit_rate(channel.bit_rate_bps)));
         row
@@ -34,24 +41,28 @@ fn counts(first: &ChannelSummary, channels: &[ChannelSummary]) -> Grid {
 /// Who met the gaps, if there were any.
 fn sources(channels: &[ChannelSummary]) -> Option<Grid> {
     let met = |channel: &&ChannelSummary| channel.gaps != GapSources::default();
+    let shown = if channels.iter().any(|channel| channel.gaps.unplaced > 0) { 5 } else { 4 };
     let rows: Vec<_> = channels
         .iter()
         .filter(met)
         .map(|channel| {
-            let GapSources { of_source, of_connection, of_generator, unknown } = channel.gaps;
+            let GapSources { of_source, of_connection, of_generator, unknown, unplaced } = channel.gaps;
+            let places = [of_source, of_connection, of_generator, unknown, unplaced];
             let mut row = vec![Cell::text(name(channel))];
-            row.extend([of_source, of_connection, of_generator, unknown].map(|gaps| Cell::text(count(gaps))));
+            row.extend(places[..shown].iter().map(|gaps| Cell::text(count(*gaps))));
             row[3].tone = if of_generator > 0 { Tone::Doubtful } else { Tone::Plain };
             row
         })
         .collect();
-    let columns = vec![
+    let mut columns = vec![
         Column::word("CHANNEL"),
         Column::number("All readers: server or tuner").narrow("All: server\nor tuner"),
         Column::number("Some readers: connection").narrow("Some:\nconnection"),
-        Column::number("Some, while this host dropped: generator").narrow("Some, and host\ndropped: weir"),
-        Column::number("Its only reader: unknown").narrow("Only reader:\nunknown"),
+        Column::number("Some, while this host dropped: generator").narrow("Some, and this\nhost dropped"),
+        Column::number("Nobody else there: cannot be told").narrow("Nobody else:\nunknown"),
+        Column::number("Not placed, of single readers").narrow("Not\nplaced"),
     ];
+    columns.truncate(1 + shown);
     let caption = "Places with gaps, by the readers that met them".to_owned();
     (!rows.is_empty()).then_some(Grid { caption, columns, rows })
 }

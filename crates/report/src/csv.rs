@@ -5,9 +5,8 @@ use crate::Format;
 use crate::stages::state_word;
 use std::collections::BTreeMap;
 use std::io;
-use weir_engine::summary::{
-    BaseUnit, FigureValue, ProcessLoad, Role, StageSummary, Summary, Value, WorkloadSummary,
-};
+use weir_engine::summary::{FigureValue, ProcessLoad, Role, StageSummary, Summary, Value, WorkloadSummary};
+use weir_observe::{MachineFacts, MachineSource, MachineUsage};
 
 /// Comma-separated values.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +95,9 @@ fn row(summary: &Summary, workload: &WorkloadSummary, stage: &StageSummary) -> R
         process(&mut row, "generator", generator);
     }
     host(&mut row, stage);
+    for (facts, usage) in summary.run.machines.iter().zip(&stage.machines) {
+        machine(&mut row, facts, usage);
+    }
     for (name, figure) in &stage.figures.0 {
         flatten(&mut row, name, figure);
     }
@@ -133,12 +135,24 @@ fn host(row: &mut Row, stage: &StageSummary) {
     }
 }
 
-fn flatten(row: &mut Row, name: &str, figure: &FigureValue) {
-    let unit = match figure.unit {
-        BaseUnit::Count => "",
-        BaseUnit::Bytes => "_bytes",
-        BaseUnit::Seconds => "_seconds",
+/// Columns of a machine's source: one that has no value has no column.
+fn machine(row: &mut Row, facts: &MachineFacts, usage: &MachineUsage) {
+    let source = match facts.source {
+        MachineSource::Proc => "proc",
+        MachineSource::NodeExporter => "node_exporter",
+        MachineSource::Prometheus => "prometheus",
     };
+    let keys = ["cpu_percent", "memory_bytes", "load1", "tx_bps", "rx_bps"];
+    for (key, (_, figure)) in keys.into_iter().zip(usage.named()) {
+        let Some(figure) = figure else { continue };
+        for (statistic, value) in [("mean", figure.mean), ("max", figure.max)] {
+            row.push((format!("machine_{source}_{key}_{statistic}"), decimal(value)));
+        }
+    }
+}
+
+fn flatten(row: &mut Row, name: &str, figure: &FigureValue) {
+    let unit = figure.unit.suffix();
     let mut put =
         |statistic: &str, value: f64| row.push((format!("{name}{statistic}{unit}"), decimal(value)));
     match figure.value {
@@ -171,7 +185,7 @@ fn flatten(row: &mut Row, name: &str, figure: &FigureValue) {
 }
 
 /// A number with a point, to nine places, without an exponent; nothing if it is none.
-fn decimal(value: f64) -> String {
+pub(crate) fn decimal(value: f64) -> String {
     if !value.is_finite() {
         return String::new();
     }

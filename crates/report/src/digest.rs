@@ -6,7 +6,7 @@ use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::quote;
 use crate::stages::{self, state_tone, state_word};
-use crate::{account, channels, surroundings};
+use crate::{account, channels, clients, machines, surroundings};
 use weir_engine::summary::{
     Outcome, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
@@ -20,9 +20,10 @@ pub(crate) fn digest(summary: &Summary) -> Document {
     let mut sections = vec![Section::new("Run", vec![Part::Facts(run_facts(summary))])];
     let names = Names::new(run);
     for workload in &summary.workloads {
-        sections.push(workload_section(workload, summary.workloads.len() > 1, &names));
+        sections.push(workload_section(workload, &summary.workloads, &names));
     }
-    sections.extend(machines(summary, &names));
+    sections.extend(processes_and_host(summary, &names));
+    sections.extend(machines::section(summary));
     sections.push(verdict(summary));
     sections.extend(thresholds(summary));
     if !summary.warnings.is_empty() {
@@ -142,20 +143,24 @@ fn stage_span(stage: &StageSummary) -> String {
     )
 }
 
-fn workload_section(workload: &WorkloadSummary, named: bool, names: &Names<'_>) -> Section {
+fn workload_section(workload: &WorkloadSummary, all: &[WorkloadSummary], names: &Names<'_>) -> Section {
     let verb = match workload.role {
         Role::Play => "Play",
         Role::Publish => "Publish",
     };
     let name = quote(&workload.name, LINE);
-    let title =
-        if named && !name.eq_ignore_ascii_case(verb) { format!("{verb}: {name}") } else { verb.to_owned() };
+    let title = if all.len() > 1 && !name.eq_ignore_ascii_case(verb) {
+        format!("{verb}: {name}")
+    } else {
+        verb.to_owned()
+    };
     let mut parts = Vec::new();
     if !workload.stages.is_empty() {
-        parts.push(Part::Grid(stages::table(workload, names)));
+        parts.push(Part::Grid(stages::table(workload, all, names)));
     }
     parts.push(Part::Facts(account::of_workload(workload)));
     parts.extend(channels::tables(workload).into_iter().map(Part::Grid));
+    parts.extend(clients::parts(workload));
     if !workload.failures.is_empty() {
         parts.push(Part::Grid(failures(workload)));
     }
@@ -194,13 +199,15 @@ fn failures(workload: &WorkloadSummary) -> Grid {
 /// The stages by which things that all workloads share are told: those of the workload that has the most,
 /// viewers before publishers.
 pub(crate) fn leading(summary: &Summary) -> Option<&WorkloadSummary> {
-    let rank = |workload: &&WorkloadSummary| (workload.stages.len(), workload.role == Role::Play);
+    let rank = |workload: &&WorkloadSummary| {
+        (!workload.background, workload.stages.len(), workload.role == Role::Play)
+    };
     // `max_by_key` takes the last of equals; the scenario's first is meant.
     summary.workloads.iter().rev().max_by_key(rank)
 }
 
 /// The target's processes with their busiest threads, and the host, stage by stage.
-fn machines(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
+fn processes_and_host(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
     let Some(workload) = leading(summary) else { return Vec::new() };
     let mut sections = Vec::new();
     let processes: Vec<_> = workload.stages.iter().flat_map(|stage| process_rows(stage, names)).collect();

@@ -33,6 +33,7 @@ pub(crate) struct Section {
 pub(crate) enum Part {
     Grid(Grid),
     Facts(Vec<Fact>),
+    Link(Link),
 }
 
 /// A table.
@@ -90,6 +91,13 @@ pub(crate) struct Fact {
     pub(crate) tone: Tone,
     /// Whether it belongs below the one before it.
     pub(crate) item: bool,
+}
+
+/// An address to open, never broken, however long.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) label: &'static str,
+    pub(crate) url: String,
 }
 
 /// How something bears on the reader. Colour shows it; words always say it too.

@@ -62,6 +62,15 @@ struct FigureRow {
     values: Vec<String>,
 }
 
+/// A page of a document alone, under this name.
+pub(crate) fn write_document(document: Document, name: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    let state = document.state();
+    let Document { title, badges, sections } = document;
+    let (folded, first) = sections.into_iter().partition(|section| section.detail);
+    let (plots, then, figures) = (Vec::new(), Vec::new(), Vec::new());
+    Page { title, state, badges, run: quote(name, 200), first, plots, then, folded, figures }.write_into(out)
+}
+
 impl Page {
     fn of(summary: &Summary) -> Self {
         let document = digest(summary);

@@ -7,6 +7,7 @@ use crate::quote::quote;
 use crate::stages::state_word;
 use askama::Template;
 use std::io;
+use weir_engine::experiment::{Ending, ExperimentSummary};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 
 /// JUnit's XML.
@@ -98,6 +99,56 @@ impl Suite {
             cases,
         }
     }
+}
+
+/// An experiment: its ending, its account and its thresholds as test cases.
+pub(crate) fn write_experiment(summary: &ExperimentSummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let run = &summary.run;
+    let case = |class, name: String, result, message: String| Case {
+        class,
+        name,
+        result,
+        message,
+        text: String::new(),
+    };
+    let (result, message) = match &summary.ending {
+        Ending::Completed => (CaseResult::Passed, "completed".to_owned()),
+        Ending::Running | Ending::Interrupted => {
+            (CaseResult::Broken("interrupted"), "interrupted before its end".to_owned())
+        }
+        Ending::Failed(words) => (CaseResult::Failed("failed"), quote(words, LINE)),
+    };
+    let mut cases = vec![case("weir.run", "runs to its end".to_owned(), result, message)];
+    let believed = summary.verdict != VerdictState::Invalid;
+    cases.push(case(
+        "weir.verdict",
+        "each message is accounted for".to_owned(),
+        if believed { CaseResult::Passed } else { CaseResult::Broken("invalid") },
+        state_word(summary.verdict).to_owned(),
+    ));
+    cases.extend(summary.thresholds.iter().map(|it| {
+        let result = if it.passed { CaseResult::Passed } else { CaseResult::Failed("threshold") };
+        let value = it.value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        case("weir.threshold", quote(&it.expression, LINE), result, format!("measured {value}"))
+    }));
+    let count = |test: fn(&CaseResult) -> bool| cases.iter().filter(|case| test(&case.result)).count();
+    let suite = Suite {
+        name: quote(&run.name, LINE),
+        time: format!("{:.3}", run.duration_seconds),
+        timestamp: moment(run.started_at_seconds, 'T'),
+        hostname: quote(&run.environment.hostname, 80),
+        failures: count(|result| matches!(result, CaseResult::Failed(_))),
+        errors: count(|result| matches!(result, CaseResult::Broken(_))),
+        properties: vec![
+            ("run".to_owned(), quote(&run.id, LINE)),
+            ("weir_version".to_owned(), quote(&run.weir_version, LINE)),
+            ("seed".to_owned(), run.seed.to_string()),
+            ("layout".to_owned(), quote(&summary.layout, LINE)),
+        ],
+        cases,
+    };
+    suite.write_into(out)?;
+    out.write_all(b"\n")
 }
 
 fn outcome(outcome: &Outcome) -> Case {

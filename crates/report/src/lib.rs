@@ -1,8 +1,9 @@
 //! A finished run as text, Markdown, JSON, CSV, JUnit and HTML.
 //!
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
-//! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] is the one value
-//! beside it: the summary of a stored transport stream, as text and as JSON.
+//! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
+//! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; an
+//! experiment's summary has all formats ([`write_experiment`]).
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -11,16 +12,22 @@
 //! ```
 
 mod account;
+mod codec;
 mod digest;
 mod document;
+mod experiment;
+mod machines;
 mod names;
 mod quantity;
 mod quote;
+mod roll;
+mod saving;
 mod stages;
 mod stream;
 mod surroundings;
 
 mod channels;
+mod clients;
 mod csv;
 mod html;
 mod json;
@@ -30,12 +37,16 @@ mod plot;
 mod plots;
 mod text;
 
+pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
 pub use crate::csv::Csv;
+pub use crate::experiment::{experiment_schema, write_experiment};
 pub use crate::html::Html;
 pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;
 pub use crate::markdown::Markdown;
 pub use crate::quote::quote;
+pub use crate::roll::Clients;
+pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
 pub use crate::stream::{Circumstances, StreamCheck, check_schema};
 pub use crate::text::Text;
 
@@ -58,7 +69,7 @@ pub trait Format {
 }
 
 /// The names of all formats.
-pub const FORMATS: [&str; 6] = ["text", "markdown", "json", "csv", "junit", "html"];
+pub const FORMATS: [&str; 7] = ["text", "markdown", "json", "csv", "clients", "junit", "html"];
 
 /// The format of this name; text is 80 columns wide and without colour, as for a file.
 pub fn by_name(name: &str) -> Option<Box<dyn Format>> {
@@ -67,6 +78,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn Format>> {
         "markdown" => Box::new(Markdown),
         "json" => Box::new(Json),
         "csv" => Box::new(Csv),
+        "clients" => Box::new(Clients),
         "junit" => Box::new(Junit),
         "html" => Box::new(Html),
         _ => return None,

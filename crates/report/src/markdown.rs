@@ -32,6 +32,10 @@ impl Format for Markdown {
     }
 }
 
+pub(crate) fn write_document(document: &Document, out: &mut dyn io::Write) -> io::Result<()> {
+    out.write_all(page(document).as_bytes())
+}
+
 fn page(document: &Document) -> String {
     let mut page = format!("# {}: {}\n", escape(&document.title), document.state());
     for section in &document.sections {
@@ -55,6 +59,10 @@ fn parts(page: &mut String, section: &Section) {
         match part {
             Part::Grid(grid) => table(page, grid),
             Part::Facts(facts) => facts.iter().for_each(|fact| item(page, fact)),
+            // A URL has no angle brackets: they are encoded in it.
+            Part::Link(link) => {
+                let _ = writeln!(page, "[{}](<{}>)", link.label, link.url);
+            }
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::quantity::{NOTHING, bit_rate, bytes, count, number, percent, seconds}
 use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState, WorkloadSummary};
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
-/// rows below it those of the others.
-pub(crate) fn table(workload: &WorkloadSummary, names: &Names<'_>) -> Grid {
+/// rows below it those of the others. `others` are all workloads of the run.
+pub(crate) fn table(workload: &WorkloadSummary, others: &[WorkloadSummary], names: &Names<'_>) -> Grid {
     let timing = Timing::of(workload);
     let mut columns = vec![
         Column::word("Server"),
@@ -27,8 +27,34 @@ pub(crate) fn table(workload: &WorkloadSummary, names: &Names<'_>) -> Grid {
         columns.push(Column::number("Stalls"));
     }
     columns.push(Column::word("Verdict"));
-    let rows = workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing, names)).collect();
+    let mut rows: Vec<_> =
+        workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing, names)).collect();
+    if !workload.background && others.iter().any(|other| other.background) {
+        columns.insert(1, Column::number("Background").narrow("Back-\nground"));
+        let servers = workload.stages.iter().flat_map(|stage| {
+            let below = stage.targets.len().saturating_sub(1);
+            std::iter::once(background(stage, others)).chain(vec![Cell::text(""); below])
+        });
+        for (row, cell) in rows.iter_mut().zip(servers) {
+            row.insert(1, cell);
+        }
+    }
     Grid { caption: "One row a stage".to_owned(), columns, rows }
+}
+
+/// What the run's background carried while a stage lasted: the mean rate of all its streams.
+fn background(stage: &StageSummary, others: &[WorkloadSummary]) -> Cell {
+    let streams = others.iter().filter(|other| other.background).flat_map(|other| &other.stages);
+    let there: Vec<_> = streams
+        .filter(|it| stage.begin_seconds < it.end_seconds && it.begin_seconds < stage.end_seconds)
+        .collect();
+    if there.is_empty() {
+        Cell::text("none")
+    } else if there.iter().any(|it| it.begin_seconds > stage.begin_seconds + 1.0) {
+        Cell::text("in part")
+    } else {
+        Cell::quantity(bit_rate(there.iter().map(|it| it.actual_bps).sum()))
+    }
 }
 
 /// The timing figure of a workload's table.

@@ -2,8 +2,9 @@
 //! labelled lines a row. Colour repeats what words say.
 
 use crate::Format;
+use crate::codec::CodecComparison;
 use crate::digest::digest;
-use crate::document::{Cell as Entry, ColumnKind, Content, Document, Fact, Grid, Part, Tone};
+use crate::document::{Cell as Entry, Column, ColumnKind, Content, Document, Fact, Grid, Link, Part, Tone};
 use crate::quantity::TIE;
 use crate::stream::StreamCheck;
 use comfy_table::{
@@ -61,6 +62,18 @@ impl Text {
         out.write_all(self.page(&check.document()).text.as_bytes())
     }
 
+    /// A comparison of encodings.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn write_codec(&self, comparison: &CodecComparison, out: &mut dyn io::Write) -> io::Result<()> {
+        out.write_all(self.page(&comparison.document()).text.as_bytes())
+    }
+
+    pub(crate) fn write_document(&self, document: &Document, out: &mut dyn io::Write) -> io::Result<()> {
+        out.write_all(self.page(document).text.as_bytes())
+    }
+
     fn page(&self, document: &Document) -> Page {
         let mut page =
             Page { width: self.width.max(20), colour: self.colour, text: String::new(), headed: 0 };
@@ -75,6 +88,7 @@ impl Text {
                 match part {
                     Part::Grid(grid) => page.grid(grid),
                     Part::Facts(facts) => page.facts(facts),
+                    Part::Link(link) => page.link(link),
                 }
             }
         }
@@ -143,6 +157,12 @@ impl Page {
         self.lines(table);
     }
 
+    /// On a line of its own, so that it can be taken from there.
+    fn link(&mut self, link: &Link) {
+        self.blank();
+        let _ = writeln!(self.text, "{}:\n{}", link.label, link.url);
+    }
+
     /// Rows of one column or two, the last broken where the page ends.
     fn lines(&mut self, mut table: Table) {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
@@ -176,7 +196,9 @@ impl Page {
                 widths.sum::<u16>() + setting.gap * (grid.columns.len() as u16 - 1)
             };
             if needed(&table) <= self.width {
-                if prose || setting.name < 24 {
+                let long =
+                    |(width, column): (u16, &Column)| column.kind == ColumnKind::Word && width > setting.name;
+                if prose || table.column_max_content_widths().into_iter().zip(&grid.columns).any(long) {
                     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
                     self.keep(&mut table, grid, setting);
                 }

@@ -113,6 +113,16 @@ fn a_damaged_stream_reads_well_at_every_width() {
 }
 
 #[test]
+fn the_headline_says_so_when_most_bytes_were_skipped() {
+    let bytes = stream("Channel 1");
+    let headline = |bytes: &[u8]| text(80, &check("-", bytes, 3, &[])).lines().next().unwrap().to_owned();
+    let junk = |share: f64| vec![0; (bytes.len() as f64 * share / (1.0 - share)) as usize];
+    let with_junk = |share: f64| headline(&[bytes.clone(), junk(share)].concat());
+    assert_eq!(with_junk(0.6), "stdin · 60.0% of the bytes skipped, no packet lost, other findings");
+    assert_eq!(with_junk(0.4), "stdin · no packet lost, other findings");
+}
+
+#[test]
 fn a_weeks_worth_of_packets_still_fits_80_columns() {
     let mut check = damaged();
     for pid in &mut check.pids {

@@ -4,7 +4,7 @@ mod fixture;
 
 use insta::assert_snapshot;
 use weir_engine::summary::Summary;
-use weir_report::{Csv, Format, Html, Json, Junit, Markdown, Text};
+use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text};
 
 fn written(format: &dyn Format, summary: &Summary) -> String {
     let mut bytes = Vec::new();
@@ -14,7 +14,7 @@ fn written(format: &dyn Format, summary: &Summary) -> String {
 
 fn text(width: u16, summary: &Summary) -> String {
     let page = written(&Text { width, ..Text::default() }, summary);
-    for line in page.lines() {
+    for line in page.lines().filter(|line| !line.starts_with("http")) {
         assert!(line.chars().count() <= usize::from(width), "wider than {width}: {line}");
     }
     page
@@ -49,7 +49,14 @@ macro_rules! pages {
     )*};
 }
 
-pages!(steps, failures, invalid, drift, both, empty, nothing_measured, channels);
+pages!(steps, failures, invalid, drift, both, machines, empty, nothing_measured, channels, clients);
+
+#[test]
+fn every_client_has_a_row_of_its_own() {
+    assert_snapshot!("clients_rows", written(&Clients, &fixture::clients()));
+    // Of a protocol whose clients leave nothing there is the head alone.
+    assert_eq!(written(&Clients, &fixture::steps()).lines().count(), 1);
+}
 
 #[test]
 fn json_reads_back_as_it_was_written() {

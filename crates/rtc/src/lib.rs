@@ -11,12 +11,15 @@
 //! | [`account`] | what arrived of a track, what is missing, and when | RFC 3550 appendices A.1, A.3, A.8 |
 //! | [`nack`], [`picture`] | which packets and which keyframes to ask for, and when | RFC 4585, RFC 4588 |
 //! | [`feedback`] | the arrival of every packet of a transport, for the sender's bandwidth estimation | draft-holmer-rmcat-transport-wide-cc-extensions-01 |
+//! | [`reorder`] | packets put back into their order before they are taken apart | |
 //! | [`rtx`] | retransmissions in a stream of their own | RFC 4588 |
+//! | [`Bundle`] | packets that leave in one system call | |
 //! | [`sender`] | numbers, time stamps and sender reports of an outgoing stream | RFC 3550 section 6.4.1 |
 //! | [`srtp`] | encryption and authentication of both, in place | RFC 3711, RFC 7714, RFC 5764 section 4.2 |
 //! | [`transport`] | ICE, full and lite, and DTLS in both roles, up to the keys of SRTP | RFC 8445, RFC 6347, RFC 9147, RFC 5764 |
+//! | [`turn`] | datagrams by a relay, over TCP | RFC 8656, RFC 8489, RFC 7065 |
 //! | [`sdp`] | session descriptions, and answers to them | RFC 8866, RFC 8829 |
-//! | [`signalling`] | OvenMediaEngine's dialogue, WHIP and WHEP | RFC 9725, draft-ietf-wish-whep |
+//! | [`signalling`] | OvenMediaEngine's dialogue, WHIP and WHEP, WebSocket | RFC 9725, draft-ietf-wish-whep, RFC 6455 |
 //! | [`h264`], [`opus`] | payloads, made and taken apart | RFC 6184, RFC 7587 |
 //!
 //! # What headers alone tell
@@ -39,6 +42,7 @@ pub mod h264;
 pub mod nack;
 pub mod opus;
 pub mod picture;
+pub mod reorder;
 pub mod rtcp;
 pub mod rtp;
 pub mod rtx;
@@ -47,9 +51,12 @@ pub mod sender;
 pub mod signalling;
 pub mod srtp;
 pub mod transport;
+pub mod turn;
 
+mod bundle;
 mod datagram;
 mod time;
 
+pub use bundle::Bundle;
 pub use datagram::Datagram;
 pub use time::NtpTime;

@@ -130,6 +130,11 @@ impl Nack {
         self.settings.interval = interval;
     }
 
+    /// Whether anything is ever asked for.
+    pub fn is_on(&self) -> bool {
+        self.settings.tries > 0
+    }
+
     /// Packets that will not be asked for any more, and did not come: a keyframe must repair what they break.
     pub fn given_up(&self) -> u64 {
         self.given_up

@@ -107,6 +107,17 @@ pub enum Event {
     Failed(TransportError),
 }
 
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reception {
+    /// It was the peer's, or may have been.
+    Taken,
+    /// STUN that is not the peer's: a check of others' credentials, and from elsewhere also what answers nothing.
+    Strange,
+    /// A STUN message that is none.
+    Malformed,
+}
+
 /// Why a transport cannot be set up, or broke.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
@@ -130,6 +141,13 @@ pub enum TransportError {
     /// Keys that do not fit.
     #[error(transparent)]
     Srtp(#[from] SrtpError),
+}
+
+/// The user fragment of ours that a STUN request is addressed to, on a socket that many transports share (RFC 8445
+/// section 7.2.2: the username is theirs, a colon, and the sender's).
+pub fn addressed_user_fragment(datagram: &[u8]) -> Option<String> {
+    let message = StunMessage::parse(datagram).ok().filter(StunMessage::is_binding_request)?;
+    message.split_username().map(|(ours, _)| ours.to_owned())
 }
 
 /// One transport.
@@ -165,12 +183,18 @@ impl Transport {
     ///
     /// When the local address is none that a peer could reach.
     pub fn new(settings: Settings) -> Result<Self, TransportError> {
+        let candidate = Candidate::host(settings.local, Protocol::Udp).map_err(TransportError::Candidate)?;
+        let mut transport = Self::without_candidates(settings);
+        transport.ice.add_local_candidate(candidate);
+        Ok(transport)
+    }
+
+    /// A transport that nothing reaches yet: it waits for a relay, see [`Self::relay`].
+    pub fn without_candidates(settings: Settings) -> Self {
         let mut ice = IceAgent::new(IceCreds::new());
         ice.set_ice_lite(settings.lite);
         ice.set_controlling(settings.controlling);
-        let candidate = Candidate::host(settings.local, Protocol::Udp).map_err(TransportError::Candidate)?;
-        ice.add_local_candidate(candidate);
-        Ok(Self {
+        Self {
             settings,
             ice,
             candidates: 0,
@@ -182,7 +206,31 @@ impl Transport {
             state: State::SettingUp,
             outputs: VecDeque::new(),
             buffer: vec![0; 2048],
-        })
+        }
+    }
+
+    /// Seeks no path from here on with the candidates that there are: it waits for a relay.
+    pub fn withdraw_candidates(&mut self) {
+        let before: Vec<Candidate> = self.ice.local_candidates().collect();
+        for candidate in &before {
+            self.ice.invalidate_candidate(candidate);
+        }
+    }
+
+    /// From now on all datagrams go by a relay, where peers reach us at this address (RFC 8445 section 5.1.1.2): what is
+    /// to be sent is to be wrapped by the caller, and what is received came out of such wrapping.
+    ///
+    /// # Errors
+    ///
+    /// When the address is none that a peer could reach.
+    pub fn relay(&mut self, now: Moment, relayed: SocketAddr) -> Result<(), TransportError> {
+        let candidate =
+            Candidate::relayed(relayed, relayed, Protocol::Udp).map_err(TransportError::Candidate)?;
+        self.withdraw_candidates();
+        self.settings.local = relayed;
+        self.ice.add_local_candidate(candidate);
+        self.pass(now);
+        Ok(())
     }
 
     /// Our `a=ice-ufrag`.
@@ -234,30 +282,37 @@ impl Transport {
     }
 
     /// A datagram came that [`Datagram::of`] calls STUN or DTLS; others are passed over.
-    pub fn receive(&mut self, now: Moment, source: SocketAddr, datagram: &[u8]) {
+    pub fn receive(&mut self, now: Moment, source: SocketAddr, datagram: &[u8]) -> Reception {
         // Without the peer's credentials nothing can be checked; it will ask again.
         if self.remote.is_none() || self.state == State::Over {
-            return;
+            return Reception::Taken;
         }
         let instant = self.settings.clock.instant(now);
         match Datagram::of(datagram) {
             Datagram::Stun => {
-                let Ok(message) = StunMessage::parse(datagram) else { return };
+                let Ok(message) = StunMessage::parse(datagram) else { return Reception::Malformed };
+                let is_request = message.is_binding_request();
                 let packet =
                     StunPacket { proto: Protocol::Udp, source, destination: self.settings.local, message };
-                self.ice.handle_packet(instant, packet);
+                if !self.ice.handle_packet(instant, packet) {
+                    // The peer may answer late, and keep its way open by indications (RFC 8445 section 11).
+                    let is_peer = self.path == Some(source) || self.ice.has_viable_remote_candidate(source);
+                    // A flood of them must not cost what follows.
+                    return if is_peer && !is_request { Reception::Taken } else { Reception::Strange };
+                }
             }
             Datagram::Dtls => {
-                let Some(dtls) = &mut self.dtls else { return };
+                let Some(dtls) = &mut self.dtls else { return Reception::Taken };
                 self.path.get_or_insert(source);
                 let handled = dtls.handle_timeout(instant).and_then(|()| dtls.handle_packet(datagram));
                 if let Err(error) = handled {
                     self.fail(TransportError::Dtls(error));
                 }
             }
-            _ => return,
+            _ => return Reception::Strange,
         }
         self.pass(now);
+        Reception::Taken
     }
 
     /// Time passes: call it at [`Self::due`] at the latest.

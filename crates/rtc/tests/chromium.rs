@@ -242,7 +242,9 @@ impl Session {
             while let Ok((length, source)) = self.socket.recv_from(&mut buffer) {
                 let now = self.now();
                 match Datagram::of(&buffer[..length]) {
-                    Datagram::Stun | Datagram::Dtls => self.transport.receive(now, source, &buffer[..length]),
+                    Datagram::Stun | Datagram::Dtls => {
+                        self.transport.receive(now, source, &buffer[..length]);
+                    }
                     Datagram::Rtp => self.media(now, &mut buffer[..length]),
                     Datagram::Rtcp => self.control(now, &mut buffer[..length]),
                     other => panic!("{other:?}"),

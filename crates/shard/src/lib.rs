@@ -6,15 +6,20 @@
 //! protocol, a run or a figure.
 
 pub mod clock;
+mod datagrams;
 mod link;
+mod listeners;
 mod rig;
+mod rounds;
 mod session;
 mod shard;
 mod sys;
 mod timer;
 pub mod tls;
 
+pub use datagrams::{Datagrams, Incoming};
 pub use link::Door;
+pub use listeners::listeners;
 pub use rig::Rig;
-pub use session::{Context, Event, Outgoing, Session, SessionId, World};
-pub use shard::{Mailbox, OpenError, Shard, listeners};
+pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};
+pub use shard::{Mailbox, OpenError, Shard};

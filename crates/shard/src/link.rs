@@ -1,7 +1,8 @@
-//! A link: TCP, or TLS over TCP, non-blocking. (UDP links join here.)
+//! The links of a session: TCP, or TLS over TCP, non-blocking; another such and one of datagrams beside it.
 
+use crate::datagrams::{DatagramLink, local_for};
 use crate::session::Transmit;
-use crate::{SessionId, sys};
+use crate::{OpenError, SessionId, sys};
 use mio::net::TcpStream;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
@@ -36,8 +37,6 @@ pub(crate) struct Link {
     broken: Option<LinkError>,
     /// Whether the end will be a reset.
     resetting: bool,
-    /// The local address that it was opened from, if that was asked for.
-    pub(crate) from: Option<IpAddr>,
 }
 
 /// What came of bytes that were decrypted.
@@ -65,7 +64,7 @@ pub(crate) struct LinkError {
 
 impl LinkError {
     /// An error of the system, met in this state of the link.
-    fn io(error: &io::Error, state: State) -> Self {
+    pub(crate) fn io(error: &io::Error, state: State) -> Self {
         let failure = match error.kind() {
             ErrorKind::ConnectionRefused => Failure::ConnectionRefused,
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
@@ -93,7 +92,7 @@ impl LinkError {
     }
 }
 
-/// Bytes that a link keeps for a peer before [`Transmit::write`] refuses: one TLS record's worth.
+/// Bytes that a link keeps for a peer before [`Link::write`] refuses: one TLS record's worth.
 const TLS_BUFFER: usize = 64 * 1024;
 
 impl Link {
@@ -110,7 +109,7 @@ impl Link {
             None => None,
         };
         let stream = TcpStream::from_std(socket.into());
-        Ok(Self { from: door.from, ..Self::new(stream, tls, State::Connecting) })
+        Ok(Self::new(stream, tls, State::Connecting))
     }
 
     /// Takes an accepted connection.
@@ -139,7 +138,6 @@ impl Link {
             refused: false,
             broken: None,
             resetting: false,
-            from: None,
         }
     }
 
@@ -324,8 +322,8 @@ impl Link {
     }
 }
 
-impl Transmit for Link {
-    fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
+impl Link {
+    pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
         let asked: usize = slices.iter().map(|slice| slice.len()).sum();
         let mut taken = 0;
         if self.state == State::Open && self.unsent() == 0 && self.broken.is_none() {
@@ -338,7 +336,7 @@ impl Transmit for Link {
         taken
     }
 
-    fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         if self.broken.is_some() {
             return;
         }
@@ -354,18 +352,122 @@ impl Transmit for Link {
         }
     }
 
-    fn unsent(&self) -> usize {
+    pub(crate) fn unsent(&self) -> usize {
         self.outbox.len() - self.outbox_start
     }
 
-    fn unread(&self) -> usize {
+    pub(crate) fn unread(&self) -> usize {
         // A link that cannot be asked is read.
         rustix::io::ioctl_fionread(&self.stream).map_or(0, |bytes| bytes as usize)
     }
 
-    fn acknowledged(&self) -> u64 {
+    pub(crate) fn acknowledged(&self) -> u64 {
         // A link that cannot be asked makes no progress.
         sys::acknowledged(self.stream.as_fd()).unwrap_or(0)
+    }
+}
+
+/// The links of a session.
+#[derive(Default)]
+pub(crate) struct Links {
+    /// The one that the session was begun with, unless it has hung up.
+    pub(crate) stream: Option<Link>,
+    /// The one of datagrams.
+    pub(crate) datagrams: Option<DatagramLink>,
+    /// Whether that is new: nobody polls it yet.
+    pub(crate) unpolled: bool,
+    /// The one beside the first.
+    pub(crate) side: Option<Link>,
+    /// Whether that is new.
+    pub(crate) side_unpolled: bool,
+    /// The local address that was asked for.
+    pub(crate) from: Option<IpAddr>,
+}
+
+impl Links {
+    /// Whether the session has more than the link that it was begun with.
+    pub(crate) fn has_more(&self) -> bool {
+        self.datagrams.is_some() || self.side.is_some()
+    }
+
+    /// The address that others reach this session at, port apart.
+    fn local(&self) -> Option<IpAddr> {
+        let stream = self.stream.as_ref()?.stream.local_addr().ok()?;
+        Some(self.from.filter(|from| from.is_ipv4() == stream.is_ipv4()).unwrap_or(stream.ip()))
+    }
+}
+
+impl Transmit for Links {
+    fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
+        self.stream.as_mut().map_or(0, |stream| stream.write(slices))
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        if let Some(stream) = &mut self.stream {
+            stream.send(bytes);
+        }
+    }
+
+    fn unsent(&self) -> usize {
+        self.stream.as_ref().map_or(0, Link::unsent)
+    }
+
+    fn unread(&self) -> usize {
+        self.stream.as_ref().map_or(0, Link::unread)
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.stream.as_ref().map_or(0, Link::acknowledged)
+    }
+
+    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
+        let local = self.local().ok_or_else(|| OpenError {
+            failure: Failure::SocketError,
+            words: "the link has no local address".to_owned(),
+        })?;
+        let link = DatagramLink::open(local_for(local, self.from.filter(|from| *from == local)))?;
+        let address = SocketAddr::new(local, link.port());
+        self.datagrams = Some(link);
+        self.unpolled = true;
+        Ok(address)
+    }
+
+    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+        self.datagrams.as_ref().is_some_and(|link| link.send(to, bytes, length))
+    }
+
+    fn connect_datagrams(&mut self, to: SocketAddr) {
+        if let Some(link) = &self.datagrams {
+            link.connect(to);
+        }
+    }
+
+    fn dropped_datagrams(&self) -> u64 {
+        self.datagrams.as_ref().map_or(0, DatagramLink::dropped)
+    }
+
+    fn open_side(&mut self, door: &Door) -> Result<(), OpenError> {
+        let from = self.from.filter(|from| from.is_ipv4() == door.address.is_ipv4());
+        self.side = Some(Link::open(&Door { from, ..door.clone() })?);
+        self.side_unpolled = true;
+        Ok(())
+    }
+
+    fn send_side(&mut self, bytes: &[u8]) {
+        if let Some(side) = &mut self.side {
+            side.send(bytes);
+        }
+    }
+
+    fn unsent_side(&self) -> usize {
+        self.side.as_ref().map_or(0, Link::unsent)
+    }
+
+    fn close_side(&mut self) {
+        // Closing the descriptor deregisters it as well.
+        if let Some(mut side) = self.side.take() {
+            side.close();
+        }
     }
 }
 
@@ -408,7 +510,7 @@ fn connect(door: &Door) -> io::Result<Socket> {
 pub(crate) struct Entry<W> {
     pub(crate) id: SessionId,
     pub(crate) session: Box<dyn crate::Session<W>>,
-    pub(crate) link: Link,
+    pub(crate) links: Links,
     pub(crate) deadline: crate::timer::Deadline,
     pub(crate) low_water: usize,
     pub(crate) paused: bool,

@@ -1,8 +1,10 @@
 //! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
 
+use crate::datagrams::Batch;
 use crate::session::{Orders, Transmit};
-use crate::{Context, Door, Event, Session, SessionId};
+use crate::{Context, Datagrams, Door, Event, OpenError, Session, SessionId, Side};
 use std::io::IoSlice;
+use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -33,6 +35,20 @@ pub struct Rig<W> {
     pub reset: bool,
     /// Where it asked to be connected to instead, the last time.
     pub reopened: Option<Door>,
+    /// Whether it let go of its link.
+    pub hung_up: bool,
+    /// Where its datagrams would be heard, if it opened a link of them.
+    pub datagram_address: SocketAddr,
+    /// Whether it opened one.
+    pub hears_datagrams: bool,
+    /// The datagrams that it has sent, and to whom.
+    pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    /// Datagrams that the kernel has dropped, as the session is told.
+    pub dropped: u64,
+    /// Where it had a link opened beside its own, the last time.
+    pub side: Option<Door>,
+    /// What it has sent there.
+    pub side_sent: Vec<u8>,
     /// Whether its last call asked for a read.
     pub pulled: bool,
     /// Whom it woke.
@@ -55,6 +71,13 @@ impl<W> Rig<W> {
             closed: false,
             reset: false,
             reopened: None,
+            hung_up: false,
+            datagram_address: SocketAddr::from(([127, 0, 0, 1], 40_000)),
+            hears_datagrams: false,
+            datagrams: Vec::new(),
+            dropped: 0,
+            side: None,
+            side_sent: Vec::new(),
             pulled: false,
             woken: Vec::new(),
         }
@@ -69,6 +92,12 @@ impl<W> Rig<W> {
             unread: self.unread,
             acknowledged: self.acknowledged,
             room: &mut self.room,
+            address: self.datagram_address,
+            hears_datagrams: &mut self.hears_datagrams,
+            datagrams: &mut self.datagrams,
+            dropped: self.dropped,
+            side: &mut self.side,
+            side_sent: &mut self.side_sent,
         };
         session.handle(
             event,
@@ -86,10 +115,30 @@ impl<W> Rig<W> {
         self.pulled = orders.pull;
         self.closed |= orders.close;
         self.reset |= orders.reset;
+        self.hung_up |= orders.hang_up;
         if let Some(door) = orders.reopen {
             self.reopened = Some(*door);
+            self.hung_up = false;
             self.low_water = 1;
         }
+    }
+
+    /// Tells the session that one datagram came.
+    pub fn tell_datagram(&mut self, session: &mut dyn Session<W>, source: SocketAddr, bytes: &[u8]) {
+        let mut bytes = bytes.to_vec();
+        let batch = Batch::single(self.now, source, bytes.len());
+        self.tell(session, Event::Datagrams(Datagrams::new(&mut bytes, &batch)));
+    }
+
+    /// Tells the session that bytes came on the link beside its own.
+    pub fn tell_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
+        let mut bytes = bytes.to_vec();
+        self.tell(session, Event::Side(Side::Bytes(&mut bytes)));
+    }
+
+    /// Hands out the datagrams that were sent since the last call.
+    pub fn take_datagrams(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        std::mem::take(&mut self.datagrams)
     }
 
     /// Lets time pass, firing the session's deadlines in order.
@@ -117,6 +166,12 @@ impl<W> Rig<W> {
             unread: self.unread,
             acknowledged: self.acknowledged,
             room: &mut self.room,
+            address: self.datagram_address,
+            hears_datagrams: &mut self.hears_datagrams,
+            datagrams: &mut self.datagrams,
+            dropped: self.dropped,
+            side: &mut self.side,
+            side_sent: &mut self.side_sent,
         };
         link.send(&waiting);
         if refused && self.unsent.is_empty() {
@@ -136,6 +191,12 @@ struct Tape<'a> {
     unread: usize,
     acknowledged: u64,
     room: &'a mut usize,
+    address: SocketAddr,
+    hears_datagrams: &'a mut bool,
+    datagrams: &'a mut Vec<(SocketAddr, Vec<u8>)>,
+    dropped: u64,
+    side: &'a mut Option<Door>,
+    side_sent: &'a mut Vec<u8>,
 }
 
 impl Tape<'_> {
@@ -172,5 +233,38 @@ impl Transmit for Tape<'_> {
 
     fn acknowledged(&self) -> u64 {
         self.acknowledged
+    }
+    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
+        *self.hears_datagrams = true;
+        Ok(self.address)
+    }
+
+    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+        self.datagrams.extend(bytes.chunks(length.max(1)).map(|bytes| (to, bytes.to_vec())));
+        true
+    }
+
+    fn connect_datagrams(&mut self, _: SocketAddr) {}
+
+    fn dropped_datagrams(&self) -> u64 {
+        self.dropped
+    }
+
+    fn open_side(&mut self, door: &Door) -> Result<(), OpenError> {
+        *self.side = Some(door.clone());
+        self.side_sent.clear();
+        Ok(())
+    }
+
+    fn send_side(&mut self, bytes: &[u8]) {
+        self.side_sent.extend_from_slice(bytes);
+    }
+
+    fn unsent_side(&self) -> usize {
+        0
+    }
+
+    fn close_side(&mut self) {
+        *self.side = None;
     }
 }

@@ -1,8 +1,9 @@
 //! The seam that a protocol plugs into: what a session is told, and what it may answer.
 
-use crate::Door;
+use crate::{Datagrams, Door, OpenError};
 use std::fmt;
 use std::io::IoSlice;
+use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
 
 /// Names a session of one shard; never used again after the session's end.
@@ -35,7 +36,7 @@ pub trait Session<W> {
 }
 
 /// What can happen to a session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Event<'a> {
     /// The link is being established: the first event of a session that was opened, and the moment
     /// to set its first deadline. An accepted session starts with [`Self::Connected`].
@@ -45,6 +46,10 @@ pub enum Event<'a> {
     /// Bytes came, a slice of the shard's one receive buffer. Empty only as the answer to
     /// [`Context::pull`]: nothing was waiting.
     Bytes(&'a [u8]),
+    /// Datagrams came on the link that [`Context::open_datagrams`] opened.
+    Datagrams(Datagrams<'a>),
+    /// Something happened on the link that [`Context::open_side`] opened.
+    Side(Side<'a>),
     /// The link takes bytes again after it had refused some.
     Writable,
     /// The deadline of [`Context::set_timer`] passed.
@@ -53,7 +58,30 @@ pub enum Event<'a> {
     Woken,
     /// The run wants this session to end: say goodbye and [`Context::close`].
     Stop,
+    /// The link is gone, and the session goes on with its datagrams.
+    HungUp {
+        /// Why.
+        failure: Failure,
+        /// The words of the system or the TLS library.
+        words: &'a str,
+    },
     /// The link is gone, or could not be begun; so is the session when this call returns.
+    Closed {
+        /// Why.
+        failure: Failure,
+        /// The words of the system or the TLS library.
+        words: &'a str,
+    },
+}
+
+/// What can happen to the link that stands beside a session's own.
+#[derive(Debug)]
+pub enum Side<'a> {
+    /// It is established, TLS included.
+    Connected,
+    /// Bytes came, in the shard's one receive buffer. They may be changed where they lie.
+    Bytes(&'a mut [u8]),
+    /// It is gone; the session goes on.
     Closed {
         /// Why.
         failure: Failure,
@@ -74,6 +102,22 @@ pub(crate) trait Transmit {
     fn unread(&self) -> usize;
     /// Bytes that the peer's machine has acknowledged.
     fn acknowledged(&self) -> u64;
+    /// Opens the link of datagrams; the address to be reached at.
+    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError>;
+    /// Sends datagrams of so many bytes each. Whether the kernel took them.
+    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool;
+    /// Hears this peer only from now on.
+    fn connect_datagrams(&mut self, to: SocketAddr);
+    /// Datagrams that came and found no room.
+    fn dropped_datagrams(&self) -> u64;
+    /// Begins to connect the link beside this one.
+    fn open_side(&mut self, door: &Door) -> Result<(), OpenError>;
+    /// As [`Self::send`], on the link beside this one.
+    fn send_side(&mut self, bytes: &[u8]);
+    /// As [`Self::unsent`], of the link beside this one.
+    fn unsent_side(&self) -> usize;
+    /// Lets go of the link beside this one.
+    fn close_side(&mut self);
 }
 
 /// The link of a session that got none: takes nothing.
@@ -97,6 +141,32 @@ impl Transmit for NoLink {
     fn acknowledged(&self) -> u64 {
         0
     }
+
+    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
+        Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
+    }
+
+    fn send_datagrams(&mut self, _: SocketAddr, _: &[u8], _: usize) -> bool {
+        false
+    }
+
+    fn connect_datagrams(&mut self, _: SocketAddr) {}
+
+    fn dropped_datagrams(&self) -> u64 {
+        0
+    }
+
+    fn open_side(&mut self, _: &Door) -> Result<(), OpenError> {
+        Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
+    }
+
+    fn send_side(&mut self, _: &[u8]) {}
+
+    fn unsent_side(&self) -> usize {
+        0
+    }
+
+    fn close_side(&mut self) {}
 }
 
 /// What a session asked of its shard during one call.
@@ -106,9 +176,11 @@ pub(crate) struct Orders {
     pub(crate) low_water: Option<usize>,
     pub(crate) paused: Option<bool>,
     pub(crate) read_limit: Option<usize>,
+    pub(crate) datagrams_wait: Option<bool>,
     pub(crate) pull: bool,
     pub(crate) close: bool,
     pub(crate) reset: bool,
+    pub(crate) hang_up: bool,
     pub(crate) reopen: Option<Box<Door>>,
 }
 
@@ -213,9 +285,74 @@ impl<W> Context<'_, W> {
 
     /// Lets go of this link after this call and connects to another peer, from the same local address:
     /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until it is told otherwise. Of no
-    /// effect while [`Event::Closed`] is handled.
+    /// effect while [`Event::Closed`] is handled. A link of datagrams stays as it is.
     pub fn reopen(&mut self, door: Door) {
         self.orders.reopen = Some(Box::new(door));
+    }
+
+    /// Lets go of this link after this call; the session goes on with its datagrams and the link beside this one, and
+    /// ends if it has neither.
+    pub fn hang_up(&mut self) {
+        self.orders.hang_up = true;
+    }
+
+    /// Opens a link of datagrams (UDP) beside this one, from the same local address. It hears whoever knows its port.
+    /// The address is where this session can be reached. [`Event::Datagrams`] follows.
+    ///
+    /// # Errors
+    /// No descriptor or port was left.
+    pub fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
+        self.link.open_datagrams()
+    }
+
+    /// Sends one datagram. Whether the kernel took it; what it does not take is gone.
+    pub fn send_datagram(&mut self, to: SocketAddr, bytes: &[u8]) -> bool {
+        self.link.send_datagrams(to, bytes, bytes.len())
+    }
+
+    /// Sends several datagrams of `length` bytes each, the last of what is left, in one system call where the kernel
+    /// can. Whether it took all of them.
+    pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+        self.link.send_datagrams(to, bytes, length)
+    }
+
+    /// Hears datagrams of this peer only from now on, which spares the session those of strangers.
+    pub fn connect_datagrams(&mut self, to: SocketAddr) {
+        self.link.connect_datagrams(to);
+    }
+
+    /// From now on, datagrams may wait for up to 40 ms to be read together, which is cheaper than to wake up for each:
+    /// [`Incoming::arrived`] is as exact as before. Before [`Event::Timer`] comes, they are read. For a second after so
+    /// much came that it might have filled the socket, a stream is still read at every event.
+    ///
+    /// [`Incoming::arrived`]: crate::Incoming::arrived
+    pub fn let_datagrams_wait(&mut self, wait: bool) {
+        self.orders.datagrams_wait = Some(wait);
+    }
+
+    /// Datagrams that the kernel has dropped so far because this session's socket was full. Costs a system call.
+    pub fn dropped_datagrams(&self) -> u64 {
+        self.link.dropped_datagrams()
+    }
+
+    /// Begins to connect another link beside this one (TCP, or TLS over TCP), from the same local address, in the place
+    /// of any other beside it. [`Event::Side`] follows. It lives on when this link ends, and ends with the session.
+    ///
+    /// # Errors
+    /// No descriptor or port was left.
+    pub fn open_side(&mut self, door: &Door) -> Result<(), OpenError> {
+        self.link.open_side(door)
+    }
+
+    /// Sends all of `bytes` on the link beside this one, keeping what it does not take now, and what is sent before it
+    /// is established.
+    pub fn send_side(&mut self, bytes: &[u8]) {
+        self.link.send_side(bytes);
+    }
+
+    /// Lets go of the link beside this one: nothing more is told of it.
+    pub fn close_side(&mut self) {
+        self.link.close_side();
     }
 
     /// The world and the link apart, to send shared buffers that the world holds.
@@ -231,6 +368,21 @@ impl Outgoing<'_> {
     /// See [`Context::write`].
     pub fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
         self.0.write(slices)
+    }
+
+    /// See [`Context::send_datagrams`].
+    pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+        self.0.send_datagrams(to, bytes, length)
+    }
+
+    /// See [`Context::send_side`].
+    pub fn send_side(&mut self, bytes: &[u8]) {
+        self.0.send_side(bytes);
+    }
+
+    /// Bytes that [`Self::send_side`] took and the link has not.
+    pub fn unsent_side(&self) -> usize {
+        self.0.unsent_side()
     }
 }
 

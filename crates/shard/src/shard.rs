@@ -1,29 +1,42 @@
 //! The loop: polls, reads into one buffer, tells sessions, carries out their orders.
 
-use crate::link::{Door, Entry, Link, LinkError, State};
+mod datagrams;
+mod side;
+
+use crate::datagrams::{PIECE, PIECES};
+use crate::link::{Door, Entry, Link, LinkError, Links, State};
+use crate::rounds::Rounds;
 use crate::session::{NoLink, Orders};
 use crate::timer::{Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
 use mio::net::TcpListener;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustls::ServerConfig;
 use slab::Slab;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 
-/// Bytes of the receive buffer that all sessions of a shard share.
+/// Bytes that are read of a stream at a time, at most.
 const RECEIVE_BUFFER: usize = 256 * 1024;
+/// Bytes of the receive buffer that all sessions of a shard share.
+const SHARED_BUFFER: usize = if PIECE * PIECES > RECEIVE_BUFFER { PIECE * PIECES } else { RECEIVE_BUFFER };
 /// Full buffers that one link may fill before the others have their turn.
 const READS_A_TURN: usize = 4;
 /// When to look again at listeners that found no descriptor: others may have let go of theirs.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Token of the waker; sessions have their slab key, listeners count down from here.
 const WAKER: Token = Token(usize::MAX);
+/// What the token of a session's datagrams has beside its slab key.
+const DATAGRAMS: usize = 1 << 48;
+
+/// What the token of the link beside a session's own has beside its slab key.
+const SIDE: usize = 1 << 49;
 
 /// Makes the session of an accepted connection.
 type Accept<W> = Box<dyn FnMut(&mut W, SocketAddr) -> Box<dyn Session<W>> + Send>;
@@ -40,9 +53,19 @@ pub struct Shard<W: World> {
     wake: Vec<SessionId>,
     /// Links that were left with bytes to read, to be read in the next turn.
     unread: Vec<SessionId>,
+    /// The same of datagrams.
+    unread_datagrams: Vec<SessionId>,
+    /// The same of links beside sessions' own.
+    unread_sides: Vec<SessionId>,
+    /// Who lets datagrams wait.
+    rounds: Rounds,
+    /// Of them, those who are read in this turn.
+    turns: Vec<SessionId>,
     buffer: Box<[u8]>,
     plain: Vec<u8>,
     generation: u32,
+    /// The longest that the thread has overslept or taken for a turn.
+    lag: Duration,
     mail: Receiver<W::Message>,
     mailbox: Mailbox<W::Message>,
     /// What the sessions share.
@@ -111,9 +134,14 @@ impl<W: World> Shard<W> {
             timers: TimerQueue::default(),
             wake: Vec::new(),
             unread: Vec::new(),
-            buffer: vec![0; RECEIVE_BUFFER].into_boxed_slice(),
+            unread_datagrams: Vec::new(),
+            unread_sides: Vec::new(),
+            rounds: Rounds::default(),
+            turns: Vec::new(),
+            buffer: vec![0; SHARED_BUFFER].into_boxed_slice(),
             plain: Vec::new(),
             generation: 0,
+            lag: Duration::ZERO,
             mail,
             mailbox: Mailbox { sender, waker },
             world,
@@ -141,7 +169,7 @@ impl<W: World> Shard<W> {
     /// No descriptor or port was left, or the address family is missing. The session knows already.
     pub fn open(&mut self, door: &Door, session: Box<dyn Session<W>>) -> Result<SessionId, OpenError> {
         let refused = match Link::open(door).map_err(OpenError::from) {
-            Ok(link) => match self.insert(link, session) {
+            Ok(link) => match self.insert(link, door.from, session) {
                 Ok(id) => {
                     self.tell(id, Event::Opening);
                     return Ok(id);
@@ -194,13 +222,24 @@ impl<W: World> Shard<W> {
         self.tell(id, Event::Stop);
     }
 
-    /// Reads what waits on links that are below their low-water mark, so that counts are exact now.
+    /// Reads what waits on links that are below their low-water mark, and datagrams that wait, so that counts are exact
+    /// now.
     pub fn sweep(&mut self) {
         let crowd: Vec<SessionId> =
             self.entries.iter().filter(|(_, entry)| entry.low_water > 1).map(|(_, entry)| entry.id).collect();
         for id in crowd {
             self.read(id, false);
         }
+        let all: Vec<SessionId> = self.entries.iter().map(|(_, entry)| entry.id).collect();
+        for id in all {
+            self.catch_up(id);
+        }
+    }
+
+    /// The longest since the last call that this thread slept beyond its time, or that one turn took: for so long nothing
+    /// was read that came.
+    pub fn take_lag(&mut self) -> Duration {
+        std::mem::take(&mut self.lag)
     }
 
     /// Sleeps until something happens, `until` at the latest, and handles it.
@@ -208,28 +247,44 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
-        let next = [self.timers.next(), self.accept_again].into_iter().flatten().fold(until, Moment::min);
-        let timeout = if self.unread.is_empty() && self.wake.is_empty() {
-            next.since(clock::now())
-        } else {
-            Duration::ZERO
-        };
+        let next = [self.timers.next(), self.rounds.next(), self.accept_again]
+            .into_iter()
+            .flatten()
+            .fold(until, Moment::min);
+        let unread = [&self.unread, &self.unread_datagrams, &self.unread_sides];
+        let idle = unread.into_iter().all(Vec::is_empty) && self.wake.is_empty();
+        let began = clock::now();
+        let timeout = if idle { next.since(began) } else { Duration::ZERO };
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         let polled = self.poll.poll(&mut events, Some(timeout));
+        let woke = clock::now();
+        self.lag = self.lag.max(woke.since(began + timeout));
         match polled {
             Ok(()) => events.iter().for_each(|event| self.dispatch(event)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // What came is not known yet, and no deadline may overtake it.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                self.events = events;
+                return Ok(());
+            }
             Err(error) => return Err(error),
         }
         self.events = events;
         for id in std::mem::take(&mut self.unread) {
             self.read(id, true);
         }
+        for id in std::mem::take(&mut self.unread_datagrams) {
+            self.read_datagrams(id);
+        }
+        for id in std::mem::take(&mut self.unread_sides) {
+            self.read_side(id, true);
+        }
+        self.hold_rounds();
         self.fire_timers();
         self.wake_sessions();
         if self.accept_again.take_if(|at| *at <= clock::now()).is_some() {
             (0..self.listeners.len()).for_each(|position| self.accept(position));
         }
+        self.lag = self.lag.max(clock::now().since(woke));
         Ok(())
     }
 
@@ -243,6 +298,15 @@ impl<W: World> Shard<W> {
         }
         if token >= WAKER.0 - self.listeners.len() {
             self.accept(WAKER.0 - 1 - token);
+            return;
+        }
+        if token & SIDE != 0 {
+            return self.dispatch_side(token & !SIDE, event);
+        }
+        if token & DATAGRAMS != 0 {
+            if let Some(id) = self.entries.get(token & !DATAGRAMS).map(|entry| entry.id) {
+                self.read_datagrams(id);
+            }
             return;
         }
         let Some(id) = self.entries.get(token).map(|entry| entry.id) else { return };
@@ -270,7 +334,7 @@ impl<W: World> Shard<W> {
             let Ok(link) = Link::accepted(stream, listening.tls.as_ref()) else { continue };
             let open = link.state == State::Open;
             let session = (listening.accept)(&mut self.world, address);
-            if let Ok(id) = self.insert(link, session)
+            if let Ok(id) = self.insert(link, None, session)
                 && open
             {
                 self.tell(id, Event::Connected);
@@ -282,25 +346,31 @@ impl<W: World> Shard<W> {
     fn insert(
         &mut self,
         mut link: Link,
+        from: Option<IpAddr>,
         session: Box<dyn Session<W>>,
     ) -> Result<SessionId, (Box<dyn Session<W>>, io::Error)> {
+        let token = Token(self.entries.vacant_key());
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self.poll.registry().register(&mut link.stream, token, interest) {
+            return Err((session, error));
+        }
+        Ok(self.enter(Links { stream: Some(link), from, ..Links::default() }, session))
+    }
+
+    fn enter(&mut self, links: Links, session: Box<dyn Session<W>>) -> SessionId {
         let vacant = self.entries.vacant_entry();
         self.generation = self.generation.wrapping_add(1);
         let id = SessionId { slot: vacant.key() as u32, generation: self.generation };
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(&mut link.stream, Token(vacant.key()), interest) {
-            return Err((session, error));
-        }
         vacant.insert(Entry {
             id,
             session,
-            link,
+            links,
             deadline: Deadline::default(),
             low_water: 1,
             paused: false,
             read_limit: RECEIVE_BUFFER,
         });
-        Ok(id)
+        id
     }
 
     fn alive(&mut self, id: SessionId) -> Option<&mut Entry<W>> {
@@ -308,10 +378,10 @@ impl<W: World> Shard<W> {
     }
 
     fn writable(&mut self, id: SessionId) {
-        let Some(entry) = self.alive(id) else { return };
-        match entry.link.writable() {
+        let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) else { return };
+        match link.writable() {
             Ok(true) => self.connected(id),
-            Ok(false) if entry.link.has_room_again() => self.tell(id, Event::Writable),
+            Ok(false) if link.has_room_again() => self.tell(id, Event::Writable),
             Ok(false) => {}
             Err(error) => self.end(id, &error),
         }
@@ -319,8 +389,8 @@ impl<W: World> Shard<W> {
 
     /// Tells a session that its link is there, which says as well that it takes bytes.
     fn connected(&mut self, id: SessionId) {
-        if let Some(entry) = self.alive(id) {
-            entry.link.has_room_again();
+        if let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) {
+            link.has_room_again();
             self.tell(id, Event::Connected);
         }
     }
@@ -342,11 +412,9 @@ impl<W: World> Shard<W> {
     /// waited, or the session has ended.
     fn read_once(&mut self, id: SessionId) -> Option<bool> {
         let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
-        if entry.paused || entry.link.state == State::Connecting {
-            return None;
-        }
-        let limit = entry.read_limit;
-        let n = match entry.link.read(&mut self.buffer[..limit]) {
+        let (paused, limit) = (entry.paused, entry.read_limit);
+        let link = entry.links.stream.as_mut().filter(|link| !paused && link.state != State::Connecting)?;
+        let n = match link.read(&mut self.buffer[..limit]) {
             Ok(Some(n)) => n,
             Ok(None) => return None,
             Err(error) => {
@@ -354,9 +422,9 @@ impl<W: World> Shard<W> {
                 return None;
             }
         };
-        if entry.link.is_tls() {
+        if link.is_tls() {
             self.plain.clear();
-            let decrypted = entry.link.decrypt(&self.buffer[..n], &mut self.plain);
+            let decrypted = link.decrypt(&self.buffer[..n], &mut self.plain);
             let plain = std::mem::take(&mut self.plain);
             if decrypted.opened {
                 self.connected(id);
@@ -366,7 +434,7 @@ impl<W: World> Shard<W> {
             }
             // The end of a link that its session has let go of is not the end of the next one.
             if let Some(error) = decrypted.end
-                && self.alive(id).is_some_and(|entry| entry.link.state != State::Connecting)
+                && self.stream_of(id).is_some_and(|link| link.state != State::Connecting)
             {
                 self.end(id, &error);
             }
@@ -383,22 +451,44 @@ impl<W: World> Shard<W> {
     fn pull(&mut self, id: SessionId) {
         let read = self.read_once(id).is_some();
         // A piece of a TLS record brings nothing yet; an empty slice more after a whole one does no harm.
-        if !read || self.alive(id).is_some_and(|entry| entry.link.is_tls()) {
+        if !read || self.stream_of(id).is_some_and(Link::is_tls) {
             self.tell(id, Event::Bytes(&[]));
         }
     }
 
+    fn stream_of(&self, id: SessionId) -> Option<&Link> {
+        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id)?;
+        entry.links.stream.as_ref()
+    }
+
+    /// A link has ended: so has its session, unless it has others.
     fn end(&mut self, id: SessionId, error: &LinkError) {
-        self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
+        let (failure, words) = (error.failure, &*error.words);
+        if self.alive(id).is_some_and(|entry| entry.links.has_more()) {
+            self.hang_up(id);
+            return self.tell(id, Event::HungUp { failure, words });
+        }
+        self.tell(id, Event::Closed { failure, words });
         self.remove(id);
+    }
+
+    /// Lets go of the link, not of what stands beside it.
+    fn hang_up(&mut self, id: SessionId) {
+        if let Some(mut link) = self.alive(id).and_then(|entry| entry.links.stream.take()) {
+            link.close();
+            // Closing the descriptor deregisters it as well.
+            let _ = self.poll.registry().deregister(&mut link.stream);
+        }
     }
 
     fn remove(&mut self, id: SessionId) {
         if self.alive(id).is_some() {
-            let mut entry = self.entries.remove(id.slot as usize);
-            entry.link.close();
-            // Closing the descriptor deregisters it as well.
-            let _ = self.poll.registry().deregister(&mut entry.link.stream);
+            self.hang_up(id);
+            self.hang_up_side(id);
+            let entry = self.entries.remove(id.slot as usize);
+            if let Some(link) = entry.links.datagrams {
+                let _ = self.poll.registry().deregister(&mut SourceFd(&link.descriptor()));
+            }
         }
     }
 
@@ -407,6 +497,9 @@ impl<W: World> Shard<W> {
         let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
             return;
         };
+        let is_end = matches!(event, Event::Closed { .. });
+        // What is there when these are told follows by itself, or never.
+        let may_pull = !is_end && !matches!(event, Event::Bytes(_) | Event::Connected | Event::HungUp { .. });
         let mut orders = Orders::default();
         entry.session.handle(
             event,
@@ -414,7 +507,7 @@ impl<W: World> Shard<W> {
                 now: clock::now(),
                 world: &mut self.world,
                 id,
-                link: &mut entry.link,
+                link: &mut entry.links,
                 orders: &mut orders,
                 wake: &mut self.wake,
             },
@@ -426,7 +519,9 @@ impl<W: World> Shard<W> {
             && entry.low_water != bytes
         {
             entry.low_water = bytes;
-            entry.link.set_low_water(bytes);
+            if let Some(link) = &entry.links.stream {
+                link.set_low_water(bytes);
+            }
         }
         let resumed = orders.paused == Some(false) && entry.paused;
         if let Some(paused) = orders.paused {
@@ -435,34 +530,52 @@ impl<W: World> Shard<W> {
         if let Some(bytes) = orders.read_limit {
             entry.read_limit = bytes.min(RECEIVE_BUFFER);
         }
-        if orders.reset {
-            entry.link.reset();
+        if let Some(link) = entry.links.stream.as_mut().filter(|_| orders.reset) {
+            link.reset();
         }
-        let broken = entry.link.is_broken();
-        if orders.close {
+        let broken = entry.links.stream.as_ref().is_some_and(Link::is_broken);
+        let side_broken = entry.links.side.as_ref().is_some_and(Link::is_broken);
+        let (unpolled, side_unpolled) = (entry.links.unpolled, entry.links.side_unpolled);
+        let alone = !entry.links.has_more();
+        if orders.close || orders.hang_up && alone && !is_end {
             return self.remove(id);
         }
+        if unpolled && let Err(error) = self.poll_datagrams(id) {
+            self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
+            return self.remove(id);
+        }
+        if let Some(wait) = orders.datagrams_wait {
+            self.wish_to_wait(id, wait);
+        }
+        if side_unpolled {
+            self.poll_side(id);
+        } else if side_broken {
+            self.unread_sides.push(id);
+        }
         if let Some(door) = orders.reopen
-            && !matches!(event, Event::Closed { .. })
+            && !is_end
         {
             return self.reopen(id, *door);
+        }
+        if orders.hang_up {
+            return self.hang_up(id);
         }
         if resumed || broken {
             self.unread.push(id);
         }
-        // What is there when these are told follows by itself, or never.
-        if orders.pull && !matches!(event, Event::Bytes(_) | Event::Connected | Event::Closed { .. }) {
+        if orders.pull && may_pull {
             self.pull(id);
         }
     }
 
     /// Puts another link in the place of a session's.
     fn reopen(&mut self, id: SessionId, door: Door) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
-        let from = entry.link.from.filter(|from| from.is_ipv4() == door.address.is_ipv4());
-        let opened = Link::open(&Door { from, ..door }).and_then(|mut link| {
+        let Some(from) = self.alive(id).map(|entry| entry.links.from) else { return };
+        let from = from.filter(|from| from.is_ipv4() == door.address.is_ipv4());
+        let opened = Link::open(&Door { from, ..door });
+        self.hang_up(id);
+        let Some(entry) = self.entries.get_mut(id.slot as usize) else { return };
+        let opened = opened.and_then(|mut link| {
             let interest = Interest::READABLE | Interest::WRITABLE;
             self.poll
                 .registry()
@@ -472,10 +585,7 @@ impl<W: World> Shard<W> {
         });
         match opened {
             Ok(link) => {
-                let mut before = std::mem::replace(&mut entry.link, link);
-                before.close();
-                // Closing the descriptor deregisters it as well.
-                let _ = self.poll.registry().deregister(&mut before.stream);
+                entry.links.stream = Some(link);
                 (entry.low_water, entry.paused) = (1, false);
             }
             Err(error) => self.end(id, &error),
@@ -489,6 +599,8 @@ impl<W: World> Shard<W> {
                 continue;
             };
             if self.timers.fire(id, &mut entry.deadline, queued, now) {
+                // What came before the deadline is told before it.
+                self.catch_up(id);
                 self.tell(id, Event::Timer);
             }
         }
@@ -510,39 +622,4 @@ impl<W: World> fmt::Debug for Shard<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shard").field("sessions", &self.entries.len()).finish_non_exhaustive()
     }
-}
-
-/// Non-blocking listeners with deep backlogs, one a shard, that share one port. Port 0 is any free one.
-///
-/// # Errors
-/// The address is taken, even by listeners that would share it, or is not of this machine.
-pub fn listeners(address: SocketAddr, count: usize) -> io::Result<Vec<std::net::TcpListener>> {
-    let Some(others) = count.checked_sub(1) else { return Ok(Vec::new()) };
-    // Bound alone, so that nobody else has the port; shared only then, so that nobody takes it meanwhile.
-    let first = bound(address, false)?;
-    first.set_reuse_port(true)?;
-    let address = first.local_addr()?.as_socket().unwrap_or(address);
-    let others = (0..others).map(|_| bound(address, true));
-    std::iter::once(Ok(first))
-        .chain(others)
-        .map(|socket| {
-            let socket = socket?;
-            // The kernel cuts this to net.core.somaxconn.
-            socket.listen(65_535)?;
-            Ok(socket.into())
-        })
-        .collect()
-}
-
-fn bound(address: SocketAddr, shared: bool) -> io::Result<socket2::Socket> {
-    let socket = socket2::Socket::new(
-        socket2::Domain::for_address(address),
-        socket2::Type::STREAM.nonblocking().cloexec(),
-        Some(socket2::Protocol::TCP),
-    )?;
-    // What an earlier server's connections left behind keeps no port.
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(shared)?;
-    socket.bind(&address.into())?;
-    Ok(socket)
 }

@@ -23,6 +23,18 @@ pub(crate) fn bind_address_without_port(socket: BorrowedFd<'_>) -> io::Result<()
     set_integer(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
+/// Clears `IP_PKTINFO` or `IPV6_RECVPKTINFO`: the kernel does not say where each datagram was sent to (ip(7), ipv6(7)).
+///
+/// # Errors
+/// The kernel's, for a descriptor that is not an IP socket.
+pub(crate) fn leave_out_packet_information(socket: BorrowedFd<'_>, is_ipv4: bool) -> io::Result<()> {
+    let (level, option) = match is_ipv4 {
+        true => (libc::IPPROTO_IP, libc::IP_PKTINFO),
+        false => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
+    };
+    set_integer(socket, level, option, 0)
+}
+
 /// Bytes that the peer's machine has acknowledged since the connection was made (tcp(7), `TCP_INFO`).
 ///
 /// # Errors
@@ -52,6 +64,35 @@ pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(unsafe { info.assume_init() }.tcpi_bytes_acked)
 }
 
+/// Datagrams that the kernel dropped because the socket was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS` of
+/// linux/sock_diag.h): the same count that `SO_RXQ_OVFL` puts beside each datagram.
+///
+/// # Errors
+/// The kernel's, for a descriptor that is not a socket; one older than Linux 4.12, which cannot be asked.
+pub(crate) fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    const DROPS: usize = 8;
+    let mut counts = [0_u32; DROPS + 1];
+    let mut length = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed, so open; the pointer and length describe `counts`, of which the kernel
+    // writes no more than `length` and says in it how much that was.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            counts.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if (length as usize) < size_of_val(&counts) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    Ok(counts[DROPS].into())
+}
+
 fn set_integer(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -60,7 +101,7 @@ fn set_integer(
 ) -> io::Result<()> {
     let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
     // SAFETY: the descriptor is borrowed, so open; the pointer and length describe `value`, which
-    // outlives the call, and both options take an int.
+    // outlives the call, and all these options take an int.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -83,6 +124,8 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(set_receive_low_water(file.as_fd(), 1).is_err());
         assert!(bind_address_without_port(file.as_fd()).is_err());
+        assert!(leave_out_packet_information(file.as_fd(), true).is_err());
         assert!(acknowledged(file.as_fd()).is_err());
+        assert!(dropped(file.as_fd()).is_err());
     }
 }

@@ -1,12 +1,14 @@
 //! TLS settings for links: which certificates to trust, which to show.
 
-pub use rustls::ClientConfig;
 pub use rustls::pki_types::ServerName;
+pub use rustls::{ClientConfig, Error};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub enum Trust {
     System,
     /// Those of a PEM file (`--cacert`).
     File(PathBuf),
+    /// Those of a PEM file, or of the system, whatever name a certificate has (`sslmode=verify-ca`).
+    AnyName(Option<PathBuf>),
     /// Anyone (`--insecure`): the link is encrypted, the peer is not known.
     Anyone,
 }
@@ -44,7 +48,7 @@ pub enum TlsError {
     },
     /// The library refused the settings.
     #[error("TLS settings were refused: {0}")]
-    Refused(#[from] rustls::Error),
+    Refused(#[from] Error),
 }
 
 /// Settings of clients.
@@ -55,12 +59,15 @@ pub fn client_config(trust: &Trust) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let lenient = |roots| Arc::new(Lenient { roots, provider });
     let config = match trust {
-        Trust::Anyone => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
-        Trust::File(path) => builder.with_root_certificates(roots(certificates(path)?)),
-        Trust::System => {
-            builder.with_root_certificates(roots(rustls_native_certs::load_native_certs().certs))
+        Trust::Anyone => builder.dangerous().with_custom_certificate_verifier(lenient(None)),
+        Trust::AnyName(path) => {
+            let roots = path.as_deref().map_or_else(|| Ok(of_system()), of_file)?;
+            builder.dangerous().with_custom_certificate_verifier(lenient(Some(roots)))
         }
+        Trust::File(path) => builder.with_root_certificates(of_file(path)?),
+        Trust::System => builder.with_root_certificates(of_system()),
     }
     .with_no_client_auth();
     Ok(Arc::new(config))
@@ -91,25 +98,41 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
+fn of_file(path: &Path) -> Result<RootCertStore, TlsError> {
+    certificates(path).map(roots)
+}
+
+fn of_system() -> RootCertStore {
+    roots(rustls_native_certs::load_native_certs().certs)
+}
+
 fn roots(certificates: Vec<CertificateDer<'static>>) -> RootCertStore {
     let mut store = RootCertStore::empty();
     store.add_parsable_certificates(certificates);
     store
 }
 
-/// Takes every certificate, but still checks that the peer holds its key.
+/// Takes certificates of every name, and without roots every certificate, but still checks that the peer holds its key.
 #[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
+struct Lenient {
+    roots: Option<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
         _server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(roots) = &self.roots {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            let algorithms = self.provider.signature_verification_algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, algorithms)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -118,8 +141,8 @@ impl ServerCertVerifier for Anyone {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -128,12 +151,12 @@ impl ServerCertVerifier for Anyone {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

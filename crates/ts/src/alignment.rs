@@ -1,7 +1,8 @@
 //! Where packets begin: sync search, loss of alignment, the three packet sizes, input in any pieces.
 //!
 //! A packet counts when the sync byte after it is in its place, so that a packet that was cut short is not taken
-//! for a whole one. A lock wants sync bytes at the stride, and headers that are not reserved ones: of three packets
+//! for a whole one; where that byte is wrong, when alignment holds all the same, or when no lock begins inside the
+//! packet. A lock wants sync bytes at the stride, and headers that are not reserved ones: of three packets
 //! in a row none is lost, whatever lies before and after them. Decisions are functions of the bytes of the stream
 //! alone, never of how the caller cut them: what cannot be decided yet waits in a carry of bounded size. Nothing
 //! here knows what a packet means.

@@ -69,7 +69,8 @@ impl Analyser {
 
     /// Takes the next bytes of the stream.
     ///
-    /// A packet counts when the sync byte after it has come, or at the [end](Self::finish).
+    /// A packet counts when the sync byte after it is in its place; where another byte is there, when alignment holds
+    /// all the same or no new alignment begins inside the packet; and at the [end](Self::finish), if it is whole.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.scan.fed(bytes.len());
         for piece in bytes.chunks(LONGEST_PIECE) {

@@ -15,9 +15,14 @@ const MILLISECOND: i64 = 27_000;
 const LONGEST_INTERVAL: i64 = 100 * MILLISECOND;
 /// ± 500 ns (section 2.4.2.2; TR 101 290 2.4).
 const TOLERANCE: f64 = 13.5;
-/// So many intervals within a hundredth of each other make a constant rate; as many strays end it.
+/// So many intervals that agree make a constant rate.
 const STEADY: u8 = 16;
-const STRAYS: u8 = 8;
+/// Intervals agree that differ by no more than this part of them …
+const AGREEMENT: f64 = 1.0 / 2000.0;
+/// … nor by half a packet; by this they may, since each lies between two references within the tolerance.
+const LEEWAY: f64 = 4.0 * TOLERANCE;
+/// So many intervals in a row that are off the same way say that the rate is another one.
+const STRAYS: i8 = 8;
 /// The rate is a mean over at least so long.
 const MEMORY: f64 = 10.0 * TICKS_PER_SECOND as f64;
 
@@ -77,34 +82,91 @@ pub(crate) struct Tick {
     pub(crate) ticks_per_packet: f64,
 }
 
+/// Ticks by packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    ticks: f64,
+    packets: f64,
+}
+
+impl Rate {
+    /// Zero where nothing is known.
+    fn ticks_per_packet(self) -> f64 {
+        if self.packets > 0.0 { self.ticks / self.packets } else { 0.0 }
+    }
+
+    fn add(&mut self, interval: Self) {
+        self.ticks += interval.ticks;
+        self.packets += interval.packets;
+        if self.ticks > 2.0 * MEMORY {
+            self.ticks /= 2.0;
+            self.packets /= 2.0;
+        }
+    }
+
+    /// How many ticks longer an interval is than its packets take at this rate.
+    fn deviation(self, interval: Self) -> f64 {
+        interval.ticks - interval.packets * self.ticks_per_packet()
+    }
+
+    fn agrees(self, interval: Self) -> bool {
+        let packet = self.ticks_per_packet();
+        let most = (interval.packets * packet * AGREEMENT).min(packet / 2.0).max(LEEWAY);
+        self.packets > 0.0 && self.deviation(interval).abs() <= most
+    }
+
+    /// Whether whole packets are missing from an interval, and nothing else is wrong with it.
+    fn lacks_packets(self, interval: Self) -> bool {
+        let (deviation, packet) = (self.deviation(interval), self.ticks_per_packet());
+        let missing = (deviation / packet).round();
+        missing >= 1.0 && (deviation - missing * packet).abs() <= TOLERANCE
+    }
+
+    /// Whether so many are missing that a counter of four bits would hide them, if all were of one PID.
+    fn lacks_sixteens(self, interval: Self) -> bool {
+        (self.deviation(interval) / self.ticks_per_packet()).round() % 16.0 == 0.0
+    }
+}
+
+/// A reference and where it stood.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reference {
+    pub(crate) pcr: Pcr,
+    /// Counts the packets of the stream before it.
+    pub(crate) place: u64,
+    /// Counts the breaks of continuity up to it, on any PID.
+    pub(crate) breaks: u64,
+}
+
 /// Follows the references of one PID.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PcrTrack {
-    last: Option<(Pcr, u64)>,
-    /// Ticks and packets that the rate is the quotient of.
-    ticks: f64,
-    packets: f64,
+    last: Option<Reference>,
+    /// Of the whole stream, or, once that is constant, of what agrees with it.
+    rate: Rate,
+    /// Of the latest intervals that agree with each other, and how many agreed with those before them.
+    run: Rate,
     steady: u8,
-    strays: u8,
+    /// Intervals in a row that were too long; below zero, too short.
+    strays: i8,
     pub(crate) figures: PcrFigures,
 }
 
 impl PcrTrack {
-    /// `place` counts the packets of the stream before this one.
-    pub(crate) fn observe(&mut self, pcr: Pcr, place: u64, announced: bool) -> Tick {
+    pub(crate) fn observe(&mut self, reference: Reference, announced: bool) -> Tick {
         self.figures.count += 1;
-        let Some((last, last_place)) = self.last.replace((pcr, place)) else {
-            return Tick { ticks_per_packet: self.ticks_per_packet(), ..Tick::default() };
+        let Some(last) = self.last.replace(reference) else {
+            return Tick { ticks_per_packet: self.rate.ticks_per_packet(), ..Tick::default() };
         };
-        let passed = (place - last_place) as f64;
-        let known = self.packets > 0.0;
-        let estimate = passed * self.ticks_per_packet();
+        let passed = (reference.place - last.place) as f64;
+        let known = self.rate.packets > 0.0;
+        let estimate = passed * self.rate.ticks_per_packet();
         let mut tick = Tick::default();
         if announced {
             tick.broken = true;
             tick.elapsed = estimate as u64;
         } else {
-            let step = pcr.since(last);
+            let step = reference.pcr.since(last.pcr);
             let regular = (0..=LONGEST_INTERVAL).contains(&step);
             if !regular {
                 tick.out_of_range = Some(step);
@@ -116,7 +178,8 @@ impl PcrTrack {
                     tick.late = Some(step as u64);
                 }
                 tick.elapsed = step as u64;
-                tick.inaccurate = self.measure(step as f64, passed, estimate, known);
+                let interval = Rate { ticks: step as f64, packets: passed };
+                tick.inaccurate = self.measure(interval, reference.breaks > last.breaks);
                 self.count_interval(step as u64);
             } else {
                 tick.jump = Some(step - estimate as i64);
@@ -129,12 +192,8 @@ impl PcrTrack {
                 }
             }
         }
-        tick.ticks_per_packet = self.ticks_per_packet();
+        tick.ticks_per_packet = self.rate.ticks_per_packet();
         tick
-    }
-
-    fn ticks_per_packet(&self) -> f64 {
-        if self.packets > 0.0 { self.ticks / self.packets } else { 0.0 }
     }
 
     fn count_interval(&mut self, step: u64) {
@@ -146,36 +205,52 @@ impl PcrTrack {
     }
 
     /// Takes an interval into the rate; how far it is off a constant one, in nanoseconds, when over the tolerance.
-    fn measure(&mut self, step: f64, passed: f64, estimate: f64, known: bool) -> Option<f64> {
-        let deviation = step - estimate;
-        let constant = self.steady == STEADY;
-        let near = known && deviation.abs() <= estimate / 100.0;
-        let mut inaccurate = None;
-        if constant {
-            let nanoseconds = deviation * 1000.0 / 27.0;
-            let worst = self.figures.jitter_max_nanoseconds.unwrap_or(0.0);
-            self.figures.jitter_max_nanoseconds = Some(worst.max(nanoseconds.abs()));
-            inaccurate = (deviation.abs() > TOLERANCE).then_some(nanoseconds);
-            self.strays = if near { 0 } else { self.strays + 1 };
-            if self.strays == STRAYS {
-                (self.steady, self.strays) = (0, 0);
-                (self.ticks, self.packets) = (0.0, 0.0);
-            }
-        } else if near {
+    fn measure(&mut self, interval: Rate, broken: bool) -> Option<f64> {
+        if self.steady < STEADY {
+            self.search(interval);
+            return None;
+        }
+        let constant = self.rate;
+        let deviation = constant.deviation(interval);
+        let is_off = deviation.abs() > TOLERANCE;
+        // What is off a constant rate is the fault of its reference, or of a packet that is missing: no new rate.
+        if constant.agrees(interval) {
+            self.rate.add(interval);
+        }
+        self.strays = match deviation.signum() as i8 {
+            _ if !is_off => 0,
+            way if way == self.strays.signum() => self.strays + way,
+            way => way,
+        };
+        if self.strays.abs() == STRAYS {
+            (self.rate, self.run) = (interval, interval);
+            (self.steady, self.strays) = (0, 0);
+        }
+        // Where packets were filtered out, their number says nothing of the time. Lost ones leave a trace in the
+        // counters, but for 16 of a PID.
+        if constant.lacks_packets(interval) && !broken && !constant.lacks_sixteens(interval) {
+            return None;
+        }
+        let nanoseconds = deviation * 1000.0 / 27.0;
+        let worst = self.figures.jitter_max_nanoseconds.unwrap_or(0.0);
+        self.figures.jitter_max_nanoseconds = Some(worst.max(nanoseconds.abs()));
+        is_off.then_some(nanoseconds)
+    }
+
+    /// Looks for a constant rate. An interval that disagrees begins a new run: the rate has no packet in it that is
+    /// missing.
+    fn search(&mut self, interval: Rate) {
+        self.rate.add(interval);
+        if self.run.agrees(interval) {
+            self.run.add(interval);
             self.steady += 1;
         } else {
+            self.run = interval;
             self.steady = 0;
         }
-        // What is off a constant rate is the fault of its reference, or of a packet that is missing: no new rate.
-        if !constant || deviation.abs() <= estimate / 2000.0 {
-            self.ticks += step;
-            self.packets += passed;
-            if self.ticks > 2.0 * MEMORY {
-                self.ticks /= 2.0;
-                self.packets /= 2.0;
-            }
+        if self.steady == STEADY {
+            self.rate = self.run;
         }
-        inaccurate
     }
 }
 
@@ -241,20 +316,81 @@ mod tests {
 
     const STEP: u64 = 30 * 27_000;
 
+    fn observe(track: &mut PcrTrack, ticks: u64, place: u64) -> Tick {
+        track.observe(Reference { pcr: Pcr::new(ticks), place, breaks: 0 }, false)
+    }
+
     fn steady(track: &mut PcrTrack, count: u64) {
         for number in 0..count {
-            let tick = track.observe(Pcr::new(number * STEP), number * 100, false);
+            let tick = observe(track, number * STEP, number * 100);
             assert_eq!((tick.jump, tick.out_of_range, tick.late, tick.inaccurate), (None, None, None, None));
         }
+    }
+
+    /// How many of 40 intervals of so many packets each are inaccurate, after 30 of 100.
+    fn inaccurate_at_another_rate(packets: u64) -> (usize, PcrTrack) {
+        let mut track = PcrTrack::default();
+        steady(&mut track, 30);
+        let ticks = (1..=40).map(|number| observe(&mut track, (29 + number) * STEP, 2900 + number * packets));
+        (ticks.filter(|tick| tick.inaccurate.is_some()).count(), track)
     }
 
     #[test]
     fn a_constant_rate_makes_a_clock_that_lies_501_nanoseconds_off_seen() {
         let mut track = PcrTrack::default();
         steady(&mut track, 30);
-        assert_eq!(track.observe(Pcr::new(30 * STEP + 13), 3000, false).inaccurate, None);
-        let tick = track.observe(Pcr::new(31 * STEP + 13 + 14), 3100, false);
+        assert_eq!(observe(&mut track, 30 * STEP + 13, 3000).inaccurate, None);
+        let tick = observe(&mut track, 31 * STEP + 13 + 14, 3100);
         assert!(tick.inaccurate.is_some_and(|nanoseconds| (500.0..530.0).contains(&nanoseconds)));
+    }
+
+    #[test]
+    fn an_interval_that_lacks_packets_is_judged_where_continuity_misses_them() {
+        for (missing, breaks, judged) in [(1, 0, false), (1, 1, true), (5, 0, false), (16, 0, true)] {
+            let mut track = PcrTrack::default();
+            steady(&mut track, 30);
+            let reference = Reference { pcr: Pcr::new(30 * STEP), place: 3000 - missing, breaks };
+            let tick = track.observe(reference, false);
+            assert_eq!(tick.inaccurate.is_some(), judged, "{missing} packets, {breaks} breaks");
+        }
+        // Half a packet is none that is missing.
+        let mut track = PcrTrack::default();
+        steady(&mut track, 30);
+        assert!(observe(&mut track, 30 * STEP + STEP / 200, 3000).inaccurate.is_some());
+    }
+
+    #[test]
+    fn a_loss_before_the_rate_is_known_is_in_no_rate() {
+        let mut track = PcrTrack::default();
+        let ticks = (0..60).map(|number| {
+            let lost = if number > 5 { 31 } else { 0 };
+            let reference =
+                Reference { pcr: Pcr::new(number * STEP), place: number * 100 - lost, breaks: lost };
+            track.observe(reference, false)
+        });
+        assert_eq!(ticks.filter(|tick| tick.inaccurate.is_some()).count(), 0);
+        assert_eq!(track.figures.jitter_max_nanoseconds, Some(0.0));
+    }
+
+    #[test]
+    fn another_rate_is_learnt_and_judged_again() {
+        for (packets, told) in [(101, 8), (200, 8), (99, 0)] {
+            let (inaccurate, mut track) = inaccurate_at_another_rate(packets);
+            assert_eq!(inaccurate, told, "{packets} packets");
+            let place = 2900 + 41 * packets;
+            assert!(observe(&mut track, 70 * STEP + 14, place).inaccurate.is_some(), "{packets} packets");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_never_the_same_is_never_judged() {
+        let mut track = PcrTrack::default();
+        let mut place = 0;
+        for number in 0..200 {
+            place += 100 + number % 2;
+            assert_eq!(observe(&mut track, number * STEP, place).inaccurate, None);
+        }
+        assert_eq!(track.figures.jitter_max_nanoseconds, None);
     }
 
     #[test]
@@ -262,10 +398,10 @@ mod tests {
         let mut track = PcrTrack::default();
         steady(&mut track, 10);
         // 120 ms and packets for 120 ms: late.
-        let tick = track.observe(Pcr::new(13 * STEP), 1300, false);
+        let tick = observe(&mut track, 13 * STEP, 1300);
         assert_eq!((tick.jump, tick.late), (None, Some(4 * STEP)));
         // 5 s and packets for 30 ms: a jump.
-        let tick = track.observe(Pcr::new(14 * STEP + 5 * TICKS_PER_SECOND), 1400, false);
+        let tick = observe(&mut track, 14 * STEP + 5 * TICKS_PER_SECOND, 1400);
         assert_eq!((tick.jump, tick.late, tick.elapsed), (Some(5 * TICKS_PER_SECOND as i64), None, STEP));
     }
 
@@ -273,7 +409,7 @@ mod tests {
     fn an_announced_jump_is_none() {
         let mut track = PcrTrack::default();
         steady(&mut track, 10);
-        let tick = track.observe(Pcr::new(0), 1000, true);
+        let tick = track.observe(Reference { pcr: Pcr::new(0), place: 1000, breaks: 0 }, true);
         assert_eq!((tick.jump, tick.out_of_range, tick.elapsed), (None, None, STEP));
     }
 }

@@ -128,8 +128,10 @@ counts! {
     pcr_repetition_error,
     /// TR 101 290 2.3.b: a clock reference outside 0 … 100 ms after the one before it, and no `discontinuity_indicator`.
     pcr_discontinuity_indicator_error,
-    /// TR 101 290 2.4: over 500 ns off the rate of the stream. Judged where that rate is constant (16 intervals
-    /// within 1 %), and nowhere else.
+    /// TR 101 290 2.4: over 500 ns off the rate of the stream. Judged where that rate is constant, and nowhere else:
+    /// after 16 intervals in a row that agree within 1/2000 of their length and half a packet. An interval from
+    /// which whole packets are missing is judged where a continuity counter misses them or a multiple of 16 is
+    /// missing: then it is a loss, else a filter.
     pcr_accuracy_error,
     /// TR 101 290 2.5: over 700 ms from one presentation time to the next, for video and audio.
     pts_error,

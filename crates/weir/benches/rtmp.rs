@@ -5,11 +5,14 @@
 //! interleaved, because the machine is shared and its speed changes from minute to minute. Only CPU
 //! time is compared, never wall clock.
 
+mod support;
+
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
+use support::{Failure, Kept, arguments};
 use weir_metrics::Moment;
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
 use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock};
@@ -20,10 +23,8 @@ const BITRATE: &str = "235kbps";
 /// The floor's low-water mark: what weir's crowd uses for this stream.
 const FLOOR_LOW_WATER: usize = 58_000;
 
-type Failure = Box<dyn std::error::Error>;
-
 fn main() -> Result<(), Failure> {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments = arguments();
     if arguments.first().is_some_and(|first| first == "--floor") {
         return floor(&arguments[1], arguments[2].parse()?, arguments[3].parse()?);
     }
@@ -36,7 +37,7 @@ fn main() -> Result<(), Failure> {
         "server      who    ms CPU/client-s   kB/client   reads/client-s   server ms/client-s   server kB/client"
     );
     for server in [Server::nginx()?, Server::origin()?] {
-        let publisher = Publisher::start(&server.url(), seconds * 2 * rounds + 30)?;
+        let publisher = publisher(&server.url(), seconds * 2 * rounds + 30)?;
         let (mut weirs, mut floors) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             let played = play(&server, players, seconds)?;
@@ -202,7 +203,7 @@ fn floor(address: &str, players: u64, seconds: u64) -> Result<(), Failure> {
 /// A server that this bench started, on a free loopback port.
 struct Server {
     name: &'static str,
-    child: Child,
+    process: Kept,
     address: SocketAddr,
     _directory: Option<tempfile::TempDir>,
 }
@@ -219,22 +220,23 @@ impl Server {
         );
         let file = directory.path().join("nginx.conf");
         std::fs::write(&file, configuration)?;
-        let child = Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn()?;
+        let process = Kept(Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn()?);
         wait_for(address)?;
-        Ok(Self { name: "nginx-rtmp", child, address, _directory: Some(directory) })
+        Ok(Self { name: "nginx-rtmp", process, address, _directory: Some(directory) })
     }
 
     fn origin() -> Result<Self, Failure> {
-        let mut child =
-            Command::new(WEIR).args(["origin", "--rtmp", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn()?;
+        let mut command = Command::new(WEIR);
+        command.args(["origin", "--rtmp", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut process = Kept(command.spawn()?);
         let mut line = String::new();
-        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        BufReader::new(process.0.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
         let address = line.trim().strip_prefix("listening on rtmp://").ok_or("no address")?.parse()?;
-        Ok(Self { name: "origin", child, address, _directory: None })
+        Ok(Self { name: "origin", process, address, _directory: None })
     }
 
     fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 
     fn url(&self) -> String {
@@ -242,36 +244,15 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        end(&mut self.child);
-    }
-}
-
 /// The stream's publisher, in a process of its own.
-struct Publisher(Child);
-
-impl Publisher {
-    fn start(url: &str, seconds: u64) -> Result<Self, Failure> {
-        let child = Command::new(WEIR)
-            .args(["publish", url, "--bitrate", BITRATE, "-q", "-d", &format!("{seconds}s")])
-            .current_dir(std::env::temp_dir())
-            .stderr(Stdio::null())
-            .spawn()?;
-        std::thread::sleep(Duration::from_secs(2));
-        Ok(Self(child))
-    }
-}
-
-impl Drop for Publisher {
-    fn drop(&mut self) {
-        end(&mut self.0);
-    }
-}
-
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
+fn publisher(url: &str, seconds: u64) -> Result<Kept, Failure> {
+    let child = Command::new(WEIR)
+        .args(["publish", url, "--bitrate", BITRATE, "-q", "-d", &format!("{seconds}s")])
+        .current_dir(std::env::temp_dir())
+        .stderr(Stdio::null())
+        .spawn()?;
+    std::thread::sleep(Duration::from_secs(2));
+    Ok(Kept(child))
 }
 
 fn wait_for(address: SocketAddr) -> Result<(), Failure> {

@@ -4,8 +4,10 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use weir_engine::peering::Feedback;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
+use weir_observe::InterfaceName;
 use weir_origin::{ChannelType, Fault};
 use weir_ts::PacketSize;
 
@@ -24,24 +26,28 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
-    /// Viewers of a server: rtmp:// rtmps:// · http:// https:// (MPEG-TS) · mirakurun+http:// mirakurun+https:// ·
-    /// mqtt:// mqtts://
+    /// Viewers of a server: rtmp:// rtmps:// · ws:// wss:// (OvenMediaEngine) · whep+http:// whep+https:// ·
+    /// http:// https:// (MPEG-TS) · mirakurun+http:// mirakurun+https:// · mqtt:// mqtts://
     Play(Play),
-    /// Publishers to one or several servers: rtmp:// rtmps:// · mqtt:// mqtts://
+    /// Publishers to one or several servers: rtmp:// rtmps:// · whip+http:// whip+https:// · mqtt:// mqtts://
     Publish(Publish),
+    /// Messages of a broker into a table: received, decoded, saved, then acknowledged; mqtt:// mqtts://
+    Ingest(Box<Ingest>),
     /// A scenario file: several workloads, stages, thresholds
     Run(Run),
     /// Watch a server's processes without a load
     Watch(Watch),
-    /// The small server that weir carries: RTMP, and MPEG-TS over HTTP as Mirakurun and mirakc serve it
+    /// The small server that weir carries: RTMP, WebRTC, MPEG-TS over HTTP as Mirakurun and mirakc serve it, MQTT
     Origin(Origin),
     /// Print or write again the report of a run directory
     Report(Report),
     /// Check a stored transport stream, packet by packet
     Check(Check),
+    /// Avro against JSON: what decoding a record of a schema costs in each
+    Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, of summary.json, or of what check writes
+    /// Print a JSON Schema: of scenario files, of summary.json of a run or an experiment, or of what check and codec write
     Schema(Schema),
 }
 
@@ -94,10 +100,17 @@ pub(crate) struct Load {
 
 /// What every run takes.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The run")]
 pub(crate) struct RunOptions {
     /// The target's processes: name=nginx, pid=123 or port=1935; repeatable
     #[arg(long, value_name = "WHAT", value_parser = watch_text)]
     pub(crate) watch: Vec<String>,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+    /// Time before the load in which the target's machine is read, so that increases can be told
+    /// [default: 3s with --prometheus or --node-exporter, otherwise none]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) base: Option<Span>,
     /// What is asked of the target, exit code 99 if it fails: 'startup.p99 < 1s'; repeatable
     #[arg(long = "threshold", value_name = "EXPR")]
     pub(crate) thresholds: Vec<Threshold>,
@@ -123,6 +136,25 @@ pub(crate) struct RunOptions {
     pub(crate) verbose: bool,
 }
 
+/// How the target's machine is read.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The target's machine")]
+pub(crate) struct Machine {
+    /// A Prometheus that collects from the target's machine: http://host:9090
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) prometheus: Option<String>,
+    /// Which machine of that Prometheus, by its label `instance`: target:9100
+    #[arg(long, value_name = "NAME", requires = "prometheus")]
+    pub(crate) prometheus_instance: Option<String>,
+    /// The node_exporter of the target's machine, asked once a second: http://host:9100
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) node_exporter: Option<String>,
+    /// An interface of the target's machine whose bytes count: eth0, en*; repeatable
+    /// [default: eth* and en*; lo for a target on this machine]
+    #[arg(long = "interface", value_name = "NAME")]
+    pub(crate) interfaces: Vec<InterfaceName>,
+}
+
 /// What is printed at the end.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Print {
@@ -140,8 +172,8 @@ pub(crate) struct Print {
 /// `weir play`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
-    /// Where to play: rtmp://host:1935/app/stream, http://host/x.ts, mirakurun+http://host:40772,
-    /// mqtt://host/topic/#; viewers take several in turn
+    /// Where to play: rtmp://host:1935/app/stream, ws://host:3333/app/stream, whep+http://host/whep/stream,
+    /// http://host/x.ts, mirakurun+http://host:40772, mqtt://host/topic/#; viewers take several in turn
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -160,7 +192,21 @@ pub(crate) struct Play {
     #[command(flatten)]
     pub(crate) mqtt: Mqtt,
     #[command(flatten)]
+    pub(crate) rtc: Rtc,
+    #[command(flatten)]
     pub(crate) run: RunOptions,
+}
+
+/// What viewers by WebRTC take.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "WebRTC")]
+pub(crate) struct Rtc {
+    /// File whose first line is WHEP's bearer token [environment: the token itself in WEIR_RTC_TOKEN]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// What viewers do not say to the server: nack, pli, reports or bandwidth; repeatable
+    #[arg(long = "rtcp-off", value_name = "WHAT", value_parser = crate::rtc::feedback)]
+    pub(crate) off: Vec<Feedback>,
 }
 
 /// Which services of a Mirakurun or mirakc server.
@@ -233,9 +279,16 @@ pub(crate) struct Messages {
     /// Messages of each publisher [default: as many as the time allows]
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
-    /// What messages are filled with: size:BYTES, or file:PATH
+    /// What messages are filled with: size:BYTES, file:PATH, or records of an Avro schema, made out of the seed:
+    /// avro:FILE.avsc, json:FILE.avsc
     #[arg(long, value_name = "WHAT", default_value = "size:256")]
     pub(crate) payload: String,
+    /// What is around records in Avro: schemaless, single-object or container [default: schemaless]
+    #[arg(long, value_name = "NAME", value_parser = ["schemaless", "single-object", "container"])]
+    pub(crate) avro_encoding: Option<String>,
+    /// Records in a message [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) records: Option<u32>,
     /// Ask the broker to keep the messages
     #[arg(long)]
     pub(crate) retain: bool,
@@ -250,6 +303,9 @@ pub(crate) struct Content {
     /// Audio bit rate, 0 for none
     #[arg(long, value_name = "BITRATE", default_value = "64kbps")]
     pub(crate) audio_bitrate: String,
+    /// Sound over RTMP: aac, or opus (Enhanced RTMP); by WebRTC it is Opus
+    #[arg(long, value_name = "NAME", default_value = "aac", value_parser = ["aac", "opus"])]
+    pub(crate) audio_codec: String,
     /// Frames a second: 25, 29.97 or 30000/1001
     #[arg(long, value_name = "N", default_value = "25")]
     pub(crate) fps: String,
@@ -260,7 +316,7 @@ pub(crate) struct Content {
     #[arg(long, value_name = "WxH", default_value = "640x360")]
     pub(crate) size: String,
     /// Loop an FLV or MP4 file (H.264, AAC) instead
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["bitrate", "audio_bitrate", "fps", "gop", "size"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["bitrate", "audio_bitrate", "audio_codec", "fps", "gop", "size"])]
     pub(crate) file: Option<PathBuf>,
     /// Leave the clock stamp (an SEI message in every frame) out: no latency can be measured
     #[arg(long)]
@@ -270,19 +326,106 @@ pub(crate) struct Content {
 /// `weir publish`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Publish {
-    /// Where to publish: rtmp://host:1935/app/stream, mqtt://host/topic/{seq}; several get the same stream
+    /// Where to publish: rtmp://host:1935/app/stream, whip+http://host/whip/stream, mqtt://host/topic/{seq};
+    /// several get the same stream
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
     pub(crate) load: Load,
     #[command(flatten)]
     pub(crate) content: Content,
+    /// WHIP: file whose first line is the bearer token [environment: the token itself in WEIR_RTC_TOKEN]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) mqtt: Mqtt,
     #[command(flatten)]
     pub(crate) messages: Messages,
     #[command(flatten)]
     pub(crate) run: RunOptions,
+}
+
+/// `weir ingest`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Ingest {
+    /// What to subscribe to: mqtt://host/topic/#, mqtts://user@host/$share/NAME/topic/#
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// Where rows go: sqlite:FILE, postgres://user@host:port/database, or parquet:DIR, to which each batch adds a file:
+    /// give it large ones
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) save: String,
+    /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) save_password_file: Option<PathBuf>,
+    /// The Avro schema of the records (.avsc) [default: none; payloads are saved as they come]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) schema: Option<PathBuf>,
+    /// How records are encoded: avro or json
+    #[arg(long, value_name = "FORMAT", default_value = "avro", value_parser = ["avro", "json"])]
+    pub(crate) format: String,
+    /// What is around records in Avro: schemaless, single-object or container
+    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "container"])]
+    pub(crate) avro_encoding: String,
+    /// The table; made from the schema, or found to fit it [default: the schema's name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Records that are committed together, at most; 1 for one insert a record [default: 1000; of Parquet 50000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) batch: Option<u32>,
+    /// How long the first record of a batch waits for others, at most [default: 50ms; of Parquet 1s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) linger: Option<Span>,
+    /// Stop after N records, dead letters included [default: go on until SIGTERM or Ctrl-C]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Stop after TIME
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// The largest message that is taken; what is larger goes to the dead letters
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size)]
+    pub(crate) max_message: usize,
+    /// Answer Prometheus at this address under /metrics; a bare :port is on 127.0.0.1, port 0 picks a free one
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Quality of service: 1, 2, or 0, which loses what is not saved when weir ends; `-q 1` for short
+    #[arg(long, value_name = "QOS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=2))]
+    pub(crate) qos: u8,
+    /// Version of the protocol: 5 or 3.1.1
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = ["5", "3.1.1"])]
+    pub(crate) mqtt_version: String,
+    /// User name [environment: WEIR_MQTT_USER]; or in the URL
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The name that the broker keeps the session under [default: made from URL, place and table, so that the same
+    /// command goes on where it ended]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) client_id: Option<String>,
+    /// How long the broker keeps messages for an ingester that is gone (MQTT 5; in 3.1.1 for any time)
+    #[arg(long, value_name = "TIME", default_value = "24h")]
+    pub(crate) session: Span,
+    /// Longest silence of weir; 0s for any
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) keep_alive: Span,
+    /// Messages that may be unacknowledged (MQTT 5; a broker of 3.1.1 decides itself) [default: four batches, 100 at
+    /// least]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) window: Option<u16>,
+    /// Take any certificate
+    #[arg(long, conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+    /// PEM file of certificates to trust
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Where the summary goes as JSON; - for stdout, instead of the lines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// Print errors only
+    #[arg(long)]
+    pub(crate) quiet: bool,
 }
 
 /// `weir run`.
@@ -294,6 +437,10 @@ pub(crate) struct Run {
     /// Replace HOST:PORT in every URL of the scenario; what the file watches is left out
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) target: Option<String>,
+    /// Of an experiment: leave the messages to another consumer, and ask what came of them: http://HOST:PORT/csp/mqtt/rest of an
+    /// IRIS gateway, or sql:postgres://user@host/database#TABLE (password: save_password_file, or PGPASSWORD)
+    #[arg(long, value_name = "URL")]
+    pub(crate) probe: Option<String>,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
@@ -317,6 +464,14 @@ pub(crate) struct Watch {
     /// Whoever listens on this TCP port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Vec<u16>,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+    /// PEM file of certificates to trust
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Take any certificate
+    #[arg(long, conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
     /// For how long [default: until Ctrl-C]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
@@ -328,15 +483,31 @@ pub(crate) struct Watch {
 /// `weir origin`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Origin {
-    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless --http or --mqtt]
+    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless --http, --mqtt or --bulk]
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) rtmp: Option<SocketAddr>,
     /// Serve MPEG-TS over HTTP as Mirakurun and mirakc do, usually on :40772; also /1.ts, /2.ts …
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) http: Option<SocketAddr>,
+    /// WebRTC on one port, usually :3333: WHIP in, WHEP and OvenMediaEngine's signalling out; pages for browsers
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) rtc: Option<SocketAddr>,
+    /// --rtc: a TURN server over TCP that viewers are told of: all by WHEP, and ws://…?transport=tcp. Others can read
+    /// the command line, but not this variable of the environment
+    #[arg(
+        long,
+        value_name = "turn:USER:PASSWORD@HOST[:PORT]",
+        env = "WEIR_TURN",
+        hide_env_values = true,
+        requires = "rtc"
+    )]
+    pub(crate) turn: Option<String>,
     /// Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) mqtt: Option<SocketAddr>,
+    /// Be the far end of bulk TCP streams (bulk://, and `background` in a scenario), usually on :5201
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) bulk: Option<SocketAddr>,
     /// --http: made services, all GR or so many of each kind: 8, or GR:4,BS:3,CS:1 [default: 8, or none beside --file]
     #[arg(long, value_name = "N", value_parser = services, requires = "http")]
     pub(crate) services: Option<Services>,
@@ -346,7 +517,7 @@ pub(crate) struct Origin {
     /// --http: a stored transport stream as a service, looped without a break; repeatable
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http")]
     pub(crate) files: Vec<PathBuf>,
-    /// Certificate chain (PEM): listen for RTMPS, HTTPS and MQTTS instead
+    /// Certificate chain (PEM): listen for RTMPS, HTTPS, WSS and MQTTS instead
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// The certificate's key (PEM)
@@ -417,6 +588,42 @@ pub(crate) struct Check {
     pub(crate) quiet: bool,
 }
 
+/// `weir codec`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Codec {
+    /// The Avro schema of a record (.avsc)
+    #[arg(value_name = "SCHEMA", value_hint = ValueHint::FilePath)]
+    pub(crate) schema: PathBuf,
+    /// Different records to decode, made out of the seed
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) records: u32,
+    /// How often each encoding is measured, by turns
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) repetitions: u32,
+    /// What is around a record in Avro: schemaless, single-object or container
+    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "container"])]
+    pub(crate) avro_encoding: String,
+    /// Save the records as well: sqlite:FILE, postgres://user@host/database or parquet:DIR; may be repeated. The tables weir_codec_avro
+    /// and weir_codec_json are made anew
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) save: Vec<String>,
+    /// File whose first line is the password of the database; else PGPASSWORD
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) save_password_file: Option<PathBuf>,
+    /// Records of a transaction
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) batch: u32,
+    /// Seed of the records
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Where the result goes as JSON; - for stdout, instead of the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// Print errors only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
 /// `weir doctor`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Doctor {
@@ -432,7 +639,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary", "check"])]
+    #[arg(value_parser = ["scenario", "summary", "check", "codec", "experiment"])]
     pub(crate) what: String,
 }
 
@@ -495,6 +702,18 @@ fn services(text: &str) -> Result<Services, String> {
         Ok((kind.trim().parse().map_err(|_| wrong())?, number(count).ok_or_else(wrong)?))
     });
     kinds.collect()
+}
+
+/// `955`, `64KiB`, `16MiB`, up to what MQTT has room for.
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("'{text}' is no size; write 955, 64KiB or 16MiB, at most 256MiB");
+    let (number, unit) = match text.trim() {
+        text if text.ends_with("MiB") => (text.trim_end_matches("MiB"), 1 << 20),
+        text if text.ends_with("KiB") => (text.trim_end_matches("KiB"), 1 << 10),
+        text => (text, 1),
+    };
+    let number: usize = number.trim().parse().map_err(|_| wrong())?;
+    number.checked_mul(unit).filter(|size| (1..=256 << 20).contains(size)).ok_or_else(wrong)
 }
 
 /// `:1935` is on loopback; any other address must be asked for.

@@ -3,10 +3,12 @@
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
+use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher, run};
 use weir_engine::summary::Summary;
@@ -14,6 +16,9 @@ use weir_report::{Format, Text};
 
 /// Where runs go when nothing is said.
 const PARENT: &str = "weir-runs";
+
+/// Signals nearer to each other than this are one.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Runs, writes, prints; says how it ended.
 pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
@@ -23,7 +28,8 @@ pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Ex
         let file = std::fs::File::options().append(true).create(true).open(path);
         file.map_err(|error| refused(path, &error))?;
     }
-    let directory = directory(options.output.as_deref(), &prepared)?;
+    let started = prepared.facts.started_at_seconds as u64;
+    let directory = directory(options.output.as_deref(), &prepared.scenario.name, started)?;
     prepared.facts.id =
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let interrupt = interrupt_flag()?;
@@ -52,11 +58,9 @@ pub(crate) fn check_print(print: &Print) -> Result<(), Failure> {
 }
 
 /// The run's own directory: the one asked for, or a new one.
-fn directory(asked: Option<&Path>, prepared: &Prepared) -> Result<PathBuf, Failure> {
+pub(crate) fn directory(asked: Option<&Path>, name: &str, at: u64) -> Result<PathBuf, Failure> {
     let Some(path) = asked else {
-        let at = prepared.facts.started_at_seconds as u64;
-        return record::make_directory(Path::new(PARENT), &prepared.scenario.name, at)
-            .map_err(Failure::with(Exit::Usage));
+        return record::make_directory(Path::new(PARENT), name, at).map_err(Failure::with(Exit::Usage));
     };
     let refuse = |cause: &str| Failure::new(Exit::Usage, format!("{}: {cause}", path.display()));
     std::fs::create_dir_all(path).map_err(|error| refuse(&error.to_string()))?;
@@ -67,17 +71,26 @@ fn directory(asked: Option<&Path>, prepared: &Prepared) -> Result<PathBuf, Failu
     Ok(path.to_owned())
 }
 
-/// A flag that Ctrl-C, SIGTERM or a closed terminal sets. The second signal ends weir at once.
+/// A flag that Ctrl-C, SIGTERM or a closed terminal sets. A second signal ends weir at once, unless it follows so soon
+/// that it is the same one: a shell or `timeout` may send it to weir and to weir's group.
 pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-    let flag = Arc::new(AtomicBool::new(false));
     // A file that may grow no more is an error of its write, as on a full disk, and not the end of weir.
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(Failure::with(Exit::Internal))?;
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(Failure::with(Exit::Internal))?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::with(Exit::Internal))?;
+    let flag = Arc::new(AtomicBool::new(false));
+    let interrupt = flag.clone();
+    let listen = move || {
+        let mut asked: Option<Instant> = None;
+        for _ in signals.forever() {
+            let since = asked.get_or_insert_with(Instant::now).elapsed();
+            if interrupt.swap(true, Ordering::SeqCst) && since >= SAME_SIGNAL {
+                signal_hook::low_level::exit(Exit::Interrupted as i32);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("weir-signals".to_owned()).spawn(listen);
+    thread.map_err(Failure::with(Exit::Internal))?;
     Ok(flag)
 }
 
@@ -87,7 +100,11 @@ pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(),
         let Some(format) = weir_report::by_name(name) else { continue };
         let mut bytes = Vec::new();
         format.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
-        let stem = if name == "json" { "summary" } else { "report" };
+        let stem = match name {
+            "json" => "summary",
+            "clients" => "clients",
+            _ => "report",
+        };
         let path = directory.join(format!("{stem}.{}", format.extension()));
         record::write_whole(&path, &bytes).map_err(Failure::with(Exit::Internal))?;
     }

@@ -1,17 +1,24 @@
 //! The command line: arguments in, exit code out.
 
 mod args;
+mod background;
 mod check;
+mod codec;
 mod conduct;
 mod demo;
 mod doctor;
 mod exit;
+mod experiment;
+mod ingest;
 mod live;
 mod load;
+mod machine;
 mod mqtt;
 mod origin;
 mod prepare;
 mod report;
+mod rtc;
+mod saving;
 mod watch;
 
 use args::{Cli, Verb};
@@ -49,17 +56,28 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 load::retarget(&mut scenario, target);
             }
             load::add_options(&mut scenario, &args.run);
+            if let Some(probe) = &args.probe {
+                experiment::leave_to(&mut scenario, probe)?;
+            }
+            let _far_end = background::far_end(&mut scenario)?;
+            if let Some(spec) = &scenario.experiment {
+                return experiment::experiment(&scenario, spec, &args);
+            }
             conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run)
         }
+        Verb::Ingest(args) => ingest::ingest(&args),
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Check(args) => check::check(&args),
+        Verb::Codec(args) => codec::codec(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Schema(args) => {
             let text = match args.what.as_str() {
                 "scenario" => Scenario::schema(),
                 "check" => weir_report::check_schema(),
+                "codec" => weir_report::codec_schema(),
+                "experiment" => weir_report::experiment_schema(),
                 _ => weir_report::schema(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");

@@ -1,7 +1,8 @@
 //! What MQTT clients do, out of flags or of a scenario; and the password, which is in neither.
 
+use std::path::Path;
 use std::time::Duration;
-use weir_clients::{Credentials, Filling, MqttOptions, MqttVersion, Qos, Will};
+use weir_clients::{Credentials, Filling, Framing, MqttOptions, MqttVersion, Qos, RecordFormat, Will};
 use weir_engine::messaging::MqttSpec;
 use weir_engine::scenario::Span;
 use weir_metrics::BitRate;
@@ -44,6 +45,7 @@ pub(crate) fn options(spec: &MqttSpec, seed: u64) -> Result<MqttOptions, String>
         filling: filling(spec)?,
         retain: spec.retain,
         seed,
+        times: None,
     })
 }
 
@@ -55,9 +57,9 @@ pub(crate) fn time_for_count(spec: &MqttSpec) -> Option<Duration> {
 }
 
 /// What each publisher sends.
-pub(crate) fn bit_rate(spec: &MqttSpec) -> Option<BitRate> {
-    let size = filling(spec).ok()?.size()?;
-    Some(BitRate::from_bps(rate(spec).ok()? * size as f64 * 8.0))
+pub(crate) fn bit_rate(spec: &MqttSpec, seed: u64) -> Option<BitRate> {
+    let size = filling(spec).ok()?.mean_size(seed, spec.count)?;
+    Some(BitRate::from_bps(rate(spec).ok()? * size * 8.0))
 }
 
 fn rate(spec: &MqttSpec) -> Result<f64, String> {
@@ -66,15 +68,40 @@ fn rate(spec: &MqttSpec) -> Result<f64, String> {
 }
 
 fn filling(spec: &MqttSpec) -> Result<Filling, String> {
-    let Some(text) = &spec.payload else { return Ok(Filling::default()) };
-    match text.split_once(':') {
-        Some(("size", size)) => size
+    let filling = match spec.payload.as_deref().map(|text| (text, text.split_once(':'))) {
+        None => Filling::default(),
+        Some((_, Some(("size", size)))) => size
             .parse()
             .map(Filling::Size)
-            .map_err(|_| format!("mqtt: '{size}' is no number of bytes; write for example size:955")),
-        Some(("file", path)) if !path.is_empty() => Ok(Filling::File(path.into())),
-        _ => Err(format!("mqtt: '{text}' is no payload; write size:BYTES or file:PATH")),
+            .map_err(|_| format!("mqtt: '{size}' is no number of bytes; write for example size:955"))?,
+        Some((_, Some(("file", path)))) if !path.is_empty() => Filling::File(path.into()),
+        Some((_, Some((kind @ ("avro" | "json"), path)))) if !path.is_empty() => {
+            let format = if kind == "avro" { RecordFormat::Avro(framing(spec)?) } else { RecordFormat::Json };
+            Filling::Records { schema: path.into(), format, records: spec.records.unwrap_or(1).max(1) }
+        }
+        Some((text, _)) => {
+            let forms = "size:BYTES, file:PATH, avro:FILE.avsc or json:FILE.avsc";
+            return Err(format!("mqtt: '{text}' is no payload; write {forms}"));
+        }
+    };
+    let format = match &filling {
+        Filling::Records { format, .. } => Some(format),
+        _ => None,
+    };
+    if spec.records.is_some() && format.is_none() {
+        return Err(
+            "mqtt: records are of avro: and json: payloads; name a schema, or leave records out".into()
+        );
     }
+    if spec.avro_encoding.is_some() && !matches!(format, Some(RecordFormat::Avro(_))) {
+        return Err("mqtt: avro_encoding is of avro: payloads; write avro:FILE.avsc, or leave it out".into());
+    }
+    Ok(filling)
+}
+
+fn framing(spec: &MqttSpec) -> Result<Framing, String> {
+    let Some(name) = &spec.avro_encoding else { return Ok(Framing::Schemaless) };
+    name.parse().map_err(|error| format!("mqtt: {error}"))
 }
 
 fn will(text: &str) -> Result<Will, String> {
@@ -85,17 +112,27 @@ fn will(text: &str) -> Result<Will, String> {
 
 /// User and password of file and environment; those of a URL come before them.
 fn credentials(spec: &MqttSpec) -> Result<Option<Credentials>, String> {
+    credentials_of(spec.user.as_deref(), spec.password_file.as_deref())
+}
+
+/// User and password of flags, file and environment.
+pub(crate) fn credentials_of(
+    user: Option<&str>,
+    password_file: Option<&Path>,
+) -> Result<Option<Credentials>, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let Some(user) = spec.user.clone().or_else(|| variable(USER)) else { return Ok(None) };
-    let password = match &spec.password_file {
-        Some(path) => {
-            let text =
-                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            text.lines().next().unwrap_or_default().to_owned()
-        }
+    let Some(user) = user.map(str::to_owned).or_else(|| variable(USER)) else { return Ok(None) };
+    let password = match password_file {
+        Some(path) => first_line(path)?,
         None => variable(PASSWORD).unwrap_or_default(),
     };
     Ok(Some(Credentials { user, password }))
+}
+
+/// The first line of a file: a password.
+pub(crate) fn first_line(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]
@@ -118,7 +155,7 @@ mod tests {
         assert_eq!(made.filling, Filling::Size(955));
         assert_eq!(made.will, Some(Will { topic: "gone/x".into(), payload: b"bye=bye".to_vec() }));
         assert_eq!(time_for_count(&spec), Some(Duration::from_secs(3)));
-        assert_eq!(bit_rate(&spec).unwrap().bps(), 76.4e6);
+        assert_eq!(bit_rate(&spec, 0).unwrap().bps(), 76.4e6);
     }
 
     #[test]
@@ -128,9 +165,17 @@ mod tests {
         assert!(wrong(MqttSpec { version: Some("4.0".into()), ..spec() }).contains("write 5 or 3.1.1"));
         assert!(wrong(MqttSpec { qos: Some(3), ..spec() }).contains("write 0, 1 or 2"));
         assert!(
-            wrong(MqttSpec { payload: Some("955".into()), ..spec() }).contains("size:BYTES or file:PATH")
+            wrong(MqttSpec { payload: Some("955".into()), ..spec() })
+                .contains("size:BYTES, file:PATH, avro:")
         );
         assert!(wrong(MqttSpec { payload: Some("size:x".into()), ..spec() }).contains("size:955"));
+        assert!(wrong(MqttSpec { records: Some(2), ..spec() }).contains("leave records out"));
+        let json = || MqttSpec { payload: Some("json:a.avsc".into()), ..spec() };
+        let encoding = Some("container".to_owned());
+        assert!(wrong(MqttSpec { avro_encoding: encoding, ..json() }).contains("write avro:FILE.avsc"));
+        let other =
+            MqttSpec { payload: Some("avro:a.avsc".into()), avro_encoding: Some("x".into()), ..spec() };
+        assert!(wrong(other).contains("write schemaless, single-object or container"));
         assert!(wrong(MqttSpec { will: Some("x".into()), ..spec() }).contains("TOPIC=TEXT"));
         assert!(wrong(MqttSpec { rate: Some("fast".into()), ..spec() }).contains("rate"));
     }

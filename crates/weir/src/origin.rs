@@ -16,7 +16,9 @@ use weir_origin::{
 pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     crate::prepare::raise_descriptors();
     let interrupt = interrupt_flag()?;
-    let config = config(args).map_err(Failure::with(Exit::Usage))?;
+    let mut config = config(args).map_err(Failure::with(Exit::Usage))?;
+    config.turn =
+        args.turn.as_deref().map(crate::rtc::turn_server).transpose().map_err(Failure::with(Exit::Usage))?;
     let origin = Origin::start(&config).map_err(Failure::with(Exit::Usage))?;
     if args.until_stdin_ends {
         let interrupt = interrupt.clone();
@@ -34,6 +36,13 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         ("https", addresses.https),
         ("mqtt", addresses.mqtt),
         ("mqtts", addresses.mqtts),
+        ("whep+http", addresses.rtc),
+        ("whep+https", addresses.rtcs),
+        ("whip+http", addresses.rtc),
+        ("whip+https", addresses.rtcs),
+        ("ws", addresses.rtc),
+        ("wss", addresses.rtcs),
+        ("bulk", addresses.bulk),
     ] {
         let Some(address) = address else { continue };
         // Whoever started it reads this line; a closed pipe must not end the server.
@@ -66,6 +75,36 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
             messages.clients, messages.received, messages.acknowledged, messages.sent, messages.confirmed,
         );
     }
+    let bulk = origin.bulk();
+    if bulk.streams > 0 {
+        let _ = writeln!(
+            out,
+            "{} bulk streams; received {} bytes, sent {}",
+            bulk.streams, bulk.received, bulk.sent
+        );
+    }
+    let rtc = origin.rtc();
+    if rtc.connected > 0 {
+        let _ = writeln!(
+            out,
+            "{} WebRTC sessions; {} packets asked for again, {} of them sent; {} keyframes asked for",
+            rtc.connected, rtc.nacks, rtc.repeated, rtc.picture_losses,
+        );
+    }
+    let intake = rtc.intake;
+    if intake.publishers > 0 {
+        let _ = writeln!(
+            out,
+            "{} WebRTC publishers; {} packets taken, {} missing, {} of {} sent again when asked for; {} frames broken",
+            intake.publishers, intake.packets, intake.lost, intake.recovered, intake.asked, intake.broken,
+        );
+    }
+    for stream in origin.mute_streams() {
+        let _ = writeln!(
+            out,
+            "{stream}: its sound was left out of WebRTC: it is not Opus, and nothing is transcoded"
+        );
+    }
     origin.stop();
     Ok(Exit::Passed)
 }
@@ -95,15 +134,19 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
         faults: args.faults.clone(),
         ..OriginConfig::default()
     };
-    let rtmp = args.rtmp.or((args.http.is_none() && args.mqtt.is_none()).then_some(USUAL_RTMP));
+    let others = [args.http, args.mqtt, args.bulk];
+    let rtmp = args.rtmp.or(others.iter().all(Option::is_none).then_some(USUAL_RTMP));
     match (&args.cert, &args.key) {
         (Some(chain), Some(key)) => {
             let secure = |address| Secure { address, chain: chain.clone(), key: key.clone() };
             (config.rtmps, config.https) = (rtmp.map(secure), args.http.map(secure));
-            config.mqtts = args.mqtt.map(secure);
+            (config.mqtts, config.rtcs) = (args.mqtt.map(secure), args.rtc.map(secure));
         }
-        _ => (config.rtmp, config.http, config.mqtt) = (rtmp, args.http, args.mqtt),
+        _ => {
+            (config.rtmp, config.http, config.mqtt, config.rtc) = (rtmp, args.http, args.mqtt, args.rtc);
+        }
     }
+    config.bulk = args.bulk;
     config.tuners.services = services(args)?;
     config.history.gop_cache = !args.no_gop_cache;
     if let Some(queue) = &args.queue {

@@ -1,13 +1,13 @@
 //! From a scenario to a run that is ready: URLs resolved, material made, limits raised and checked.
 
 use crate::exit::{Exit, Failure};
-use crate::mqtt;
+use crate::{machine, mqtt, rtc};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 use weir_clients::{
-    Credentials, FrameRate, HttpOptions, MaterialOptions, MirakurunOptions, PlayOptions, PublishOptions,
-    RtmpOptions, Timeouts, Workload, WorkloadError,
+    AudioCodec, BulkOptions, Credentials, FrameRate, HttpOptions, MaterialOptions, MirakurunOptions,
+    PlayOptions, PublishOptions, RtmpOptions, Timeouts, Workload, WorkloadError,
 };
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
@@ -29,15 +29,29 @@ const DEFAULT_BIT_RATE: weir_metrics::BitRate = weir_metrics::BitRate::from_bps(
 
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
-pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
-    let plan = scenario.plan().map_err(Failure::with(wrong))?;
+pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
+    // Before anything is asked of a server: a plan that cannot be needs none.
+    scenario.plan().map_err(Failure::with(wrong))?;
     check_times(&scenario).map_err(Failure::with(wrong))?;
-    check_limits(&plan)?;
+    check_services(&scenario).map_err(Failure::with(wrong))?;
     let workloads = scenario
         .workloads
         .iter()
         .map(|spec| workload(spec, &scenario, wrong))
         .collect::<Result<Vec<_>, Failure>>()?;
+    for (spec, (_, workload)) in scenario.workloads.iter_mut().zip(&workloads) {
+        if discovers(spec) && spec.clients.is_none() && spec.stages.is_empty() {
+            // One reader a service: the server has said how many there are.
+            spec.clients = Some(workload.targets().len() as u32);
+        }
+    }
+    let mut workloads = workloads;
+    scenario = scenario.with_background().map_err(Failure::with(wrong))?;
+    for spec in &scenario.workloads[workloads.len()..] {
+        workloads.push(workload(spec, &scenario, wrong)?);
+    }
+    let plan = scenario.plan().map_err(Failure::with(wrong))?;
+    check_limits(&plan)?;
     check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema()).collect();
     for threshold in scenario.thresholds.iter().chain(&scenario.abort) {
@@ -51,6 +65,12 @@ pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failu
         .map_err(Failure::with(wrong))?;
     let mut observer = Observer::new(watches).map_err(Failure::with(Exit::Usage))?;
     let targets = observer.describe_targets();
+    let doors = workloads.iter().flat_map(|(_, workload)| {
+        (0..).zip(workload.targets()).map(|(client, _)| workload.door(client).address.ip())
+    });
+    let addresses: Vec<IpAddr> = doors.collect();
+    let machines =
+        machine::watch(&mut observer, &scenario, &addresses, plan.length).map_err(Failure::with(wrong))?;
     let facts = RunFacts {
         name: scenario.name.clone(),
         id: String::new(),
@@ -62,6 +82,8 @@ pub(crate) fn prepare(scenario: Scenario, wrong: Exit) -> Result<Prepared, Failu
         environment: Environment::read(),
         targets,
         servers: workloads.iter().flat_map(|(_, workload)| workload.servers()).cloned().collect(),
+        machines,
+        base_seconds: scenario.base().as_secs_f64(),
     };
     Ok(Prepared { scenario, plan, workloads, observer, facts })
 }
@@ -87,6 +109,8 @@ fn workload(
     let rtmp = RtmpOptions { digest_handshake: spec.digest_handshake };
     let mqtt =
         mqtt::options(&spec.mqtt.clone().unwrap_or_default(), scenario.seed).map_err(Failure::with(wrong))?;
+    let rtc = rtc::options(&spec.rtc.clone().unwrap_or_default()).map_err(Failure::with(wrong))?;
+    let bulk = bulk(spec).map_err(Failure::with(wrong))?;
     let (made, frame_time) = match role {
         Role::Play => {
             let http = HttpOptions { credentials: http_credentials(), ..HttpOptions::default() };
@@ -99,6 +123,8 @@ fn workload(
                 http,
                 mirakurun,
                 mqtt,
+                rtc,
+                bulk,
                 ..PlayOptions::default()
             };
             options.witness_every = spec.witness_every.unwrap_or(options.witness_every);
@@ -116,9 +142,11 @@ fn workload(
                 stamp,
                 rtmp,
                 mqtt,
+                rtc,
+                bulk,
                 ..PublishOptions::default()
             };
-            (weir_clients::publish(urls, &options), frame_time.filter(|_| !mqtt::speaks(urls)))
+            (weir_clients::publish(urls, &options), frame_time.filter(|_| !sends_no_frames(urls)))
         }
     };
     let made = made.map_err(|error| match &error {
@@ -132,10 +160,24 @@ fn workload(
         role,
         protocol: made.targets().first().map_or_else(String::new, |target| target.scheme.clone()),
         targets: made.targets().iter().map(ToString::to_string).collect(),
-        expect: expected(spec, role),
+        expect: expected(spec, role, scenario.seed),
         frame_time_seconds: frame_time,
+        background: spec.background,
     };
     Ok((facts, made))
+}
+
+/// What a workload says of bulk streams.
+fn bulk(spec: &WorkloadSpec) -> Result<BulkOptions, String> {
+    let Some(block) = &spec.block else { return Ok(BulkOptions::default()) };
+    let block = u32::try_from(block.get()).ok().filter(|it| (1..=BulkOptions::LARGEST_BLOCK).contains(it));
+    let block = block.ok_or_else(|| format!("workload '{}': a block has 1B to 1MiB", spec.label()))?;
+    Ok(BulkOptions { block })
+}
+
+/// Whether what is published has no frames, and so no pace of its own.
+fn sends_no_frames(urls: &[String]) -> bool {
+    mqtt::speaks(urls) || urls.iter().any(|url| url.starts_with("bulk:"))
 }
 
 /// Which services of a Mirakurun or mirakc server, if it is one.
@@ -149,6 +191,25 @@ fn mirakurun(spec: &WorkloadSpec) -> MirakurunOptions {
         pre_filters: spec.pre_filters.0.clone(),
         post_filters: spec.post_filters.0.clone(),
     }
+}
+
+/// Whether a workload asks its server what there is to play.
+fn discovers(spec: &WorkloadSpec) -> bool {
+    spec.play.0.iter().any(|url| url.starts_with("mirakurun+"))
+}
+
+/// What only a server that is asked for its services understands.
+fn check_services(scenario: &Scenario) -> Result<(), String> {
+    for spec in scenario.workloads.iter().filter(|spec| !discovers(spec)) {
+        if mirakurun(spec) != MirakurunOptions::default() {
+            return Err(format!(
+                "workload '{}': services, channel types, decoding, priority and filters are for mirakurun+http:// URLs; \
+                 write mirakurun+http://HOST:PORT, or leave them out",
+                spec.label()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Times of nothing, in which nothing can happen.
@@ -205,12 +266,12 @@ fn http_credentials() -> Option<Credentials> {
 
 /// What each client's source sends, where that is said: to viewers by the scenario, by publishers
 /// of made material by its bit rate.
-fn expected(spec: &WorkloadSpec, role: Role) -> Option<weir_metrics::BitRate> {
+fn expected(spec: &WorkloadSpec, role: Role, seed: u64) -> Option<weir_metrics::BitRate> {
     let made = match role {
         Role::Publish if mqtt::speaks(&spec.publish.0) => {
-            mqtt::bit_rate(&spec.mqtt.clone().unwrap_or_default())
+            mqtt::bit_rate(&spec.mqtt.clone().unwrap_or_default(), seed)
         }
-        Role::Publish if spec.file.is_none() => {
+        Role::Publish if spec.file.is_none() && !sends_no_frames(&spec.publish.0) => {
             spec.bitrate.as_ref().map_or(Some(DEFAULT_BIT_RATE), |rate| Some(rate.get()))
         }
         Role::Publish | Role::Play => None,
@@ -230,6 +291,9 @@ fn material(spec: &WorkloadSpec, seed: u64) -> Result<(MaterialOptions, Option<f
         "0" => None,
         text => Some(bits(text.parse::<weir_metrics::BitRate>().map_err(|error| error.to_string())?.bps())),
     };
+    let audio_codec = spec.audio_codec.as_deref().map_or(Ok(AudioCodec::Aac), str::parse);
+    let audio_codec =
+        audio_codec.map_err(|error: weir_clients::UnknownAudioCodec| format!("audio_codec: {error}"))?;
     let size = spec.size.as_deref().unwrap_or("640x360");
     let resolution = size
         .split_once('x')
@@ -241,6 +305,7 @@ fn material(spec: &WorkloadSpec, seed: u64) -> Result<(MaterialOptions, Option<f
         gop: spec.gop.as_ref().map_or(Duration::from_secs(2), Span::get),
         resolution,
         audio_bit_rate,
+        audio_codec,
         seed,
     };
     Ok((material, Some(1.0 / frame_rate.as_f64())))

@@ -3,12 +3,20 @@
 use crate::args::Report;
 use crate::conduct::{check_print, print, write_artefacts};
 use crate::exit::{Exit, Failure};
+use crate::experiment;
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     check_print(&args.print)?;
+    if let Some(summary) = experiment::read(&args.directory) {
+        if args.write {
+            experiment::write(&summary, &args.directory)?;
+        }
+        experiment::show(&summary, &args.print, &args.directory)?;
+        return Ok(experiment::exit(&summary));
+    }
     let (head, fold) =
         record::read(&args.directory, weir_clients::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run;

@@ -3,10 +3,12 @@
 use crate::args;
 use crate::conduct::interrupt_flag;
 use crate::exit::{Exit, Failure};
+use crate::machine;
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weir_observe::{Observer, Usage, Watch};
+use weir_metrics::BitRate;
+use weir_observe::{MachineSample, MachineSource, Observer, Usage, Watch};
 use weir_shard::clock;
 
 /// Watches until Ctrl-C, the end of the duration, or the target's death.
@@ -19,11 +21,17 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         .chain(args.pid.iter().copied().map(Watch::Pid))
         .chain(args.port.iter().copied().map(Watch::Port))
         .collect();
-    if watches.is_empty() {
-        return Err(Failure::new(Exit::Usage, "say what to watch: --name nginx, --pid 123 or --port 1935"));
+    let asks = args.machine.prometheus.is_some() || args.machine.node_exporter.is_some();
+    if watches.is_empty() && !asks {
+        return Err(Failure::new(
+            Exit::Usage,
+            "say what to watch: --name nginx, --pid 123, --port 1935, --node-exporter http://host:9100 or --prometheus http://host:9090",
+        ));
     }
     let interrupt = interrupt_flag()?;
     let mut observer = Observer::new(watches).map_err(Failure::with(Exit::Usage))?;
+    machine::watch_alone(&mut observer, args).map_err(Failure::with(Exit::Usage))?;
+    let machines: Vec<MachineSource> = observer.machines().map(|facts| facts.source).collect();
     let started = clock::now();
     let mut before = observer.sample(started.as_nanos());
     let mut out = std::io::stdout().lock();
@@ -42,12 +50,14 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         let line = if args.json {
             serde_json::to_string(&usage).map_err(Failure::with(Exit::Internal))?
         } else {
-            line(now.since(started), &usage)
+            line(now.since(started), &usage, &machines)
         };
         if writeln!(out, "{line}").is_err() {
             return Ok(Exit::Passed);
         }
-        if sample.targets.iter().all(|target| target.state == weir_observe::TargetState::Died) {
+        let targets = &sample.targets;
+        if !targets.is_empty() && targets.iter().all(|target| target.state == weir_observe::TargetState::Died)
+        {
             return Err(Failure::new(Exit::TargetDied, "the target's processes are gone"));
         }
         before = sample;
@@ -57,7 +67,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
     }
 }
 
-fn line(elapsed: Duration, usage: &Usage) -> String {
+fn line(elapsed: Duration, usage: &Usage, machines: &[MachineSource]) -> String {
     let mut line = format!("{:>4} s", elapsed.as_secs());
     for target in &usage.targets {
         let process = &target.process;
@@ -77,7 +87,29 @@ fn line(elapsed: Duration, usage: &Usage) -> String {
     if let Some(ratio) = usage.host.cpu_busy_ratio {
         line += &format!(" · host {:.0}%", ratio * 100.0);
     }
+    line.extend(machines.iter().zip(&usage.machines).map(|(source, heard)| machine_part(*source, heard)));
     line
+}
+
+/// What a machine that is asked over HTTP did; nothing where it has not answered yet.
+fn machine_part(source: MachineSource, heard: &MachineSample) -> String {
+    let name = match source {
+        MachineSource::Prometheus => "Prometheus",
+        MachineSource::NodeExporter | MachineSource::Proc => "node_exporter",
+    };
+    if let Some(words) = &heard.failure {
+        return format!(" · {name} does not answer: {words}");
+    }
+    let Some(values) = heard.points.last().map(|point| point.values) else { return String::new() };
+    let rate = |bps: f64| BitRate::from_bps(bps).to_string();
+    let parts = [
+        values.cpu_percent.map(|percent| format!("CPU {percent:.0}%")),
+        values.memory_bytes.map(|bytes| format!("{:.0} MB", bytes * 1e-6)),
+        values.load1.map(|load| format!("load1 {load:.2}")),
+        values.tx_bps.map(|bps| format!("tx {}", rate(bps))),
+        values.rx_bps.map(|bps| format!("rx {}", rate(bps))),
+    ];
+    format!(" · {name} {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -88,7 +120,13 @@ mod tests {
     #[test]
     fn a_share_is_written_as_in_reports() {
         let host = HostUsage { cpu_busy_ratio: Some(0.014), ..HostUsage::default() };
-        let usage = Usage { seconds: 1.0, targets: Vec::new(), generator: ProcessUsage::default(), host };
-        assert_eq!(line(Duration::from_secs(3), &usage), "   3 s · host 1%");
+        let usage = Usage {
+            seconds: 1.0,
+            targets: Vec::new(),
+            generator: ProcessUsage::default(),
+            host,
+            machines: Vec::new(),
+        };
+        assert_eq!(line(Duration::from_secs(3), &usage, &[]), "   3 s · host 1%");
     }
 }

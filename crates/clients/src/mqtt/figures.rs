@@ -13,6 +13,7 @@ weir_metrics::figures! {
     RETAINED: Counter = "mqtt.retained", Count, "messages received that the broker had kept; left out of latency and loss";
     UNMARKED: Counter = "mqtt.unmarked", Count, "messages received without a mark of weir's";
     LOWER_QOS: Counter = "mqtt.lower_qos", Count, "subscriptions granted at a lower QoS than was asked for";
+    EXCESS: Counter = "mqtt.excess", Count, "messages received beyond the Receive Maximum that the broker was told";
     PINGS: Counter = "mqtt.pings", Count, "PINGREQs that the broker answered";
     IN_FLIGHT: Gauge(Sum) = "mqtt.in_flight", Count, "messages sent and not acknowledged at the interval's end";
     MISSING: Gauge(Sum) = "mqtt.missing", Count, "messages that have not come to a subscriber although later ones have";

@@ -1,8 +1,14 @@
 //! What messages are filled with.
 
-use super::mark::HEADER_LEN;
-use std::path::PathBuf;
-use std::sync::Arc;
+use super::payloads::Payloads;
+use std::path::{Path, PathBuf};
+use weir_mqtt::mark::HEADER_LEN;
+use weir_record::{Encoder, Format, Generator, Schema, SchemaError};
+
+/// How many different messages of records are made before a run, so that a publisher has nothing to make while it
+/// publishes: as many as that, or as fit in so many bytes. Then they come again from the first.
+const POOL: u64 = 8_192;
+const POOL_BYTES: usize = 32 << 20;
 
 /// What the payload of a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +17,15 @@ pub enum Filling {
     Size(usize),
     /// The content of a file.
     File(PathBuf),
+    /// Records of a schema, made out of the seed.
+    Records {
+        /// The file with the Avro schema.
+        schema: PathBuf,
+        /// How they are encoded.
+        format: Format,
+        /// How many there are in a message.
+        records: u32,
+    },
 }
 
 impl Default for Filling {
@@ -30,6 +45,14 @@ pub enum FillingError {
         /// The system's words.
         source: std::io::Error,
     },
+    /// The schema cannot be used.
+    #[error("{path}: {source}")]
+    Schema {
+        /// The file.
+        path: String,
+        /// What is wrong, and where.
+        source: SchemaError,
+    },
     /// No packet has room for it.
     #[error("a payload of {bytes} bytes is more than a packet of MQTT has room for; send less than 256 MiB")]
     TooLong {
@@ -39,30 +62,80 @@ pub enum FillingError {
 }
 
 impl Filling {
-    /// The payload, the same for the same seed.
+    /// The payloads of `count` messages or of any number, the same for the same seed.
     ///
     /// # Errors
-    /// A file that cannot be read; more than a packet has room for.
-    pub(super) fn bytes(&self, seed: u64) -> Result<Arc<[u8]>, FillingError> {
-        let bytes: Vec<u8> = match self {
+    /// A file that cannot be read; a schema that is none; more than a packet has room for.
+    pub(super) fn payloads(&self, seed: u64, count: Option<u64>) -> Result<Payloads, FillingError> {
+        let mut payloads = Payloads::default();
+        match self {
             Self::Size(size) => {
                 check(*size)?;
-                noise(*size, seed)
+                payloads.push(&noise(*size, seed));
             }
-            Self::File(path) => std::fs::read(path)
-                .map_err(|source| FillingError::Read { path: path.display().to_string(), source })?,
-        };
-        check(bytes.len())?;
-        Ok(bytes.into())
+            Self::File(path) => {
+                let bytes = std::fs::read(path).map_err(|source| unreadable(path, source))?;
+                check(bytes.len())?;
+                payloads.push(&bytes);
+            }
+            Self::Records { schema, format, records } => {
+                let mut maker = Maker::new(&read(schema)?, *format, *records, seed);
+                for number in 0..count.unwrap_or(POOL).clamp(1, POOL) {
+                    let payload = maker.payload(number);
+                    check(payload.len())?;
+                    if number > 0 && payloads.bytes() + payload.len() > POOL_BYTES {
+                        break;
+                    }
+                    payloads.push(payload);
+                }
+            }
+        }
+        Ok(payloads)
     }
 
-    /// How many bytes it has, as far as that can be known without reading it.
-    pub fn size(&self) -> Option<usize> {
+    /// How many bytes a message has in the mean, as far as that can be known.
+    pub fn mean_size(&self, seed: u64, count: Option<u64>) -> Option<f64> {
         match self {
-            Self::Size(size) => Some(*size),
-            Self::File(path) => std::fs::metadata(path).ok().map(|file| file.len() as usize),
+            Self::Size(size) => Some(*size as f64),
+            Self::File(path) => std::fs::metadata(path).ok().map(|file| file.len() as f64),
+            Self::Records { .. } => self.payloads(seed, count).ok().map(|payloads| payloads.mean_size()),
         }
     }
+}
+
+/// Makes payloads of records.
+struct Maker {
+    generator: Generator,
+    encoder: Encoder,
+    records: u64,
+    payload: Vec<u8>,
+}
+
+impl Maker {
+    fn new(schema: &Schema, format: Format, records: u32, seed: u64) -> Self {
+        let (generator, encoder) = (Generator::new(schema, seed), Encoder::new(schema, format));
+        Self { generator, encoder, records: records.into(), payload: Vec::new() }
+    }
+
+    /// The payload of a message: the records that follow those of the message before.
+    fn payload(&mut self, number: u64) -> &[u8] {
+        for record in number * self.records..(number + 1) * self.records {
+            // It has the schema of the encoder.
+            let _ = self.encoder.push(self.generator.record(record));
+        }
+        self.payload.clear();
+        self.encoder.finish(&mut self.payload);
+        &self.payload
+    }
+}
+
+fn read(path: &Path) -> Result<Schema, FillingError> {
+    let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
+    Schema::parse(&text).map_err(|source| FillingError::Schema { path: path.display().to_string(), source })
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> FillingError {
+    FillingError::Read { path: path.display().to_string(), source }
 }
 
 fn check(bytes: usize) -> Result<(), FillingError> {
@@ -79,4 +152,70 @@ fn noise(size: usize, seed: u64) -> Vec<u8> {
         (state >> 56) as u8
     };
     (0..size).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use weir_record::{Decoder, Framing};
+
+    fn schema() -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let text = r#"{"type": "record", "name": "R", "fields": [
+            {"name": "number", "type": "long"}, {"name": "text", "type": {"type": "string", "weir.length": 30}}]}"#;
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    #[test]
+    fn message_n_has_the_records_that_follow_those_of_the_message_before() {
+        let file = schema();
+        let schema = read(file.path()).unwrap();
+        for format in [Format::Avro(Framing::Schemaless), Format::Avro(Framing::Container), Format::Json] {
+            let filling = Filling::Records { schema: file.path().into(), format, records: 3 };
+            let payloads = filling.payloads(7, Some(20)).unwrap();
+            let mut generator = Generator::new(&schema, 7);
+            let mut decoder = Decoder::new(&schema, format);
+            let mut number = 0;
+            for message in 0..20 {
+                let mut records = decoder.records(payloads.of(message));
+                while let Some(record) = records.next() {
+                    let expected = format!("{:?}", generator.record(number));
+                    assert_eq!(format!("{:?}", record.unwrap()), expected);
+                    number += 1;
+                }
+            }
+            assert_eq!(number, 60);
+            assert_eq!(payloads.of(20), payloads.of(0));
+            assert_ne!(filling.payloads(8, Some(1)).unwrap().of(0), payloads.of(0));
+        }
+    }
+
+    #[test]
+    fn the_pool_is_bounded_in_messages_and_in_bytes() {
+        let file = schema();
+        let format = Format::Avro(Framing::Schemaless);
+        let payloads = |records| {
+            let filling = Filling::Records { schema: file.path().into(), format, records };
+            filling.payloads(0, None).unwrap()
+        };
+        assert_eq!(payloads(1).len() as u64, POOL);
+        let large = payloads(10_000);
+        assert!(large.len() < 100 && large.bytes() <= POOL_BYTES, "{} {}", large.len(), large.bytes());
+    }
+
+    #[test]
+    fn what_is_no_schema_is_said_with_the_name_of_the_file() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"\"int\"").unwrap();
+        let format = Format::Json;
+        let filling = |schema: &Path| Filling::Records { schema: schema.into(), format, records: 1 };
+        let error = filling(file.path()).payloads(0, None).unwrap_err().to_string();
+        assert!(error.ends_with("schema: a record must be at the top; this is int"), "{error}");
+        assert!(error.starts_with(file.path().to_str().unwrap()), "{error}");
+        assert!(
+            filling(Path::new("/nowhere")).payloads(0, None).unwrap_err().to_string().contains("/nowhere")
+        );
+    }
 }

@@ -1,7 +1,9 @@
 //! What MQTT clients do, and how.
 
 use super::filling::Filling;
+use super::times::PublishTimes;
 use crate::target::Credentials;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_mqtt::{Qos, Version};
 
@@ -44,6 +46,8 @@ pub struct MqttOptions {
     pub retain: bool,
     /// Seed of the filling.
     pub seed: u64,
+    /// Where publishers leave when they sent their first message and their last, if somebody wants to know.
+    pub times: Option<Arc<PublishTimes>>,
 }
 
 impl Default for MqttOptions {
@@ -62,6 +66,7 @@ impl Default for MqttOptions {
             filling: Filling::default(),
             retain: false,
             seed: 0,
+            times: None,
         }
     }
 }

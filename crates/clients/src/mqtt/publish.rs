@@ -4,9 +4,10 @@ use super::figures::{
     ACKNOWLEDGE_TIME, ACKNOWLEDGED, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, REFUSED, RESPONSE_TIME,
     UNACKNOWLEDGED, UNMATCHED, UNSENT,
 };
-use super::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use super::pace::Pace;
+use super::payloads::Payloads;
 use super::refusal;
+use super::times::PublishTimes;
 use super::topic::Topic;
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
@@ -16,6 +17,7 @@ use std::time::Duration;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, SENT, STAMPED, UNITS};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
+use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::Disconnect;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
@@ -44,8 +46,9 @@ pub(super) struct Common {
     pub(super) count: Option<u64>,
     /// Whether each message carries a mark.
     pub(super) mark: bool,
-    pub(super) filling: Arc<[u8]>,
+    pub(super) payloads: Payloads,
     pub(super) clock: HostClock,
+    pub(super) times: Option<Arc<PublishTimes>>,
 }
 
 /// One virtual publisher. Message n is due at the moment when the broker consented plus n divided by the rate, and is
@@ -97,6 +100,7 @@ struct Maker {
 struct Heard {
     connected: bool,
     refused: Option<(Failure, String)>,
+    acknowledged: bool,
 }
 
 impl Publisher {
@@ -111,7 +115,7 @@ impl Publisher {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         let body = if common.mark && common.version == Version::V311 {
-            [&[0; HEADER_LEN][..], &common.filling].concat()
+            [&[0; HEADER_LEN][..], common.payloads.of(0)].concat()
         } else {
             Vec::new()
         };
@@ -148,6 +152,11 @@ impl Publisher {
         let outcome = self.client.input(bytes, time(now), &mut |event| {
             heard.hear(&event, &pace, version, now, ledger, slot);
         });
+        if heard.acknowledged
+            && let Some(times) = &self.common.times
+        {
+            times.acknowledged.note(now);
+        }
         if let Err(error) = outcome {
             self.life.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
         } else if let Some((failure, words)) = heard.refused {
@@ -185,7 +194,7 @@ impl Publisher {
     fn send(&mut self, due: Moment, now: Moment, ledger: &mut Ledger) {
         let lag = now.since(due).as_micros() as u64;
         let common = &*self.common;
-        let mark = common.mark.then(|| self.maker.mark(self.next, Clocks::read(&common.clock, now)));
+        let mark = common.mark.then(|| self.maker.mark(self.next, common.clock.clocks(now)));
         let result = self.maker.make(self.next, mark, common, |message| {
             // The lag in the upper half, the number in the lower: enough for an hour, and for four thousand million.
             let token = lag.min(u32::MAX.into()) << 32 | self.next & u64::from(u32::MAX);
@@ -195,6 +204,9 @@ impl Publisher {
         match result {
             Ok(payload) => {
                 self.next += 1;
+                if let Some(times) = &common.times {
+                    times.sent.note(now);
+                }
                 recorder.count(UNITS, 1);
                 recorder.count(MEDIA, payload as u64);
                 recorder.count(STAMPED, u64::from(mark.is_some()));
@@ -302,7 +314,13 @@ impl Session<Ledger> for Publisher {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            Event::Opening | Event::Writable | Event::Woken => {}
+            // The last two are for those that have datagrams.
+            Event::Opening
+            | Event::Writable
+            | Event::Woken
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => {}
             Event::Connected => self.life.reach(Phase::Handshaking, now, context.world),
             Event::Bytes(bytes) => self.read(bytes, context),
             Event::Timer => self.time(now, context.world),
@@ -359,7 +377,7 @@ impl Maker {
     ) -> Result<usize, PublishError> {
         self.topic.write(number, &mut self.name);
         self.properties.clear();
-        let mut payload = &common.filling[..];
+        let mut payload = common.payloads.of(number);
         match (mark, common.version) {
             (Some(mark), Version::V5) => {
                 let text = mark.text();
@@ -367,6 +385,10 @@ impl Maker {
                 self.properties.push(Property::UserProperty((PROPERTY, text)))?;
             }
             (Some(mark), Version::V311) => {
+                if common.payloads.len() > 1 {
+                    self.body.truncate(HEADER_LEN);
+                    self.body.extend_from_slice(payload);
+                }
                 mark.put(&mut self.body);
                 payload = &self.body;
             }
@@ -392,6 +414,7 @@ impl Heard {
         let recorder = ledger.of(slot);
         match event {
             ClientEvent::Acknowledged { token, reason, .. } => {
+                self.acknowledged = true;
                 if reason.is_error() {
                     recorder.count(REFUSED, 1);
                 } else {

@@ -5,24 +5,9 @@ use weir_mqtt::packet::{Connack, Disconnect};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{PacketKind, ReasonCode, Version};
 
-/// A reason as the standard writes it, with the broker's own words if it gave any: `CONNACK 0x87 Not authorized`.
-pub(super) fn words(
-    packet: PacketKind,
-    reason: ReasonCode,
-    properties: &Properties<'_>,
-    version: Version,
-) -> String {
-    let code = reason.code_in(packet, version).unwrap_or(reason.code());
-    let name = reason.name(packet, version);
-    match properties.reason_string() {
-        Some(own) => format!("{packet} {code:#04x} {name}: {own}"),
-        None => format!("{packet} {code:#04x} {name}"),
-    }
-}
-
 /// The failure of a client that was not let in.
 pub(super) fn of_connack(connack: &Connack<'_>, version: Version) -> (Failure, String) {
-    let words = words(PacketKind::Connack, connack.reason, &connack.properties, version);
+    let words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
     (refused(connack.reason, Failure::Rejected), words)
 }
 
@@ -32,13 +17,13 @@ pub(super) fn of_subscription(
     properties: &Properties<'_>,
     version: Version,
 ) -> (Failure, String) {
-    let words = words(PacketKind::Suback, reason, properties, version);
+    let words = reason.words(PacketKind::Suback, properties, version);
     (refused(reason, Failure::SubscriptionRefused), words)
 }
 
 /// The failure of a client that was told to go.
 pub(super) fn of_disconnect(disconnect: &Disconnect<'_>, version: Version) -> (Failure, String) {
-    let words = words(PacketKind::Disconnect, disconnect.reason, &disconnect.properties, version);
+    let words = disconnect.reason.words(PacketKind::Disconnect, &disconnect.properties, version);
     (Failure::Disconnected, words)
 }
 

@@ -1,8 +1,6 @@
 //! An MQTT subscriber.
 
-use super::account::{Account, Arrival};
-use super::figures::{DELIVERED_AGAIN, LOWER_QOS, MISSING, PINGS, RETAINED, UNMARKED};
-use super::mark::{Clocks, Mark, PROPERTY};
+use super::figures::{DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RETAINED, UNMARKED};
 use super::publish::{moment, time};
 use super::refusal;
 use crate::host_clock::HostClock;
@@ -13,7 +11,9 @@ use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, READS, RECEIVED, REORDERED, SENT, STAMPED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
+use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
+use weir_mqtt::mark::{Clocks, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Qos, ReasonCode, Version};
@@ -75,6 +75,7 @@ struct Tally {
     retained: u64,
     dup: u64,
     walls: u64,
+    excess: u64,
     pings: u64,
     connected: bool,
     granted: bool,
@@ -115,7 +116,7 @@ impl Subscriber {
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut tally = Tally::default();
-        let here = Clocks::read(&viewer.common.clock, now);
+        let here = viewer.common.clock.clocks(now);
         let common = &*viewer.common;
         let outcome = {
             let mut guard;
@@ -207,7 +208,13 @@ impl Session<Ledger> for Subscriber {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            Event::Opening | Event::Writable | Event::Woken => {}
+            // The last two are for those that have datagrams.
+            Event::Opening
+            | Event::Writable
+            | Event::Woken
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => {}
             Event::Connected => self.viewer.life.reach(Phase::Handshaking, now, context.world),
             Event::Bytes(bytes) => {
                 if !bytes.is_empty() {
@@ -297,7 +304,8 @@ impl Tally {
         let since = group.since;
         let number = mark.sequence_number;
         // All messages of a publisher that began after the subscription should come.
-        let first = || if since.is_some_and(|since| mark.began_after(since, here)) { 0 } else { number };
+        let first =
+            || if since.is_some_and(|since| mark.began_after(since.as_nanos(), here)) { 0 } else { number };
         match group.account.take(mark.publisher, number, first) {
             Some(Arrival::Ahead { missing }) => group.missing += missing,
             Some(Arrival::Late) => {
@@ -337,6 +345,7 @@ impl Tally {
             ClientEvent::Disconnected(disconnect) => {
                 self.refused = Some(refusal::of_disconnect(disconnect, version));
             }
+            ClientEvent::Excess { .. } => self.excess += 1,
             ClientEvent::Pong => self.pings += 1,
             _ => {}
         }
@@ -353,6 +362,7 @@ impl Tally {
             (RETAINED, self.retained),
             (DELIVERED_AGAIN, self.dup),
             (WALL_LATENCIES, self.walls),
+            (EXCESS, self.excess),
             (PINGS, self.pings),
         ] {
             recorder.count(figure, value);

@@ -78,8 +78,9 @@ pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<d
         rate: mqtt.rate,
         count: mqtt.count,
         mark: options.stamp,
-        filling: mqtt.filling.bytes(mqtt.seed)?,
+        payloads: mqtt.filling.payloads(mqtt.seed, mqtt.count)?,
         clock: HostClock::read(),
+        times: mqtt.times.clone(),
     });
     Ok(Box::new(Publish { places, settings: Settings::new("pub", mqtt)?, common }))
 }
@@ -170,6 +171,8 @@ impl Settings {
             session_expiry: options.session.map_or(0, |span| span.as_secs().min(u32::MAX.into()) as u32),
             keep_alive: options.keep_alive.as_secs().min(u16::MAX.into()) as u16,
             receive_maximum: options.window.max(1),
+            // A broker that does not keep to it is measured all the same, as other subscribers would receive from it.
+            strict_receive_maximum: false,
             window: options.window.max(1),
             topic_alias_maximum: 64,
             will: options.will.as_ref().map(|will| WillOptions {
@@ -199,7 +202,7 @@ impl Settings {
 }
 
 /// User and password of a URL without percent-encoding (RFC 3986, section 2.1).
-fn plain(credentials: &Credentials) -> Credentials {
+pub(super) fn plain(credentials: &Credentials) -> Credentials {
     Credentials { user: decoded(&credentials.user), password: decoded(&credentials.password) }
 }
 

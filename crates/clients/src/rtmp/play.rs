@@ -168,7 +168,13 @@ impl Session<Ledger> for Player {
         let viewer = &mut self.viewer;
         let now = context.now;
         match event {
-            Event::Opening | Event::Writable | Event::Woken => {}
+            // The last two are for those that have datagrams.
+            Event::Opening
+            | Event::Writable
+            | Event::Woken
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => {}
             Event::Connected => {
                 viewer.life.reach(Phase::Handshaking, now, context.world);
                 self.send(context);

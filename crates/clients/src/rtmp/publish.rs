@@ -9,13 +9,14 @@ use crate::ledger::{Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_media::{Frame, Source, Stamp, Track};
+use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, READS, RECEIVED, SEND_LAG, SENT, UNITS};
 use weir_metrics::{Failure, Moment};
 use weir_rtmp::amf0::Object;
+use weir_rtmp::flv::{self, FourCc};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::{MediaKind, data};
-use weir_rtmp::{Client, ClientEvent, ClientOptions, flv};
+use weir_rtmp::{Client, ClientEvent, ClientOptions};
 use weir_shard::{Context, Event, Session};
 
 /// Bytes that may wait for a server before the publisher waits as well. The kernel's buffer comes on top.
@@ -43,6 +44,7 @@ pub(super) struct Publisher {
     source: Box<dyn Source + Send>,
     /// The next frame to send, once publishing.
     frame: Frame,
+    sound: AudioCodec,
     body: Vec<u8>,
     start: Moment,
     sequence_number: u32,
@@ -82,6 +84,7 @@ impl Publisher {
             client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
             life: Life::begin(slot, common.timeouts, now, ledger),
             common,
+            sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
             source,
             frame: Frame::empty(),
             body: Vec::new(),
@@ -127,7 +130,10 @@ impl Publisher {
         }
         if let Some(audio) = self.source.audio_config() {
             self.body.clear();
-            flv::aac_sequence_header(&audio.specific_config, &mut self.body);
+            match audio.codec {
+                AudioCodec::Aac => flv::aac_sequence_header(&audio.specific_config, &mut self.body),
+                AudioCodec::Opus => flv::opus_sequence_header(audio.channels, &mut self.body),
+            }
             self.put(MediaKind::Audio, 0, ledger);
             ledger.of(self.life.slot()).count(SEQUENCE_HEADERS, 1);
         }
@@ -172,7 +178,10 @@ impl Publisher {
                 self.put(MediaKind::Video, timestamp, ledger);
             }
             Track::Audio => {
-                flv::aac_frame(&self.frame.payload, &mut self.body);
+                match self.sound {
+                    AudioCodec::Aac => flv::aac_frame(&self.frame.payload, &mut self.body),
+                    AudioCodec::Opus => flv::opus_frame(&self.frame.payload, &mut self.body),
+                }
                 recorder.count(AUDIO_FRAMES, 1);
                 self.put(MediaKind::Audio, timestamp, ledger);
             }
@@ -238,7 +247,13 @@ impl Session<Ledger> for Publisher {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            Event::Opening | Event::Writable | Event::Woken => {}
+            // The last two are for those that have datagrams.
+            Event::Opening
+            | Event::Writable
+            | Event::Woken
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => {}
             Event::Connected => self.life.reach(Phase::Handshaking, now, context.world),
             Event::Bytes(bytes) => self.read(bytes, context),
             Event::Timer => {
@@ -334,10 +349,18 @@ fn metadata(source: &dyn Source) -> Object<'static> {
             .with("audiosamplerate", f64::from(audio.sample_rate))
             .with("audiosamplesize", 16.0)
             .with("stereo", audio.channels > 1)
-            .with("audiocodecid", 10.0);
+            .with("audiocodecid", codec_id(audio.codec));
         if let Some(bit_rate) = audio.bit_rate {
             metadata = metadata.with("audiodatarate", bit_rate.bps() as f64 / 1e3);
         }
     }
     metadata.with("encoder", concat!("weir ", env!("CARGO_PKG_VERSION")))
+}
+
+/// `audiocodecid`: the number of FLV 10.1 section E.4.2.1, or the FourCC as one (Enhanced RTMP v2, "Metadata Frame").
+fn codec_id(codec: AudioCodec) -> f64 {
+    match codec {
+        AudioCodec::Aac => 10.0,
+        AudioCodec::Opus => f64::from(u32::from_be_bytes(FourCc::OPUS.0)),
+    }
 }

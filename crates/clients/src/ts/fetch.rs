@@ -1,9 +1,8 @@
 //! One document over HTTP, waited for: what is asked before a run. It goes over the links of runs, with their TLS.
 
-use super::body::Body;
-use super::head::{Answer, Head};
 use super::redirect;
 use super::request::Request;
+use crate::http::{Answer, Body, Head};
 use crate::places::Doors;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -163,7 +162,7 @@ impl Session<Outcome> for Fetcher {
             }
             Event::Bytes(bytes) => self.read(bytes),
             Event::Closed { failure, words } => Some(self.close(failure, words)),
-            Event::Opening | Event::Writable | Event::Timer | Event::Woken | Event::Stop => None,
+            _ => None,
         };
         if let Some(outcome) = outcome {
             context.world.0.get_or_insert(outcome);

@@ -20,7 +20,7 @@ pub(crate) const SCHEMES: &[Scheme] = &[
 const TELEVISION: u32 = 1;
 
 /// Which services, and how they are asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MirakurunOptions {
     /// How many services, or all that are named or of the named types.
     pub services: Option<u32>,

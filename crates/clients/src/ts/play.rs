@@ -1,11 +1,10 @@
 //! A viewer of a transport stream over HTTP.
 
-use super::body::Body;
 use super::figures;
-use super::head::{Answer, Head};
 use super::redirect::{self, shown_location};
 use super::request::Request;
 use crate::detour::{Detour, Detours};
+use crate::http::{Answer, Body, Head};
 use crate::ledger::{Account, Gap, Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
@@ -23,7 +22,7 @@ const LONGEST_SEARCH: u64 = 1 << 20;
 /// Media time is looked at after so many bytes: that far two viewers of one read may differ.
 const STRIDE: usize = 16 * 1_024;
 /// Findings of a kind that an analyser keeps: of them come the sizes of jumps and the places of gaps.
-const FINDINGS: u32 = 64;
+const FINDINGS: u32 = 512;
 /// How often to ask whether the place that a redirect leads to has been found.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -114,7 +113,7 @@ impl Player {
             self.viewing.end_of_read(now, bytes.is_empty(), ledger.of(self.life.slot()));
         }
         if self.stopping {
-            self.leave(now, ledger);
+            self.leave(None, now, ledger);
             self.life.finish(ledger);
         }
     }
@@ -333,12 +332,12 @@ impl Player {
     }
 
     fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
-        self.leave(now, ledger);
+        self.leave(Some(failure), now, ledger);
         self.life.fail(failure, words, now, ledger);
     }
 
     /// Books what only the end reveals.
-    fn leave(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn leave(&mut self, failure: Option<Failure>, now: Moment, ledger: &mut Ledger) {
         if self.life.phase() == Phase::Over {
             return;
         }
@@ -349,10 +348,10 @@ impl Player {
         if self.reading == Reading::Witness {
             recorder.shift(WITNESSES, -1);
         }
-        if let Some(since) = self.since {
-            let numbers = figures::columns(self.body, &self.booked);
-            ledger.account(Account { at: now, slot: self.life.slot(), target: self.target, since, numbers });
-        }
+        let numbers =
+            figures::columns(self.body, &self.booked).into_iter().map(|it| Some(it as f64)).collect();
+        let (slot, target, since) = (self.life.slot(), self.target, self.since);
+        ledger.account(Account { at: now, slot, target, since, failure, numbers });
     }
 
     fn next(&self, now: Moment) -> Option<Moment> {
@@ -370,7 +369,13 @@ impl Session<Ledger> for Player {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            Event::Opening | Event::Writable | Event::Woken => {}
+            // The last two are for those that have datagrams.
+            Event::Opening
+            | Event::Writable
+            | Event::Woken
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => {}
             Event::Connected => {
                 // HTTP has no handshake of its own.
                 self.life.reach(Phase::Requesting, now, context.world);

@@ -1,10 +1,10 @@
 //! The request for a stream: one GET (RFC 9112, section 3; RFC 7617 for user and password).
 
 use super::HttpOptions;
+use crate::http::path;
 use crate::target::{Credentials, Target};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fmt::Write as _;
 
 /// What to ask for, and where.
 pub(super) struct Request {
@@ -56,20 +56,6 @@ fn bytes(target: &Target, fields: &str) -> Vec<u8> {
     text.push_str(fields);
     text.push_str("Connection: close\r\n\r\n");
     text.into_bytes()
-}
-
-/// Path and query as they may stand in a request: without fragment, and with nothing that would end the line.
-fn path(text: &str) -> String {
-    let text = text.split('#').next().unwrap_or("");
-    let mut path = String::from(if text.starts_with('/') { "" } else { "/" });
-    for byte in text.bytes() {
-        if byte.is_ascii_graphic() {
-            path.push(byte.into());
-        } else {
-            let _ = write!(path, "%{byte:02X}");
-        }
-    }
-    path
 }
 
 /// User or password without percent-encoding (RFC 3986, section 2.1).

@@ -225,7 +225,7 @@ fn video_config(decoder_configuration: Vec<u8>) -> Result<VideoConfig, FileFault
 fn audio_config(specific_config: Vec<u8>) -> Result<AudioConfig, FileFault> {
     let (sample_rate, channels) = aac::parse_specific_config(&specific_config)
         .ok_or_else(|| damaged("an AudioSpecificConfig that cannot be read"))?;
-    Ok(AudioConfig { specific_config, sample_rate, channels, bit_rate: None })
+    Ok(AudioConfig { codec: crate::AudioCodec::Aac, specific_config, sample_rate, channels, bit_rate: None })
 }
 
 fn codec(codec: String, remedy: &'static str) -> FileFault {

@@ -9,7 +9,7 @@ use mp4_atom::{
 
 use super::index::{MAX_SAMPLES, RawSample, RawTrack};
 use super::{Contents, damaged};
-use crate::{AudioConfig, FileFault, FrameRate, VideoConfig, aac};
+use crate::{AudioCodec, AudioConfig, FileFault, FrameRate, VideoConfig, aac};
 
 /// The largest `moov` box that is read.
 const MAX_MOOV_BYTES: usize = 256 << 20;
@@ -217,7 +217,13 @@ fn audio_config(trak: &Trak) -> Result<AudioConfig, FileFault> {
     // The configuration is what decoders go by; the fields of the sample entry are often templates.
     let (sample_rate, channels) = aac::parse_specific_config(&specific.raw)
         .ok_or_else(|| damaged("an AudioSpecificConfig that cannot be read"))?;
-    Ok(AudioConfig { specific_config: specific.raw.clone(), sample_rate, channels, bit_rate: None })
+    Ok(AudioConfig {
+        codec: AudioCodec::Aac,
+        specific_config: specific.raw.clone(),
+        sample_rate,
+        channels,
+        bit_rate: None,
+    })
 }
 
 fn unsupported(track: &str, codec: Option<&Codec>, remedy: &'static str) -> FileFault {

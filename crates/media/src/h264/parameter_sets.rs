@@ -1,6 +1,7 @@
 //! Sequence and picture parameter set, and the decoder configuration record that carries them in FLV and MP4.
 
 use crate::FrameRate;
+use crate::append_decoder_configuration;
 use crate::bits::BitWriter;
 use crate::h264::picture::{FRAME_NUM_BITS, QUANTISER};
 use crate::nal::append_escaped;
@@ -98,14 +99,8 @@ pub(crate) fn picture_parameter_set() -> Vec<u8> {
 /// AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause 5.3.3.1.2) with lengths of four bytes.
 pub(crate) fn decoder_configuration(sequence: &Sequence) -> Vec<u8> {
     let (sps, pps) = (sequence_parameter_set(sequence), picture_parameter_set());
-    let mut record = vec![1, PROFILE_IDC, CONSTRAINT_FLAGS, sequence.level_idc];
-    record.push(0xfc | 3); // lengthSizeMinusOne
-    record.push(0xe0 | 1); // numOfSequenceParameterSets
-    record.extend_from_slice(&(sps.len() as u16).to_be_bytes());
-    record.extend_from_slice(&sps);
-    record.push(1); // numOfPictureParameterSets
-    record.extend_from_slice(&(pps.len() as u16).to_be_bytes());
-    record.extend_from_slice(&pps);
+    let mut record = Vec::new();
+    append_decoder_configuration(&[&sps], &[&pps], &mut record);
     record
 }
 

@@ -1,6 +1,6 @@
 //! What to make, and why it cannot be made.
 
-use crate::{BitRate, FrameRate};
+use crate::{AudioCodec, BitRate, FrameRate};
 
 /// What a [`Clip`](crate::Clip) is made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,10 +32,12 @@ pub struct VideoSettings {
     pub stamped: bool,
 }
 
-/// The sound of a [`Clip`](crate::Clip): AAC-LC, silent.
+/// The sound of a [`Clip`](crate::Clip): silent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AudioSettings {
-    /// Samples per second: one of 96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000,
+    /// AAC-LC or Opus.
+    pub codec: AudioCodec,
+    /// Samples per second: of Opus 48000, of AAC one of 96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000,
     /// 11025, 8000, 7350.
     pub sample_rate: u32,
     /// 1 or 2.
@@ -65,10 +67,10 @@ impl Default for VideoSettings {
     }
 }
 
-/// Stereo at 48 kHz and 128 kbit/s.
+/// AAC, stereo at 48 kHz and 128 kbit/s.
 impl Default for AudioSettings {
     fn default() -> Self {
-        Self { sample_rate: 48_000, channels: 2, bit_rate: BitRate::from_kbps(128) }
+        Self { codec: AudioCodec::Aac, sample_rate: 48_000, channels: 2, bit_rate: BitRate::from_kbps(128) }
     }
 }
 
@@ -116,9 +118,17 @@ pub enum SyntheticError {
     /// No decoder is made for it: beyond level 6.2 (H.264, table A-1).
     #[error("no H.264 level allows this size, frame rate and bit rate together; lower one of them")]
     BeyondLevels,
-    /// AAC has no index for this rate.
-    #[error("AAC has no sample rate of {0}; 48000 and 44100 are usual")]
-    SampleRate(u32),
+    /// The codec has no such rate.
+    #[error("{codec} has no sample rate of {asked}; {}", match codec {
+        AudioCodec::Aac => "48000 and 44100 are usual",
+        AudioCodec::Opus => "48000 is its only one",
+    })]
+    SampleRate {
+        /// The codec that was asked for.
+        codec: AudioCodec,
+        /// The rate that was asked for.
+        asked: u32,
+    },
     /// Neither mono nor stereo.
     #[error("{0} channels cannot be made; ask for 1 or 2")]
     Channels(u8),
@@ -129,7 +139,7 @@ pub enum SyntheticError {
         asked: BitRate,
         /// The lowest that can be made.
         minimum: BitRate,
-        /// The highest that AAC-LC allows.
+        /// The highest that can be made.
         maximum: BitRate,
     },
 }

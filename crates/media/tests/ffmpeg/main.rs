@@ -2,5 +2,6 @@
 
 mod files_loop;
 mod judge;
+mod opus_decodes;
 mod stamps_survive_remuxing;
 mod synthetic_decodes;

@@ -142,7 +142,12 @@ fn every_kind_of_sound() {
         [(48_000, 1, 24), (44_100, 2, 96), (48_000, 2, 320), (8_000, 1, 8), (96_000, 2, 128)]
     {
         let mut settings = video(128, 96, "25", 25, 100);
-        settings.audio = Some(AudioSettings { sample_rate, channels, bit_rate: BitRate::from_kbps(kbps) });
+        settings.audio = Some(AudioSettings {
+            sample_rate,
+            channels,
+            bit_rate: BitRate::from_kbps(kbps),
+            ..AudioSettings::default()
+        });
         check(&settings);
     }
 }

@@ -37,6 +37,11 @@ pub enum ClientEvent<'a> {
         /// Its packet identifier, at QoS 1 and 2.
         packet_id: Option<PacketId>,
     },
+    /// The message that follows is one more than Receive Maximum allows (MQTT-3.3.4-9), and the client puts up with it.
+    Excess {
+        /// Its packet identifier.
+        packet_id: PacketId,
+    },
     /// A message of QoS 2 came again before it was released. It is not handed out twice.
     Repeated {
         /// Its packet identifier.

@@ -539,7 +539,7 @@ impl Desk<'_> {
         publish: &Publish<'_>,
         on: &mut impl FnMut(ClientEvent<'_>),
     ) -> Result<(), Violation> {
-        let fresh = self.admit(publish)?;
+        let fresh = self.admit(publish, on)?;
         let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
         if fresh {
             on(ClientEvent::Message(Message { topic, publish: *publish }));
@@ -559,7 +559,7 @@ impl Desk<'_> {
         if *self.stage != Stage::Connected {
             return Err(Violation::ConnackFirst);
         }
-        let fresh = self.admit(publish)?;
+        let fresh = self.admit(publish, on)?;
         let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
         if fresh {
             on(ClientEvent::MessageBegin { message: Message { topic, publish: *publish }, payload });
@@ -572,12 +572,19 @@ impl Desk<'_> {
 
     /// Whether a message is a new one, and not one that was received and not yet released (section 4.3.3).
     #[inline]
-    fn admit(&mut self, publish: &Publish<'_>) -> Result<bool, Violation> {
+    fn admit(
+        &mut self,
+        publish: &Publish<'_>,
+        on: &mut impl FnMut(ClientEvent<'_>),
+    ) -> Result<bool, Violation> {
         let Some(id) = publish.packet_id else { return Ok(true) };
         let fresh = self.session.arrive(publish.qos, id) == Arrival::Fresh;
-        let most = self.options.receive_maximum;
-        if self.options.version == Version::V5 && self.session.unacknowledged() > usize::from(most) {
-            return Err(Violation::ReceiveMaximum);
+        let most = usize::from(self.options.receive_maximum);
+        if self.options.version == Version::V5 && self.session.unacknowledged() > most {
+            if self.options.strict_receive_maximum {
+                return Err(Violation::ReceiveMaximum);
+            }
+            on(ClientEvent::Excess { packet_id: id });
         }
         Ok(fresh)
     }

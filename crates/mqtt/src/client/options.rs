@@ -55,6 +55,9 @@ pub struct ClientOptions {
     pub will: Option<WillOptions>,
     /// How many messages of QoS 1 and 2 the server may send before the first is acknowledged; MQTT 5 only, not 0.
     pub receive_maximum: u16,
+    /// Whether a server that sends more than that is told so, and left (MQTT-3.3.4-9). mosquitto 2.0.11 sends a few
+    /// more.
+    pub strict_receive_maximum: bool,
     /// The largest packet that the server may send, in bytes; not 0.
     pub maximum_packet_size: u32,
     /// The largest message that is handed over whole, in bytes; see [`Limits::whole`].
@@ -86,6 +89,7 @@ impl ClientOptions {
             password: None,
             will: None,
             receive_maximum: u16::MAX,
+            strict_receive_maximum: true,
             maximum_packet_size: MAX_PACKET_SIZE,
             whole: Limits::default().whole,
             topic_alias_maximum: 0,

@@ -45,6 +45,7 @@ fn sample(second: f64, cpu_seconds: f64, threads: Vec<ThreadSample>) -> Sample {
             }),
             ..HostSample::default()
         },
+        machines: Vec::new(),
     }
 }
 

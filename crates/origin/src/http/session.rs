@@ -283,7 +283,7 @@ impl HttpSession {
 impl Session<Worker> for HttpSession {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
         match event {
-            Event::Opening => {}
+            Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
             Event::Connected => {
                 self.faults.begin(context.now);
                 if self.fault(Phase::Accept, None, None, context).is_some() {

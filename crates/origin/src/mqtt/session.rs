@@ -522,7 +522,11 @@ impl MqttSession {
 impl Session<Broker> for MqttSession {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Broker>) {
         match event {
-            Event::Opening | Event::Writable => {}
+            Event::Opening
+            | Event::Writable
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => {}
             Event::Connected => {
                 if let Some(script) = &mut self.script {
                     script.begin(context.now);

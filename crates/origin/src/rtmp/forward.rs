@@ -94,7 +94,7 @@ impl ForwardSession {
 impl Session<Worker> for ForwardSession {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
         match event {
-            Event::Opening => {}
+            Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
             Event::Connected => self.say(context),
             Event::Bytes(bytes) => self.read(bytes, context),
             Event::Writable => self.pump(context),

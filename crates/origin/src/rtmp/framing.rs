@@ -31,7 +31,7 @@ fn frame_as(
 }
 
 /// The message that a packet is made of.
-fn unframe(packet: &Packet) -> Option<(MessageHeader, Vec<u8>)> {
+pub(crate) fn unframe(packet: &Packet) -> Option<(MessageHeader, Vec<u8>)> {
     let mut reader = Reader::new(Limits::default());
     let mut announcement = Vec::new();
     Writer::new().set_chunk_size(CHUNK_SIZE, &mut announcement);
@@ -47,7 +47,7 @@ fn unframe(packet: &Packet) -> Option<(MessageHeader, Vec<u8>)> {
 }
 
 /// The packet at a timestamp that is so many microseconds later.
-pub(super) fn retime(packet: &Packet, by: i64) -> Packet {
+pub(crate) fn retime(packet: &Packet, by: i64) -> Packet {
     reframe(packet, SHARED, by, false).unwrap_or_else(|| packet.clone())
 }
 

@@ -16,7 +16,7 @@ const AUDIO_ACCESS: u32 = 1_000;
 
 /// Turns the messages of one publication into packets.
 #[derive(Debug, Default)]
-pub(super) struct Intake {
+pub(crate) struct Intake {
     settings: Vec<Setting>,
     version: u64,
     has_video: bool,
@@ -40,7 +40,7 @@ enum SettingOf {
 
 impl Intake {
     /// The packet of a message; with a keyframe, what goes before it for a viewer that starts there.
-    pub(super) fn media(&mut self, message: &MediaMessage<'_>) -> (Packet, Option<Arc<Opening>>) {
+    pub(crate) fn media(&mut self, message: &MediaMessage<'_>) -> (Packet, Option<Arc<Opening>>) {
         let MediaMessage { kind, timestamp, payload, .. } = *message;
         let (kind_of, keyframe) = match kind {
             MediaKind::Video => self.video(payload),

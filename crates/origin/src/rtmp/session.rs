@@ -255,7 +255,7 @@ impl RtmpSession {
 impl Session<Worker> for RtmpSession {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
         match event {
-            Event::Opening => {}
+            Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
             Event::Connected => {
                 self.desk.faults.begin(context.now);
                 if self.desk.fault(Phase::Accept, None, context).is_some() {

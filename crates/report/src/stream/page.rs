@@ -3,7 +3,7 @@
 use super::{FindingEntry, PidEntry, ProgramEntry, StreamCheck};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::quantity::{TIE, bit_rate, bytes, count, joined, seconds, span};
+use crate::quantity::{TIE, bit_rate, bytes, count, joined, seconds, share, span};
 use crate::quote::quote;
 
 /// Longest name out of a stream, or of a file.
@@ -47,6 +47,11 @@ impl StreamCheck {
         let badge = |text: String, tone| Badge { text, tone };
         let counts = &self.counts.0;
         let mut badges = Vec::new();
+        // What is said of so few packets may be true of none: a wrong packet size finds packets as well.
+        let skipped = counts.skipped_bytes as f64 / counts.bytes as f64;
+        if skipped > 0.5 {
+            badges.push(badge(format!("{} of the bytes skipped", share(skipped)), Tone::Bad));
+        }
         if counts.lost_packets > 0 {
             badges.push(badge(format!("{} lost", several(counts.lost_packets, "packet")), Tone::Bad));
         } else if self.findings.is_empty() && self.indicators.iter().all(|it| it.count == 0) {

@@ -318,13 +318,20 @@ impl Track {
         self.freezes.set_frame_time(Duration::from_micros(micros));
     }
 
-    /// A retransmission in a stream of its own brought the packet with this number (RFC 4588 section 4). Whether it was
-    /// missing.
-    pub fn repair(&mut self, now: Moment, original: u16, timestamp: u32, marker: bool, hints: Hints) -> bool {
+    /// A retransmission in a stream of its own brought the packet with this number (RFC 4588 section 4). Its extended
+    /// number, if it was missing.
+    pub fn repair(
+        &mut self,
+        now: Moment,
+        original: u16,
+        timestamp: u32,
+        marker: bool,
+        hints: Hints,
+    ) -> Option<u64> {
         let repaired = self.source.as_mut().and_then(|source| source.sequence.repair(original));
         let Some(number) = repaired else {
             self.counts.needless_retransmissions += 1;
-            return false;
+            return None;
         };
         self.nack.arrived(number);
         self.counts.recovered += 1;
@@ -335,7 +342,7 @@ impl Track {
                 self.freezes.frame(now);
             }
         }
-        true
+        Some(number)
     }
 
     /// A sender report came; one of another source is passed over.
@@ -439,6 +446,11 @@ impl Track {
     /// Frames and bytes second by second.
     pub fn seconds(&self) -> &Seconds {
         &self.seconds
+    }
+
+    /// When to ask for lost packets next: [`Nack::poll`].
+    pub fn next_request(&self) -> Option<Moment> {
+        self.nack.next()
     }
 
     /// The requests for lost packets.

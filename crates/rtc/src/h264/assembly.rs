@@ -65,6 +65,11 @@ impl Assembler {
         }
         let gap = self.next.is_some_and(|next| number > next);
         self.next = Some(number + 1);
+        if payload.is_empty() {
+            // Padding only, as packets are that probe for bandwidth.
+            self.intact &= !gap;
+            return;
+        }
         if self.timestamp.is_some_and(|this| this != timestamp) {
             // Whatever is missing may have been the end of this one.
             self.intact &= !gap;
@@ -178,6 +183,27 @@ mod tests {
 
     fn framed() -> Vec<u8> {
         UNITS.iter().flat_map(|unit| [&(unit.len() as u32).to_be_bytes()[..], unit].concat()).collect()
+    }
+
+    #[test]
+    fn packets_of_padding_only_have_numbers_and_break_nothing() {
+        let mut packets = packets(3);
+        let behind_first = packets.iter().position(|packet| packet.2).unwrap() + 1;
+        let inside_second = behind_first + 3;
+        for at in [inside_second, behind_first] {
+            let timestamp = packets[at - 1].1;
+            packets.insert(at, (0, timestamp, false, Vec::new()));
+        }
+        for (number, packet) in (0..).zip(&mut packets) {
+            packet.0 = number;
+        }
+        let whole = assemble(&packets, usize::MAX);
+        assert_eq!(
+            whole.iter().map(|unit| (unit.0, unit.3)).collect::<Vec<_>>(),
+            [(0, true), (1, true), (2, true)]
+        );
+        packets.remove(behind_first);
+        assert!(!assemble(&packets, usize::MAX)[1].3, "what is missing may have been a packet of a frame");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Session {
     pub entity_tag: Option<String>,
     /// STUN and TURN servers of `Link` headers.
     pub ice_servers: Vec<super::oven::IceServer>,
+    /// Whether candidates may be patched in (RFC 9725 section 4.3.1: `Accept-Patch`).
+    pub trickles: bool,
 }
 
 /// Why there is no session.
@@ -92,6 +94,7 @@ pub fn session(request: &Url, status: u16, headers: &[(&str, &str)], body: &str)
             resource: location,
             entity_tag: all("etag").next().map(str::to_owned),
             ice_servers: all("link").flat_map(links).take(MOST_SERVERS).collect(),
+            trickles: all("accept-patch").flat_map(|types| types.split(',')).any(is_trickle),
         }),
         200 | 201 => Err(Refusal::NoAnswer(status)),
         301 | 302 | 303 | 307 | 308 => {
@@ -107,6 +110,11 @@ pub fn session(request: &Url, status: u16, headers: &[(&str, &str)], body: &str)
         }
         _ => Err(Refusal::Status(status)),
     }
+}
+
+/// Whether a media type is that of candidates that come later; it may have parameters.
+fn is_trickle(kind: &str) -> bool {
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(TRICKLE))
 }
 
 /// What the response to a patch of candidates means.
@@ -235,6 +243,22 @@ mod tests {
         let servers: Vec<_> =
             servers.iter().map(|server| (&*server.urls[0], &*server.username, &*server.credential)).collect();
         assert_eq!(servers, [("stun:a:3478", "", ""), ("turn:b:3478?transport=tcp", "u;\"1,", "c")]);
+    }
+
+    #[test]
+    fn trickling_is_offered_by_its_media_type() {
+        for (value, trickles) in [
+            ("application/trickle-ice-sdpfrag", true),
+            ("text/plain, Application/Trickle-ICE-SDPFrag;v=1", true),
+            ("application/sdp", false),
+        ] {
+            assert_eq!(
+                read(201, &[("Accept-Patch", value)], "v=0\r\n").unwrap().trickles,
+                trickles,
+                "{value}"
+            );
+        }
+        assert!(!read(201, &[], "v=0\r\n").unwrap().trickles);
     }
 
     #[test]

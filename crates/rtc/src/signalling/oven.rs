@@ -130,11 +130,23 @@ pub fn offer(offer: &Offer) -> String {
             serde_json::json!({ "candidate": format!("candidate:{candidate}"), "sdpMLineIndex": 0 })
         })
         .collect();
-    let offer = serde_json::json!({
+    let servers: Vec<_> = offer
+        .ice_servers
+        .iter()
+        .map(|server| {
+            serde_json::json!({
+                "urls": server.urls, "username": server.username, "credential": server.credential
+            })
+        })
+        .collect();
+    let mut message = serde_json::json!({
         "command": "offer", "id": offer.id, "peer_id": 0, "code": 200, "sdp": description,
         "candidates": candidates
     });
-    offer.to_string()
+    if !servers.is_empty() {
+        message["iceServers"] = servers.into();
+    }
+    message.to_string()
 }
 
 /// The server's refusal.
@@ -218,16 +230,34 @@ struct WireCandidate {
 #[derive(Deserialize)]
 struct WireServer {
     #[serde(default)]
-    urls: Vec<String>,
+    urls: WireUrls,
     #[serde(alias = "user_name", default)]
     username: String,
     #[serde(default)]
     credential: String,
 }
 
+/// Several, or one alone, as W3C's RTCIceServer has it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WireUrls {
+    Many(Vec<String>),
+    One(String),
+}
+
+impl Default for WireUrls {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
 impl From<WireServer> for IceServer {
     fn from(server: WireServer) -> Self {
-        Self { urls: server.urls, username: server.username, credential: server.credential }
+        let urls = match server.urls {
+            WireUrls::Many(urls) => urls,
+            WireUrls::One(url) => vec![url],
+        };
+        Self { urls, username: server.username, credential: server.credential }
     }
 }
 
@@ -241,6 +271,7 @@ mod tests {
         for servers in [
             r#""iceServers":[{"urls":["turn:127.0.0.1:3478?transport=tcp"],"username":"ome","credential":"airen"}]"#,
             r#""ice_servers":[{"urls":["turn:127.0.0.1:3478?transport=tcp"],"user_name":"ome","credential":"airen"}]"#,
+            r#""iceServers":[{"urls":"turn:127.0.0.1:3478?transport=tcp","username":"ome","credential":"airen"}]"#,
         ] {
             let text = format!(
                 r#"{{"command":"offer","id":506764844,"peer_id":0,"code":200,"sdp":{{"type":"offer","sdp":"v=0\r\n"}},
@@ -274,9 +305,14 @@ mod tests {
             id: 3,
             sdp: "v=0\r\n".to_owned(),
             candidates: vec!["1 1 udp".to_owned()],
-            ice_servers: vec![],
+            ice_servers: vec![IceServer {
+                urls: vec!["turn:h?transport=tcp".to_owned()],
+                username: "u".to_owned(),
+                credential: "c".to_owned(),
+            }],
         };
         let Ok(Message::Offer(read)) = Message::parse(&offer(&sent)) else { panic!("no offer") };
+        assert_eq!(read.ice_servers, sent.ice_servers);
         assert_eq!((read.id, read.sdp, read.candidates), (3, sent.sdp, vec!["candidate:1 1 udp".to_owned()]));
     }
 

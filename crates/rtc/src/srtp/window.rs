@@ -3,9 +3,10 @@
 
 use super::SrtpError;
 
-/// How many packets behind the newest are remembered; the standard wants 64 at the least. Retransmissions come late.
-const WINDOW: u64 = 1024;
-const WORDS: usize = (WINDOW / 64) as usize;
+const WORDS: usize = 16;
+/// How many packets behind the newest are remembered; the standard wants 64 at the least. Retransmissions come late. The
+/// newest packet's word is one more: its other bits are of packets to come.
+const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 
 /// The indices of one stream.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +84,18 @@ mod tests {
                     highest = highest.max(index);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_oldest_that_is_remembered_is_no_other_packet() {
+        for highest in 2_000..2_200 {
+            let mut window = Window::default();
+            let missing = highest + 1 - WINDOW;
+            (0..=highest).filter(|index| *index != missing).for_each(|index| window.accept(index));
+            assert_eq!(window.check(missing), Ok(()));
+            assert_eq!(window.check(missing + 1), Err(SrtpError::Replayed));
+            assert_eq!(window.check(missing - 1), Err(SrtpError::TooOld));
         }
     }
 

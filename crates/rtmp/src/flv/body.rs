@@ -1,4 +1,7 @@
-//! Builds the bodies of AVC and AAC tags, in the old form that every server and player reads.
+//! Builds the bodies of tags: AVC and AAC in the old form that every server and player reads, Opus in the extended one
+//! that alone has it (enhanced RTMP v2, "Enhanced Audio").
+
+use super::FourCc;
 
 /// Appends the body of an AVC sequence header (FLV 10.1 section E.4.3.1): the decoder's configuration as ISO/IEC
 /// 14496-15 has it.
@@ -39,9 +42,30 @@ pub fn aac_frame(frame: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(frame);
 }
 
+/// The first byte of extended audio (E-RTMP v2, ExAudioTagHeader), without the packet type.
+const EXTENDED_AUDIO: u8 = 0x90;
+
+/// Appends the body of an Opus sequence header: the identification header of RFC 7845 section 5.1, with no gain and
+/// nothing to skip.
+pub fn opus_sequence_header(channels: u8, out: &mut Vec<u8>) {
+    out.push(EXTENDED_AUDIO);
+    out.extend(FourCc::OPUS.0);
+    out.extend(b"OpusHead\x01");
+    out.extend([channels, 0, 0]);
+    out.extend(48_000_u32.to_le_bytes());
+    out.extend([0, 0, 0]);
+}
+
+/// Appends the body of an Opus frame: one Opus packet.
+pub fn opus_frame(packet: &[u8], out: &mut Vec<u8>) {
+    out.push(EXTENDED_AUDIO | 1);
+    out.extend(FourCc::OPUS.0);
+    out.extend_from_slice(packet);
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{AudioTag, FourCc, VideoCodec, VideoTag};
+    use super::super::{AudioCodec, AudioTag, VideoCodec, VideoTag};
     use super::*;
 
     #[test]
@@ -64,6 +88,18 @@ mod tests {
         out.clear();
         aac_frame(b"raw", &mut out);
         let tag = AudioTag::parse(&out).unwrap();
+        assert_eq!(&out[tag.payload_offset..], b"raw");
+
+        out.clear();
+        opus_sequence_header(2, &mut out);
+        let tag = AudioTag::parse(&out).unwrap();
+        assert!(tag.is_sequence_header() && out[tag.payload_offset..].starts_with(b"OpusHead\x01\x02"));
+        assert_eq!(out.len() - tag.payload_offset, 19);
+
+        out.clear();
+        opus_frame(b"raw", &mut out);
+        let tag = AudioTag::parse(&out).unwrap();
+        assert_eq!((tag.codec, tag.is_frame()), (AudioCodec::FourCc(FourCc::OPUS), true));
         assert_eq!(&out[tag.payload_offset..], b"raw");
     }
 }

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::tls::{self, ServerName, Trust};
-use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock, listeners};
+use weir_shard::{Context, Door, Event, Incoming, Session, SessionId, Shard, Side, World, clock, listeners};
 
 /// A test that is not over by then has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,6 +25,11 @@ pub(crate) enum Happened {
     Timer,
     Woken,
     Stop,
+    Datagram(SocketAddr, Vec<u8>),
+    SideConnected,
+    SideBytes(Vec<u8>),
+    SideClosed(Failure),
+    HungUp(Failure),
     Closed(Failure),
 }
 
@@ -114,6 +119,11 @@ impl fmt::Debug for Happened {
             Self::Timer => f.write_str("timer"),
             Self::Woken => f.write_str("woken"),
             Self::Stop => f.write_str("stop"),
+            Self::Datagram(source, bytes) => write!(f, "{} bytes from {source}", bytes.len()),
+            Self::SideConnected => f.write_str("connected beside"),
+            Self::SideBytes(bytes) => write!(f, "{} bytes beside", bytes.len()),
+            Self::SideClosed(failure) => write!(f, "closed beside: {}", failure.key()),
+            Self::HungUp(failure) => write!(f, "hung up: {}", failure.key()),
             Self::Closed(failure) => write!(f, "closed: {}", failure.key()),
         }
     }
@@ -170,6 +180,22 @@ impl Session<Diary> for Actor {
             Event::Timer => Happened::Timer,
             Event::Woken => Happened::Woken,
             Event::Stop => Happened::Stop,
+            Event::Datagrams(mut datagrams) => {
+                context.world.ids.insert(self.name, context.id());
+                while let Some(Incoming { arrived, source, bytes }) = datagrams.take_next() {
+                    // A question is sent back.
+                    if bytes.starts_with(b"?") {
+                        context.send_datagram(source, bytes);
+                    }
+                    let what = Happened::Datagram(source, bytes.to_vec());
+                    context.world.lines.push(Line { who: self.name, at: arrived, what });
+                }
+                return;
+            }
+            Event::Side(Side::Connected) => Happened::SideConnected,
+            Event::Side(Side::Bytes(ref bytes)) => Happened::SideBytes(bytes.to_vec()),
+            Event::Side(Side::Closed { failure, .. }) => Happened::SideClosed(failure),
+            Event::HungUp { failure, .. } => Happened::HungUp(failure),
             Event::Closed { failure, .. } => Happened::Closed(failure),
         };
         context.world.ids.insert(self.name, context.id());
@@ -212,6 +238,12 @@ impl Bench {
 
     pub(crate) fn open(&mut self, who: &'static str, door: &Door, react: React) -> SessionId {
         self.shard.open(door, Box::new(Actor { name: who, react })).unwrap()
+    }
+
+    /// A session with datagrams only, and where it hears them.
+    pub(crate) fn hear(&mut self, who: &'static str, react: React) -> (SessionId, SocketAddr) {
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        self.shard.open_datagrams(local, Box::new(Actor { name: who, react })).unwrap()
     }
 
     /// A session whose link may not be had.

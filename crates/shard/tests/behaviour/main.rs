@@ -2,6 +2,7 @@
 
 mod back_pressure;
 mod bench;
+mod datagrams;
 mod descriptors;
 mod echo;
 mod endings;
@@ -9,5 +10,7 @@ mod listeners;
 mod low_water;
 mod reopening;
 mod secure_endings;
+mod side_links;
 mod timers;
+mod waiting;
 mod waking;

@@ -1,7 +1,7 @@
 //! What has to do with time: the clock, what stays away for too long, and time stamps.
 
 use super::Scan;
-use crate::clock::{StreamTime, TICKS_PER_SECOND};
+use crate::clock::{Reference, StreamTime, TICKS_PER_SECOND};
 use crate::finding::FindingKind;
 use crate::packet::{Pcr, pid};
 use crate::pes::{PesHeader, timestamp_since};
@@ -19,7 +19,9 @@ impl Scan {
     pub(super) fn pcr(&mut self, slot: usize, pcr: Pcr, announced: bool) {
         let pid = self.lanes[slot].pid;
         self.counts.pcrs += 1;
-        let tick = self.records[slot].pcr.get_or_insert_default().observe(pcr, self.place, announced);
+        let breaks = self.counts.gap_events + self.counts.illegal_duplicates;
+        let reference = Reference { pcr, place: self.place, breaks };
+        let tick = self.records[slot].pcr.get_or_insert_default().observe(reference, announced);
         if let Some(step) = tick.out_of_range {
             self.counts.pcr_discontinuity_indicator_error += 1;
             self.find(Some(pid), FindingKind::PcrOutOfRange { step });

@@ -9,6 +9,7 @@ use weir_ts::{Analyser, Counts, Options, Report};
 pub(crate) type Bytes188 = [u8; 188];
 
 pub(crate) const VIDEO: u16 = 0x0101;
+pub(crate) const AUDIO: u16 = 0x0102;
 pub(crate) const BIT_RATE: u64 = 8_000_000;
 
 /// 27 MHz ticks of one packet.

@@ -135,3 +135,46 @@ fn thirty_two_kibibytes_lost_off_alignment_are_a_resync_and_a_gap_on_each_pid() 
         };
     assert_eq!(analyse(&bytes).counts, expected);
 }
+
+/// Three or 31 packets of the video PID gone from the place on, none of which begins anything or carries a clock.
+fn without_early(count: usize) -> Vec<Bytes188> {
+    let videos = || (500..clean().len()).filter(|&place| is_plain_video(&clean()[place])).take(count);
+    let kept = |&(place, _): &(usize, _)| !videos().any(|gone| gone == place);
+    clean().iter().enumerate().filter(kept).map(|(_, packet)| *packet).collect()
+}
+
+#[test]
+fn a_loss_before_the_rate_is_known_spoils_no_later_reference() {
+    for (count, lost) in [(3, 3), (31, 15)] {
+        let packets = without_early(count);
+        let gap = Counts { gap_events: 1, lost_packets: lost, aribts_drops: 1, ..Counts::default() };
+        let duplicate = Counts { illegal_duplicates: 1, ..Counts::default() };
+        let by_counters = if count == 31 { duplicate } else { gap };
+        let expected =
+            sound(&packets) + by_counters + Counts { continuity_count_error: 1, ..Counts::default() };
+        let report = analyse(&joined(&packets));
+        assert_eq!(report.counts, expected, "{count} lost");
+        let clock = report.pids.iter().find_map(|pid| pid.pcr).expect("a clock");
+        // Rounded to ticks of 37 ns.
+        assert!(clock.jitter_max_nanoseconds.is_some_and(|most| most < 75.0), "{clock:?}");
+    }
+}
+
+#[test]
+fn packets_that_were_filtered_out_are_no_fault_of_the_clock() {
+    let without = |is_gone: &dyn Fn(usize) -> bool| -> Vec<Bytes188> {
+        let kept = |&(place, _): &(usize, _)| !is_gone(place);
+        clean().iter().enumerate().filter(kept).map(|(_, packet)| *packet).collect()
+    };
+    let pid = |place: usize| pid_of(&clean()[place]);
+    let tables = without(&|place| pid(place) == pid::SDT);
+    let audio = without(&|place| pid(place) == AUDIO);
+    let nulls = without(&|place| pid(place) == pid::NULL);
+    // One now and then: the rate is constant for many intervals in between.
+    let few = ten_places(clean(), |place| pid(place) == pid::NULL);
+    let few = without(&|place| few.contains(&place));
+    for packets in [tables, audio, nulls, few] {
+        let counts = analyse(&joined(&packets)).counts;
+        assert_eq!((counts.gap_events, counts.pcr_accuracy_error), (0, 0), "{} packets", packets.len());
+    }
+}

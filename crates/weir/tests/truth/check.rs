@@ -151,6 +151,9 @@ fn a_threshold_that_fails_is_99_and_one_that_is_about_nothing_is_2() {
     for (threshold, words) in [
         ("ts.lost_packet == 0", "did you mean 'ts.lost_packets'?"),
         ("lost_packets == 0", "did you mean 'ts.lost_packets'?"),
+        ("ts.skipped == 0", "did you mean 'ts.skipped_bytes'?"),
+        ("ts.nosuch == 0", "no figure 'ts.nosuch'; docs/method.md names them all"),
+        ("bit_rate > 1", "no figure 'bit_rate'; docs/method.md names them all"),
         ("ts.packets.p99 > 1", "'p99' does not fit"),
         ("ts.packets", "no comparison"),
     ] {
@@ -180,6 +183,16 @@ fn packets_of_192_and_204_bytes_give_the_same_account() {
     let said = says(["check", path.to_str().unwrap(), "--packet-size", "200"]);
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("known: 188, 192, 204"), "{}", said.err);
+}
+
+#[test]
+fn a_wrong_packet_size_is_seen_in_the_headline() {
+    let (_directory, path) = stored(stream());
+    let said = says(["check", path.to_str().unwrap(), "--packet-size", "192"]);
+    let headline = said.out.lines().next().unwrap();
+    assert_eq!(said.code, Some(0), "nothing was asked");
+    let share = headline.split(" · ").nth(1).and_then(|words| words.split_once("% of the bytes skipped"));
+    assert!(share.is_some_and(|(share, _)| share.parse::<f64>().unwrap() > 99.0), "{headline}");
 }
 
 #[test]

@@ -17,6 +17,8 @@ fn ctrl_c_leaves_whole_artefacts_and_the_same_summary_when_read_again() {
     command.args(["play", &air.url, "-c", "5", "-d", "60s", "--warmup", "1s", "--drain", "300ms"]);
     let measuring = start_measuring(&mut command);
     soon("three seconds are written", || seconds_written(&measuring.directory()) >= 3);
+    // As `timeout -s INT` does it: to the process, and to its group.
+    measuring.process.interrupt();
     measuring.process.interrupt();
     let run = measuring.finish();
     assert_eq!((run.code, &run.summary["outcome"]), (105, &"interrupted".into()));

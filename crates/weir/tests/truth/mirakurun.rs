@@ -43,7 +43,7 @@ fn services_are_found_read_at_once_and_named() {
     let server = server();
     let url = format!("mirakurun+{}", server.url(""));
     let run = measure(["play", &url, "--services", "3"].into_iter().chain(LOAD));
-    assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (0, 3, 3), "{:?}", run.failures());
+    assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (99, 3, 3), "{:?}", run.failures());
     assert_eq!((run.total("ts.lost_packets"), run.total("ts.gap_events")), (7.0, 2.0));
     let channels = run.workloads()[0]["channels"].as_array().unwrap();
     let drops = |channel: &serde_json::Value| channel["figures"][2]["total"].as_u64();
@@ -55,6 +55,26 @@ fn services_are_found_read_at_once_and_named() {
     let options = "--service Two --no-decode --priority -1 --pre-filter a --post-filter b& -c 2";
     let run = measure(["play", &url].into_iter().chain(options.split(' ')).chain(LOAD));
     assert_eq!((run.code, run.slots("on_time"), run.total("ts.lost_packets")), (0, 2, 0.0));
+}
+
+#[test]
+fn a_service_that_is_refused_fails_the_run_and_is_named() {
+    let _machine = shared();
+    let server = server();
+    let url = format!("mirakurun+{}", server.url(""));
+    // Two services, one reader each without being told how many; the server knows no filter 'x'.
+    let run = measure(["play", &url, "--channel-type", "GR"].into_iter().chain(LOAD));
+    assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (99, 2, 2), "lost packets");
+    let all = ["play", &url, "--services", "3", "--threshold", "ts.lost_packets < 9"];
+    assert_eq!(measure(all.into_iter().chain(LOAD)).code, 0, "so many were expected");
+    let run = measure(["play", &url, "--services", "3", "--pre-filter", "x"].into_iter().chain(LOAD));
+    assert_eq!((run.code, run.slots("failed")), (99, 3));
+    let channels = run.workloads()[0]["channels"].as_array().unwrap().clone();
+    let failed = |channel: &serde_json::Value| (channel["readers"].as_u64(), channel["failed"].as_u64());
+    assert_eq!(channels.iter().map(failed).collect::<Vec<_>>(), [(Some(0), Some(1)); 3]);
+    let said = says(["play", &server.url("/x.ts"), "--services", "2"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("write mirakurun+http://HOST:PORT"), "{}", said.err);
 }
 
 #[test]

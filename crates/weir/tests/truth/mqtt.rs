@@ -2,6 +2,7 @@
 
 use crate::support::{Mosquitto, Run, measure, says, shared};
 use serde_json::Value;
+use weir_record::{Decoder, Format, Framing, Generator, Schema};
 
 fn total(workload: &Value, figure: &str) -> u64 {
     let value = &workload["total"][figure];
@@ -32,6 +33,42 @@ fn a_count_of_messages_is_published_on_schedule_and_all_are_acknowledged() {
         assert_eq!(total(workload, times), 1_000, "{times}");
     }
     assert_eq!((run.slots("planned"), run.slots("failed")), (2, 0));
+}
+
+#[test]
+fn records_of_a_seed_reach_another_program_bit_for_bit() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc");
+    let schema = Schema::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for (payload, encoding, version, format) in [
+        ("avro", Some("container"), "5", Format::Avro(Framing::Container)),
+        ("json", None, "3.1.1", Format::Json),
+    ] {
+        let judge = broker.subscriber(&["-t", "r/#", "-q", "1", "-C", "100", "-W", "20", "-F", "%t %x"]);
+        let (url, payload) = (broker.url("r/{seq}"), format!("{payload}:{path}"));
+        let mut arguments =
+            vec!["publish", &url, "-q", "1", "--rate", "200/s", "--count", "100", "--seed", "5"];
+        arguments.extend(["--payload", &payload, "--records", "2", "--no-stamp", "--mqtt-version", version]);
+        arguments.extend(encoding.into_iter().flat_map(|encoding| ["--avro-encoding", encoding]));
+        measure(arguments.iter());
+        let mut generator = Generator::new(&schema, 5);
+        let mut decoder = Decoder::new(&schema, format);
+        let lines = judge.lines();
+        assert_eq!(lines.len(), 100);
+        for line in lines {
+            let (topic, hex) = line.split_once(' ').unwrap();
+            let message: u64 = topic.strip_prefix("r/").unwrap().parse().unwrap();
+            let bytes: Vec<u8> =
+                (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..][..2], 16).unwrap()).collect();
+            let mut records = decoder.records(&bytes);
+            for number in 2 * message..2 * message + 2 {
+                let record = format!("{:?}", records.next().unwrap().unwrap());
+                assert_eq!(record, format!("{:?}", generator.record(number)));
+            }
+            assert!(records.next().is_none());
+        }
+    }
 }
 
 #[test]
@@ -80,7 +117,12 @@ fn what_is_no_topic_no_broker_or_no_payload_is_one_clear_line() {
         (&["play", "mqtt://127.0.0.1:9"][..], "no topic in the path; write mqtt://host/topic"),
         (&["play", "mqtt://127.0.0.1:9/a#"], "# must be the last level"),
         (&["publish", "mqtt://127.0.0.1:9/a/#"], "a topic to publish to has no + or # in it"),
-        (&["publish", "mqtt://127.0.0.1:9/a", "--payload", "7"], "size:BYTES or file:PATH"),
+        (
+            &["publish", "mqtt://127.0.0.1:9/a", "--payload", "7"],
+            "size:BYTES, file:PATH, avro:FILE.avsc or json:FILE.avsc",
+        ),
+        (&["publish", "mqtt://127.0.0.1:9/a", "--payload", "avro:/no/such/schema"], "/no/such/schema"),
+        (&["publish", "mqtt://127.0.0.1:9/a", "--records", "2"], "name a schema, or leave records out"),
         (&["publish", "mqtt://127.0.0.1:9/a", "--payload", "file:/no/such/file"], "/no/such/file"),
         (&["publish", "mqtt://127.0.0.1:9/a", "-q", "3"], "3"),
         (&["play", "mqtt://127.0.0.1:9/a", "rtmp://127.0.0.1:9/a/b"], "in one workload; give each its own"),

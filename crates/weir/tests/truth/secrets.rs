@@ -3,7 +3,7 @@
 use crate::support::{Kept, config, shared, soon, start_measuring, weir};
 use std::path::Path;
 use std::process::Command;
-use weir_origin::Origin;
+use weir_origin::{IceServer, Origin, OriginConfig};
 
 /// Nothing else in a run looks like this.
 const SECRET: &str = "s3cr3tw0rd";
@@ -57,6 +57,33 @@ fn no_secret_is_in_what_weir_says_about_a_url_that_is_wrong() {
     ] {
         let said = crate::support::says(["play", &url]);
         assert_eq!(said.code, Some(2));
+        assert!(!said.err.contains(SECRET), "{}", said.err);
+    }
+}
+
+#[test]
+fn the_secret_of_a_relay_is_in_no_output_of_who_is_told_it_or_tells_it() {
+    let _machine = shared();
+    let turn = IceServer {
+        urls: vec![format!("turn:127.0.0.1:{}?transport=tcp", crate::support::free_port())],
+        username: format!("{SECRET}user"),
+        credential: SECRET.to_owned(),
+    };
+    let rtc = Some("127.0.0.1:0".parse().unwrap());
+    let origin = Origin::start(&OriginConfig { rtc, turn: Some(turn), ..config(&[]) }).unwrap();
+    let url = format!("ws://{}/live/a?transport=tcp", origin.addresses().rtc.unwrap());
+    let mut command = weir();
+    command.args(["play", &url, "-c", "2", "-d", "1s", "--warmup", "0s", "--drain", "200ms", "-v"]);
+    let run = start_measuring(&mut command).finish();
+    assert_eq!(&*run.failure().0, "connection_refused");
+    let leaks: Vec<_> = files(run.directory().parent().unwrap())
+        .filter(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).contains(SECRET))
+        .collect();
+    assert!(leaks.is_empty(), "a secret is in {leaks:?}");
+    for turn in [format!("turn:me:{SECRET}"), format!("stun:me:{SECRET}@host"), format!("turn:{SECRET}@host")]
+    {
+        let said = crate::support::says(["origin", "--rtc", "127.0.0.1:0", "--turn", &turn]);
+        assert_eq!((said.code, said.err.contains("turn:USER:PASSWORD@HOST")), (Some(2), true));
         assert!(!said.err.contains(SECRET), "{}", said.err);
     }
 }

@@ -3,17 +3,31 @@
 //! Nothing here knows what a test expects, except what holds for every run: see [`Run::check`].
 
 mod air;
+mod coturn;
+mod exporter;
+mod gateway;
+mod ingester;
 mod mosquitto;
+mod namespace;
 mod nginx;
+mod pion;
+mod postgresql;
 mod process;
 mod run;
 mod turn;
 mod web;
 
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use coturn::Coturn;
+pub(crate) use exporter::{NodeExporter, Prometheus};
+pub(crate) use gateway::Gateway;
+pub(crate) use ingester::Ingester;
 pub(crate) use mosquitto::Mosquitto;
+pub(crate) use namespace::Wire;
 pub(crate) use nginx::Nginx;
-pub(crate) use process::{Kept, free_port, interrupt, program, says, soon, weir};
+pub(crate) use pion::Pion;
+pub(crate) use postgresql::Postgresql;
+pub(crate) use process::{Kept, Said, free_port, interrupt, program, says, soon, weir};
 pub(crate) use run::{Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, shared};
 pub(crate) use web::WebServer;

@@ -25,7 +25,11 @@ fn packets_that_a_server_leaves_out_are_lost_for_every_viewer() {
     for framing in [Framing::Chunked, Framing::Close] {
         let response = Response { pace: Some(BIT_RATE), ..Response::ok(framing, body.clone()) };
         let server = Server::start(move |_| response.clone());
-        let run = play(&server.url("/x.ts"));
+        // By the name that `weir check` has for it.
+        let asked = ["--threshold", "ts.skipped_bytes == 0"].map(str::to_owned);
+        let run = measure(four_viewers(&server.url("/x.ts")).chain(asked));
+        let judged = &run.summary["thresholds"][0];
+        assert_eq!((&judged["passed"], &judged["value"]), (&true.into(), &0.0.into()));
         assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (0, 4, 4), "{:?}", run.failures());
         assert_eq!(run.total("played"), 4.0);
         assert_eq!(run.total("ts.lost_packets"), 4.0 * 16.0, "{framing:?}");

@@ -1,6 +1,9 @@
 //! A generator that has too little CPU says so, and its run does not count.
 
+use crate::rtc::{count, on_air, whep};
 use crate::support::{Air, Kept, Run, air, alone, config, program, start_measuring, weir};
+use rustix::process::{Pid, Signal, kill_process};
+use std::time::Duration;
 use weir_origin::Origin;
 
 /// A core with so many others on it that weir gets a small share.
@@ -74,6 +77,25 @@ fn viewers_without_cpu_saturate_their_thread_and_the_run_is_invalid() {
         "1",
     ]);
     assert_invalid(&run, "generator_thread", "ran or waited for a CPU");
+}
+
+#[test]
+fn a_generator_that_was_stopped_for_a_while_does_not_blame_the_server() {
+    let _machine = alone();
+    let air = on_air(&[]);
+    let mut command = weir();
+    command.args(["play", &whep(&air), "-c", "12", "-d", "8s", "--warmup", "2s", "--drain", "200ms"]);
+    let measuring = start_measuring(&mut command);
+    std::thread::sleep(Duration::from_secs(5));
+    let pid = Pid::from_child(&measuring.process.0);
+    kill_process(pid, Signal::STOP).unwrap();
+    std::thread::sleep(Duration::from_millis(2_200));
+    kill_process(pid, Signal::CONT).unwrap();
+    let run = measuring.finish();
+    assert_invalid(&run, "generator_pause", "weir did not run for ");
+    // The kernel has kept what came meanwhile, and when it came.
+    let figures = ["stalls", "rtc.freezes", "rtc.silent_seconds", "lost"];
+    assert_eq!(figures.map(|figure| count(&run, figure)), [0; 4]);
 }
 
 fn assert_invalid(run: &Run, check: &str, words: &str) {

@@ -1,6 +1,6 @@
 //! A stream on air: the origin in this process, whose counts are the truth, and weir's publisher.
 
-use super::process::{Kept, interrupt, soon, weir};
+use super::process::{Kept, soon, weir};
 use super::run::{Measuring, Run, start_measuring};
 use std::time::Duration;
 use weir_origin::{Origin, OriginConfig};
@@ -9,7 +9,7 @@ use weir_origin::{Origin, OriginConfig};
 pub(crate) struct Air {
     pub(crate) origin: Origin,
     pub(crate) url: String,
-    publishing: Publishing,
+    pub(crate) publishing: Publishing,
 }
 
 /// weir, publishing.
@@ -52,15 +52,24 @@ impl Publishing {
     pub(crate) fn process(&self) -> &Kept {
         &self.0.process
     }
-}
 
-impl Drop for Air {
-    fn drop(&mut self) {
-        interrupt(&self.publishing.process().0);
+    /// Ends it without a goodbye.
+    pub(crate) fn kill(&mut self) {
+        self.0.process.kill();
     }
 }
 
 impl Air {
+    /// A stream that is on air.
+    pub(crate) fn of(origin: Origin, url: String, publishing: Publishing) -> Self {
+        Self { origin, url, publishing }
+    }
+
+    /// Ends the publisher by Ctrl-C: the origin that has heard it, and what it sent.
+    pub(crate) fn end(self) -> (Origin, Run) {
+        (self.origin, self.publishing.finish())
+    }
+
     /// Ends the publisher by Ctrl-C, now.
     pub(crate) fn end_publisher(&self) {
         self.publishing.process().interrupt();

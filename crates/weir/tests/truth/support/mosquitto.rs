@@ -8,8 +8,8 @@ use tempfile::TempDir;
 /// mosquitto on a free port of 127.0.0.1, ended with the test.
 pub(crate) struct Mosquitto {
     port: u16,
-    _process: Kept,
-    _directory: TempDir,
+    process: Kept,
+    directory: TempDir,
 }
 
 /// A subscriber of mosquitto's.
@@ -17,17 +17,37 @@ pub(crate) struct Subscriber(Child);
 
 impl Mosquitto {
     pub(crate) fn start() -> Self {
+        Self::with("persistence false")
+    }
+
+    /// One with more lines of configuration; `{directory}` stands for a directory of its own.
+    pub(crate) fn with(lines: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
-        let file = directory.path().join("mosquitto.conf");
-        let lines =
-            format!("listener {port} 127.0.0.1\nuser root\nallow_anonymous true\npersistence false\n");
-        std::fs::write(&file, lines).unwrap();
+        let lines = lines.replace("{directory}", &format!("{}/", directory.path().display()));
+        let lines = format!("listener {port} 127.0.0.1\nuser root\nallow_anonymous true\n{lines}\n");
+        std::fs::write(directory.path().join("mosquitto.conf"), lines).unwrap();
+        Self { port, process: Self::process(&directory, port), directory }
+    }
+
+    fn process(directory: &TempDir, port: u16) -> Kept {
         let mut command = Command::new("/usr/sbin/mosquitto");
-        command.arg("-c").arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg("-c").arg(directory.path().join("mosquitto.conf"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = Kept::start(&mut command);
         soon("mosquitto listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self { port, _process: process, _directory: directory }
+        process
+    }
+
+    /// Ends it as its service manager would.
+    pub(crate) fn stop(&mut self) {
+        self.process.terminate();
+        self.process.ended();
+    }
+
+    /// Starts it again.
+    pub(crate) fn go_on(&mut self) {
+        self.process = Self::process(&self.directory, self.port);
     }
 
     pub(crate) fn address(&self) -> String {

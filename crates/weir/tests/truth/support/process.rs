@@ -78,6 +78,12 @@ impl Kept {
         interrupt(&self.0);
     }
 
+    /// What a service manager sends.
+    pub(crate) fn terminate(&self) {
+        // One that has ended needs no signal.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+    }
+
     pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

@@ -1,0 +1,36 @@
+//! A place to subscribe to, for whoever is no virtual client.
+
+use super::workload::plain;
+use super::{SCHEMES, topic};
+use crate::places::Doors;
+use crate::target::{Credentials, Target};
+use crate::workload::WorkloadError;
+use weir_shard::Door;
+use weir_shard::tls::Trust;
+
+/// What a URL such as `mqtt://user:password@host/topic/#` leads to.
+#[derive(Clone, Debug)]
+pub struct MqttSource {
+    /// The URL's parts; shown without user and password.
+    pub target: Target,
+    /// The way to the broker.
+    pub door: Door,
+    /// The topic filter.
+    pub filter: String,
+    /// User and password, if the URL names them.
+    pub credentials: Option<Credentials>,
+}
+
+impl MqttSource {
+    /// Reads a URL and finds the way. Asks the resolver, so it may take a while.
+    ///
+    /// # Errors
+    /// A URL that leads nowhere, a filter that is none, or TLS settings that cannot be made.
+    pub fn find(url: &str, trust: &Trust) -> Result<Self, WorkloadError> {
+        let target = Target::parse(url, "ingest", SCHEMES)?;
+        let filter = topic::filter(&target, 0)?;
+        let door = Doors::new(SCHEMES, trust).find(&target)?;
+        let credentials = target.credentials.as_ref().map(plain);
+        Ok(Self { target, door, filter, credentials })
+    }
+}

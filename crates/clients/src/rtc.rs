@@ -1,0 +1,66 @@
+//! WebRTC: viewers by WHEP and by OvenMediaEngine's signalling, that account for every packet; publishers by WHIP.
+//!
+//! Headers alone are read of most of what comes; packets are decrypted until a client's first keyframe is whole, which
+//! proves its keys, and throughout for witnesses.
+
+mod account;
+mod client;
+mod connection;
+mod dialogue;
+mod figures;
+mod negotiation;
+mod play;
+mod publish;
+mod receiver;
+mod refusal;
+mod relay;
+mod request;
+mod sending;
+mod trickle;
+mod workload;
+
+pub(crate) use account::COLUMNS;
+pub(crate) use workload::{oven, whep, whip};
+
+use crate::target::Scheme;
+
+/// What only WebRTC has.
+#[derive(Clone, Debug)]
+pub struct RtcOptions {
+    /// The bearer token of WHEP and WHIP, if the server asks for one.
+    pub token: Option<String>,
+    /// Ask for lost packets again.
+    pub nack: bool,
+    /// Ask for a keyframe at the start and after a loss that nothing else repairs.
+    pub pli: bool,
+    /// Send receiver reports.
+    pub reports: bool,
+    /// Tell the server what bandwidth there is (transport-wide congestion control, REMB), where it asks for that.
+    pub bandwidth: bool,
+}
+
+impl Default for RtcOptions {
+    /// What a browser does.
+    fn default() -> Self {
+        Self { token: None, nack: true, pli: true, reports: true, bandwidth: true }
+    }
+}
+
+/// The schemes of viewers by WHEP.
+pub(crate) const WHEP_SCHEMES: &[Scheme] = &[
+    Scheme { name: "whep+http", port: 80, secure: false },
+    Scheme { name: "whep+https", port: 443, secure: true },
+];
+
+/// The schemes of publishers by WHIP.
+pub(crate) const WHIP_SCHEMES: &[Scheme] = &[
+    Scheme { name: "whip+http", port: 80, secure: false },
+    Scheme { name: "whip+https", port: 443, secure: true },
+];
+
+/// The schemes of viewers of OvenMediaEngine. Its own port is 3333.
+pub(crate) const OVEN_SCHEMES: &[Scheme] =
+    &[Scheme { name: "ws", port: 80, secure: false }, Scheme { name: "wss", port: 443, secure: true }];
+
+/// Their figures.
+pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

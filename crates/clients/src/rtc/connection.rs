@@ -1,0 +1,542 @@
+//! A client's way to the keys of its session, and back: signalling, ICE, DTLS, the goodbye.
+
+mod way;
+
+pub(in crate::rtc) use way::Relayed;
+
+use super::account::Numbers;
+use super::dialogue::{Dialogue, Heard, Manner};
+use super::figures::{DTLS_TIME, FIRST_KEYFRAME, FIRST_PACKET, ICE_TIME, MALFORMED, STRANGE};
+use super::negotiation::{Negotiation, Sources, read_offer};
+use super::play::random;
+use super::refusal::{End, of_transport};
+use super::relay::{Relay, Server};
+use super::request::Request;
+use super::trickle::Trickle;
+use crate::detour::Detours;
+use crate::ledger::{Ledger, Slot};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
+use weir_metrics::{Failure, Moment, Recorder, Spread};
+use weir_rtc::sdp::{Agreement, Wishes};
+use weir_rtc::signalling::http::Session;
+use weir_rtc::srtp::{MasterKey, Profile};
+use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Reception};
+use weir_shard::{Context, Door};
+
+/// How long the server may take to hear of the end.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How often the kernel is asked what it has dropped.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What all connections of a workload share.
+pub(super) struct Terms {
+    pub(super) manner: Manner,
+    pub(super) wishes: Wishes<'static>,
+    pub(super) clock: Clock,
+    pub(super) certificate: Certificate,
+    /// The way to TURN servers that have names.
+    pub(super) detours: Detours,
+}
+
+/// What a connection has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Milestone {
+    /// The server has consented.
+    Consent,
+    /// The keys are there: [`Connection::take_keys`].
+    Keys,
+}
+
+/// What both sides have agreed on.
+pub(super) struct Keys {
+    pub(super) agreed: Vec<Agreement>,
+    /// Under which we send.
+    pub(super) sources: Sources,
+    /// What the server protects with.
+    pub(super) inbound: MasterKey,
+    /// What we protect with.
+    pub(super) outbound: MasterKey,
+    pub(super) profile: Profile,
+}
+
+/// The connection of one client.
+pub(super) struct Connection {
+    slot: Slot,
+    terms: Arc<Terms>,
+    request: Arc<Request>,
+    door: Door,
+    /// What is said over the link; over HTTP it ends with the answer.
+    dialogue: Option<Box<Dialogue>>,
+    /// The session's own place, to be deleted.
+    resource: Option<Box<Url>>,
+    /// What is told of our candidates behind the offer, where the server takes that.
+    trickle: Option<Box<Trickle>>,
+    negotiation: Option<Box<Negotiation>>,
+    /// The URL asks for one: no other way is sought.
+    is_relay_wanted: bool,
+    /// The way that all datagrams go, if they do not go on their own.
+    relay: Option<Box<Relay>>,
+    /// A server that may relay, and from when on it is to.
+    spare: Option<(Moment, Box<Server>)>,
+    agreed: Vec<Agreement>,
+    sources: Sources,
+    keys: Option<Box<Keys>>,
+    has_keys: bool,
+    /// When the transport wants to be told the time.
+    transport_due: Option<Moment>,
+    path: Option<SocketAddr>,
+    path_lost: Option<Moment>,
+    /// When the last step was reached.
+    reached: Moment,
+    /// When the server consented.
+    consented: Option<Moment>,
+    /// What the steps took.
+    steps: Vec<(Spread, Duration)>,
+    look_at: Moment,
+    dropped: u64,
+    /// Is over; what is left is the goodbye, until then.
+    leaving: Option<Moment>,
+}
+
+impl Connection {
+    pub(super) fn new(slot: Slot, terms: Arc<Terms>, request: Arc<Request>, door: Door, now: Moment) -> Self {
+        Self {
+            slot,
+            is_relay_wanted: request.wants_relay(),
+            request,
+            door,
+            dialogue: Some(Box::new(Dialogue::new(terms.manner))),
+            terms,
+            resource: None,
+            trickle: None,
+            negotiation: None,
+            relay: None,
+            spare: None,
+            agreed: Vec::new(),
+            sources: Sources::new(random(slot.client, now)),
+            keys: None,
+            has_keys: false,
+            transport_due: None,
+            path: None,
+            path_lost: None,
+            reached: now,
+            consented: None,
+            steps: Vec::new(),
+            look_at: now + LOOK,
+            dropped: 0,
+            leaving: None,
+        }
+    }
+
+    /// The link is there: the first words.
+    pub(super) fn connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if self.leaving.is_some() {
+            if let Some(resource) = self.resource.take() {
+                self.say(&self.request.delete(&resource), context);
+            }
+            return Ok(());
+        }
+        if let (Some(trickle), Some(resource), Some(negotiation)) =
+            (&mut self.trickle, &self.resource, &self.negotiation)
+        {
+            let words = trickle.say(&self.request, resource, &negotiation.fragment());
+            self.say(&words, context);
+            return Ok(());
+        }
+        let offer = match self.terms.manner {
+            Manner::Http => {
+                let mut negotiation = self.negotiate(true, false, context)?;
+                let offer = negotiation.offer(&self.terms.wishes, self.sources);
+                self.negotiation = Some(Box::new(negotiation));
+                offer
+            }
+            Manner::Oven => String::new(),
+        };
+        if let Some(dialogue) = &self.dialogue {
+            self.say(&dialogue.begin(&self.request, &offer), context);
+        }
+        Ok(())
+    }
+
+    /// A transport with a socket of its own, unless all is to go by a relay.
+    fn negotiate(
+        &self,
+        controlling: bool,
+        relayed: bool,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<Negotiation, End> {
+        let local = if relayed {
+            None
+        } else {
+            Some(context.open_datagrams().map_err(|error| (error.failure, error.words))?)
+        };
+        Negotiation::new(local, &self.terms.certificate, controlling, self.terms.clock)
+    }
+
+    /// Bytes of the dialogue came.
+    pub(super) fn read(
+        &mut self,
+        mut bytes: &[u8],
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<Option<Milestone>, End> {
+        let recorder = context.world.of(self.slot);
+        recorder.count(READS, 1);
+        recorder.count(RECEIVED, bytes.len() as u64);
+        if self.leaving.is_some() {
+            // Whatever it says, it has heard.
+            self.leaving = Some(context.now);
+            return Ok(None);
+        }
+        if let Some(trickle) = self.trickle.as_mut().filter(|trickle| trickle.is_asking()) {
+            let next = trickle.read(bytes);
+            self.told(next, context);
+            return Ok(None);
+        }
+        let mut milestone = None;
+        while !bytes.is_empty() {
+            let Some(dialogue) = &mut self.dialogue else { break };
+            let mut out = Vec::new();
+            let heard = dialogue.read(&self.request, &mut bytes, &mut out);
+            self.say(&out, context);
+            match heard? {
+                Some(heard) => milestone = milestone.or(self.hear(heard, context)?),
+                None => break,
+            }
+        }
+        Ok(milestone)
+    }
+
+    fn hear(&mut self, heard: Heard, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
+        let now = context.now;
+        match heard {
+            Heard::Open => return Ok(None),
+            Heard::Answer(session) => {
+                let Session { sdp, resource, entity_tag, ice_servers, trickles } = *session;
+                self.resource = resource.map(Box::new);
+                self.dialogue = None;
+                if let Some(negotiation) = &mut self.negotiation {
+                    // The offer had to have candidates, or the server would have given up.
+                    if self.is_relay_wanted {
+                        negotiation.transport.withdraw_candidates();
+                    }
+                    self.agreed = negotiation.take_answer(now, &sdp)?;
+                }
+                // A connection that stays open is a descriptor that nobody needs.
+                context.hang_up();
+                self.consider(&ice_servers, context)?;
+                if trickles {
+                    self.trickle = Some(Box::new(Trickle::new(entity_tag)));
+                    if !self.is_relay_wanted {
+                        self.tell_candidates(context);
+                    }
+                }
+            }
+            Heard::Offer(offer) => {
+                // A second one would be another session: weir has asked for one.
+                if self.negotiation.is_some() {
+                    return Ok(None);
+                }
+                let description = read_offer(&offer)?;
+                let relayed = self.is_relay_wanted;
+                let mut negotiation = self.negotiate(description.ice_lite, relayed, context)?;
+                let (answer, agreed) =
+                    negotiation.answer(now, &description, &offer.candidates, &self.terms.wishes)?;
+                self.agreed = agreed;
+                self.negotiation = Some(Box::new(negotiation));
+                let mut out = Vec::new();
+                if let Some(dialogue) = &mut self.dialogue {
+                    dialogue.answer(&answer, &mut out);
+                }
+                self.say(&out, context);
+                self.consider(&offer.ice_servers, context)?;
+            }
+            Heard::Goodbye(words) => return Err((Failure::StreamEnded, words)),
+        }
+        self.reached = now;
+        self.consented.get_or_insert(now);
+        // Keys cannot come before a datagram has.
+        self.drain(context)?;
+        Ok(Some(Milestone::Consent))
+    }
+
+    fn say(&self, words: &[u8], context: &mut Context<'_, Ledger>) {
+        if !words.is_empty() {
+            context.send(words);
+            context.world.of(self.slot).count(SENT, words.len() as u64);
+        }
+    }
+
+    /// STUN or DTLS came.
+    pub(super) fn receive(
+        &mut self,
+        source: SocketAddr,
+        bytes: &[u8],
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<Option<Milestone>, End> {
+        let Some(negotiation) = &mut self.negotiation else { return Ok(None) };
+        match negotiation.transport.receive(context.now, source, bytes) {
+            Reception::Taken => self.drain(context),
+            Reception::Strange => {
+                context.world.of(self.slot).count(STRANGE, 1);
+                Ok(None)
+            }
+            Reception::Malformed => {
+                context.world.of(self.slot).count(MALFORMED, 1);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Carries out what the transport wants, and hears what it has reached.
+    fn drain(&mut self, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
+        let now = context.now;
+        let mut milestone = None;
+        while let Some(output) = self.negotiation.as_mut().and_then(|it| it.transport.poll()) {
+            match output {
+                Output::Send { destination, datagram } => self.deliver(destination, &datagram, context),
+                Output::Event(Reached::Path(path)) => {
+                    if self.path.is_none() {
+                        self.step(ICE_TIME, now, context.world);
+                    } else {
+                        self.settle(path, context);
+                    }
+                    self.spare_relay(context);
+                    self.path = Some(path);
+                    self.path_lost = None;
+                }
+                Output::Event(Reached::PathLost) => {
+                    self.path_lost.get_or_insert(now);
+                }
+                Output::Event(Reached::Keys { inbound, outbound, profile }) => {
+                    self.step(DTLS_TIME, now, context.world);
+                    if let Some(path) = self.path {
+                        self.settle(path, context);
+                    }
+                    let agreed = std::mem::take(&mut self.agreed);
+                    self.keys =
+                        Some(Box::new(Keys { agreed, sources: self.sources, inbound, outbound, profile }));
+                    self.has_keys = true;
+                    milestone = Some(Milestone::Keys);
+                }
+                Output::Event(Reached::Closed) => {
+                    let words = "the server closed the session (DTLS close_notify)".to_owned();
+                    return Err((Failure::StreamEnded, words));
+                }
+                Output::Event(Reached::Failed(error)) => return Err(of_transport(&error)),
+            }
+        }
+        self.transport_due = self.negotiation.as_mut().and_then(|it| it.transport.due());
+        Ok(milestone)
+    }
+
+    /// Books the time since the last step.
+    pub(super) fn step(&mut self, step: Spread, now: Moment, ledger: &mut Ledger) {
+        let took = now.since(std::mem::replace(&mut self.reached, now));
+        ledger.of(self.slot).record(step, took.as_micros() as u64);
+        self.steps.push((step, took));
+    }
+
+    /// What a step took, once it was made.
+    fn took(&self, step: Spread) -> Option<Duration> {
+        self.steps.iter().find(|(made, _)| *made == step).map(|(_, took)| *took)
+    }
+
+    /// How far it came, and how fast; a client that has failed has failed at the next step.
+    pub(super) fn account(&self, failed: bool, numbers: &mut Numbers) {
+        let ice = match (self.consented, self.path, self.path_lost) {
+            (None, _, _) => "new",
+            (_, None, _) if failed => "failed",
+            (_, None, _) => "checking",
+            (_, Some(_), Some(_)) => "disconnected",
+            (_, Some(_), None) => "connected",
+        };
+        let dtls = match (self.path, self.has_keys) {
+            (None, _) => "new",
+            (Some(_), true) => "connected",
+            (Some(_), false) if failed => "failed",
+            (Some(_), false) => "connecting",
+        };
+        numbers.word("rtc.ice_state", ice);
+        numbers.word("rtc.dtls_state", dtls);
+        numbers.duration("rtc.signalling_time", self.consented.map(|at| at.since(self.slot.planned)));
+        for (figure, step) in [
+            ("rtc.ice_time", ICE_TIME),
+            ("rtc.dtls_time", DTLS_TIME),
+            ("rtc.first_packet", FIRST_PACKET),
+            ("rtc.first_keyframe", FIRST_KEYFRAME),
+        ] {
+            numbers.duration(figure, self.took(step));
+        }
+    }
+
+    /// The keys, once.
+    pub(super) fn take_keys(&mut self) -> Option<Box<Keys>> {
+        self.keys.take()
+    }
+
+    /// Where media comes from and goes to.
+    pub(super) fn path(&self) -> Option<SocketAddr> {
+        self.path
+    }
+
+    /// Since when no connectivity check has been answered, if that is so.
+    pub(super) fn path_lost(&self) -> Option<Moment> {
+        self.path_lost
+    }
+
+    /// The round trip of connectivity checks.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.negotiation.as_ref().and_then(|it| it.transport.round_trip())
+    }
+
+    /// Lets `act` book, and say something to the server.
+    pub(super) fn with_sender(
+        &mut self,
+        context: &mut Context<'_, Ledger>,
+        act: impl FnOnce(&mut Recorder, &mut dyn FnMut(&[u8], usize)),
+    ) {
+        let Some(path) = self.path else { return };
+        let mut sent = 0;
+        let now = context.now;
+        let (world, mut link) = context.split();
+        let recorder = world.of(self.slot);
+        match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
+            Some(relay) => {
+                act(recorder, &mut |bytes, length| {
+                    bytes.chunks(length.max(1)).for_each(|datagram| relay.send(now, path, datagram));
+                });
+                sent = relay.flush(&mut link);
+            }
+            None => act(recorder, &mut |bytes, length| {
+                link.send_datagrams(path, bytes, length);
+                sent += bytes.len() as u64;
+            }),
+        }
+        recorder.count(SENT, sent);
+    }
+
+    /// Time has passed.
+    pub(super) fn pass(&mut self, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
+        let now = context.now;
+        if self.look_at <= now {
+            self.look_at = now + LOOK;
+            self.look(context);
+        }
+        if let Some((_, server)) = self.spare.take_if(|(at, _)| *at <= now) {
+            self.begin_relay(*server, context)?;
+        }
+        if let Some(relay) = self.relay.as_mut().filter(|relay| relay.due().is_some_and(|due| due <= now)) {
+            relay.pass(&self.terms.detours, context)?;
+            self.flush_relay(context);
+        }
+        if self.transport_due.is_some_and(|due| due <= now)
+            && let Some(negotiation) = &mut self.negotiation
+        {
+            negotiation.transport.pass(now);
+            return self.drain(context);
+        }
+        Ok(None)
+    }
+
+    /// Asks the kernel what it has dropped.
+    fn look(&mut self, context: &mut Context<'_, Ledger>) {
+        if self.negotiation.is_some() {
+            let dropped = context.dropped_datagrams();
+            let new = dropped - std::mem::replace(&mut self.dropped, dropped).min(dropped);
+            context.world.of(self.slot).count(SOCKET_DROPS, new);
+        }
+    }
+
+    /// When to call [`Self::pass`].
+    pub(super) fn next(&self) -> Option<Moment> {
+        let look = self.negotiation.is_some().then_some(self.look_at);
+        let spare = self.spare.as_ref().map(|(at, _)| *at);
+        let relay = self.relay.as_ref().and_then(|relay| relay.due());
+        [self.transport_due, look, spare, relay].into_iter().flatten().min()
+    }
+
+    /// What is said of a client that waits for media, or to send some, and has waited for too long; `None` when that
+    /// is not for want of a connection.
+    pub(super) fn overdue(&self) -> Option<End> {
+        match (self.has_keys, self.path, &self.relay) {
+            (true, _, _) => None,
+            (false, None, Some(relay)) => Some(relay.overdue()),
+            (false, None, None) => Some((
+                Failure::IceTimeout,
+                "no candidate of the server answered a connectivity check in time".to_owned(),
+            )),
+            (false, Some(_), _) => {
+                Some((Failure::DtlsTimeout, "the DTLS handshake did not end in time".to_owned()))
+            }
+        }
+    }
+
+    /// The link has ended; whether that is the end of the client.
+    pub(super) fn hung_up(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<Option<Milestone>, End> {
+        if self.leaving.is_some() {
+            self.leaving = Some(context.now);
+            return Ok(None);
+        }
+        if let Some(trickle) = self.trickle.as_mut().filter(|trickle| trickle.is_asking()) {
+            let next = trickle.end();
+            self.told(next, context);
+            return Ok(None);
+        }
+        let Some(dialogue) = &mut self.dialogue else { return Ok(None) };
+        match dialogue.end(&self.request) {
+            Some(heard) => self.hear(heard?, context),
+            None => {
+                let words =
+                    if words.is_empty() { "the server closed the link of the signalling" } else { words };
+                Err((failure, words.to_owned()))
+            }
+        }
+    }
+
+    /// Says goodbye. The session ends when that was heard, or soon.
+    pub(super) fn depart(&mut self, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        self.look(context);
+        if let Some(negotiation) = &mut self.negotiation {
+            negotiation.transport.close();
+        }
+        // What it still says is the goodbye; whatever has failed before has been told.
+        while let Some(output) = self.negotiation.as_mut().and_then(|it| it.transport.poll()) {
+            if let Output::Send { destination, datagram } = output {
+                self.deliver(destination, &datagram, context);
+            }
+        }
+        if let Some(relay) = &mut self.relay {
+            relay.end();
+        }
+        self.flush_relay(context);
+        let mut words = Vec::new();
+        if let Some(dialogue) = self.dialogue.take() {
+            dialogue.goodbye(&mut words);
+        }
+        self.say(&words, context);
+        (self.transport_due, self.spare) = (None, None);
+        let resource = self.resource.as_ref();
+        match resource.and_then(|resource| self.request.door_of(resource, &self.door)) {
+            Some(door) => {
+                self.leaving = Some(now + FAREWELL);
+                context.reopen(door);
+            }
+            None => self.leaving = Some(now),
+        }
+    }
+
+    /// Until when the goodbye may take, once it was said.
+    pub(super) fn leaving(&self) -> Option<Moment> {
+        self.leaving
+    }
+}

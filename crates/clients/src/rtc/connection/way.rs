@@ -1,0 +1,205 @@
+//! Which way datagrams go: by the connection's own socket, or by a relay; and what the server is told of it.
+
+use super::Connection;
+use crate::ledger::Ledger;
+use crate::rtc::figures::STRANGE;
+use crate::rtc::refusal::{End, of_transport};
+use crate::rtc::relay::{Relay, Server, Unwrapped};
+use crate::rtc::trickle::Next;
+use std::net::SocketAddr;
+use std::time::Duration;
+use weir_metrics::Failure;
+use weir_metrics::common::SENT;
+use weir_rtc::signalling::oven::IceServer;
+use weir_rtc::turn::Frames;
+use weir_shard::{Context, Side};
+
+/// How long a path is sought without a relay, where the server names one and it was not asked for.
+const DIRECT: Duration = Duration::from_secs(2);
+
+/// What a relay has brought.
+pub(in crate::rtc) enum Relayed<'a> {
+    /// A datagram, and who sent it.
+    Datagram(SocketAddr, &'a mut [u8]),
+    /// Something that is no datagram: go on.
+    Nothing,
+    /// There is no more.
+    UsedUp,
+}
+
+impl Connection {
+    /// Relays of the server are known: takes one at once if it was asked for, or if the server cannot be reached
+    /// otherwise.
+    pub(super) fn consider(
+        &mut self,
+        servers: &[IceServer],
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        let is_wanted = self.is_relay_wanted;
+        let is_needed = self.negotiation.as_ref().is_some_and(|it| it.reachable == 0);
+        match Server::choose(servers) {
+            Ok(server) if is_wanted || is_needed => self.begin_relay(server, context),
+            Ok(server) => {
+                self.spare = Some((context.now + DIRECT, Box::new(server)));
+                Ok(())
+            }
+            Err(why) if is_wanted => {
+                Err((Failure::Rejected, format!("transport=tcp was asked for, and {why}")))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn begin_relay(
+        &mut self,
+        server: Server,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        let (home, name) = (self.door.address.ip(), self.request.host());
+        let relay = Relay::begin(server, home, name, &self.terms.detours, context)?;
+        self.relay = Some(Box::new(relay));
+        Ok(())
+    }
+
+    /// Something happened on the link to the TURN server, bytes apart.
+    pub(in crate::rtc) fn side(
+        &mut self,
+        event: &Side<'_>,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        let Some(relay) = self.relay.as_mut().filter(|_| self.leaving.is_none()) else { return Ok(()) };
+        match event {
+            Side::Connected => {
+                let sent = relay.connected(context);
+                context.world.of(self.slot).count(SENT, sent);
+                Ok(())
+            }
+            Side::Closed { failure, words } => relay.closed(*failure, words, &self.terms.detours, context),
+            Side::Bytes(_) => Ok(()),
+        }
+    }
+
+    /// What takes frames off the link to the TURN server, to be given back.
+    pub(in crate::rtc) fn take_frames(&mut self) -> Frames {
+        self.relay.as_mut().map(|relay| relay.take_frames()).unwrap_or_default()
+    }
+
+    pub(in crate::rtc) fn put_back(&mut self, frames: Frames) {
+        if let Some(relay) = &mut self.relay {
+            relay.put_back(frames);
+        }
+    }
+
+    /// The next datagram that a relay has brought, and who sent it.
+    pub(in crate::rtc) fn next_relayed<'a, 'b: 'a>(
+        &mut self,
+        frames: &'a mut Frames,
+        input: &mut &'b mut [u8],
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<Relayed<'a>, End> {
+        let Some(relay) = &mut self.relay else { return Ok(Relayed::UsedUp) };
+        let frame = match frames.take(input) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Ok(Relayed::UsedUp),
+            Err(error) => return Err((Failure::MalformedInput, relay.say(&error.to_string()))),
+        };
+        match relay.unwrap(context.now, frame)? {
+            Unwrapped::Datagram(source, bytes) => return Ok(Relayed::Datagram(source, bytes)),
+            Unwrapped::Strange => context.world.of(self.slot).count(STRANGE, 1),
+            Unwrapped::Nothing => self.flush_relay(context),
+            Unwrapped::Allocated(relayed) => {
+                if let Some(negotiation) = &mut self.negotiation {
+                    negotiation
+                        .transport
+                        .relay(context.now, relayed)
+                        .map_err(|error| of_transport(&error))?;
+                }
+                self.tell_candidates(context);
+                // Keys cannot come before a datagram has.
+                self.drain(context)?;
+            }
+        }
+        Ok(Relayed::Nothing)
+    }
+
+    pub(super) fn flush_relay(&mut self, context: &mut Context<'_, Ledger>) {
+        if let Some(relay) = &mut self.relay {
+            let (world, mut link) = context.split();
+            let sent = relay.flush(&mut link);
+            world.of(self.slot).count(SENT, sent);
+        }
+    }
+
+    /// Sends one datagram the way that datagrams go.
+    pub(super) fn deliver(
+        &mut self,
+        destination: SocketAddr,
+        datagram: &[u8],
+        context: &mut Context<'_, Ledger>,
+    ) {
+        match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
+            Some(relay) => {
+                relay.send(context.now, destination, datagram);
+                self.flush_relay(context);
+            }
+            None => {
+                context.send_datagram(destination, datagram);
+                context.world.of(self.slot).count(SENT, datagram.len() as u64);
+            }
+        }
+    }
+
+    /// Whether datagrams are to go by a relay, so that what comes otherwise is nothing.
+    pub(in crate::rtc) fn is_relayed(&self) -> bool {
+        self.is_relay_wanted || self.relay.as_ref().is_some_and(|relay| relay.is_in_use())
+    }
+
+    /// There is a path: a relay that is not in use by then is not needed.
+    pub(super) fn spare_relay(&mut self, context: &mut Context<'_, Ledger>) {
+        self.spare = None;
+        if self.relay.take_if(|relay| !relay.is_in_use()).is_some() {
+            context.close_side();
+        }
+    }
+
+    /// Media has this path: nothing else need be heard.
+    pub(super) fn settle(&mut self, path: SocketAddr, context: &mut Context<'_, Ledger>) {
+        match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
+            Some(relay) => {
+                relay.bind(context.now, path);
+                self.flush_relay(context);
+            }
+            None => context.connect_datagrams(path),
+        }
+    }
+
+    /// Tells the server our candidates, where it takes that.
+    pub(super) fn tell_candidates(&mut self, context: &mut Context<'_, Ledger>) {
+        let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
+        match self.request.door_of(resource, &self.door) {
+            Some(door) if trickle.tell() => context.reopen(door),
+            Some(_) => {}
+            None => self.trickle = None,
+        }
+    }
+
+    /// The answer to what was told, or the end of the link that was for it.
+    pub(super) fn told(&mut self, next: Next, context: &mut Context<'_, Ledger>) {
+        match next {
+            Next::Wait => {}
+            Next::Again => {
+                let resource = self.resource.as_ref();
+                match resource.and_then(|resource| self.request.door_of(resource, &self.door)) {
+                    Some(door) => context.reopen(door),
+                    None => self.trickle = None,
+                }
+            }
+            Next::Over { taken } => {
+                context.hang_up();
+                if !taken {
+                    self.trickle = None;
+                }
+            }
+        }
+    }
+}

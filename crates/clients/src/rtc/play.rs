@@ -1,0 +1,255 @@
+//! A WebRTC viewer: it accounts for what comes.
+
+use super::RtcOptions;
+use super::account::{Extent, Numbers};
+use super::client::{Client, Line, Role};
+use super::connection::{Connection, Keys, Terms};
+use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
+use super::receiver::{Receiver, Tally};
+use super::refusal::End;
+use super::request::Request;
+use crate::host_clock::{HostClock, UNKNOWN_OFFSET};
+use crate::ledger::{Account, Ledger, Slot};
+use crate::life::{Life, Phase, Timeouts};
+use crate::playout::Playout;
+use crate::timeline::Timeline;
+use crate::viewing::{Reading, Viewing};
+use std::sync::Arc;
+use weir_media::{Framing, LatencyClock, Stamp};
+use weir_metrics::common::{LATENCY, STAMPED, WALL_LATENCIES, WITNESSES};
+use weir_metrics::{Failure, Moment, Recorder};
+use weir_shard::{Context, Door};
+
+/// What all viewers of a workload share.
+pub(super) struct Common {
+    pub(super) terms: Arc<Terms>,
+    pub(super) timeouts: Timeouts,
+    pub(super) playout: Playout,
+    pub(super) options: RtcOptions,
+    pub(super) clock: HostClock,
+}
+
+/// What one viewer is to do.
+pub(super) struct Errand {
+    pub(super) request: Arc<Request>,
+    pub(super) door: Door,
+    /// Whether it decrypts all that comes.
+    pub(super) witness: bool,
+    /// What it reads, of the workload's targets.
+    pub(super) target: u32,
+}
+
+/// One virtual viewer.
+pub(super) struct Player {
+    common: Arc<Common>,
+    witness: bool,
+    viewing: Viewing,
+    receiver: Option<Box<Receiver>>,
+    /// What has come since it was last settled.
+    tally: Tally,
+    /// How far the modelled player has been told.
+    media: i64,
+    /// Bytes of payload that it has not been told of.
+    untold: u64,
+    latency: Extent,
+    /// What it reads, of the workload's targets.
+    target: u32,
+    /// Since when a keyframe comes, and since when it plays.
+    keyframe_at: Option<Moment>,
+    playing_since: Option<Moment>,
+}
+
+impl Player {
+    pub(super) fn client(
+        slot: Slot,
+        errand: Errand,
+        common: Arc<Common>,
+        now: Moment,
+        ledger: &mut Ledger,
+    ) -> Client<Self> {
+        let Errand { request, door, witness, target } = errand;
+        let life = Life::begin(slot, common.timeouts, now, ledger);
+        if witness {
+            ledger.of(slot).shift(WITNESSES, 1);
+        }
+        let connection = Connection::new(slot, common.terms.clone(), request, door, now);
+        let timeline = Timeline::new(90_000, 32);
+        let player = Self {
+            witness,
+            // Of every viewer it is known when each packet came.
+            viewing: Viewing::new(Reading::Witness, slot.client, timeline, common.playout, now),
+            common,
+            receiver: None,
+            tally: Tally::default(),
+            media: i64::MIN,
+            untold: 0,
+            latency: Extent::default(),
+            target,
+            keyframe_at: None,
+            playing_since: None,
+        };
+        Client::new(life, connection, player)
+    }
+}
+
+impl Role for Player {
+    fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let now = context.now;
+        let ssrc = random(line.life.slot().client, now);
+        let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
+        let failed = |error| (Failure::DtlsFailed, format!("{error}"));
+        self.receiver = Some(Box::new(receiver.map_err(failed)?));
+        Ok(())
+    }
+
+    fn has_begun(&self) -> bool {
+        self.receiver.is_some()
+    }
+
+    #[inline]
+    fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        let recorder = context.world.of(line.life.slot());
+        let (clock, latency) = (&self.common.clock, &mut self.latency);
+        let witness = self.witness;
+        let mut stamped = |unit: &[u8], recorder: &mut Recorder| {
+            // The first keyframe of the others may have waited in the server for them.
+            if witness {
+                stamp(unit, clock, now, latency, recorder);
+            }
+        };
+        if let Some(receiver) = &mut self.receiver {
+            receiver.rtp(now, bytes, &mut self.tally, recorder, &mut stamped);
+        }
+    }
+
+    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.rtcp(context.now, bytes, context.world.of(line.life.slot()));
+        }
+    }
+
+    fn settle(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) {
+        let tally = std::mem::take(&mut self.tally);
+        let Some(receiver) = self.receiver.as_mut().filter(|_| tally.packets > 0) else { return };
+        let now = context.now;
+        let Line { life, connection } = line;
+        if life.phase() < Phase::Opening {
+            connection.step(FIRST_PACKET, now, context.world);
+            life.reach(Phase::Opening, now, context.world);
+        }
+        if tally.keyframe_begun && self.keyframe_at.is_none() {
+            self.keyframe_at = Some(now);
+            connection.step(FIRST_KEYFRAME, now, context.world);
+        }
+        let plays = tally.keyframe_whole || tally.sound && !receiver.has_video();
+        if life.phase() == Phase::Opening && plays {
+            life.reach(Phase::Playing, now, context.world);
+            self.playing_since = Some(now);
+            receiver.begin_seconds(now);
+            // A witness asks for what is missing at once, as a browser does. Of the others it is enough to know when what
+            // they have came.
+            context.let_datagrams_wait(!self.witness);
+        }
+        connection.with_sender(context, |recorder, send| {
+            receiver.after_batch(now, &tally, recorder, &mut |bytes| send(bytes, bytes.len()));
+        });
+        self.untold += tally.media;
+        if life.phase() == Phase::Playing
+            && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
+        {
+            self.media = media;
+            let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
+            let recorder = context.world.of(life.slot());
+            self.viewing.progress(now, media, bytes, recorder);
+            self.viewing.end_of_read(now, false, recorder);
+        }
+    }
+
+    fn pass(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let now = context.now;
+        let Line { life, connection } = line;
+        let round_trip = connection.round_trip();
+        if let Some(receiver) = &mut self.receiver {
+            if receiver.next() <= now {
+                connection.with_sender(context, |recorder, send| {
+                    receiver.pass(now, round_trip, recorder, &mut |bytes| send(bytes, bytes.len()));
+                });
+            }
+            let patience = self.common.timeouts.media;
+            let lost = connection.path_lost();
+            if lost.is_some_and(|since| receiver.last_media() < since && since + patience <= now) {
+                let words = "no connectivity check is answered, and no media comes".to_owned();
+                return Err((Failure::PathLost, words));
+            }
+        }
+        let recorder = context.world.of(life.slot());
+        if life.phase() == Phase::Playing
+            && self.viewing.next().is_some_and(|next| next <= now)
+            && self.viewing.pass(now, 0, recorder)
+        {
+            self.viewing.end_of_read(now, true, recorder);
+        }
+        Ok(())
+    }
+
+    fn next(&self, line: &Line) -> Option<Moment> {
+        let viewing = if line.life.phase() == Phase::Playing { self.viewing.next() } else { None };
+        let receiver = self.receiver.as_ref().map(|receiver| receiver.next());
+        [receiver, viewing].into_iter().flatten().min()
+    }
+
+    fn overdue(&self) -> Option<End> {
+        match self.receiver.as_ref()?.proofs() {
+            (0, refused @ 1..) => Some((
+                Failure::SrtpFailed,
+                format!("{refused} packets came, and none of them opens with the keys of the handshake"),
+            )),
+            _ => None,
+        }
+    }
+
+    fn depart(&mut self, failure: Option<Failure>, line: &mut Line, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        let Line { life, connection } = line;
+        let mut numbers = Numbers::new();
+        connection.account(failure.is_some(), &mut numbers);
+        if let Some(mut receiver) = self.receiver.take() {
+            connection.with_sender(context, |recorder, send| {
+                receiver.finish(now, recorder, &mut |bytes| send(bytes, bytes.len()));
+            });
+            receiver.account(&mut numbers);
+        }
+        let (slot, since) = (life.slot(), self.playing_since);
+        numbers.duration("startup", since.map(|since| since.since(slot.planned)));
+        let whole = since.zip(self.keyframe_at).map(|(since, begun)| since.since(begun));
+        numbers.duration("rtc.first_whole_frame", whole);
+        numbers.extent("latency", &self.latency);
+        let (target, numbers) = (self.target, numbers.take());
+        context.world.account(Account { at: now, slot, target, since, failure, numbers });
+        let recorder = context.world.of(slot);
+        if life.phase() == Phase::Playing {
+            self.viewing.leave(now, recorder);
+        }
+        if self.witness {
+            recorder.shift(WITNESSES, -1);
+        }
+    }
+}
+
+/// Looks for a clock stamp in the beginning of an access unit.
+fn stamp(unit: &[u8], clock: &HostClock, now: Moment, all: &mut Extent, recorder: &mut Recorder) {
+    let Some(stamp) = Stamp::find(unit, Framing::LengthPrefixed) else { return };
+    let latency = stamp.latency(&clock.at(now), UNKNOWN_OFFSET);
+    recorder.count(STAMPED, 1);
+    recorder.count(WALL_LATENCIES, u64::from(latency.clock == LatencyClock::Wall));
+    let micros = (latency.nanos / 1_000).max(0);
+    recorder.record(LATENCY, micros as u64);
+    all.add(micros);
+}
+
+/// A source of our own: different for all clients of a run, and from run to run.
+pub(super) fn random(client: u32, now: Moment) -> u32 {
+    let mixed = (u64::from(client) ^ now.as_nanos()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 32) as u32 | 1
+}

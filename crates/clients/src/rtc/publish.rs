@@ -1,0 +1,105 @@
+//! A WebRTC publisher: it sends its material in time, and answers what the server asks.
+
+use super::client::{Client, Line, Role};
+use super::connection::{Connection, Keys, Terms};
+use super::figures::STRANGE;
+use super::refusal::End;
+use super::request::Request;
+use super::sending::Sending;
+use crate::host_clock::HostClock;
+use crate::ledger::{Ledger, Slot};
+use crate::life::{Life, Phase, Timeouts};
+use crate::material::Material;
+use std::sync::Arc;
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Door};
+
+/// What all publishers of a workload share.
+pub(super) struct Common {
+    pub(super) terms: Arc<Terms>,
+    pub(super) timeouts: Timeouts,
+    pub(super) material: Material,
+    pub(super) stamp: bool,
+    pub(super) clock: HostClock,
+}
+
+/// One virtual publisher. Frame n is due at the moment of the keys plus the frame's decode time, and is never skipped:
+/// what is late is sent as soon as it can be, and its lag recorded.
+pub(super) struct Publisher {
+    common: Arc<Common>,
+    sending: Option<Box<Sending>>,
+}
+
+impl Publisher {
+    pub(super) fn client(
+        slot: Slot,
+        request: Arc<Request>,
+        door: Door,
+        common: Arc<Common>,
+        now: Moment,
+        ledger: &mut Ledger,
+    ) -> Client<Self> {
+        let life = Life::begin(slot, common.timeouts, now, ledger);
+        let connection = Connection::new(slot, common.terms.clone(), request, door, now);
+        Client::new(life, connection, Self { common, sending: None })
+    }
+
+    /// Sends all frames that are due.
+    fn send_due(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let now = context.now;
+        let Some(sending) = &mut self.sending else { return Ok(()) };
+        let common = &self.common;
+        let mut outcome = Ok(());
+        line.connection.with_sender(context, |recorder, send| {
+            while sending.due() <= now && outcome.is_ok() {
+                sending.send_frame(now, common, recorder, send);
+                outcome = sending.fetch(common, now);
+            }
+            sending.report(now, recorder, send);
+        });
+        outcome
+    }
+}
+
+impl Role for Publisher {
+    fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let now = context.now;
+        self.sending = Some(Box::new(Sending::new(keys, self.common.material.source(), now)?));
+        line.life.reach(Phase::Playing, now, context.world);
+        // The first frame is due, and goes with the time at which it does.
+        Ok(())
+    }
+
+    fn has_begun(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    fn rtp(&mut self, _: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+        context.world.of(line.life.slot()).count(STRANGE, 1);
+    }
+
+    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        if let Some(sending) = &mut self.sending {
+            line.connection.with_sender(context, |recorder, send| sending.hear(now, bytes, recorder, send));
+        }
+    }
+
+    fn pass(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let patience = self.common.timeouts.media;
+        if line.connection.path_lost().is_some_and(|since| since + patience <= context.now) {
+            return Err((Failure::PathLost, "no connectivity check is answered".to_owned()));
+        }
+        self.send_due(line, context)
+    }
+
+    fn next(&self, _: &Line) -> Option<Moment> {
+        self.sending.as_ref().map(|sending| sending.next())
+    }
+
+    fn depart(&mut self, _: Option<Failure>, line: &mut Line, context: &mut Context<'_, Ledger>) {
+        if let Some(mut sending) = self.sending.take() {
+            line.connection.with_sender(context, |recorder, send| sending.finish(recorder, send));
+        }
+    }
+}

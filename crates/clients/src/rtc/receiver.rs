@@ -1,0 +1,648 @@
+//! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
+
+use super::RtcOptions;
+use super::account::{Extent, Numbers, Rates};
+use super::connection::Keys;
+use super::figures::{
+    AUDIO_LOST, AUDIO_PACKETS, BYTE_RATE, FRAME_RATE, FRAMES_BROKEN, FRAMES_COMPLETE, FRAMES_UNPROVEN,
+    FREEZE_LENGTH, FREEZES, FROZEN, GAP_LENGTH, GAPS, GIVEN_UP, JITTER, KEYFRAME_INTERVAL, MALFORMED, NACKS,
+    OPENED, PICTURE_REQUESTS, RECOVERED, REPLAYED, REPORTS, RESTARTS, ROUND_TRIP, SENDER_REPORTS,
+    SILENT_SECONDS, STRANGE, STRAYS, UNAUTHENTIC, VIDEO_LOST, VIDEO_PACKETS,
+};
+use std::time::Duration;
+use weir_media::STAMP_SEARCH_LEN;
+use weir_metrics::common::{DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS};
+use weir_metrics::{Moment, Recorder};
+use weir_rtc::account::{self, Arrival, Hints, Kind, Track};
+use weir_rtc::feedback;
+use weir_rtc::h264::{self, Assembler};
+use weir_rtc::nack;
+use weir_rtc::picture::{self, PictureRequests};
+use weir_rtc::rtcp::{self, Compound, ExtendedBlock};
+use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
+use weir_rtc::sdp::{Agreement, MediaKind, extension};
+use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
+use weir_rtc::{NtpTime, rtx, sender};
+
+/// How often receiver reports are sent, and figures of a second are made.
+const SECOND: Duration = Duration::from_secs(1);
+/// How often the arrival of every packet is reported, where that was agreed on.
+const FEEDBACK: Duration = Duration::from_millis(100);
+/// What a client says that it can take, where it is asked.
+const BANDWIDTH: u64 = 100_000_000;
+/// The name of all our sources (RFC 3550 section 6.5.1).
+const NAME: &str = "weir";
+
+/// What a batch of datagrams brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) packets: u64,
+    /// Bytes of payload, as far as headers tell.
+    pub(super) media: u64,
+    /// The first packet of a keyframe came.
+    pub(super) keyframe_begun: bool,
+    /// A keyframe is whole, and its packets are authentic.
+    pub(super) keyframe_whole: bool,
+    /// A packet of sound came.
+    pub(super) sound: bool,
+}
+
+/// A track.
+struct Lane {
+    kind: MediaKind,
+    payload_type: u8,
+    repair: Option<u8>,
+    frame_marking: Option<u8>,
+    track: Track,
+    requests: PictureRequests,
+    asks: bool,
+    assembler: Option<Box<Assembler>>,
+    jitter: Extent,
+    booked: Totals,
+    /// Missing packets and gaps a second ago.
+    before: (u64, u64),
+}
+
+/// What of a track's account goes into counters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    packets: u64,
+    lost: u64,
+    gaps: u64,
+    reordered: u64,
+    duplicate: u64,
+    recovered: u64,
+    frames: u64,
+    complete: u64,
+    broken: u64,
+    unproven: u64,
+    keyframes: u64,
+    freezes: u64,
+    frozen: Duration,
+    strays: u64,
+    restarts: u64,
+    asked: u64,
+    given_up: u64,
+    requests: u64,
+}
+
+/// The receiving side of a session.
+pub(super) struct Receiver {
+    lanes: Vec<Lane>,
+    inbound: Inbound,
+    outbound: Outbound,
+    /// Bytes of each packet that are the tag.
+    tag: usize,
+    ssrc: u32,
+    /// Whether packets are decrypted now, and whether they always are.
+    opens: bool,
+    witness: bool,
+    /// Packets that proved the keys, and packets that did not.
+    opened: u64,
+    refused: u64,
+    transport_sequence: Option<u8>,
+    feedback: Option<Box<feedback::Recorder>>,
+    feedback_at: Option<Moment>,
+    remb: bool,
+    reports: bool,
+    report_at: Moment,
+    /// When the second under way ends, and what it has brought.
+    second_end: Option<Moment>,
+    frames_before: u64,
+    bytes_before: u64,
+    rates: Rates,
+    /// By the server's answer to an extended report, and by connectivity checks.
+    round_trip: Option<Duration>,
+    ice_round_trip: Option<Duration>,
+    round_trips: Extent,
+    numbers: Vec<u16>,
+    out: Vec<u8>,
+    last_media: Moment,
+}
+
+impl Receiver {
+    /// A receiver of what was agreed on.
+    pub(super) fn new(
+        keys: &Keys,
+        options: &RtcOptions,
+        witness: bool,
+        ssrc: u32,
+        now: Moment,
+    ) -> Result<Self, SrtpError> {
+        let Keys { agreed, inbound, outbound, profile, .. } = keys;
+        let named = |name| agreed.iter().flat_map(|it| &it.extensions).find(|it| it.name == name);
+        let transport_sequence =
+            named(extension::TRANSPORT_CC).map(|it| it.identifier).filter(|_| options.bandwidth);
+        let gives = |what: &str| agreed.iter().any(|it| it.format.feedback.iter().any(|this| this == what));
+        let lanes = agreed.iter().map(|agreed| Lane::new(agreed, options, now)).collect();
+        Ok(Self {
+            lanes,
+            inbound: Inbound::new(inbound)?,
+            outbound: Outbound::new(outbound)?,
+            tag: profile.rtp_overhead(),
+            ssrc,
+            opens: true,
+            witness,
+            opened: 0,
+            refused: 0,
+            feedback: transport_sequence.map(|_| Box::default()),
+            feedback_at: None,
+            transport_sequence,
+            remb: options.bandwidth && gives("goog-remb"),
+            reports: options.reports,
+            // Each client at its own phase.
+            report_at: now + Duration::from_nanos(u64::from(ssrc) % 1_000_000_000),
+            second_end: None,
+            frames_before: 0,
+            bytes_before: 0,
+            rates: Rates::default(),
+            round_trip: None,
+            ice_round_trip: None,
+            round_trips: Extent::default(),
+            numbers: Vec::new(),
+            out: Vec::new(),
+            last_media: now,
+        })
+    }
+
+    /// An RTP packet came. `stamped` gets the beginning of each access unit that was decrypted.
+    #[inline]
+    pub(super) fn rtp(
+        &mut self,
+        now: Moment,
+        bytes: &mut [u8],
+        tally: &mut Tally,
+        recorder: &mut Recorder,
+        stamped: &mut dyn FnMut(&[u8], &mut Recorder),
+    ) {
+        let Ok(packet) = Packet::parse(bytes) else { return recorder.count(MALFORMED, 1) };
+        let payload_type = packet.payload_type();
+        let Some(at) = self.lanes.iter().position(|lane| lane.payload_type == payload_type) else {
+            return self.repair(now, bytes, tally, recorder);
+        };
+        if let (Some(identifier), Some(feedback)) = (self.transport_sequence, &mut self.feedback)
+            && let Some(number) = packet.extension(identifier).and_then(transport_sequence_number)
+        {
+            feedback.arrive(now, number);
+            self.feedback_at.get_or_insert(now + FEEDBACK);
+        }
+        let lane = &mut self.lanes[at];
+        let marking = lane.frame_marking.and_then(|identifier| packet.extension(identifier));
+        let mut hints = match marking.and_then(FrameMarking::parse) {
+            Some(marking) => Hints { start: Some(marking.start), keyframe: Some(marking.independent) },
+            None => Hints::default(),
+        };
+        let mut clear = None;
+        if self.opens {
+            let header_length = packet.header_length();
+            let length = match self.inbound.open_rtp(bytes) {
+                Ok(opened) => Packet::parse(opened).ok().and_then(|it| it.payload()).map(<[u8]>::len),
+                Err(SrtpError::Replayed | SrtpError::TooOld) => {
+                    recorder.count(REPLAYED, 1);
+                    None
+                }
+                Err(_) => {
+                    self.refused += 1;
+                    return recorder.count(UNAUTHENTIC, 1);
+                }
+            };
+            if let Some(length) = length {
+                self.opened += 1;
+                recorder.count(OPENED, 1);
+                clear = Some(header_length..header_length + length);
+            }
+        }
+        let payload = clear.and_then(|clear| bytes.get(clear)).unwrap_or_default();
+        if lane.kind == MediaKind::Video && !payload.is_empty() {
+            hints.start = Some(h264::starts_frame(payload));
+            hints.keyframe = Some(h264::is_keyframe(payload));
+        }
+        self.end_seconds(now, recorder);
+        let lane = &mut self.lanes[at];
+        // The header is as it was, and lengths are those on the wire.
+        let Ok(packet) = Packet::parse(bytes) else { return };
+        tally.packets += 1;
+        tally.media += packet.body().len().saturating_sub(self.tag) as u64;
+        self.last_media = now;
+        let given_up = lane.track.nack().given_up();
+        let first = lane.track.ssrc().is_none();
+        let arrival = lane.track.receive(now, &packet, hints);
+        if lane.kind != MediaKind::Video {
+            tally.sound = true;
+            return;
+        }
+        if first && lane.asks {
+            lane.requests.start(now);
+        }
+        if hints.keyframe == Some(true) {
+            lane.requests.keyframe();
+            tally.keyframe_begun = true;
+        }
+        let number = match arrival {
+            Arrival::Ahead { number, missing, .. } => {
+                let lost =
+                    lane.track.nack().given_up() > given_up || missing > 0 && !lane.track.nack().is_on();
+                if lost && lane.asks {
+                    lane.requests.lost(now);
+                }
+                number
+            }
+            Arrival::Late { number, .. } => number,
+            Arrival::Duplicate | Arrival::Stray | Arrival::Restart { .. } => return,
+        };
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        if let Some(assembler) = &mut lane.assembler
+            && !payload.is_empty()
+        {
+            assembler.push(number, timestamp, marker, payload, |unit| {
+                tally.keyframe_whole |= unit.keyframe && unit.complete;
+                stamped(unit.bytes, recorder);
+            });
+        }
+    }
+
+    /// A packet of another payload type: a retransmission in a stream of its own, which says inside what it repeats.
+    #[cold]
+    fn repair(&mut self, now: Moment, bytes: &mut [u8], tally: &mut Tally, recorder: &mut Recorder) {
+        let Ok(packet) = Packet::parse(bytes) else { return };
+        let payload_type = packet.payload_type();
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.repair == Some(payload_type)) else {
+            return recorder.count(STRANGE, 1);
+        };
+        let opened = match self.inbound.open_rtp(bytes) {
+            Ok(opened) => Packet::parse(opened).ok(),
+            Err(SrtpError::Replayed | SrtpError::TooOld) => return recorder.count(REPLAYED, 1),
+            Err(_) => return recorder.count(UNAUTHENTIC, 1),
+        };
+        recorder.count(OPENED, 1);
+        tally.packets += 1;
+        let Some((original, payload)) = opened.and_then(|it| it.payload()).and_then(rtx::parse) else {
+            return;
+        };
+        tally.media += payload.len() as u64;
+        let hints = match lane.kind {
+            MediaKind::Video => {
+                Hints { start: Some(h264::starts_frame(payload)), keyframe: Some(h264::is_keyframe(payload)) }
+            }
+            _ => Hints::default(),
+        };
+        lane.track.repair(now, original, timestamp, marker, hints);
+    }
+
+    /// A compound RTCP packet came.
+    pub(super) fn rtcp(&mut self, now: Moment, bytes: &mut [u8], recorder: &mut Recorder) {
+        let opened = match self.inbound.open_rtcp(bytes) {
+            Ok(opened) => &*opened,
+            Err(SrtpError::Replayed | SrtpError::TooOld) => return recorder.count(REPLAYED, 1),
+            Err(_) => return recorder.count(UNAUTHENTIC, 1),
+        };
+        for packet in Compound::new(opened) {
+            match packet {
+                Ok(rtcp::Packet::SenderReport(report)) => {
+                    recorder.count(SENDER_REPORTS, 1);
+                    for lane in &mut self.lanes {
+                        lane.track.sender_report(now, report.sender, report.figures);
+                    }
+                }
+                Ok(rtcp::Packet::Extended(extended)) => {
+                    for block in extended.blocks() {
+                        if let ExtendedBlock::LastReport(last) = block
+                            && last.receiver == self.ssrc
+                        {
+                            let sent = (last.last_receiver_time, last.delay);
+                            self.round_trip = sender::round_trip_of(NtpTime::of(now), sent.0, sent.1);
+                        }
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => recorder.count(MALFORMED, 1),
+            }
+        }
+    }
+
+    /// Books what a batch has brought; `send` gets what must be said at once.
+    pub(super) fn after_batch(
+        &mut self,
+        now: Moment,
+        tally: &Tally,
+        recorder: &mut Recorder,
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        recorder.count(UNITS, tally.packets);
+        recorder.count(MEDIA, tally.media);
+        for lane in &mut self.lanes {
+            if lane.kind == MediaKind::Video {
+                let frames = lane.track.frames().received;
+                recorder.count(FRAMES, frames - std::mem::replace(&mut lane.booked.frames, frames));
+                lane.book_freezes(recorder);
+            }
+        }
+        if self.lanes.iter().any(|lane| lane.requests.next().is_some_and(|due| due <= now)) {
+            self.ask(now, send);
+        }
+    }
+
+    /// A client plays: its seconds begin. One that is no witness decrypts nothing more.
+    pub(super) fn begin_seconds(&mut self, now: Moment) {
+        self.second_end.get_or_insert(now + SECOND);
+        if !self.witness {
+            self.opens = false;
+            self.lanes.iter_mut().for_each(|lane| lane.assembler = None);
+        }
+        (self.frames_before, self.bytes_before) = self.so_far();
+    }
+
+    /// Video frames and bytes of all tracks so far.
+    fn so_far(&self) -> (u64, u64) {
+        let frames = self.video().map_or(0, |track| track.frames().received);
+        (frames, self.lanes.iter().map(|lane| lane.track.counts().bytes).sum())
+    }
+
+    /// Time passes: reports, requests, figures of a second.
+    pub(super) fn pass(
+        &mut self,
+        now: Moment,
+        ice_round_trip: Option<Duration>,
+        recorder: &mut Recorder,
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        if self.report_at <= now {
+            self.report(now, send, recorder);
+            self.report_at = (self.report_at + SECOND).max(now);
+        }
+        if self.feedback_at.take_if(|at| *at <= now).is_some()
+            && let Some(feedback) = &mut self.feedback
+        {
+            self.out.clear();
+            let media = self.lanes.iter().find_map(|lane| lane.track.ssrc()).unwrap_or(0);
+            feedback.append(self.ssrc, media, &mut self.out);
+            if !self.out.is_empty() && self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
+                send(&self.out);
+            }
+        }
+        self.ask(now, send);
+        self.ice_round_trip = ice_round_trip;
+        self.end_seconds(now, recorder);
+    }
+
+    /// Ends the seconds that are over. What comes after them is not in them, whenever it is read.
+    fn end_seconds(&mut self, now: Moment, recorder: &mut Recorder) {
+        while let Some(end) = self.second_end.filter(|end| *end <= now) {
+            self.second_end = Some(end + SECOND);
+            self.end_second(end, recorder);
+        }
+    }
+
+    fn end_second(&mut self, now: Moment, recorder: &mut Recorder) {
+        let round_trip = self.round_trip.or(self.ice_round_trip);
+        let (frames, bytes) = self.so_far();
+        let in_second = frames - std::mem::replace(&mut self.frames_before, frames);
+        let bytes = bytes - std::mem::replace(&mut self.bytes_before, bytes);
+        recorder.record(BYTE_RATE, bytes);
+        self.rates.second(in_second, bytes);
+        if let Some(track) = self.video() {
+            recorder.record(FRAME_RATE, in_second);
+            recorder.count(SILENT_SECONDS, u64::from(in_second == 0));
+            recorder.record(JITTER, track.jitter().as_micros() as u64);
+        }
+        if let Some(round_trip) = round_trip {
+            recorder.record(ROUND_TRIP, round_trip.as_micros() as u64);
+            self.round_trips.add(round_trip.as_micros() as i64);
+        }
+        for lane in &mut self.lanes {
+            lane.track.pass(now);
+            if lane.track.ssrc().is_some() {
+                lane.jitter.add(lane.track.jitter().as_micros() as i64);
+            }
+            let loss = lane.track.loss();
+            // What comes late is not lost: a packet counts once it has been missing for a second.
+            let (lost, gaps) = std::mem::replace(&mut lane.before, (loss.lost(), loss.gaps));
+            lane.book(loss.lost().min(lost), loss.gaps.min(gaps), recorder);
+        }
+    }
+
+    /// Sends a receiver report.
+    fn report(&mut self, now: Moment, send: &mut dyn FnMut(&[u8]), recorder: &mut Recorder) {
+        if !self.reports {
+            return;
+        }
+        let mut blocks = [rtcp::ReportBlock::default(); 4];
+        let mut count = 0;
+        let mut sources = [0; 4];
+        let found = self.lanes.iter_mut().filter_map(|lane| lane.track.report_block(now));
+        for ((slot, source), block) in blocks.iter_mut().zip(&mut sources).zip(found) {
+            (*slot, *source) = (block, block.source);
+            count += 1;
+        }
+        self.out.clear();
+        rtcp::append_receiver_report(self.ssrc, &blocks[..count], &mut self.out);
+        rtcp::append_canonical_name(self.ssrc, NAME, &mut self.out);
+        rtcp::append_receiver_time(self.ssrc, NtpTime::of(now), &mut self.out);
+        if self.remb && count > 0 {
+            rtcp::append_bitrate(self.ssrc, BANDWIDTH, &sources[..count], &mut self.out);
+        }
+        if self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
+            send(&self.out);
+            recorder.count(REPORTS, 1);
+        }
+    }
+
+    /// Asks for what is missing: packets, or a keyframe.
+    fn ask(&mut self, now: Moment, send: &mut dyn FnMut(&[u8])) {
+        self.out.clear();
+        for lane in &mut self.lanes {
+            let Some(media) = lane.track.ssrc() else { continue };
+            let begin = |out: &mut Vec<u8>| {
+                if out.is_empty() {
+                    // A compound packet begins with a report (RFC 3550 section 6.1).
+                    rtcp::append_receiver_report(self.ssrc, &[], out);
+                    rtcp::append_canonical_name(self.ssrc, NAME, out);
+                }
+            };
+            if lane.track.nack().next().is_some_and(|due| due <= now) {
+                let given_up = lane.track.nack().given_up();
+                lane.track.nack().poll(now, &mut self.numbers);
+                if !self.numbers.is_empty() {
+                    begin(&mut self.out);
+                    rtcp::append_nack(self.ssrc, media, &self.numbers, &mut self.out);
+                }
+                if lane.track.nack().given_up() > given_up && lane.asks {
+                    lane.requests.lost(now);
+                }
+            }
+            if lane.requests.poll(now) {
+                begin(&mut self.out);
+                rtcp::append_picture_loss(self.ssrc, media, &mut self.out);
+            }
+        }
+        if !self.out.is_empty() && self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
+            send(&self.out);
+        }
+    }
+
+    /// When to call [`Self::pass`].
+    pub(super) fn next(&self) -> Moment {
+        let mut next = self.report_at;
+        for at in [self.second_end, self.feedback_at].into_iter().flatten() {
+            next = next.min(at);
+        }
+        for lane in &self.lanes {
+            for at in [lane.track.next_request(), lane.requests.next()].into_iter().flatten() {
+                next = next.min(at);
+            }
+        }
+        next
+    }
+
+    /// The session ends: what is open is judged, and the goodbye is sent.
+    pub(super) fn finish(&mut self, now: Moment, recorder: &mut Recorder, send: &mut dyn FnMut(&[u8])) {
+        for lane in &mut self.lanes {
+            lane.track.finish(now);
+            let loss = lane.track.loss();
+            lane.book_freezes(recorder);
+            lane.book(loss.lost(), loss.gaps, recorder);
+            for (from, _, count) in loss.gap_lengths.classes() {
+                (0..count).for_each(|_| recorder.record(GAP_LENGTH, from));
+            }
+        }
+        self.out.clear();
+        rtcp::append_receiver_report(self.ssrc, &[], &mut self.out);
+        rtcp::append_canonical_name(self.ssrc, NAME, &mut self.out);
+        rtcp::append_bye(self.ssrc, &mut self.out);
+        if self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
+            send(&self.out);
+        }
+    }
+
+    /// What it has counted in all, once it is finished.
+    pub(super) fn account(&mut self, numbers: &mut Numbers) {
+        let has_video = self.has_video();
+        for lane in &mut self.lanes {
+            let is_video = lane.kind == MediaKind::Video;
+            let seen = self.witness || lane.frame_marking.is_some();
+            numbers.track(&mut lane.track, is_video, seen, lane.requests.sent());
+            numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &lane.jitter);
+        }
+        numbers.rates(&self.rates, has_video);
+        numbers.extent("rtc.round_trip", &self.round_trips);
+    }
+
+    fn video(&self) -> Option<&Track> {
+        self.lanes.iter().find(|lane| lane.kind == MediaKind::Video).map(|lane| &lane.track)
+    }
+
+    /// Whether pictures were agreed on.
+    pub(super) fn has_video(&self) -> bool {
+        self.video().is_some()
+    }
+
+    /// Media time of the newest packet of the pictures, or else of the sound, in microseconds.
+    pub(super) fn media_micros(&self) -> Option<i64> {
+        let track = self.video().or_else(|| self.lanes.first().map(|lane| &lane.track))?;
+        track.media_micros()
+    }
+
+    /// Packets that the keys have opened, and those that they have not.
+    pub(super) fn proofs(&self) -> (u64, u64) {
+        (self.opened, self.refused)
+    }
+
+    /// When the last RTP packet came.
+    pub(super) fn last_media(&self) -> Moment {
+        self.last_media
+    }
+}
+
+impl Lane {
+    fn new(agreed: &Agreement, options: &RtcOptions, now: Moment) -> Self {
+        let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
+        let is_video = agreed.kind == MediaKind::Video;
+        let asks_again = options.nack && gives("nack");
+        let settings = account::Settings {
+            kind: if is_video { Kind::Video } else { Kind::Audio },
+            clock_rate: agreed.format.clock_rate,
+            start: now,
+            nack: if asks_again { nack::Settings::default() } else { nack::Settings::OFF },
+        };
+        let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);
+        Self {
+            kind: agreed.kind,
+            payload_type: agreed.format.payload_type,
+            repair: agreed.repair,
+            frame_marking: marking.map(|it| it.identifier).filter(|_| is_video),
+            track: Track::new(settings),
+            requests: PictureRequests::new(picture::Settings::default()),
+            asks: options.pli && is_video && gives("nack pli"),
+            assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
+            jitter: Extent::default(),
+            booked: Totals::default(),
+            before: (0, 0),
+        }
+    }
+
+    fn book_freezes(&mut self, recorder: &mut Recorder) {
+        let freezes = self.track.freezes();
+        if freezes.count() > self.booked.freezes {
+            let count = freezes.count() - self.booked.freezes;
+            let length = freezes.total() - self.booked.frozen;
+            recorder.count(FREEZES, count);
+            recorder.count(FROZEN, length.as_micros() as u64);
+            // Two between two looks are rare, and alike then.
+            (0..count)
+                .for_each(|_| recorder.record(FREEZE_LENGTH, (length / count as u32).as_micros() as u64));
+            (self.booked.freezes, self.booked.frozen) = (freezes.count(), freezes.total());
+        }
+    }
+
+    /// Books what has come since the last time; of what is missing, so much.
+    fn book(&mut self, lost: u64, gaps: u64, recorder: &mut Recorder) {
+        let (counts, frames, keyframes) = (self.track.counts(), self.track.frames(), *self.track.keyframes());
+        let nack = self.track.nack();
+        let now = Totals {
+            packets: counts.packets,
+            lost: lost.max(self.booked.lost),
+            gaps: gaps.max(self.booked.gaps),
+            reordered: counts.reordered,
+            duplicate: counts.duplicate,
+            recovered: counts.recovered,
+            complete: frames.complete,
+            broken: frames.broken,
+            unproven: frames.unproven,
+            keyframes: keyframes.count(),
+            strays: counts.strays,
+            restarts: counts.restarts,
+            asked: nack.asked(),
+            given_up: nack.given_up(),
+            requests: self.requests.sent(),
+            ..self.booked
+        };
+        let before = std::mem::replace(&mut self.booked, now);
+        let is_video = self.kind == MediaKind::Video;
+        let (packets, missing) =
+            if is_video { (VIDEO_PACKETS, VIDEO_LOST) } else { (AUDIO_PACKETS, AUDIO_LOST) };
+        recorder.count(packets, now.packets - before.packets);
+        recorder.count(missing, now.lost - before.lost);
+        recorder.count(LOST, now.lost - before.lost);
+        recorder.count(GAPS, now.gaps - before.gaps);
+        recorder.count(REORDERED, now.reordered - before.reordered);
+        recorder.count(DUPLICATE, now.duplicate - before.duplicate);
+        recorder.count(RECOVERED, now.recovered - before.recovered);
+        recorder.count(STRAYS, now.strays - before.strays);
+        recorder.count(RESTARTS, now.restarts - before.restarts);
+        recorder.count(NACKS, now.asked - before.asked);
+        recorder.count(GIVEN_UP, now.given_up - before.given_up);
+        if is_video {
+            recorder.count(FRAMES_COMPLETE, now.complete - before.complete);
+            recorder.count(FRAMES_BROKEN, now.broken - before.broken);
+            recorder.count(FRAMES_UNPROVEN, now.unproven - before.unproven);
+            recorder.count(PICTURE_REQUESTS, now.requests - before.requests);
+            recorder.count(KEYFRAMES, now.keyframes - before.keyframes);
+            if now.keyframes > before.keyframes
+                && let Some(interval) = keyframes.last_interval()
+            {
+                recorder.record(KEYFRAME_INTERVAL, interval.as_micros() as u64);
+            }
+        }
+    }
+}

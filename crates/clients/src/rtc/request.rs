@@ -1,0 +1,182 @@
+//! What is asked of a server over HTTP: a session (POST), its end (DELETE), a WebSocket.
+
+use super::RtcOptions;
+use crate::http::path;
+use crate::target::Target;
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use url::{Host, Url};
+use weir_rtc::signalling::http::{SDP, TRICKLE};
+use weir_shard::Door;
+
+/// What to ask for, and where.
+#[derive(Clone)]
+pub(super) struct Request {
+    /// The target as a URL of HTTP.
+    url: Url,
+    /// The field that proves who asks, with its line end; it is never shown.
+    authorization: String,
+    /// Whether it is for publishing.
+    publishes: bool,
+}
+
+impl Request {
+    /// A request for a target; `None` if its URL is none of HTTP.
+    pub(super) fn new(target: &Target, options: &RtcOptions) -> Option<Self> {
+        let base = target.base();
+        let place = base.split_once("://").map(|(_, place)| place)?;
+        let secure = target.scheme.ends_with('s');
+        let scheme = if secure { "https" } else { "http" };
+        let url = Url::parse(&format!("{scheme}://{place}{}", path(&target.path))).ok()?;
+        let authorization = match &options.token {
+            Some(token) => format!("Authorization: Bearer {token}\r\n"),
+            None => String::new(),
+        };
+        Some(Self { url, authorization, publishes: target.scheme.starts_with("whip") })
+    }
+
+    /// Whether a session is asked for to publish in.
+    pub(super) fn publishes(&self) -> bool {
+        self.publishes
+    }
+
+    /// The URL that relative ones of the answer start from.
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The host that is asked.
+    pub(super) fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// Whether media is to come by a relay, as players of OvenMediaEngine ask for it (`?transport=tcp`).
+    pub(super) fn wants_relay(&self) -> bool {
+        self.url.query_pairs().any(|(name, value)| name == "transport" && value.eq_ignore_ascii_case("tcp"))
+    }
+
+    /// The way to a resource, `home` being that to the target: the same, or an address that needs neither a name
+    /// server nor TLS.
+    pub(super) fn door_of(&self, resource: &Url, home: &Door) -> Option<Door> {
+        if self.is_home(resource) {
+            return Some(home.clone());
+        }
+        let address: IpAddr = match resource.host()? {
+            Host::Ipv4(address) => address.into(),
+            Host::Ipv6(address) => address.into(),
+            Host::Domain(_) => return None,
+        };
+        let port = resource.port_or_known_default().filter(|_| resource.scheme() == "http")?;
+        Some(Door { address: SocketAddr::new(address, port), from: None, tls: None })
+    }
+
+    fn is_home(&self, url: &Url) -> bool {
+        url.host_str() == self.url.host_str()
+            && url.port_or_known_default() == self.url.port_or_known_default()
+    }
+
+    /// Asks for a session (draft-ietf-wish-whep section 4.2).
+    pub(super) fn post(&self, offer: &str) -> Vec<u8> {
+        let fields = format!("Content-Type: {SDP}\r\nAccept: {SDP}\r\nContent-Length: {}\r\n", offer.len());
+        let mut bytes = self.head("POST", &self.url, &fields, "close");
+        bytes.extend_from_slice(offer.as_bytes());
+        bytes
+    }
+
+    /// Ends a session (section 4.5).
+    pub(super) fn delete(&self, resource: &Url) -> Vec<u8> {
+        self.head("DELETE", resource, "Content-Length: 0\r\n", "close")
+    }
+
+    /// Tells candidates (section 4.3, RFC 9725 section 4.3.1).
+    pub(super) fn patch(&self, resource: &Url, entity_tag: Option<&str>, fragment: &str) -> Vec<u8> {
+        let tag = entity_tag.map(|tag| format!("If-Match: {tag}\r\n")).unwrap_or_default();
+        let fields = format!("Content-Type: {TRICKLE}\r\n{tag}Content-Length: {}\r\n", fragment.len());
+        let mut bytes = self.head("PATCH", resource, &fields, "close");
+        bytes.extend_from_slice(fragment.as_bytes());
+        bytes
+    }
+
+    /// Asks for a WebSocket (RFC 6455 section 4.1).
+    pub(super) fn upgrade(&self, key: &str) -> Vec<u8> {
+        let fields = format!(
+            "Upgrade: websocket\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nOrigin: {}\r\n",
+            self.url.origin().ascii_serialization()
+        );
+        self.head("GET", &self.url, &fields, "Upgrade")
+    }
+
+    fn head(&self, method: &str, url: &Url, fields: &str, connection: &str) -> Vec<u8> {
+        let mut place = url.path().to_owned();
+        if let Some(query) = url.query() {
+            let _ = write!(place, "?{query}");
+        }
+        let host = url.host_str().unwrap_or_default();
+        // A token is for the server that was named, not for places that it makes up.
+        let authorization = if self.is_home(url) { &*self.authorization } else { "" };
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!(
+            "{method} {place} HTTP/1.1\r\nHost: {host}{port}\r\nUser-Agent: weir/{}\r\n{authorization}{fields}Connection: {connection}\r\n\r\n",
+            env!("CARGO_PKG_VERSION"),
+        )
+        .into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rtc::{OVEN_SCHEMES, WHEP_SCHEMES};
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn an_offer_is_posted_with_its_token_and_its_length() {
+        let target = Target::parse("whep+https://h/rtc/v1/whep/?app=live&stream=x", "play", WHEP_SCHEMES);
+        let options = RtcOptions { token: Some("secret".to_owned()), ..RtcOptions::default() };
+        let request = Request::new(&target.unwrap(), &options).unwrap();
+        let posted = text(&request.post("v=0\r\n"));
+        assert!(
+            posted.starts_with("POST /rtc/v1/whep/?app=live&stream=x HTTP/1.1\r\nHost: h\r\n"),
+            "{posted}"
+        );
+        assert!(posted.contains("\r\nAuthorization: Bearer secret\r\n"));
+        assert!(posted.ends_with("Content-Length: 5\r\nConnection: close\r\n\r\nv=0\r\n"), "{posted}");
+        let resource = request.url().join("/session/7?secret=9").unwrap();
+        assert!(text(&request.delete(&resource)).starts_with("DELETE /session/7?secret=9 HTTP/1.1\r\n"));
+        let patched = text(&request.patch(&resource, Some("\"7\""), "a=x\r\n"));
+        assert!(patched.starts_with("PATCH /session/7?secret=9 HTTP/1.1\r\n"), "{patched}");
+        assert!(patched.contains("\r\nIf-Match: \"7\"\r\nContent-Length: 5\r\n"), "{patched}");
+        let home = Door { address: "10.0.0.1:443".parse().unwrap(), from: None, tls: None };
+        let door = |url: &str| {
+            request.door_of(&Url::parse(url).unwrap(), &home).map(|door| door.address.to_string())
+        };
+        assert_eq!(request.door_of(&resource, &home).unwrap().address, home.address);
+        assert_eq!(door("http://10.0.0.2:8/x").as_deref(), Some("10.0.0.2:8"));
+        assert_eq!((door("https://g/"), door("http://g/"), door("https://10.0.0.2/")), (None, None, None));
+    }
+
+    #[test]
+    fn a_relay_is_wanted_by_the_query() {
+        for (url, wants) in [
+            ("ws://h/app/stream?transport=tcp", true),
+            ("ws://h/app/stream?a=b&transport=TCP", true),
+            ("ws://h/app/stream?transport=udp", false),
+            ("ws://h/app/transport=tcp", false),
+        ] {
+            let target = Target::parse(url, "play", OVEN_SCHEMES).unwrap();
+            assert_eq!(Request::new(&target, &RtcOptions::default()).unwrap().wants_relay(), wants, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_websocket_is_asked_for_at_its_path() {
+        let target = Target::parse("ws://[::1]:3333/app/stream", "play", OVEN_SCHEMES).unwrap();
+        let request = Request::new(&target, &RtcOptions::default()).unwrap();
+        let asked = text(&request.upgrade("a-key"));
+        assert!(asked.starts_with("GET /app/stream HTTP/1.1\r\nHost: [::1]:3333\r\n"), "{asked}");
+        assert!(asked.contains("Sec-WebSocket-Key: a-key\r\n") && asked.contains("Connection: Upgrade\r\n"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Candidates that are told after the offer, by PATCH, where a server of WHEP or WHIP takes them (RFC 9725 section
+//! 4.3.1). Who does not take them has them in the offer.
+
+use super::request::Request;
+use crate::http::{Answer, Body, Head};
+use url::Url;
+use weir_rtc::signalling::http::Patched;
+
+/// What is told, and how far that is.
+pub(super) struct Trickle {
+    /// The tag of the session as the server last gave it.
+    entity_tag: Option<String>,
+    /// The link is for a patch now.
+    is_asking: bool,
+    /// There is more to tell once that is over.
+    again: bool,
+    /// A tag that was wrong has been replaced once.
+    has_replaced_tag: bool,
+    head: Head,
+    answer: Option<Answer>,
+}
+
+/// What is to be done with the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Wait.
+    Wait,
+    /// Connect again, for another patch.
+    Again,
+    /// It is of no more use; nor is trickling, if the server does not take it.
+    Over {
+        /// Whether it takes patches.
+        taken: bool,
+    },
+}
+
+impl Trickle {
+    pub(super) fn new(entity_tag: Option<String>) -> Self {
+        Self {
+            entity_tag,
+            is_asking: false,
+            again: false,
+            has_replaced_tag: false,
+            head: Head::default(),
+            answer: None,
+        }
+    }
+
+    /// There is something to tell: whether a link is to be opened for it.
+    pub(super) fn tell(&mut self) -> bool {
+        self.again = self.is_asking;
+        !std::mem::replace(&mut self.is_asking, true)
+    }
+
+    /// Whether the link is for a patch.
+    pub(super) fn is_asking(&self) -> bool {
+        self.is_asking
+    }
+
+    /// The patch.
+    pub(super) fn say(&mut self, request: &Request, resource: &Url, fragment: &str) -> Vec<u8> {
+        (self.head, self.answer) = (Head::default(), None);
+        request.patch(resource, self.entity_tag.as_deref(), fragment)
+    }
+
+    /// Bytes of the answer came.
+    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Next {
+        if self.answer.is_none() {
+            match self.head.take(&mut bytes) {
+                Ok(Some(answer)) => self.answer = Some(answer),
+                Ok(None) => return Next::Wait,
+                // Nobody waits for it: media says whether the session is well.
+                Err(_) => return self.over(false),
+            }
+        }
+        let Some(answer) = &mut self.answer else { return Next::Wait };
+        while let Ok(Some(_)) = answer.body.take(&mut bytes) {}
+        if matches!(answer.body, Body::Over | Body::UntilClose) { self.judge() } else { Next::Wait }
+    }
+
+    /// The link has ended.
+    pub(super) fn end(&mut self) -> Next {
+        if self.answer.is_some() { self.judge() } else { self.over(false) }
+    }
+
+    fn judge(&mut self) -> Next {
+        let Some(answer) = self.answer.take() else { return Next::Wait };
+        let tag = answer.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("etag"));
+        let is_new = tag.is_some_and(|(_, tag)| self.entity_tag.as_ref() != Some(tag));
+        if let Some((_, tag)) = tag {
+            self.entity_tag = Some(tag.clone());
+        }
+        match Patched::of(answer.status) {
+            Patched::Taken if std::mem::take(&mut self.again) => Next::Again,
+            Patched::Taken => self.over(true),
+            Patched::WrongTag if is_new && !std::mem::replace(&mut self.has_replaced_tag, true) => {
+                Next::Again
+            }
+            Patched::WrongTag | Patched::NotSupported | Patched::Failed(_) => self.over(false),
+        }
+    }
+
+    fn over(&mut self, taken: bool) -> Next {
+        (self.is_asking, self.again) = (false, false);
+        Next::Over { taken }
+    }
+}

@@ -1,0 +1,232 @@
+//! A WebRTC viewer on the rig, and a server of a few lines, on virtual time.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use weir_clients::{Ending, Ledger, PlayOptions, Slot, Timeouts, Workload, play, schema_of};
+use weir_metrics::{Failure, Moment, Recorder};
+use weir_rtc::rtp::Header;
+use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, Setup, Wishes, agree};
+use weir_rtc::srtp::{MasterKey, Outbound};
+use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Remote, Settings, Transport};
+use weir_shard::{Event, Rig, Session, clock};
+
+const SERVER: &str = "127.0.0.1:5000";
+/// How long a viewer waits in each phase.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) fn server_address() -> SocketAddr {
+    SERVER.parse().unwrap()
+}
+
+/// Where the signalling is.
+pub(crate) const WHEP: &str = "whep+http://127.0.0.1:9/live/a";
+
+fn workload(url: &str, client_options: PlayOptions) -> Box<dyn Workload> {
+    let options = PlayOptions { timeouts: Timeouts::all(PATIENCE), ..client_options };
+    play(&[url.to_owned()], &options).unwrap()
+}
+
+/// A viewer, and what it is told.
+pub(crate) struct Stage {
+    pub(crate) rig: Rig<Ledger>,
+    pub(crate) viewer: Box<dyn Session<Ledger>>,
+    pub(crate) server: Option<Server>,
+    /// The viewer's `a=ice-ufrag`.
+    pub(crate) user_fragment: String,
+}
+
+/// A server with one viewer.
+pub(crate) struct Server {
+    pub(crate) transport: Transport,
+    agreed: Vec<Agreement>,
+    pub(crate) keys: Option<(Outbound, MasterKey)>,
+    number: u16,
+}
+
+impl Stage {
+    /// Client `client`, whose link is there and whose offer was posted.
+    pub(crate) fn new(client: u32) -> (Self, String) {
+        let (mut stage, words) = Self::of(client, WHEP, PlayOptions::default());
+        let (head, offer) = words.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("POST /live/a HTTP/1.1\r\n"), "{head}");
+        stage.rig.sent.clear();
+        (stage, offer.to_owned())
+    }
+
+    /// Client `client` of a server, whose link is there; and what it said.
+    pub(crate) fn of(client: u32, url: &str, options: PlayOptions) -> (Self, String) {
+        let workload = workload(url, options);
+        let mut rig = Rig::new(Ledger::new([workload.schema()]));
+        let slot = Slot { client, workload: 0, planned: rig.now };
+        let viewer = workload.start(slot, rig.now, &mut rig.world);
+        let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
+        stage.tell(Event::Opening);
+        stage.tell(Event::Connected);
+        let said = stage.said();
+        let fragment = said.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:"));
+        stage.user_fragment = fragment.unwrap_or_default().to_owned();
+        (stage, said)
+    }
+
+    /// What it has said on its link since it was last asked.
+    pub(crate) fn said(&mut self) -> String {
+        String::from_utf8_lossy(&self.rig.take_sent()).into_owned()
+    }
+
+    pub(crate) fn tell(&mut self, event: Event<'_>) {
+        self.rig.tell(&mut *self.viewer, event);
+    }
+
+    pub(crate) fn answer(&mut self, status: &str, fields: &str, body: &str) {
+        let text = format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len());
+        self.tell(Event::Bytes(text.as_bytes()));
+    }
+
+    /// The server answers as servers do, and the two agree on keys.
+    pub(crate) fn playing(client: u32) -> Self {
+        Self::playing_with(client, Setup::Passive, "Location: /session/1\r\n")
+    }
+
+    /// The same with a server that begins with DTLS or not, and says this in its answer.
+    pub(crate) fn playing_with(client: u32, setup: Setup, fields: &str) -> Self {
+        let (mut stage, offer) = Self::new(client);
+        let (server, answer) = Server::answering(&offer, stage.rig.now, setup);
+        stage.server = Some(server);
+        stage.answer("201 Created", fields, &answer);
+        for _ in 0..200 {
+            stage.exchange();
+            if stage.server.as_ref().is_some_and(|server| server.keys.is_some()) {
+                break;
+            }
+            stage.pass(Duration::from_millis(5));
+        }
+        stage.exchange();
+        assert!(stage.server.as_ref().is_some_and(|server| server.keys.is_some()), "no keys");
+        stage
+    }
+
+    pub(crate) fn pass(&mut self, span: Duration) {
+        self.rig.advance(&mut *self.viewer, span);
+    }
+
+    /// Carries datagrams to and fro.
+    pub(crate) fn exchange(&mut self) {
+        let Some(mut server) = self.server.take() else { return };
+        loop {
+            let sent = self.rig.take_datagrams();
+            let viewer = self.rig.datagram_address;
+            for (to, bytes) in &sent {
+                if *to == server_address() {
+                    server.transport.receive(self.rig.now, viewer, bytes);
+                }
+            }
+            server.transport.pass(self.rig.now);
+            let mut said = false;
+            while let Some(output) = server.transport.poll() {
+                match output {
+                    Output::Send { datagram, .. } => {
+                        self.rig.tell_datagram(&mut *self.viewer, server_address(), &datagram);
+                        said = true;
+                    }
+                    Output::Event(Reached::Keys { outbound, .. }) => {
+                        server.keys = Some((Outbound::new(&outbound).unwrap(), outbound));
+                    }
+                    Output::Event(_) => {}
+                }
+            }
+            if sent.is_empty() && !said {
+                break;
+            }
+        }
+        self.server = Some(server);
+    }
+
+    /// A whole keyframe of so many packets comes from `source`.
+    pub(crate) fn keyframe(&mut self, packets: usize, source: SocketAddr) -> Vec<Vec<u8>> {
+        let server = self.server.as_mut().unwrap();
+        let datagrams = server.keyframe(packets);
+        for datagram in &datagrams {
+            self.rig.tell_datagram(&mut *self.viewer, source, datagram);
+        }
+        datagrams
+    }
+
+    pub(crate) fn figures(&mut self) -> Recorder {
+        self.rig.world.take_figures().remove(0)
+    }
+
+    pub(crate) fn failure(&mut self) -> (Failure, String) {
+        let ended = self.rig.world.take_ended();
+        let [(_, Ending::Failed(failure))] = ended[..] else { panic!("{ended:?}") };
+        let remarks = self.rig.world.take_remarks();
+        (failure, remarks[0].words.clone())
+    }
+}
+
+impl Server {
+    pub(crate) fn answer(offer: &str, now: Moment) -> (Self, String) {
+        Self::answering(offer, now, Setup::Passive)
+    }
+
+    pub(crate) fn answering(offer: &str, now: Moment, setup: Setup) -> (Self, String) {
+        let offer: Description = offer.parse().expect("an offer of weir's");
+        let certificate = Certificate::generate().unwrap();
+        let mut transport = Transport::new(Settings {
+            local: server_address(),
+            certificate: certificate.clone(),
+            lite: true,
+            controlling: false,
+            clock: Clock::new(clock::now(), Instant::now()),
+        })
+        .unwrap();
+        let local = Local {
+            user_fragment: transport.user_fragment().to_owned(),
+            password: transport.password().to_owned(),
+            fingerprint: certificate.fingerprint(),
+            candidates: transport.candidates().collect(),
+            lite: true,
+        };
+        let wishes = Wishes { direction: Direction::SendOnly, setup, ..Wishes::VIEWER };
+        let answer = local.answer(&offer, &wishes);
+        let agreed = agree(&offer, &answer, true);
+        let theirs = &offer.media[0];
+        let remote = Remote {
+            user_fragment: theirs.user_fragment.clone().unwrap(),
+            password: theirs.password.clone().unwrap(),
+            fingerprint: theirs.fingerprint.clone().unwrap(),
+        };
+        transport.connect(now, remote, agreed[0].role);
+        (Self { transport, agreed, keys: None, number: 65_533 }, answer.to_string())
+    }
+
+    pub(crate) fn video_payload_type(&self) -> u8 {
+        let video = self.agreed.iter().find(|it| it.kind == MediaKind::Video).unwrap();
+        video.format.payload_type
+    }
+
+    pub(crate) fn keyframe(&mut self, packets: usize) -> Vec<Vec<u8>> {
+        let payload_type = self.video_payload_type();
+        let (keys, _) = self.keys.as_mut().unwrap();
+        let packet = |at: usize| {
+            let sequence_number = self.number.wrapping_add(at as u16);
+            let marker = at + 1 == packets;
+            let header = Header { marker, payload_type, sequence_number, timestamp: 90_000, ssrc: 7 };
+            let mut packet = Vec::new();
+            header.append(&[], &mut packet).unwrap();
+            // Fragments of one IDR slice.
+            let bits = if at == 0 { 0x80 } else { 0 } | if marker { 0x40 } else { 0 };
+            packet.extend([0x7C, bits | 5, 0x88]);
+            packet.resize(200, 1);
+            keys.protect_rtp(&mut packet, 0).unwrap();
+            packet
+        };
+        let datagrams = (0..packets).map(packet).collect();
+        self.number = self.number.wrapping_add(packets as u16);
+        datagrams
+    }
+}
+
+pub(crate) fn counter(recorder: &Recorder, name: &str) -> u64 {
+    let position = schema_of("ws").unwrap().position(name).unwrap();
+    recorder.counter(weir_metrics::Counter(position as u16))
+}

@@ -1,0 +1,352 @@
+//! WHEP as servers speak it (draft-ietf-wish-whep, RFC 9725): places, tags, candidates that come later, relays, tokens.
+
+use crate::stage::{PATIENCE, Server, Stage, WHEP, server_address};
+use std::time::Duration;
+use weir_clients::{Ending, PlayOptions, RtcOptions};
+use weir_metrics::Failure;
+use weir_rtc::sdp::Setup;
+use weir_shard::{Event, Side};
+
+/// What a viewer says when it is stopped, and where.
+fn goodbye(stage: &mut Stage) -> (String, String) {
+    stage.tell(Event::Stop);
+    assert_eq!(stage.rig.world.take_ended()[0].1, Ending::OnTime);
+    farewell(stage)
+}
+
+/// What a viewer that is over says, and where.
+fn farewell(stage: &mut Stage) -> (String, String) {
+    let door = stage.rig.reopened.take().expect("a link for the goodbye");
+    stage.rig.take_sent();
+    stage.tell(Event::Connected);
+    (door.address.to_string(), stage.said())
+}
+
+#[test]
+fn a_session_is_deleted_where_the_server_says_that_it_is() {
+    for (location, place, line) in [
+        ("/session/1", "127.0.0.1:9", "DELETE /session/1 HTTP/1.1\r\n"),
+        ("session/1", "127.0.0.1:9", "DELETE /live/session/1 HTTP/1.1\r\n"),
+        ("http://127.0.0.1:9/s?t=1", "127.0.0.1:9", "DELETE /s?t=1 HTTP/1.1\r\n"),
+        ("http://127.0.0.2:10/s", "127.0.0.2:10", "DELETE /s HTTP/1.1\r\n"),
+    ] {
+        let mut stage = Stage::playing_with(0, Setup::Passive, &format!("Location: {location}\r\n"));
+        stage.keyframe(4, server_address());
+        let (door, said) = goodbye(&mut stage);
+        assert!(door == place && said.starts_with(line), "{location}: {door} {said}");
+    }
+    // A server that says no place can only be left.
+    let mut stage = Stage::playing_with(0, Setup::Passive, "");
+    stage.tell(Event::Stop);
+    assert!(stage.rig.reopened.is_none() && stage.rig.closed);
+}
+
+#[test]
+fn the_dialect_of_srs_needs_no_flag() {
+    let url = "whep+http://127.0.0.1:9/rtc/v1/whep/?app=live&stream=x";
+    let (mut stage, said) = Stage::of(0, url, PlayOptions::default());
+    assert!(said.starts_with("POST /rtc/v1/whep/?app=live&stream=x HTTP/1.1\r\n"), "{said}");
+    let (_, offer) = said.split_once("\r\n\r\n").unwrap();
+    let (server, answer) = Server::answer(offer, stage.rig.now);
+    stage.server = Some(server);
+    let location = "/rtc/v1/whep/?action=delete&token=5a8d&app=live&stream=x&session=7b:9c";
+    // No content type, as some of its versions have it; an answer of ice-lite, passive.
+    assert!(answer.contains("a=ice-lite\r\n") && answer.contains("a=setup:passive\r\n"), "{answer}");
+    stage.answer("201 Created", &format!("Location: {location}\r\n"), &answer);
+    for _ in 0..100 {
+        stage.exchange();
+        stage.pass(Duration::from_millis(5));
+    }
+    stage.keyframe(4, server_address());
+    let (_, said) = goodbye(&mut stage);
+    assert!(said.starts_with(&format!("DELETE {location} HTTP/1.1\r\n")), "{said}");
+}
+
+#[test]
+fn servers_that_begin_with_dtls_and_those_that_wait_are_played() {
+    for setup in [Setup::Active, Setup::Passive] {
+        let mut stage = Stage::playing_with(0, setup, "Location: /session/1\r\n");
+        stage.keyframe(4, server_address());
+        let figures = stage.figures();
+        assert_eq!(crate::stage::counter(&figures, "played"), 1, "{setup:?}");
+    }
+}
+
+#[test]
+fn a_session_is_deleted_after_a_failure_as_well() {
+    // A place, and an answer that nothing can come of.
+    let (mut stage, _) = Stage::new(0);
+    stage.answer("201 Created", "Location: /session/2\r\n", "v=0\r\nm=video x\r\n");
+    assert_eq!(stage.failure().0, Failure::MalformedInput);
+    let (_, said) = farewell(&mut stage);
+    assert!(said.starts_with("DELETE /session/2 HTTP/1.1\r\n"), "{said}");
+    stage.answer("200 OK", "", "");
+    assert!(stage.rig.closed);
+
+    // Keys, and nothing else.
+    let mut stage = Stage::playing(0);
+    stage.pass(PATIENCE);
+    assert_eq!(stage.failure().0, Failure::NoMedia);
+    let (_, said) = farewell(&mut stage);
+    assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
+    // Whoever does not answer is not waited for.
+    stage.pass(Duration::from_secs(1));
+    assert!(stage.rig.closed);
+}
+
+/// A viewer whose server takes candidates by PATCH; and the first patch.
+fn trickling() -> (Stage, String) {
+    let (mut stage, offer) = Stage::new(0);
+    let (server, answer) = Server::answer(&offer, stage.rig.now);
+    stage.server = Some(server);
+    let fields = "Location: /session/1\r\nETag: \"one\"\r\nAccept-Patch: application/trickle-ice-sdpfrag\r\n";
+    stage.answer("201 Created", fields, &answer);
+    let patch = patched(&mut stage);
+    (stage, patch)
+}
+
+fn patched(stage: &mut Stage) -> String {
+    assert!(stage.rig.reopened.take().is_some(), "a link for a patch");
+    stage.tell(Event::Connected);
+    stage.said()
+}
+
+#[test]
+fn candidates_are_told_where_the_server_takes_them() {
+    let (mut stage, patch) = trickling();
+    let (head, body) = patch.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("PATCH /session/1 HTTP/1.1\r\n"), "{head}");
+    for field in ["Content-Type: application/trickle-ice-sdpfrag", "If-Match: \"one\""] {
+        assert!(head.lines().any(|line| line == field), "{field} is not in {head}");
+    }
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    assert!(body.starts_with(&format!("a=ice-ufrag:{}\r\n", stage.user_fragment)), "{body}");
+    assert!(body.contains("127.0.0.1 40000 typ host") && body.ends_with("a=end-of-candidates\r\n"), "{body}");
+    stage.answer("204 No Content", "", "");
+    assert!(stage.rig.hung_up && stage.rig.reopened.is_none());
+    // It does not hold the session up, and is not in the way of its end.
+    for _ in 0..100 {
+        stage.exchange();
+        stage.pass(Duration::from_millis(5));
+    }
+    stage.keyframe(4, server_address());
+    let (_, said) = goodbye(&mut stage);
+    assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
+}
+
+#[test]
+fn a_tag_that_has_changed_is_named_once_more() {
+    let (mut stage, _) = trickling();
+    stage.answer("412 Precondition Failed", "ETag: \"two\"\r\n", "");
+    assert!(patched(&mut stage).contains("\r\nIf-Match: \"two\"\r\n"));
+    stage.answer("412 Precondition Failed", "ETag: \"three\"\r\n", "");
+    assert!(stage.rig.hung_up && stage.rig.reopened.is_none(), "and not for ever");
+    assert!(!stage.rig.closed);
+}
+
+#[test]
+fn a_server_that_takes_no_candidates_is_told_none_and_played() {
+    for status in ["405 Method Not Allowed", "501 Not Implemented", "500 Oh"] {
+        let (mut stage, _) = trickling();
+        stage.answer(status, "", "no");
+        assert!(stage.rig.hung_up && stage.rig.reopened.is_none() && !stage.rig.closed, "{status}");
+        for _ in 0..100 {
+            stage.exchange();
+            stage.pass(Duration::from_millis(5));
+        }
+        stage.keyframe(4, server_address());
+        assert_eq!(crate::stage::counter(&stage.figures(), "played"), 1);
+    }
+    let (mut stage, _) = trickling();
+    stage.tell(Event::HungUp { failure: Failure::ConnectionRefused, words: "refused" });
+    assert!(!stage.rig.closed && stage.rig.world.take_ended().is_empty());
+    // Who does not offer it is not asked.
+    let stage =
+        Stage::playing_with(0, Setup::Passive, "Location: /session/1\r\nAccept-Patch: text/plain\r\n");
+    assert!(stage.rig.reopened.is_none());
+}
+
+const LINK: &str = "Location: /session/1\r\nLink: <stun:h:1>; rel=\"ice-server\"\r\n\
+    Link: <turn:127.0.0.7:3479?transport=tcp>; rel=\"ice-server\"; username=\"u\"; credential=\"c\"; credential-type=\"password\"\r\n";
+
+/// The first bytes of an Allocate request without credentials, which is asked for first.
+const ALLOCATE: [u8; 4] = [0, 3, 0, 8];
+
+#[test]
+fn a_relay_is_left_alone_while_it_is_not_needed() {
+    let mut stage = Stage::playing_with(0, Setup::Passive, LINK);
+    stage.keyframe(4, server_address());
+    stage.pass(Duration::from_secs(5));
+    assert!(stage.rig.side.is_none());
+}
+
+#[test]
+fn a_relay_is_used_where_the_server_is_not_reached_without() {
+    // Its candidates do not answer.
+    let (mut stage, offer) = Stage::new(0);
+    let (_, answer) = Server::answer(&offer, stage.rig.now);
+    stage.answer("201 Created", LINK, &answer);
+    stage.pass(Duration::from_millis(1_500));
+    assert!(stage.rig.side.is_none());
+    stage.pass(Duration::from_secs(1));
+    let door = stage.rig.side.as_ref().expect("a link to the relay").address.to_string();
+    assert_eq!(door, "127.0.0.7:3479");
+    stage.tell(Event::Side(Side::Connected));
+    assert_eq!(stage.rig.side_sent[..4], ALLOCATE);
+
+    // It has none that UDP reaches.
+    let (mut stage, offer) = Stage::new(0);
+    let (_, answer) = Server::answer(&offer, stage.rig.now);
+    let lines = answer.lines().filter(|line| !line.starts_with("a=candidate"));
+    let answer: String = lines.map(|line| format!("{line}\r\n")).collect();
+    stage.answer("201 Created", LINK, &answer);
+    assert!(stage.rig.side.is_some());
+    // The relay refuses, where it is said to be, and where the signalling is.
+    stage.tell(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
+    assert_eq!(stage.rig.side.as_ref().unwrap().address.to_string(), "127.0.0.1:3479");
+    stage.tell(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
+    let (failure, words) = stage.failure();
+    assert_eq!((failure, &*words), (Failure::ConnectionRefused, "TURN server 127.0.0.1:3479: refused"));
+    let (_, said) = farewell(&mut stage);
+    assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
+}
+
+#[test]
+fn a_relay_that_has_a_name_is_looked_up_and_one_without_an_address_is_sought_at_the_signalling() {
+    for (host, address) in [
+        ("localhost", "127.0.0.1:3479"),
+        ("no-such-host.invalid", "127.0.0.1:3479"),
+        ("0.0.0.0", "127.0.0.1:3479"),
+        ("127.0.0.8", "127.0.0.8:3479"),
+    ] {
+        let url = format!("{WHEP}?transport=tcp");
+        let (mut stage, said) = Stage::of(0, &url, PlayOptions::default());
+        let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+        stage.answer("201 Created", &LINK.replace("127.0.0.7", host), &answer);
+        // Names are resolved beside virtual time.
+        for _ in 0..100 {
+            if stage.rig.side.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            stage.pass(Duration::from_millis(20));
+        }
+        let mut door = stage.rig.side.as_ref().expect(host).address;
+        if door.is_ipv6() && host == "localhost" {
+            door.set_ip([127, 0, 0, 1].into());
+        }
+        assert_eq!(door.to_string(), address, "{host}");
+    }
+}
+
+#[test]
+fn a_path_that_is_found_while_a_relay_is_asked_stays() {
+    let (mut stage, offer) = Stage::new(0);
+    let (server, answer) = Server::answer(&offer, stage.rig.now);
+    stage.answer("201 Created", LINK, &answer);
+    stage.pass(Duration::from_millis(2_100));
+    assert!(stage.rig.side.is_some(), "the server is slow");
+    stage.tell(Event::Side(Side::Connected));
+    stage.server = Some(server);
+    for _ in 0..100 {
+        stage.exchange();
+        stage.pass(Duration::from_millis(5));
+    }
+    assert!(stage.rig.side.is_none(), "and was there after all");
+    stage.keyframe(4, server_address());
+    assert_eq!(crate::stage::counter(&stage.figures(), "played"), 1);
+}
+
+/// A message of the relay's server, without what it need not say.
+fn relay_says(kind: u16, transaction: &[u8], attributes: &[u8]) -> Vec<u8> {
+    let mut bytes = kind.to_be_bytes().to_vec();
+    bytes.extend((attributes.len() as u16).to_be_bytes());
+    bytes.extend([0x21, 0x12, 0xA4, 0x42]);
+    bytes.extend(transaction);
+    bytes.extend(attributes);
+    bytes
+}
+
+#[test]
+fn the_address_of_a_relay_is_told_where_the_server_takes_candidates() {
+    let url = format!("{WHEP}?transport=tcp");
+    let (mut stage, said) = Stage::of(0, &url, PlayOptions::default());
+    let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+    let fields = format!("{LINK}Accept-Patch: application/trickle-ice-sdpfrag\r\n");
+    stage.answer("201 Created", &fields, &answer);
+    assert!(stage.rig.reopened.is_none(), "there is nothing to tell yet");
+    stage.tell(Event::Side(Side::Connected));
+    let asked = std::mem::take(&mut stage.rig.side_sent);
+    // 192.0.2.7:49152, hidden; in two pieces.
+    let granted =
+        relay_says(0x0103, &asked[8..20], &[0, 0x16, 0, 8, 0, 1, 0xE1, 0x12, 0xE1, 0x12, 0xA6, 0x45]);
+    stage.rig.tell_side(&mut *stage.viewer, &granted[..9]);
+    stage.rig.tell_side(&mut *stage.viewer, &granted[9..]);
+    let patch = patched(&mut stage);
+    assert!(patch.starts_with("PATCH /session/1 HTTP/1.1\r\n"), "{patch}");
+    assert!(patch.contains("192.0.2.7 49152 typ relay") && !patch.contains("typ host"), "{patch}");
+    // Checks go by it, and have not gone otherwise: a permission for the server, and the first as an indication.
+    stage.pass(Duration::from_millis(100));
+    assert_eq!(stage.rig.side_sent[..2], [0, 8]);
+    assert!(stage.rig.take_datagrams().is_empty());
+    // What comes by another way is nothing.
+    stage.figures();
+    stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &[0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7]);
+    assert_eq!(crate::stage::counter(&stage.figures(), "rtc.early"), 0);
+}
+
+#[test]
+fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
+    let begin = || {
+        let url = format!("{WHEP}?transport=tcp");
+        let (mut stage, said) = Stage::of(0, &url, PlayOptions::default());
+        let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+        stage.answer("201 Created", LINK, &answer);
+        assert!(stage.rig.side.is_some(), "it was asked for");
+        stage.tell(Event::Side(Side::Connected));
+        stage
+    };
+    let mut stage = begin();
+    stage.rig.tell_side(&mut *stage.viewer, &[0xFF, 0xFE, 0, 0]);
+    let (failure, words) = stage.failure();
+    assert_eq!(failure, Failure::MalformedInput);
+    assert!(words.starts_with("TURN server 127.0.0.7:3479: ") && words.contains("STUN"), "{words}");
+
+    let mut stage = begin();
+    stage.pass(PATIENCE);
+    let (failure, words) = stage.failure();
+    assert_eq!(failure, Failure::HandshakeTimeout);
+    assert_eq!(words, "TURN server 127.0.0.7:3479: it did not answer in time");
+
+    let mut stage = begin();
+    stage.tell(Event::Side(Side::Closed { failure: Failure::ClosedByPeer, words: "" }));
+    assert_eq!(
+        stage.failure(),
+        (Failure::ClosedByPeer, "TURN server 127.0.0.7:3479: it closed the link".to_owned())
+    );
+}
+
+#[test]
+fn a_token_goes_with_every_request_and_nowhere_else() {
+    let rtc = RtcOptions { token: Some("s3cr3t".to_owned()), ..RtcOptions::default() };
+    let (mut stage, said) = Stage::of(0, WHEP, PlayOptions { rtc, ..PlayOptions::default() });
+    let proves = |said: &str| said.contains("\r\nAuthorization: Bearer s3cr3t\r\n");
+    assert!(proves(&said), "{said}");
+    let (server, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+    stage.server = Some(server);
+    let fields = "Location: /session/1\r\nAccept-Patch: application/trickle-ice-sdpfrag\r\n";
+    stage.answer("201 Created", fields, &answer);
+    let patch = patched(&mut stage);
+    assert!(proves(&patch) && !patch.contains("If-Match"), "{patch}");
+    stage.tell(Event::Stop);
+    let (_, said) = farewell(&mut stage);
+    assert!(proves(&said) && said.starts_with("DELETE"), "{said}");
+    // Not to a place that the server makes up elsewhere.
+    let rtc = RtcOptions { token: Some("s3cr3t".to_owned()), ..RtcOptions::default() };
+    let (mut stage, said) = Stage::of(0, WHEP, PlayOptions { rtc, ..PlayOptions::default() });
+    let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+    stage.answer("201 Created", "Location: http://127.0.0.2:10/s\r\n", &answer);
+    stage.tell(Event::Stop);
+    let (door, said) = farewell(&mut stage);
+    assert!(door == "127.0.0.2:10" && said.starts_with("DELETE") && !said.contains("s3cr3t"), "{said}");
+}

@@ -1,0 +1,105 @@
+//! A WebRTC viewer on the rig, against a server of a few lines that can do wrong, on virtual time.
+
+#[path = "rtc/hostile.rs"]
+mod hostile;
+#[path = "rtc/stage.rs"]
+mod stage;
+#[path = "rtc/whep.rs"]
+mod whep;
+
+use stage::{Server, Stage, counter, server_address};
+use std::time::Duration;
+use weir_clients::Ending;
+use weir_metrics::Failure;
+use weir_rtc::srtp::Outbound;
+use weir_shard::{Event, clock};
+
+#[test]
+fn a_viewer_plays_with_its_first_whole_keyframe_and_says_goodbye() {
+    for client in [0, 5] {
+        let mut stage = Stage::playing(client);
+        assert!(stage.rig.hung_up, "the link of the signalling is of no more use");
+        stage.keyframe(6, server_address());
+        let figures = stage.figures();
+        assert_eq!((counter(&figures, "played"), counter(&figures, "units")), (1, 6));
+        assert_eq!((counter(&figures, "frames"), counter(&figures, "rtc.decrypted")), (1, 6));
+        stage.keyframe(6, server_address());
+        // A witness decrypts on, the others do not.
+        let decrypted = counter(&stage.figures(), "rtc.decrypted");
+        assert_eq!(decrypted, if client == 0 { 6 } else { 0 });
+        stage.tell(Event::Stop);
+        assert_eq!(stage.rig.world.take_ended()[0].1, Ending::OnTime);
+        assert!(stage.rig.reopened.is_some() && !stage.rig.closed);
+        stage.tell(Event::Connected);
+        let said = String::from_utf8(stage.rig.take_sent()).unwrap();
+        assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
+        stage.answer("200 OK", "", "");
+        assert!(stage.rig.closed);
+    }
+}
+
+#[test]
+fn what_a_server_may_answer_is_told_apart() {
+    let (_, offer) = Stage::new(0);
+    let (_, good) = Server::answer(&offer, clock::now());
+    let without = |what: &str| {
+        let lines = good.lines().filter(|line| !line.contains(what));
+        lines.map(|line| format!("{line}\r\n")).collect::<String>()
+    };
+    for (status, body, failure, words) in [
+        ("201 Created", "v=0\r\nm=video x\r\n".to_owned(), Failure::MalformedInput, "line 2"),
+        ("201 Created", without("fingerprint"), Failure::MalformedInput, "no fingerprint"),
+        ("201 Created", without("ice-pwd"), Failure::MalformedInput, "no ICE credentials"),
+        ("201 Created", String::new(), Failure::MalformedInput, "sent no answer"),
+        ("201 Created", "x".repeat(200_000), Failure::MalformedInput, "over"),
+        ("406 Not Acceptable", good.clone(), Failure::CounterOffer, "counter-offer"),
+        ("409 Conflict", good.clone(), Failure::CounterOffer, "counter-offer"),
+        ("409 Conflict", "no stream".to_owned(), Failure::StreamNotFound, "no stream"),
+        ("401 Unauthorized", String::new(), Failure::Unauthorized, "401"),
+        ("503 Service Unavailable", String::new(), Failure::Unavailable, "503"),
+        ("500 Oh", String::new(), Failure::Rejected, "500"),
+    ] {
+        let (mut stage, _) = Stage::new(0);
+        stage.answer(status, "", &body);
+        let (found, said) = stage.failure();
+        assert_eq!(found, failure, "{status}: {said}");
+        assert!(said.contains(words), "{status}: {said}");
+        assert!(stage.rig.closed);
+    }
+    let (mut stage, _) = Stage::new(0);
+    stage.tell(Event::HungUp { failure: Failure::ClosedByPeer, words: "" });
+    assert_eq!(stage.failure().0, Failure::ClosedByPeer);
+}
+
+#[test]
+fn each_phase_that_lasts_too_long_has_a_name() {
+    let wait = |stage: &mut Stage| {
+        for _ in 0..40 {
+            stage.pass(Duration::from_millis(100));
+            stage.rig.take_datagrams();
+        }
+        stage.failure()
+    };
+    let (mut stage, _) = Stage::new(0);
+    assert_eq!(wait(&mut stage).0, Failure::RequestTimeout);
+
+    let (mut stage, offer) = Stage::new(0);
+    let (_, answer) = Server::answer(&offer, stage.rig.now);
+    stage.answer("201 Created", "", &answer);
+    assert_eq!(wait(&mut stage).0, Failure::IceTimeout);
+
+    let mut stage = Stage::playing(0);
+    assert_eq!(wait(&mut stage).0, Failure::NoMedia);
+
+    // The server protects with other keys than it has agreed on.
+    let mut stage = Stage::playing(0);
+    let server = stage.server.as_mut().unwrap();
+    let (_, key) = server.keys.take().unwrap();
+    let other = Stage::playing(1).server.unwrap().keys.unwrap().1;
+    assert_ne!(key, other);
+    server.keys = Some((Outbound::new(&other).unwrap(), other));
+    stage.keyframe(5, server_address());
+    let (failure, words) = wait(&mut stage);
+    assert_eq!(failure, Failure::SrtpFailed);
+    assert!(words.starts_with("5 packets came"), "{words}");
+}

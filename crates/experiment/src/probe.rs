@@ -1,0 +1,118 @@
+//! Somebody else's consumer, who is asked what came of the messages.
+
+use crate::bench::Trouble;
+use crate::consumer::Consumer;
+use crate::gateway::{Gateway, Waiting};
+use crate::setup::Encoding;
+use crate::watched::{Watched, Watching};
+use std::time::Duration;
+use weir_ingest::DatabaseError;
+use weir_observe::{HttpAddress, HttpTrust};
+
+/// How to ask.
+#[derive(Clone, Debug)]
+pub enum Probe {
+    /// The gateway of the original measurement, on InterSystems IRIS: `http://HOST:PORT/csp/mqtt/rest`.
+    Gateway(Gateway),
+    /// A table of PostgreSQL: `sql:postgres://user@host/database#TABLE`.
+    Table(Box<Watched>),
+}
+
+/// A text that names no probe. Does not show it: there may be a password in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// Neither of the two.
+    #[error(
+        "this is no probe; write http://HOST:PORT/csp/mqtt/rest of a gateway, or sql:postgres://user@host/database#TABLE"
+    )]
+    Unknown,
+    /// A password that ends the part of the URL that it is in.
+    #[error("write / ? # and @ in a password as %2F, %3F, %23 and %40")]
+    Password,
+    /// A database without a table.
+    #[error(
+        "say which table the other consumer fills, behind a #: sql:postgres://user@host/database#TABLE ({{encoding}} in \
+         it stands for avro and json)"
+    )]
+    Table,
+    /// A database, but not how to reach it.
+    #[error(transparent)]
+    Database(DatabaseError),
+}
+
+impl From<DatabaseError> for ProbeError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Unknown => Self::Unknown,
+            error => Self::Database(error),
+        }
+    }
+}
+
+impl Probe {
+    /// Reads a probe as a person writes it. `password` is that of a database, for a URL that names none.
+    ///
+    /// # Errors
+    /// See [`ProbeError`].
+    pub fn parse(text: &str, trust: &HttpTrust, password: Option<&str>) -> Result<Self, ProbeError> {
+        if let Some(place) = text.strip_prefix("sql:") {
+            return Watched::parse(place, password).map(|it| Self::Table(Box::new(it)));
+        }
+        let authority =
+            text.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
+        if text.contains('@') && !authority.contains('@') {
+            return Err(ProbeError::Password);
+        }
+        let address = HttpAddress::parse(text).ok_or(ProbeError::Unknown)?;
+        Ok(Self::Gateway(Gateway::new(address, trust.clone())))
+    }
+
+    /// How it is called in messages: without user and password.
+    pub(crate) fn name(&self, encoding: Encoding) -> String {
+        match self {
+            Self::Gateway(gateway) => gateway.to_string(),
+            Self::Table(watched) => watched.name(encoding),
+        }
+    }
+
+    /// Makes ready for so many messages, and asks from now on.
+    ///
+    /// # Errors
+    /// It cannot be reached, or refuses.
+    pub(crate) fn start(
+        &self,
+        encoding: Encoding,
+        count: u64,
+        patience: Duration,
+    ) -> Result<Box<dyn Consumer>, Trouble> {
+        Ok(match self {
+            Self::Gateway(gateway) => Box::new(Waiting::start(gateway, encoding, count, patience)?),
+            Self::Table(watched) => Box::new(Watching::start(watched, encoding)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_is_a_gateway_or_a_table_and_shows_no_password() {
+        let parse = |text: &str| Probe::parse(text, &HttpTrust::System, None);
+        let gateway = parse("http://me:s3cret@h:8882").unwrap();
+        assert_eq!(gateway.name(Encoding::Json), "http://h:8882/csp/mqtt/rest");
+        let table = parse("sql:postgres://me:s3cret@h/d#simple_{encoding}").unwrap();
+        assert_eq!(table.name(Encoding::Json), "postgres://h:5432/d table simple_json");
+        assert!(!format!("{gateway:?}{table:?}").contains("s3cret"));
+        assert_eq!(parse("sql:postgres://me@h/d").unwrap_err(), ProbeError::Table);
+        assert_eq!(parse("sql:postgres://me:33#cr3t@h/d").unwrap_err(), ProbeError::Table);
+        let no_mode = ProbeError::Database(DatabaseError::Mode);
+        assert_eq!(parse("sql:postgres://me:s3cret@h/d?sslmode=on#t").unwrap_err(), no_mode);
+        assert_eq!(parse("http://me:33#cr3t@h").unwrap_err(), ProbeError::Password);
+        let hard = parse("sql:postgres://me:s3/cr?3#t@h:5/d#simple").unwrap();
+        assert_eq!(hard.name(Encoding::Json), "postgres://h:5/d table simple");
+        for text in ["sql:mysql://h/d#t", "h:80", ""] {
+            assert_eq!(parse(text).unwrap_err(), ProbeError::Unknown, "{text}");
+        }
+    }
+}

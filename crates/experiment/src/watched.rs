@@ -1,0 +1,150 @@
+//! A table that somebody else's consumer fills: asked how many rows it has, again and again.
+
+use crate::bench::Trouble;
+use crate::consumer::{Consumed, Consumer};
+use crate::probe::ProbeError;
+use crate::setup::Encoding;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use weir_engine::experiment::Stage;
+use weir_ingest::{Database, StoreError, Tally};
+use weir_metrics::Stretch;
+use weir_shard::clock;
+
+/// Shortest time between two questions.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// The time between two questions, in answers' lengths: counting is not to take the database's time.
+const SHARE: u32 = 4;
+
+/// A table of a database, with a place for the encoding in its name.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    database: Database,
+    table: String,
+}
+
+/// What the questions have brought.
+#[derive(Default)]
+struct Seen {
+    /// Rows that were not there before.
+    rows: AtomicU64,
+    /// When there were more than before.
+    growth: Stretch,
+}
+
+/// A table that is asked, on a thread of its own.
+pub(crate) struct Watching {
+    seen: Arc<Seen>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<u64, StoreError>>,
+}
+
+impl Watched {
+    pub(crate) fn parse(text: &str, password: Option<&str>) -> Result<Self, ProbeError> {
+        let (place, table) = text.rsplit_once('#').unwrap_or((text, ""));
+        if !place.starts_with("postgres://") && !place.starts_with("postgresql://") {
+            return Err(ProbeError::Unknown);
+        }
+        // What looks like a host behind the sign is one, and the sign is in a password.
+        if table.is_empty() || table.contains(['@', '/']) {
+            return Err(ProbeError::Table);
+        }
+        let mut database: Database = place.parse()?;
+        if let Some(password) = password.filter(|_| !database.has_password()) {
+            database.set_password(password);
+        }
+        Ok(Self { database, table: table.to_owned() })
+    }
+
+    fn table(&self, encoding: Encoding) -> String {
+        encoding.into_text(&self.table)
+    }
+
+    pub(crate) fn name(&self, encoding: Encoding) -> String {
+        format!("{} table {}", self.database, self.table(encoding))
+    }
+}
+
+impl Watching {
+    /// Counts what is there, and asks from now on.
+    pub(crate) fn start(watched: &Watched, encoding: Encoding) -> Result<Self, Trouble> {
+        let trouble = |words: String| Trouble { stage: Stage::Consumer, words };
+        let of_store = |error: StoreError| trouble(error.to_string());
+        let mut tally = Tally::open(&watched.database, &watched.table(encoding)).map_err(of_store)?;
+        let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
+        let (seen, stop) = (Arc::<Seen>::default(), Arc::new(AtomicBool::new(false)));
+        let (theirs, halt) = (seen.clone(), stop.clone());
+        let thread = std::thread::Builder::new()
+            .name("weir-probe".to_owned())
+            .spawn(move || {
+                watch(&mut tally, rows, &theirs, &halt)?;
+                Ok(tally.bytes()?.saturating_sub(bytes))
+            })
+            .map_err(|error| trouble(error.to_string()))?;
+        Ok(Self { seen, stop, thread })
+    }
+}
+
+/// Asks until `stop` is set, and once more.
+fn watch(tally: &mut Tally, base: u64, seen: &Seen, stop: &AtomicBool) -> Result<(), StoreError> {
+    let mut last = false;
+    while !last {
+        last = stop.load(Relaxed);
+        let asked = Instant::now();
+        let rows = tally.rows()?.saturating_sub(base);
+        if rows > seen.rows.load(Relaxed) {
+            seen.growth.note(clock::now());
+        }
+        seen.rows.store(rows, Relaxed);
+        if !last {
+            std::thread::sleep(INTERVAL.max(asked.elapsed() * SHARE));
+        }
+    }
+    Ok(())
+}
+
+impl Consumer for Watching {
+    fn delivered(&self) -> Option<u64> {
+        Some(self.settled())
+    }
+
+    fn patience(&self, _settle: Duration, timeout: Duration) -> Duration {
+        timeout
+    }
+
+    fn settled(&self) -> u64 {
+        self.seen.rows.load(Relaxed)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+        self.stop.store(true, Relaxed);
+        let trouble = |words: String| Trouble { stage: Stage::Consumer, words };
+        let table_bytes = match self.thread.join() {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(error)) => return Err(trouble(error.to_string())),
+            Err(_) => return Err(trouble("the probe has panicked; please report this".to_owned())),
+        };
+        let rows = self.seen.rows.load(Relaxed);
+        let commits = self.seen.growth.get();
+        Ok(Consumed {
+            received: rows,
+            saved: rows,
+            counted: rows,
+            milliseconds: commits.map_or(0, |(first, last)| last.since(first).as_millis() as u64),
+            commits,
+            table_bytes,
+            ..Consumed::default()
+        })
+    }
+
+    fn leave(self: Box<Self>) {
+        self.stop.store(true, Relaxed);
+    }
+}

@@ -1,0 +1,145 @@
+//! What is saved in one transaction: rows, messages that are none, and what to acknowledge afterwards.
+
+use crate::letter::{Letter, Origin, Parcel};
+use crate::rows::Rows;
+use std::sync::Arc;
+use weir_mqtt::PacketId;
+
+/// Where a row came from.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    parcel: u32,
+    letter: u32,
+    record: u32,
+}
+
+/// What a row says of where it came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) origin: Option<Origin>,
+    pub(crate) record: u32,
+    /// In microseconds since the Unix epoch.
+    pub(crate) received: i64,
+}
+
+/// A message that is no record, or one that the store does not take.
+#[derive(Clone, Debug)]
+pub(crate) struct DeadLetter {
+    place: Place,
+    pub(crate) reason: String,
+}
+
+/// What is saved at once.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) rows: Rows,
+    places: Vec<Place>,
+    pub(crate) dead: Vec<DeadLetter>,
+    parcels: Vec<Arc<Parcel>>,
+    /// What to acknowledge, and by which connection it came.
+    pub(crate) packets: Vec<(u32, PacketId)>,
+    pub(crate) messages: u64,
+    /// Bytes of payload.
+    pub(crate) bytes: usize,
+    /// Records that came without a mark.
+    pub(crate) unmarked: u64,
+}
+
+impl Batch {
+    /// An empty one, for rows of so many columns.
+    pub(crate) fn new(columns: usize) -> Self {
+        Self { rows: Rows::new(columns), ..Self::default() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages == 0
+    }
+
+    /// Records, each dead letter being one.
+    pub(crate) fn records(&self) -> usize {
+        self.places.len() + self.dead.len()
+    }
+
+    /// The parcel that messages come from next.
+    pub(crate) fn open(&mut self, parcel: &Arc<Parcel>) {
+        if !self.parcels.last().is_some_and(|last| Arc::ptr_eq(last, parcel)) {
+            self.parcels.push(parcel.clone());
+        }
+    }
+
+    /// Adds the message at this place of the opened parcel. `decode` appends its records to the rows and says how many
+    /// they are, or why there are none.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        position: usize,
+        decode: impl FnOnce(&Letter, &Parcel, &mut Rows) -> Result<usize, String>,
+    ) {
+        let Some(parcel) = self.parcels.last() else { return };
+        let letter = &parcel.letters[position];
+        let place = Place { parcel: self.parcels.len() as u32 - 1, letter: position as u32, record: 0 };
+        let before = self.places.len();
+        let records = match decode(letter, parcel, &mut self.rows) {
+            Ok(records) => {
+                self.places.extend((0..records as u32).map(|record| Place { record, ..place }));
+                records
+            }
+            Err(reason) => {
+                self.rows.truncate(before);
+                self.dead.push(DeadLetter { place, reason });
+                1
+            }
+        };
+        self.messages += 1;
+        self.bytes += letter.payload.len();
+        if letter.origin.is_none() {
+            self.unmarked += records as u64;
+        }
+        if let Some(id) = letter.packet {
+            self.packets.push((parcel.connection, id));
+        }
+    }
+
+    /// Where a row came from.
+    #[inline]
+    pub(crate) fn source(&self, row: usize) -> Source<'_> {
+        self.source_at(self.places[row])
+    }
+
+    #[inline]
+    fn source_at(&self, place: Place) -> Source<'_> {
+        let (parcel, letter) = self.at(place);
+        let Letter { origin, received, .. } = *letter;
+        Source { topic: parcel.topic(letter), origin, record: place.record, received }
+    }
+
+    fn at(&self, place: Place) -> (&Parcel, &Letter) {
+        let parcel = &self.parcels[place.parcel as usize];
+        (parcel, &parcel.letters[place.letter as usize])
+    }
+
+    /// Where a dead letter came from, what is kept of its payload, and how long that was.
+    pub(crate) fn dead_source(&self, dead: &DeadLetter) -> (Source<'_>, &[u8], u64) {
+        let (parcel, letter) = self.at(dead.place);
+        let kept = parcel.payload(letter);
+        let size = if letter.too_large > 0 { letter.too_large.into() } else { kept.len() as u64 };
+        (self.source_at(dead.place), kept, size)
+    }
+
+    /// Makes a dead letter of a row that the store refused. The rows behind it move up.
+    pub(crate) fn refuse(&mut self, row: usize, reason: String) {
+        self.rows.remove(row);
+        self.dead.push(DeadLetter { place: self.places.remove(row), reason });
+    }
+
+    /// Empties it, and gives the parcels back that nobody else has.
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = Parcel> {
+        self.rows.clear();
+        self.places.clear();
+        self.dead.clear();
+        self.packets.clear();
+        (self.messages, self.bytes, self.unmarked) = (0, 0, 0);
+        self.parcels.drain(..).filter_map(Arc::into_inner)
+    }
+}

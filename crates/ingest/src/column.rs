@@ -1,0 +1,121 @@
+//! The columns of a table: those of the records' schema, and those that say where a row came from.
+
+/// What a column holds, by the type of the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// `boolean`
+    Boolean,
+    /// `int`
+    Integer,
+    /// `long`
+    Long,
+    /// `float`
+    Float,
+    /// `double`
+    Double,
+    /// `bytes`, `fixed`
+    Bytes,
+    /// `string`, `enum`
+    Text,
+    /// Anything nested, as JSON.
+    Json,
+}
+
+/// A column of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    /// The field's name.
+    pub(crate) name: String,
+    /// What it holds.
+    pub(crate) kind: Kind,
+    /// Whether it may be null.
+    pub(crate) nullable: bool,
+}
+
+/// What a row says of where it came from, in the order in which stores write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Provenance {
+    /// Topic of the message.
+    Topic,
+    /// Number of its publisher, null without a mark.
+    Publisher,
+    /// Its number among those of the publisher, null without a mark.
+    SequenceNumber,
+    /// Place of the record in its message, from 0.
+    Record,
+    /// When the message came.
+    Received,
+}
+
+impl Provenance {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Topic, Self::Publisher, Self::SequenceNumber, Self::Record, Self::Received];
+
+    fn plain_name(self) -> &'static str {
+        match self {
+            Self::Topic => "topic",
+            Self::Publisher => "publisher",
+            Self::SequenceNumber => "seq",
+            Self::Record => "record",
+            Self::Received => "received",
+        }
+    }
+}
+
+/// A table that records go into.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// Its name.
+    pub(crate) name: String,
+    /// The columns of a record.
+    pub(crate) columns: Vec<Column>,
+    /// Whether a record has a column that is called like one of [`Provenance`].
+    clashes: bool,
+}
+
+impl Table {
+    pub(crate) fn new(name: String, columns: Vec<Column>) -> Self {
+        let clashes = Provenance::ALL.iter().any(|provenance| {
+            columns.iter().any(|column| column.name.eq_ignore_ascii_case(provenance.plain_name()))
+        });
+        Self { name, columns, clashes }
+    }
+
+    /// The name of a column that says where a row came from: with `mqtt_` in front if the record has one of these
+    /// names itself.
+    pub(crate) fn name_of(&self, provenance: Provenance) -> String {
+        let prefix = if self.clashes { "mqtt_" } else { "" };
+        format!("{prefix}{}", provenance.plain_name())
+    }
+
+    /// Where messages go that are no records.
+    pub(crate) fn dead_letters(&self) -> String {
+        format!("{}_dead", self.name)
+    }
+}
+
+/// A name as SQL has it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str) -> Column {
+        Column { name: name.into(), kind: Kind::Text, nullable: false }
+    }
+
+    #[test]
+    fn a_field_with_the_name_of_a_column_of_weirs_keeps_it() {
+        let table = Table::new("t".into(), vec![column("a"), column("Topic")]);
+        assert_eq!(table.name_of(Provenance::SequenceNumber), "mqtt_seq");
+        assert_eq!(Table::new("t".into(), vec![column("a")]).name_of(Provenance::Topic), "topic");
+    }
+
+    #[test]
+    fn names_are_quoted() {
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+    }
+}

@@ -1,0 +1,173 @@
+//! A place for rows without a broker in front of it: emptied, filled with payloads at hand, and counted.
+
+use crate::batch::Batch;
+use crate::column::Table;
+use crate::decode::Decode;
+use crate::error::StoreError;
+use crate::letter::{Letter, Origin, Parcel};
+use crate::store::{Destination, Part, Stock, Store};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_shard::clock;
+
+/// The tables of a destination, by the name under which an ingester knows them.
+pub struct Depot {
+    store: Box<dyn Store>,
+    width: usize,
+}
+
+/// How long saving took, and what came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Rows that are in the table now, and were not.
+    pub rows: u64,
+    /// Time spent decoding.
+    pub decode: Duration,
+    /// Time spent in transactions.
+    pub save: Duration,
+}
+
+impl Depot {
+    /// Nothing is opened yet. `decode` says which columns there are.
+    pub fn new(destination: &Destination, table: &str, decode: &Decode) -> Self {
+        let columns = decode.columns();
+        let width = columns.len();
+        Self { store: destination.store(Table::new(table.to_owned(), columns)), width }
+    }
+
+    /// Opens the tables as they are, or makes them.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn open(&mut self) -> Result<(), StoreError> {
+        self.store.open()
+    }
+
+    /// Opens the tables, empty: what was in them is gone.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn empty(&mut self) -> Result<(), StoreError> {
+        self.store.clear()?;
+        self.store.open()
+    }
+
+    /// What the opened tables hold, by asking them.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn stock(&mut self) -> Result<Stock, StoreError> {
+        self.store.stock()
+    }
+
+    /// Decodes payloads and saves their records in one transaction, as messages `first` and so on of this publisher.
+    ///
+    /// # Errors
+    /// The store's, or a payload that is no record as [`StoreError::Refused`].
+    pub fn fill(
+        &mut self,
+        decode: &mut Decode,
+        payloads: &[Vec<u8>],
+        publisher: u64,
+        first: u64,
+    ) -> Result<Filled, StoreError> {
+        let received = (clock::wall_nanos() / 1_000) as i64;
+        let mut parcel = Parcel::default();
+        for (sequence_number, payload) in (first..).zip(payloads) {
+            let (topic, payload) = (parcel.put(b"weir"), parcel.put(payload));
+            let origin = Some(Origin { publisher, sequence_number });
+            parcel.letters.push(Letter { topic, payload, too_large: 0, origin, packet: None, received });
+        }
+        let mut batch = Batch::new(self.width);
+        batch.open(&Arc::new(parcel));
+        let began = Instant::now();
+        for position in 0..payloads.len() {
+            batch.add(position, |letter, parcel, rows| {
+                decode.decode(parcel.payload(letter), letter.payload.len().max(1 << 20), rows)
+            });
+        }
+        if let Some(dead) = batch.dead.first() {
+            return Err(StoreError::Refused(dead.reason.clone()));
+        }
+        let decoded = Instant::now();
+        let part = Part { rows: 0..batch.rows.len(), dead: 0..0, again: false };
+        let saved = self.store.save(&batch, &part)?;
+        Ok(Filled { rows: saved.rows, decode: decoded.duration_since(began), save: decoded.elapsed() })
+    }
+}
+
+impl std::fmt::Debug for Depot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Depot({})", self.store.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_depot_is_filled_counted_and_emptied() {
+        let directory = tempfile::tempdir().unwrap();
+        let sqlite = Destination::Sqlite(directory.path().join("rows.db"));
+        let parquet = Destination::Parquet(directory.path().join("files"));
+        for destination in [sqlite, parquet] {
+            let mut decode = Decode::raw();
+            let mut depot = Depot::new(&destination, "t", &decode);
+            let payloads = vec![vec![7; 1_000]; 50];
+            depot.empty().unwrap();
+            assert_eq!(depot.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
+            // The same messages again are no new rows.
+            assert_eq!(depot.fill(&mut decode, &payloads, 1, 25).unwrap().rows, 25, "{depot:?}");
+            let stock = depot.stock().unwrap();
+            assert_eq!((stock.rows, stock.dead), (75, 0));
+            assert!(stock.bytes > 1_000, "{stock:?}");
+            depot.empty().unwrap();
+            assert_eq!(depot.stock().unwrap().rows, 0, "{depot:?}");
+            assert_eq!(depot.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
+        }
+    }
+
+    #[test]
+    fn a_file_of_sqlite_that_is_moved_keeps_what_is_saved_and_no_other_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, moved] = ["rows.db", "moved.db"].map(|name| directory.path().join(name));
+        let mut decode = Decode::raw();
+        let mut depot = Depot::new(&Destination::Sqlite(path.clone()), "t", &decode);
+        depot.open().unwrap();
+        std::fs::rename(&path, &moved).unwrap();
+        // Several checkpoints.
+        let payloads = vec![vec![7; 4_000]; 1_000];
+        for batch in 0..10 {
+            depot.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();
+        }
+        drop(depot);
+        assert!(!path.exists());
+        // SQLite leaves the log of a file that was moved where it is.
+        let [log, moved_log] = ["rows.db-wal", "moved.db-wal"].map(|name| directory.path().join(name));
+        std::fs::rename(log, moved_log).unwrap();
+        let file = rusqlite::Connection::open(moved).unwrap();
+        let count = file.query_row("SELECT count(*) FROM t", (), |row| row.get::<_, u32>(0));
+        assert_eq!(count.unwrap(), 10_000);
+    }
+
+    #[test]
+    fn a_log_of_sqlite_does_not_grow_with_what_is_saved() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rows.db");
+        let mut decode = Decode::raw();
+        let mut depot = Depot::new(&Destination::Sqlite(path.clone()), "t", &decode);
+        depot.open().unwrap();
+        let payloads = vec![vec![7; 4_000]; 1_000];
+        for batch in 0..25 {
+            depot.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();
+        }
+        let log = std::fs::metadata(directory.path().join("rows.db-wal")).unwrap().len();
+        assert!(log < 64 << 20, "{log}");
+        drop(depot);
+        let file = rusqlite::Connection::open(path).unwrap();
+        let answer = |question: &str| file.query_row(question, (), |row| row.get::<_, String>(0)).unwrap();
+        assert_eq!(answer("PRAGMA integrity_check"), "ok");
+        assert_eq!(answer("SELECT CAST(count(*) AS TEXT) FROM t"), "25000");
+    }
+}

@@ -1,0 +1,89 @@
+//! Two batches that go to and fro between the thread that fills them and the one that saves them.
+
+use crate::batch::Batch;
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// One is filled while the other is saved.
+const BATCHES: usize = 2;
+
+/// The side that fills.
+pub(crate) struct Filling {
+    full: Sender<Batch>,
+    emptied: Receiver<Batch>,
+    spare: Vec<Batch>,
+    /// Records of the batches that are being saved, the oldest first.
+    away: VecDeque<u64>,
+}
+
+/// The side that saves.
+pub(crate) struct Saving {
+    full: Receiver<Batch>,
+    emptied: Sender<Batch>,
+}
+
+/// There is no batch to wait for: none is being saved, or nobody saves any more.
+#[derive(Debug)]
+pub(crate) struct Nobody;
+
+/// Both sides, for rows of so many columns.
+pub(crate) fn exchange(columns: usize) -> (Filling, Saving) {
+    let (full, to_save) = channel();
+    let (emptied, to_fill) = channel();
+    let spare = (0..BATCHES).map(|_| Batch::new(columns)).collect();
+    let filling = Filling { full, emptied: to_fill, spare, away: VecDeque::new() };
+    (filling, Saving { full: to_save, emptied })
+}
+
+impl Filling {
+    /// An empty batch, waited for if need be, and how many records are being saved meanwhile; all others are in the
+    /// counts by now. `None`: the other side has ended.
+    pub(crate) fn take_empty(&mut self) -> Option<(Batch, u64)> {
+        while let Ok(batch) = self.emptied.try_recv() {
+            self.came_back(batch);
+        }
+        if self.spare.is_empty() {
+            self.wait().ok()?;
+        }
+        Some((self.spare.pop()?, self.away.iter().sum()))
+    }
+
+    /// Waits until a batch is saved.
+    pub(crate) fn wait(&mut self) -> Result<(), Nobody> {
+        if self.away.is_empty() {
+            return Err(Nobody);
+        }
+        let batch = self.emptied.recv().map_err(|_| Nobody)?;
+        self.came_back(batch);
+        Ok(())
+    }
+
+    /// Keeps an empty batch for the next time.
+    pub(crate) fn keep(&mut self, batch: Batch) {
+        self.spare.push(batch);
+    }
+
+    /// Has a batch saved.
+    pub(crate) fn hand_over(&mut self, batch: Batch) -> Result<(), Nobody> {
+        self.away.push_back(batch.records() as u64);
+        self.full.send(batch).map_err(|_| Nobody)
+    }
+
+    fn came_back(&mut self, batch: Batch) {
+        self.away.pop_front();
+        self.spare.push(batch);
+    }
+}
+
+impl Saving {
+    /// The next batch. `None`: there will be no more.
+    pub(crate) fn take(&self) -> Option<Batch> {
+        self.full.recv().ok()
+    }
+
+    /// Gives an emptied batch back, whose records are counted.
+    pub(crate) fn give_back(&self, batch: Batch) {
+        // Who fills no more needs none.
+        let _ = self.emptied.send(batch);
+    }
+}

@@ -1,0 +1,142 @@
+//! The thread that decodes: a batch is filled while the one before it is saved.
+
+use crate::batch::Batch;
+use crate::counts::Counts;
+use crate::decode::Decode;
+use crate::exchange::Filling;
+use crate::inbox::{Inbox, Taken};
+use crate::letter::{Letter, Parcel};
+use crate::receive::Told;
+use crate::rows::Rows;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_shard::{Mailbox, clock};
+
+/// Bytes of payload from which on a batch is saved, however few records they are.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// How batches are bounded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Records of a batch.
+    pub(crate) batch: usize,
+    /// How long the first record of a batch waits for others.
+    pub(crate) linger: Duration,
+    /// Records after which there are enough; `None` for never.
+    pub(crate) count: Option<u64>,
+    /// Bytes of a payload that are taken.
+    pub(crate) max_message: usize,
+}
+
+impl Bounds {
+    /// How long nothing may come before a batch is saved that is not full. A broker that has as many messages in flight
+    /// as it may sends no more until some are acknowledged, and does not say so.
+    fn quiet(&self) -> Duration {
+        self.linger / 10
+    }
+}
+
+/// What the thread works with.
+pub(crate) struct Gatherer<'a> {
+    pub(crate) decode: &'a mut Decode,
+    pub(crate) bounds: Bounds,
+    pub(crate) filling: Filling,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) mailbox: Mailbox<Told>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+/// The parcel that is being opened, and the next letter in it.
+type Open = Option<(Arc<Parcel>, usize)>;
+
+impl Gatherer<'_> {
+    /// Works until the inbox is closed and empty, there is enough, or nobody saves any more.
+    pub(crate) fn run(mut self) {
+        let mut open = None;
+        let mut last = false;
+        while !last && let Some((mut batch, most)) = self.begin() {
+            last = self.gather(&mut batch, most, &mut open).is_break();
+            if batch.is_empty() {
+                self.filling.keep(batch);
+            } else if self.filling.hand_over(batch).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// An empty batch, and how many records it may have. `None`: no more are wanted.
+    fn begin(&mut self) -> Option<(Batch, usize)> {
+        loop {
+            // What is being saved may be all that is asked for, or may have been there before.
+            let (batch, away) = self.filling.take_empty()?;
+            let most = self.counts.left(self.bounds.count).saturating_sub(away);
+            if most > 0 {
+                return Some((batch, most.min(self.bounds.batch as u64) as usize));
+            }
+            self.filling.keep(batch);
+            if self.filling.wait().is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Fills a batch. Breaks when nothing will come any more.
+    fn gather(&mut self, batch: &mut Batch, most: usize, open: &mut Open) -> ControlFlow<()> {
+        let mut until = None;
+        loop {
+            if let Some((parcel, next)) = open {
+                batch.open(parcel);
+                let began = Instant::now();
+                self.counts.decodings.note(clock::now());
+                while *next < parcel.letters.len() && batch.records() < most && batch.bytes < BATCH_BYTES {
+                    batch.add(*next, |letter, parcel, rows| {
+                        decode(self.decode, self.bounds.max_message, letter, parcel, rows)
+                    });
+                    *next += 1;
+                }
+                self.counts.decodings.note(clock::now());
+                Counts::add(&self.counts.decode_nanos, began.elapsed().as_nanos() as u64);
+                if *next < parcel.letters.len() {
+                    return ControlFlow::Continue(());
+                }
+                *open = None;
+                if batch.records() >= most || batch.bytes >= BATCH_BYTES {
+                    return ControlFlow::Continue(());
+                }
+            }
+            let deadline = (!batch.is_empty()).then(|| {
+                let now = Instant::now();
+                (*until.get_or_insert(now + self.bounds.linger)).min(now + self.bounds.quiet())
+            });
+            match self.inbox.take(deadline) {
+                Taken::Parcel { parcel, room } => {
+                    if room {
+                        self.mailbox.post(Told::Room);
+                    }
+                    *open = Some((Arc::new(parcel), 0));
+                }
+                // Nobody would take it yet, and what comes until then may go with it.
+                Taken::Nothing if self.filling.wait().is_ok() => {}
+                Taken::Nothing => return ControlFlow::Continue(()),
+                Taken::Closed => return ControlFlow::Break(()),
+            }
+        }
+    }
+}
+
+/// The records of a message, or why there are none.
+#[inline]
+fn decode(
+    decode: &mut Decode,
+    max_message: usize,
+    letter: &Letter,
+    parcel: &Parcel,
+    rows: &mut Rows,
+) -> Result<usize, String> {
+    if letter.too_large > 0 {
+        let size = letter.too_large;
+        return Err(format!("a message of {size} bytes; {max_message} are taken (--max-message)"));
+    }
+    decode.decode(parcel.payload(letter), max_message, rows)
+}

@@ -1,0 +1,73 @@
+//! What came, on its way from the link to the store: messages with their bytes in one piece of memory.
+
+use std::ops::Range;
+use weir_mqtt::PacketId;
+
+/// Bytes that are kept of a message that is over the limit: enough to see what it was.
+pub(crate) const KEPT_OF_LARGE: usize = 64 * 1024;
+
+/// Who sent a message, and which one of his it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    /// The publisher's number.
+    pub(crate) publisher: u64,
+    /// Messages of the publisher before this one.
+    pub(crate) sequence_number: u64,
+}
+
+/// One message; its bytes are in the parcel.
+#[derive(Clone, Debug)]
+pub(crate) struct Letter {
+    pub(crate) topic: Range<usize>,
+    /// Its payload without a mark; of one that is over the limit, the beginning.
+    pub(crate) payload: Range<usize>,
+    /// Bytes of the payload as it was sent, if they are more than may be; else 0.
+    pub(crate) too_large: u32,
+    pub(crate) origin: Option<Origin>,
+    /// What to acknowledge; nothing at QoS 0.
+    pub(crate) packet: Option<PacketId>,
+    /// When it came, in microseconds since the Unix epoch.
+    pub(crate) received: i64,
+}
+
+/// What one read brought.
+#[derive(Debug, Default)]
+pub(crate) struct Parcel {
+    /// The connection that it came by; acknowledgements are of no use to another.
+    pub(crate) connection: u32,
+    pub(crate) letters: Vec<Letter>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Parcel {
+    /// Bytes of memory that it stands for.
+    pub(crate) fn weight(&self) -> usize {
+        self.bytes.len() + self.letters.len() * size_of::<Letter>()
+    }
+
+    /// Puts bytes in, and says where they are.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    pub(crate) fn topic(&self, letter: &Letter) -> &str {
+        // A topic was text when it came.
+        std::str::from_utf8(&self.bytes[letter.topic.clone()]).unwrap_or_default()
+    }
+
+    pub(crate) fn payload(&self, letter: &Letter) -> &[u8] {
+        &self.bytes[letter.payload.clone()]
+    }
+
+    /// Makes room for the next read. What one large message took is given back.
+    pub(crate) fn clear(&mut self) {
+        self.letters.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_CAPACITY);
+    }
+}
+
+/// Capacity that a parcel keeps: a read of the shard, and some more.
+const KEPT_CAPACITY: usize = 512 * 1024;

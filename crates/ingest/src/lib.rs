@@ -1,0 +1,35 @@
+//! MQTT in, records decoded, rows saved.
+//!
+//! A message is acknowledged when its rows are committed, and not before: after the end of this process, however it
+//! comes, the broker sends what was not acknowledged again, and what was saved by then is recognised by publisher and
+//! sequence number. One thread reads the link and puts what comes into a bounded queue; another takes it out and decodes
+//! it into batches; the third saves them, and tells the first what to acknowledge.
+//!
+//! Nothing here prints, and nothing here knows a run.
+
+mod batch;
+mod column;
+mod counts;
+mod decode;
+mod depot;
+mod error;
+mod exchange;
+mod gather;
+mod inbox;
+mod letter;
+mod metrics;
+mod receive;
+mod rows;
+mod service;
+mod store;
+mod summary;
+mod writer;
+
+pub use counts::{Counts, Totals};
+pub use decode::Decode;
+pub use depot::{Depot, Filled};
+pub use error::StoreError;
+pub use metrics::Metrics;
+pub use service::{Ended, IngestError, Outcome, Settings, Source, run};
+pub use store::{Database, DatabaseError, Destination, DestinationError, Stock, Tally};
+pub use weir_mqtt::ClientOptions;

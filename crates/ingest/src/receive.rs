@@ -1,0 +1,522 @@
+//! The session with the broker: what comes goes into the inbox, and is acknowledged when it is said to be saved.
+
+use crate::counts::Counts;
+use crate::inbox::Inbox;
+use crate::letter::{KEPT_OF_LARGE, Letter, Origin, Parcel};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_mqtt::account::{Account, Arrival};
+use weir_mqtt::client::{Message, Session as MqttSession};
+use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
+use weir_mqtt::property::Properties;
+use weir_mqtt::{Client, ClientEvent, ClientOptions, Mark, PacketKind, Qos, ReasonCode};
+use weir_shard::{Context, Event, Session, SessionId, World, clock};
+
+/// How long the broker may take for the connection, and for its answers to CONNECT and SUBSCRIBE.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a goodbye may take: acknowledgements to be sent, and the broker's closing of the link.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What the saving thread tells this one.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// These messages are saved.
+    Settled(Vec<(u32, PacketId)>),
+    /// The inbox has room again.
+    Room,
+    /// It has ended.
+    Finished,
+}
+
+/// What the shard's only session shares with the loop around it.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    pub(crate) session: Option<SessionId>,
+    settled: Vec<(u32, PacketId)>,
+    room: bool,
+    /// Whether the saving thread has ended.
+    pub(crate) finished: bool,
+    /// How the last session ended.
+    pub(crate) parted: Option<Parted>,
+    /// Which messages came.
+    account: Account,
+    /// Messages that are missing, by their marks.
+    missing: u64,
+}
+
+/// The end of a connection.
+#[derive(Debug)]
+pub(crate) struct Parted {
+    pub(crate) session: MqttSession,
+    pub(crate) words: String,
+    /// Whether another attempt would end the same way.
+    pub(crate) for_good: bool,
+    /// Whether the subscription had been granted.
+    pub(crate) was_subscribed: bool,
+}
+
+impl World for Desk {
+    type Message = Told;
+
+    fn receive(&mut self, message: Told, _: Moment, wake: &mut Vec<SessionId>) {
+        match message {
+            Told::Settled(packets) if self.settled.is_empty() => self.settled = packets,
+            Told::Settled(packets) => self.settled.extend(packets),
+            Told::Room => self.room = true,
+            Told::Finished => self.finished = true,
+        }
+        wake.extend(self.session);
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) options: Arc<ClientOptions>,
+    pub(crate) filter: String,
+    pub(crate) qos: Qos,
+    pub(crate) max_message: usize,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Connecting,
+    Handshaking,
+    Subscribing,
+    Subscribed,
+    /// Nothing more is taken; what was is being saved.
+    Stopping,
+    /// DISCONNECT is sent.
+    Leaving,
+    Over,
+}
+
+/// One connection.
+pub(crate) struct Receiver {
+    client: Client,
+    common: Arc<Common>,
+    phase: Phase,
+    /// Its number.
+    connection: u32,
+    /// Whether the broker may hold a session with the subscription in it.
+    resuming: bool,
+    parcel: Parcel,
+    large: Option<Large>,
+    paused: bool,
+    /// When the present phase must be over.
+    deadline: Option<Moment>,
+    /// When reading began again; what waits to be read may hold the answer to a PINGREQ.
+    read_again: Option<Moment>,
+    was_subscribed: bool,
+}
+
+impl Receiver {
+    /// `resuming`: an earlier connection of this process had the subscription granted.
+    pub(crate) fn new(
+        common: Arc<Common>,
+        session: MqttSession,
+        connection: u32,
+        resuming: bool,
+        now: Moment,
+    ) -> Self {
+        Self {
+            client: Client::new(common.options.clone(), session, time(now)),
+            common,
+            phase: Phase::Connecting,
+            connection,
+            resuming,
+            parcel: Parcel { connection, ..Parcel::default() },
+            large: None,
+            paused: false,
+            deadline: Some(now + PATIENCE),
+            read_again: None,
+            was_subscribed: false,
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Desk>) -> Result<(), (String, bool)> {
+        let now = context.now;
+        let received = (clock::wall_nanos() / 1_000) as i64;
+        let mut reading = Reading {
+            parcel: &mut self.parcel,
+            large: &mut self.large,
+            common: &self.common,
+            desk: &mut *context.world,
+            // Of a session that goes on, messages come right behind CONNACK.
+            taking: self.phase < Phase::Stopping,
+            received,
+            outcome: Heard::default(),
+        };
+        let outcome = self.client.input(bytes, time(now), &mut |event| reading.hear(event));
+        let heard = reading.outcome;
+        let counts = &self.common.counts;
+        Counts::add(&counts.messages, heard.messages);
+        Counts::add(&counts.bytes, heard.bytes);
+        if heard.messages > 0 {
+            counts.receipts.note(now);
+        }
+        counts.missing.store(context.world.missing, Relaxed);
+        counts.publishers.store(context.world.account.publishers() as u64, Relaxed);
+        self.hand_over(context);
+        outcome.map_err(|error| (error.to_string(), false))?;
+        if let Some(refused) = heard.refused {
+            return Err(refused);
+        }
+        if let Some(session_present) = heard.connected {
+            self.connected(session_present, now)?;
+        }
+        if heard.granted && self.phase == Phase::Subscribing {
+            self.subscribed();
+        }
+        Ok(())
+    }
+
+    /// Puts what was read into the inbox, and stops reading if that is full.
+    fn hand_over(&mut self, context: &mut Context<'_, Desk>) {
+        if self.parcel.letters.is_empty() {
+            return;
+        }
+        let full = self.common.inbox.push(&mut self.parcel);
+        self.parcel.connection = self.connection;
+        if full && !self.paused {
+            self.paused = true;
+            context.pause_reading(true);
+        }
+    }
+
+    fn connected(&mut self, session_present: bool, now: Moment) -> Result<(), (String, bool)> {
+        if self.phase != Phase::Handshaking {
+            return Ok(());
+        }
+        if session_present && self.resuming {
+            // The subscription is part of the session (MQTT 5 section 4.1).
+            self.subscribed();
+            return Ok(());
+        }
+        if self.resuming {
+            Counts::add(&self.common.counts.sessions_lost, 1);
+        }
+        // A session of an earlier process was sent already what the broker keeps. 3.1.1 cannot say this.
+        let once = self.common.options.version == weir_mqtt::Version::V5;
+        let retain_handling = if once { RetainHandling::New } else { RetainHandling::Always };
+        let options = SubscriptionOptions { retain_handling, ..SubscriptionOptions::qos(self.common.qos) };
+        let subscription = [Subscription { filter: &self.common.filter, options }];
+        self.client
+            .subscribe(&subscription, &Properties::NONE, 0, time(now))
+            .map_err(|error| (error.to_string(), true))?;
+        (self.phase, self.deadline) = (Phase::Subscribing, Some(now + PATIENCE));
+        Ok(())
+    }
+
+    fn subscribed(&mut self) {
+        (self.phase, self.deadline, self.was_subscribed) = (Phase::Subscribed, None, true);
+        self.common.counts.subscribed.store(1, Relaxed);
+    }
+
+    /// Acknowledges what is saved, begins to read again, says goodbye: whatever the saving thread has told.
+    fn told(&mut self, context: &mut Context<'_, Desk>) {
+        let now = context.now;
+        let settled = std::mem::take(&mut context.world.settled);
+        let mut acknowledged = 0;
+        if self.client.is_connected() {
+            // What came by an earlier connection comes again, and is acknowledged then (MQTT 5 section 4.4).
+            for (_, id) in settled.iter().filter(|(connection, _)| *connection == self.connection) {
+                // Success is a reason that both packets have.
+                let written = self.client.acknowledge(*id, ReasonCode::Success, time(now));
+                acknowledged += u64::from(written.is_ok());
+            }
+        }
+        Counts::add(&self.common.counts.acknowledged, acknowledged);
+        if std::mem::take(&mut context.world.room) && self.paused && self.phase != Phase::Leaving {
+            self.paused = false;
+            self.read_again = Some(now);
+            context.pause_reading(false);
+        }
+        if context.world.finished && self.phase < Phase::Leaving {
+            // Both versions have a normal disconnection.
+            let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
+            (self.phase, self.deadline) = (Phase::Leaving, Some(now + FAREWELL));
+            // What still comes is read and dropped: a link that is closed with bytes unread is reset, and with it goes
+            // what was sent last.
+            context.pause_reading(false);
+        }
+    }
+
+    fn time(&mut self, now: Moment) -> Result<(), (String, bool)> {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            let waits_for = match self.phase {
+                Phase::Connecting => "the connection",
+                Phase::Handshaking => "CONNACK",
+                Phase::Subscribing => "SUBACK",
+                _ => "the end",
+            };
+            return Err((format!("{waits_for} did not come within {} s", PATIENCE.as_secs()), false));
+        }
+        if self.client.deadline().is_some_and(|deadline| deadline <= time(now)) {
+            let keep_alive = Duration::from_secs(self.client.granted().keep_alive.into());
+            let answer_may_wait =
+                self.paused || self.read_again.is_some_and(|again| now.since(again) < keep_alive);
+            match self.client.pass(time(now)) {
+                Err(_) if answer_may_wait => self.client.ping(time(now)),
+                Err(error) => return Err((error.to_string(), false)),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, context: &mut Context<'_, Desk>) {
+        let output = self.client.output();
+        if !output.is_empty() {
+            context.send(output);
+            output.clear();
+        }
+    }
+
+    /// When to look again.
+    fn next_timer(&self, now: Moment) -> Option<Moment> {
+        let ping = self.client.deadline().map(|at| {
+            // A PINGREQ that may have been answered unseen is followed by others, at the pace of the keep-alive.
+            let at = Moment::from_nanos(at.as_nanos() as u64);
+            if at > now {
+                at
+            } else {
+                now + Duration::from_secs(u64::from(self.client.granted().keep_alive).max(1))
+            }
+        });
+        [self.deadline, ping].into_iter().flatten().min()
+    }
+
+    fn part(&mut self, words: String, for_good: bool, context: &mut Context<'_, Desk>) {
+        self.phase = Phase::Over;
+        self.common.counts.subscribed.store(0, Relaxed);
+        // The client that is left behind is never used again.
+        let spent = Client::new(self.common.options.clone(), MqttSession::new(), Duration::ZERO);
+        let session = std::mem::replace(&mut self.client, spent).into_session();
+        context.world.parted = Some(Parted { session, words, for_good, was_subscribed: self.was_subscribed });
+        context.close();
+    }
+}
+
+impl Session<Desk> for Receiver {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Desk>) {
+        if self.phase == Phase::Over {
+            return;
+        }
+        let outcome = match event {
+            Event::Opening
+            | Event::Writable
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. } => Ok(()),
+            Event::Connected => {
+                (self.phase, self.deadline) = (Phase::Handshaking, Some(context.now + PATIENCE));
+                Ok(())
+            }
+            Event::Bytes(bytes) => self.read(bytes, context),
+            Event::Timer => self.time(context.now),
+            Event::Woken => {
+                self.told(context);
+                Ok(())
+            }
+            Event::Stop => {
+                if self.phase < Phase::Stopping {
+                    let (phase, deadline) = match self.phase {
+                        Phase::Subscribed => (Phase::Stopping, None),
+                        // There is nobody to say goodbye to.
+                        _ => (Phase::Over, None),
+                    };
+                    (self.phase, self.deadline) = (phase, deadline);
+                    if phase == Phase::Over {
+                        return self.part("stopped".to_owned(), false, context);
+                    }
+                }
+                Ok(())
+            }
+            Event::Closed { words, .. } => {
+                let words = if words.is_empty() { "the broker closed the link" } else { words };
+                Err((words.to_owned(), false))
+            }
+        };
+        if self.phase > Phase::Connecting {
+            self.flush(context);
+        }
+        if let Err((words, for_good)) = outcome {
+            return self.part(words, for_good, context);
+        }
+        match self.next_timer(context.now) {
+            Some(at) => context.set_timer(at),
+            None => context.clear_timer(),
+        }
+    }
+}
+
+/// What one read came to, beside its messages.
+#[derive(Debug, Default)]
+struct Heard {
+    messages: u64,
+    bytes: u64,
+    /// CONNACK came, and says whether there is a session.
+    connected: Option<bool>,
+    granted: bool,
+    /// The broker says no: why, and whether it would again.
+    refused: Option<(String, bool)>,
+}
+
+/// One read.
+struct Reading<'a> {
+    parcel: &'a mut Parcel,
+    large: &'a mut Option<Large>,
+    common: &'a Common,
+    desk: &'a mut Desk,
+    /// Whether messages are taken.
+    taking: bool,
+    received: i64,
+    outcome: Heard,
+}
+
+impl Reading<'_> {
+    #[inline]
+    fn hear(&mut self, event: ClientEvent<'_>) {
+        match event {
+            ClientEvent::Message(message) => self.message(&message),
+            ClientEvent::MessageBegin { message, payload } => {
+                let mark = Mark::of(&message.publish).0;
+                *self.large = Some(Large {
+                    topic: message.topic.to_owned(),
+                    origin: mark.map(origin),
+                    packet: message.publish.packet_id,
+                    size: payload,
+                    kept: Vec::new(),
+                });
+            }
+            ClientEvent::MessagePayload(piece) => {
+                if let Some(large) = &mut *self.large {
+                    let left = KEPT_OF_LARGE - large.kept.len();
+                    large.kept.extend_from_slice(&piece[..piece.len().min(left)]);
+                }
+            }
+            ClientEvent::MessageEnd { .. } => {
+                if let Some(large) = self.large.take() {
+                    // 3.1.1 has the mark in front of the payload.
+                    let front = Mark::from_payload(&large.kept).map(origin);
+                    let origin = large.origin.or(front);
+                    self.take(&large.topic, &large.kept, large.size, origin, large.packet);
+                }
+            }
+            other => self.answer(&other),
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) {
+        let publish = &message.publish;
+        let (mark, payload) = Mark::of(publish);
+        let size = payload.len();
+        let origin = mark.map(origin);
+        if size > self.common.max_message {
+            let kept = &payload[..size.min(KEPT_OF_LARGE)];
+            self.take(message.topic, kept, size as u32, origin, publish.packet_id);
+        } else {
+            self.take(message.topic, payload, 0, origin, publish.packet_id);
+        }
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        topic: &str,
+        payload: &[u8],
+        too_large: u32,
+        origin: Option<Origin>,
+        packet: Option<PacketId>,
+    ) {
+        // What comes once it is told to stop stays with the broker.
+        if !self.taking {
+            return;
+        }
+        self.outcome.messages += 1;
+        self.outcome.bytes += if too_large > 0 { too_large.into() } else { payload.len() as u64 };
+        if let Some(Origin { publisher, sequence_number }) = origin {
+            match self.desk.account.take(publisher, sequence_number, || sequence_number) {
+                Some(Arrival::Ahead { missing }) => self.desk.missing += missing,
+                Some(Arrival::Late) => self.desk.missing = self.desk.missing.saturating_sub(1),
+                Some(Arrival::Again) | None => {}
+            }
+        }
+        let topic = self.parcel.put(topic.as_bytes());
+        let payload = self.parcel.put(payload);
+        let received = self.received;
+        self.parcel.letters.push(Letter { topic, payload, too_large, origin, packet, received });
+    }
+
+    #[cold]
+    fn answer(&mut self, event: &ClientEvent<'_>) {
+        let version = self.common.options.version;
+        match event {
+            ClientEvent::Connected(connack) => self.outcome.connected = Some(connack.session_present),
+            ClientEvent::Refused(connack) => {
+                let words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+                let for_good = !matches!(
+                    connack.reason,
+                    ReasonCode::ServerUnavailable
+                        | ReasonCode::ServerBusy
+                        | ReasonCode::ConnectionRateExceeded
+                );
+                self.outcome.refused = Some((words, for_good));
+            }
+            ClientEvent::Disconnected(disconnect) => {
+                let words = disconnect.reason.words(PacketKind::Disconnect, &disconnect.properties, version);
+                let taken_over = disconnect.reason == ReasonCode::SessionTakenOver;
+                let remedy = if taken_over {
+                    "; another client has the same name: give one of them another with --client-id"
+                } else {
+                    ""
+                };
+                self.outcome.refused = Some((format!("{words}{remedy}"), taken_over));
+            }
+            ClientEvent::Subscribed { suback, .. } => {
+                self.outcome.granted = true;
+                for reason in suback.reasons.iter() {
+                    if reason.is_error() {
+                        let words = reason.words(PacketKind::Suback, &suback.properties, version);
+                        self.outcome.refused = Some((words, true));
+                    } else if reason.code() < self.common.qos.bits() {
+                        let words = format!(
+                            "SUBACK grants QoS {} instead of {}: messages could be lost; ask for less with -q",
+                            reason.code(),
+                            self.common.qos.bits()
+                        );
+                        self.outcome.refused = Some((words, true));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn origin(mark: Mark) -> Origin {
+    Origin { publisher: mark.publisher, sequence_number: mark.sequence_number }
+}
+
+fn time(now: Moment) -> Duration {
+    Duration::from_nanos(now.as_nanos())
+}
+
+/// A message that comes in pieces, over the limit.
+#[derive(Debug)]
+struct Large {
+    topic: String,
+    origin: Option<Origin>,
+    packet: Option<PacketId>,
+    size: u32,
+    /// The beginning of its payload.
+    kept: Vec<u8>,
+}

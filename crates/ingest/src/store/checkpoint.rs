@@ -1,0 +1,69 @@
+//! Writes what a log of SQLite holds into its file, while the next rows go into the log.
+//!
+//! This takes as long as writing the log does. Left to a commit it would stand between rows and their acknowledgement.
+
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// A thread with a connection of its own; ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    wish: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    /// For the log of this file, which is open already, and so is never another one of its name. Without a connection or
+    /// a thread the commits do it.
+    pub(super) fn start(path: &Path) -> Self {
+        let (wish, wishes) = sync_channel(1);
+        let thread = open(path).ok().and_then(|connection| {
+            let builder = std::thread::Builder::new().name("weir-checkpoint".to_owned());
+            builder.spawn(move || work(&connection, &wishes)).ok()
+        });
+        Self { wish: Some(wish), thread }
+    }
+
+    /// Has it done soon. Asked again before it begins, it is done once.
+    pub(super) fn ask(&self) {
+        if let Some(wish) = &self.wish {
+            let _ = wish.try_send(());
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.wish = None;
+        // A panic there is of no concern here.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn work(connection: &Connection, wishes: &Receiver<()>) {
+    while wishes.recv().is_ok() {
+        // PASSIVE waits for nobody, and nobody for it. What fails here is done, or told, by a commit.
+        let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
+    }
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // The log is on the disk before the file is touched, and the file before the log begins anew.
+    connection.pragma_update(None, "synchronous", "full")?;
+    // SQLite opens what it has only when it is first asked for something.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    /// Before 3.51.3 a log could begin anew unseen by a checkpoint of another connection, which then lost commits
+    /// (SQLite, "Write-Ahead Logging", "The WAL-Reset Bug").
+    #[test]
+    fn this_sqlite_stands_two_connections_that_checkpoint() {
+        assert!(rusqlite::version_number() >= 3_051_003);
+    }
+}

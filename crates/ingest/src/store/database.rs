@@ -1,0 +1,152 @@
+//! A PostgreSQL database: how to get in, how it is called, and what its errors are.
+
+use super::encryption::{Encryption, Mode};
+use crate::error::StoreError;
+use postgres::config::{Host, SslMode};
+use postgres::error::SqlState;
+use postgres::{Client, Config, Error};
+use std::error::Error as _;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use weir_shard::tls;
+
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A database, and how to get in. Shown without user and password.
+#[derive(Clone)]
+pub struct Database {
+    config: Config,
+    tls: MakeRustlsConnect,
+    shown: String,
+}
+
+/// A text that names no database, or not how to reach it. Does not show it: there may be a password in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseError {
+    /// No URL of a database.
+    #[error("this is no database; write postgres://user@host:port/database")]
+    Unknown,
+    /// An `sslmode` that there is not.
+    #[error("there is no such sslmode; write disable, prefer, require, verify-ca or verify-full")]
+    Mode,
+    /// Certificates that cannot be read: those of `sslrootcert`.
+    #[error("sslrootcert: {0}")]
+    Roots(String),
+}
+
+impl Database {
+    /// The password, for a URL that names none.
+    pub fn set_password(&mut self, password: &str) {
+        self.config.password(password);
+    }
+
+    /// Whether the URL names a password.
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
+    /// What an error of this database is.
+    pub(super) fn sort(&self, error: &Error) -> StoreError {
+        let Some(db) = error.as_db_error() else {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            let words = format!("{self}: {error}{cause}");
+            if is_distrust(error) {
+                return StoreError::Unfit(format!(
+                    "{words}; name who signed it (sslrootcert=FILE), and the host as the certificate does"
+                ));
+            }
+            return StoreError::Unavailable(words);
+        };
+        let words = format!("{self}: {}", db.message());
+        match db.code() {
+            code if *code == SqlState::DISK_FULL => {
+                StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on"))
+            }
+            code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && self.is_plain() => {
+                StoreError::Unfit(format!("{words}; if it wants TLS, write sslmode=require"))
+            }
+            code => match &code.code()[..2] {
+                "22" | "23" => StoreError::Refused(words),
+                "28" | "3D" | "42" => StoreError::Unfit(words),
+                _ => StoreError::Unavailable(words),
+            },
+        }
+    }
+
+    pub(super) fn connect(&self) -> Result<Client, Error> {
+        let mut client = self.config.connect(self.tls.clone())?;
+        // Each commit is on the disk when it returns.
+        client.batch_execute("SET synchronous_commit = on; SET client_min_messages = warning")?;
+        Ok(client)
+    }
+
+    /// Whether TLS was declined where there might have been some.
+    fn is_plain(&self) -> bool {
+        self.config.get_ssl_mode() == SslMode::Disable && !is_local(&self.config)
+    }
+}
+
+/// There is no TLS over a socket of this machine, whatever is asked for (libpq, "sslmode").
+fn is_local(config: &Config) -> bool {
+    config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
+}
+
+/// Whether the server was refused for its certificate: waiting does not help.
+fn is_distrust(error: &Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let cause = cause.and_then(|cause| cause.get_ref()?.downcast_ref());
+    matches!(cause, Some(tls::Error::InvalidCertificate(_)))
+}
+
+impl FromStr for Database {
+    type Err = DatabaseError;
+
+    fn from_str(text: &str) -> Result<Self, DatabaseError> {
+        let (text, encryption) = Encryption::split_off(text)?;
+        let mut config: Config = text.parse().map_err(|_| DatabaseError::Unknown)?;
+        if config.get_hosts().is_empty() {
+            return Err(DatabaseError::Unknown);
+        }
+        let local = is_local(&config);
+        config.ssl_mode(match encryption.mode {
+            _ if local => SslMode::Disable,
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        });
+        let tls = tls::client_config(&encryption.trust());
+        let tls = tls.map_err(|error| DatabaseError::Roots(error.to_string()))?;
+        // Out of what was read, not of the text: a password may hold what ends other parts of a URL.
+        let hosts = config.get_hosts().iter().enumerate().map(|(position, host)| {
+            let host = match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(path) => path.display().to_string(),
+            };
+            let port = config.get_ports().get(position).or(config.get_ports().first());
+            port.map_or(host.clone(), |port| format!("{host}:{port}"))
+        });
+        let hosts: Vec<_> = hosts.collect();
+        let shown = format!("{}/{}", hosts.join(","), config.get_dbname().unwrap_or_default());
+        config
+            .connect_timeout(PATIENCE)
+            .keepalives_idle(Duration::from_secs(30))
+            .application_name("weir ingest");
+        let tls = MakeRustlsConnect::new((*tls).clone());
+        Ok(Self { shown: format!("postgres://{shown}"), tls, config })
+    }
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Database({self})")
+    }
+}

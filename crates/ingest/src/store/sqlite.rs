@@ -1,0 +1,410 @@
+//! SQLite: one file, in write-ahead mode, synchronised at each commit.
+
+use super::checkpoint::Checkpointer;
+use super::{Part, Saved, Stock, Store};
+use crate::batch::{Batch, Source};
+use crate::column::{Kind, Provenance, Table, quoted};
+use crate::error::StoreError;
+use crate::rows::Cell;
+use rusqlite::types::Null;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, TransactionBehavior};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long another process may keep the file to itself.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Page size of a file that weir makes. Of SQLite's usual 4 KiB a row of 2.3 kB leaves nearly half empty, and what is
+/// empty goes into the log and into the file like the rest.
+const PAGE_BYTES: u32 = 16 << 10;
+
+/// Memory for pages, in KiB: a batch and its index. Pages that find no room are written one by one, and some of them twice.
+const CACHE_KIB: i32 = 16 << 10;
+
+/// Bytes of the log from which on a commit writes into the file what is not there yet, and the log begins anew.
+const CHECKPOINT_BYTES: u32 = 32 << 20;
+
+/// Bytes of rows after which that is begun beside the commits, so that little is left to be done by one.
+const AHEAD_BYTES: usize = 8 << 20;
+
+/// A table in a file.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    table: Table,
+    connection: Option<Connection>,
+    checkpointer: Option<Checkpointer>,
+    /// Bytes of rows since it was asked.
+    fresh: usize,
+    insert: String,
+    bury: String,
+    find: String,
+    find_dead: String,
+}
+
+impl Sqlite {
+    pub(crate) fn new(path: PathBuf, table: Table) -> Self {
+        let (insert, bury) = (insert(&table), bury(&table));
+        let (find, find_dead) = (find(&table, &table.name), find(&table, &table.dead_letters()));
+        Self { path, table, connection: None, checkpointer: None, fresh: 0, insert, bury, find, find_dead }
+    }
+
+    fn words(&self, error: &rusqlite::Error) -> String {
+        let plain = match error {
+            // SQLite says the name once more, and not what to do.
+            error if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+                "cannot be opened; name a file, in a directory that is there and may be written".to_owned()
+            }
+            rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
+            other => other.to_string(),
+        };
+        format!("{}: {plain}", self.path.display())
+    }
+
+    fn sort(&self, error: &rusqlite::Error) -> StoreError {
+        let words = self.words(error);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => {
+                StoreError::Unavailable(format!("{words}; make room on the disk, and saving goes on"))
+            }
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
+                StoreError::Refused(words)
+            }
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Unfit(words),
+            _ => StoreError::Unavailable(words),
+        }
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        // No URI: that could name what is kept in memory.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        // A file that is there keeps its own.
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        // Each commit is on the disk when it returns.
+        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_BYTES / page)?;
+        Ok(connection)
+    }
+
+    /// The columns of a table: name, whether it must be given a value.
+    fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<(String, bool)>> {
+        let mut statement =
+            connection.prepare("SELECT name, \"notnull\", dflt_value, pk FROM pragma_table_info(?)")?;
+        let columns = statement.query_map([table], |row| {
+            let (not_null, default, key): (bool, Option<String>, bool) =
+                (row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok((row.get(0)?, not_null && default.is_none() && !key))
+        })?;
+        columns.collect()
+    }
+
+    /// Whether the table has a column for each of the record's and of the provenance's, and no other that must be
+    /// filled.
+    fn fits(&self, columns: &[(String, bool)]) -> Result<(), StoreError> {
+        let file = self.path.display();
+        let Table { name: table, .. } = &self.table;
+        let provenance =
+            Provenance::ALL.map(|provenance| (self.table.name_of(provenance), provenance_type(provenance)));
+        let fields = self.table.columns.iter().map(|column| (column.name.clone(), type_of(column.kind)));
+        let wanted: Vec<_> = fields.chain(provenance).collect();
+        for (name, kind) in &wanted {
+            if !columns.iter().any(|(column, _)| column.eq_ignore_ascii_case(name)) {
+                return Err(StoreError::Unfit(format!(
+                    "{file}: table {table} has no column {name}; add it (ALTER TABLE {} ADD COLUMN {} {kind}), or name \
+                     another table with --table",
+                    quoted(table),
+                    quoted(name),
+                )));
+            }
+        }
+        let filled = |column: &str| wanted.iter().any(|(name, _)| name.eq_ignore_ascii_case(column));
+        match columns.iter().find(|(column, must)| *must && !filled(column)) {
+            Some((column, _)) => Err(StoreError::Unfit(format!(
+                "{file}: table {table} has a column {column} that is NOT NULL, and the schema has no such field; give \
+                 the column a default, or name another table with --table"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let connection = self.connect().map_err(|error| self.sort(&error))?;
+        let fail = |error: rusqlite::Error| self.sort(&error);
+        let table = &self.table.name;
+        let columns = Self::columns(&connection, table).map_err(fail)?;
+        if columns.is_empty() {
+            connection.execute_batch(&create(&self.table)).map_err(fail)?;
+        } else {
+            self.fits(&columns)?;
+        }
+        connection.execute_batch(&create_index(&self.table)).map_err(|error| {
+            StoreError::Unfit(format!(
+                "{}; weir needs publisher, sequence number and record to be unique in table {table}",
+                self.words(&error)
+            ))
+        })?;
+        connection.execute_batch(&create_dead(&self.table)).map_err(fail)?;
+        self.connection = Some(connection);
+        self.checkpointer = Some(Checkpointer::start(&self.path));
+        Ok(())
+    }
+
+    /// Lets go of the file. What is closed last writes the log into it, and takes the log away.
+    fn close(&mut self) {
+        self.checkpointer = None;
+        self.connection = None;
+    }
+
+    fn write(&mut self, batch: &Batch, part: &Part) -> rusqlite::Result<Saved> {
+        let Some(connection) = &mut self.connection else {
+            return Err(rusqlite::Error::InvalidQuery);
+        };
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut saved = Saved::default();
+        if !part.rows.is_empty() {
+            let mut statement = transaction.prepare_cached(&self.insert)?;
+            for row in part.rows.clone() {
+                let mut position = 0;
+                for cell in batch.rows.cells(row) {
+                    position += 1;
+                    bind(&mut statement, position, cell)?;
+                }
+                bind_source(&mut statement, position, &batch.source(row))?;
+                let fresh = statement.raw_execute()? > 0
+                    || part.again && was_saved(&transaction, &self.find, &batch.source(row))?;
+                saved.rows += u64::from(fresh);
+                saved.duplicate += u64::from(!fresh);
+            }
+        }
+        for dead in &batch.dead[part.dead.clone()] {
+            let (source, payload, size) = batch.dead_source(dead);
+            let mut statement = transaction.prepare_cached(&self.bury)?;
+            bind_source(&mut statement, 0, &source)?;
+            statement.raw_bind_parameter(6, &*dead.reason)?;
+            statement.raw_bind_parameter(7, size as i64)?;
+            statement.raw_bind_parameter(8, payload)?;
+            let fresh = statement.raw_execute()? > 0
+                || part.again && was_saved(&transaction, &self.find_dead, &source)?;
+            saved.dead += u64::from(fresh);
+            saved.duplicate += u64::from(!fresh);
+        }
+        transaction.commit()?;
+        Ok(saved)
+    }
+
+    fn taken(&self) -> rusqlite::Result<Stock> {
+        let Some(connection) = &self.connection else {
+            return Err(rusqlite::Error::InvalidQuery);
+        };
+        let count = |name: &str| {
+            let query = format!("SELECT count(*) FROM {}", quoted(name));
+            connection.query_row(&query, (), |row| row.get::<_, i64>(0))
+        };
+        let table = &self.table.name;
+        let pages = "SELECT total(pgsize) FROM dbstat WHERE name IN (?, ?)";
+        let bytes: f64 = connection.query_row(pages, [table, &index(&self.table)], |row| row.get(0))?;
+        Ok(Stock {
+            rows: count(table)? as u64,
+            dead: count(&self.table.dead_letters())? as u64,
+            bytes: bytes as u64,
+        })
+    }
+}
+
+impl Store for Sqlite {
+    fn open(&mut self) -> Result<(), StoreError> {
+        self.close();
+        self.begin()
+    }
+
+    fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
+        let saved = self.write(batch, part).map_err(|error| self.sort(&error))?;
+        self.fresh += batch.rows.weight();
+        if self.fresh > AHEAD_BYTES
+            && let Some(checkpointer) = &self.checkpointer
+        {
+            self.fresh = 0;
+            checkpointer.ask();
+        }
+        Ok(saved)
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.close();
+        let connection = self.connect().map_err(|error| self.sort(&error))?;
+        let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
+        let drop = format!("DROP TABLE IF EXISTS {rows}; DROP TABLE IF EXISTS {dead}");
+        connection.execute_batch(&drop).map_err(|error| self.sort(&error))
+    }
+
+    fn stock(&mut self) -> Result<Stock, StoreError> {
+        self.taken().map_err(|error| self.sort(&error))
+    }
+
+    fn name(&self) -> String {
+        format!("sqlite:{}", self.path.display())
+    }
+}
+
+/// What holds just the values of this kind. A file of SQLite has no NaN and no −0: see [`bind`].
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Boolean => "BOOLEAN",
+        Kind::Integer | Kind::Long => "INTEGER",
+        Kind::Float | Kind::Double => "REAL",
+        Kind::Bytes => "BLOB",
+        Kind::Text | Kind::Json => "TEXT",
+    }
+}
+
+fn provenance_type(provenance: Provenance) -> &'static str {
+    match provenance {
+        Provenance::Topic => "TEXT",
+        _ => "INTEGER",
+    }
+}
+
+fn provenance_columns(table: &Table) -> String {
+    let columns = Provenance::ALL
+        .map(|provenance| format!("{} {}", quoted(&table.name_of(provenance)), provenance_type(provenance)));
+    columns.join(", ")
+}
+
+fn create(table: &Table) -> String {
+    let fields = table.columns.iter().map(|column| {
+        let not_null = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{not_null}", quoted(&column.name), type_of(column.kind))
+    });
+    let columns: Vec<_> = fields.chain([provenance_columns(table)]).collect();
+    format!("CREATE TABLE IF NOT EXISTS {} ({})", quoted(&table.name), columns.join(", "))
+}
+
+fn unique(table: &Table) -> String {
+    let names = [Provenance::Publisher, Provenance::SequenceNumber, Provenance::Record]
+        .map(|provenance| quoted(&table.name_of(provenance)));
+    names.join(", ")
+}
+
+fn index(table: &Table) -> String {
+    format!("{}_once", table.name)
+}
+
+fn create_index(table: &Table) -> String {
+    let name = quoted(&index(table));
+    format!("CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {} ({})", quoted(&table.name), unique(table))
+}
+
+fn create_dead(table: &Table) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {} ({}, reason TEXT NOT NULL, size INTEGER NOT NULL, payload BLOB NOT NULL, \
+         UNIQUE ({}))",
+        quoted(&table.dead_letters()),
+        provenance_columns(table),
+        unique(table)
+    )
+}
+
+fn insert(table: &Table) -> String {
+    let fields = table.columns.iter().map(|column| quoted(&column.name));
+    let names: Vec<_> =
+        fields.chain(Provenance::ALL.map(|provenance| quoted(&table.name_of(provenance)))).collect();
+    insert_into(&table.name, &names)
+}
+
+fn bury(table: &Table) -> String {
+    let names: Vec<_> = Provenance::ALL
+        .map(|provenance| quoted(&table.name_of(provenance)))
+        .into_iter()
+        .chain(["reason", "size", "payload"].map(quoted))
+        .collect();
+    insert_into(&table.dead_letters(), &names)
+}
+
+fn insert_into(table: &str, names: &[String]) -> String {
+    let places = vec!["?"; names.len()].join(", ");
+    format!("INSERT INTO {} ({}) VALUES ({places}) ON CONFLICT DO NOTHING", quoted(table), names.join(", "))
+}
+
+/// Asks whether a message is there that came at the same time.
+fn find(table: &Table, name: &str) -> String {
+    let [publisher, number, record, received] =
+        [Provenance::Publisher, Provenance::SequenceNumber, Provenance::Record, Provenance::Received]
+            .map(|provenance| quoted(&table.name_of(provenance)));
+    format!(
+        "SELECT 1 FROM {} WHERE {publisher} = ? AND {number} = ? AND {record} = ? AND {received} = ?",
+        quoted(name)
+    )
+}
+
+fn was_saved(connection: &Connection, find: &str, source: &Source<'_>) -> rusqlite::Result<bool> {
+    let Some(origin) = source.origin else { return Ok(false) };
+    let key = (origin.publisher as i64, origin.sequence_number as i64, source.record, source.received);
+    connection.prepare_cached(find)?.exists(key)
+}
+
+/// Binds what says where a row came from, behind so many parameters.
+#[inline]
+fn bind_source(statement: &mut Statement<'_>, after: usize, source: &Source<'_>) -> rusqlite::Result<()> {
+    let number = |number: Option<u64>| number.map(|number| number as i64);
+    statement.raw_bind_parameter(after + 1, source.topic)?;
+    statement.raw_bind_parameter(after + 2, number(source.origin.map(|origin| origin.publisher)))?;
+    statement.raw_bind_parameter(after + 3, number(source.origin.map(|origin| origin.sequence_number)))?;
+    statement.raw_bind_parameter(after + 4, source.record)?;
+    statement.raw_bind_parameter(after + 5, source.received)
+}
+
+/// Binds a value so that all its bits come back. SQLite makes NULL of a NaN, and 0 of −0 in a column of numbers: these
+/// go in as the eight bytes of the double, most significant first.
+#[inline]
+fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>) -> rusqlite::Result<()> {
+    let double = |statement: &mut Statement<'_>, value: f64| {
+        if value.is_nan() || value.to_bits() == (-0.0_f64).to_bits() {
+            statement.raw_bind_parameter(position, &value.to_bits().to_be_bytes()[..])
+        } else {
+            statement.raw_bind_parameter(position, value)
+        }
+    };
+    match cell {
+        Cell::Null => statement.raw_bind_parameter(position, Null),
+        Cell::Boolean(value) => statement.raw_bind_parameter(position, value),
+        Cell::Integer(value) => statement.raw_bind_parameter(position, value),
+        Cell::Long(value) => statement.raw_bind_parameter(position, value),
+        Cell::Float(value) if value.is_nan() => {
+            // Not by way of a double, which may change what is in it.
+            statement.raw_bind_parameter(position, &value.to_bits().to_be_bytes()[..])
+        }
+        Cell::Float(value) => double(statement, value.into()),
+        Cell::Double(value) => double(statement, value),
+        Cell::Bytes(bytes) => statement.raw_bind_parameter(position, bytes),
+        Cell::Text(text) => statement.raw_bind_parameter(position, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_there_keeps_its_page_size() {
+        let directory = tempfile::tempdir().unwrap();
+        for (before, after) in [(None, PAGE_BYTES), (Some(4_096), 4_096)] {
+            let path = directory.path().join(format!("{after}.db"));
+            if let Some(size) = before {
+                let there = Connection::open(&path).unwrap();
+                there.pragma_update(None, "page_size", size).unwrap();
+                there.execute_batch("CREATE TABLE another (a)").unwrap();
+            }
+            let mut store = Sqlite::new(path, Table::new("t".to_owned(), Vec::new()));
+            store.open().unwrap();
+            let connection = store.connection.unwrap();
+            let of = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
+            assert_eq!(of("page_size").unwrap(), after);
+            assert_eq!(of("wal_autocheckpoint").unwrap(), CHECKPOINT_BYTES / after);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Rows of a PostgreSQL table that somebody else fills, by asking how many there are.
+
+use super::database::Database;
+use crate::error::StoreError;
+use postgres::{Client, Statement};
+
+/// A table that is asked how many rows it has.
+pub struct Tally {
+    client: Client,
+    count: Statement,
+    size: Statement,
+    database: Database,
+}
+
+impl Tally {
+    /// Connects. `table` is a name as SQL has it, with its schema before a dot if it has one.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or has no such table.
+    pub fn open(database: &Database, table: &str) -> Result<Self, StoreError> {
+        let sort = |error: postgres::Error| database.sort(&error);
+        let mut client = database.connect().map_err(sort)?;
+        // As the database itself writes it: what it was given is no SQL any more.
+        let known = client.query_one("SELECT to_regclass($1)::text", &[&table]).map_err(sort)?;
+        let quoted: Option<String> = known.get(0);
+        let Some(quoted) = quoted else {
+            return Err(StoreError::Unfit(format!(
+                "{database} has no table '{table}'; make it first, and put a name with capitals into quotes: \"{table}\""
+            )));
+        };
+        let count = client.prepare(&format!("SELECT count(*) FROM {quoted}")).map_err(sort)?;
+        let size = format!("SELECT pg_total_relation_size('{}')", quoted.replace('\'', "''"));
+        let size = client.prepare(&size).map_err(sort)?;
+        Ok(Self { client, count, size, database: database.clone() })
+    }
+
+    /// Rows that it has now.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub fn rows(&mut self) -> Result<u64, StoreError> {
+        self.number(|it| &it.count)
+    }
+
+    /// Bytes that it takes, its indices included.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub fn bytes(&mut self) -> Result<u64, StoreError> {
+        self.number(|it| &it.size)
+    }
+
+    fn number(&mut self, statement: fn(&Self) -> &Statement) -> Result<u64, StoreError> {
+        let statement = statement(self).clone();
+        let row = self.client.query_one(&statement, &[]).map_err(|error| self.database.sort(&error))?;
+        Ok(row.get::<_, i64>(0).max(0) as u64)
+    }
+}
+
+impl std::fmt::Debug for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tally({})", self.database)
+    }
+}

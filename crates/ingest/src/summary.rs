@@ -1,0 +1,76 @@
+//! What is said at the end: a few lines for a person, and JSON.
+
+use crate::service::{Ended, Outcome};
+use serde_json::{Value, json};
+
+impl Outcome {
+    /// What was counted from this broker, and `[code, rows, last commit − first commit in ms]`, as the original measurement has it.
+    pub fn lines(&self, broker: &str) -> String {
+        let t = &self.totals;
+        let mut out = format!(
+            "received {} records in {} messages: {} saved, {} dead-lettered, {} duplicate\n",
+            t.received,
+            t.messages - t.left,
+            t.saved,
+            t.dead_lettered,
+            t.duplicate
+        );
+        if t.left > 0 {
+            out += &format!(
+                "{} messages are not saved and not acknowledged: they stay with the broker\n",
+                t.left
+            );
+        }
+        if t.missing > 0 {
+            out += &format!(
+                "{} messages are missing by their numbers: {broker} did not deliver them\n",
+                t.missing
+            );
+        }
+        out += &format!(
+            "decode {:.3} s, save {:.3} s in {} commits\n",
+            t.decode.as_secs_f64(),
+            t.save.as_secs_f64(),
+            t.commits
+        );
+        out += &format!("{}\n", self.classic());
+        out
+    }
+
+    /// The line of the original measurement: 0 or 1 for well or not, rows, milliseconds.
+    fn classic(&self) -> Value {
+        let t = &self.totals;
+        json!([i32::from(self.ended.is_err()), t.saved, t.first_to_last_commit.as_millis() as u64])
+    }
+
+    /// The same as JSON, with units in the names.
+    pub fn json(&self) -> Value {
+        let t = &self.totals;
+        json!({
+            "ended": match &self.ended {
+                Ok(Ended::Enough) => "enough",
+                Ok(Ended::Stopped) => "stopped",
+                Err(_) => "failed",
+            },
+            "error": self.ended.as_ref().err(),
+            "messages": t.messages,
+            "payload_bytes": t.bytes,
+            "received": t.received,
+            "saved": t.saved,
+            "dead_lettered": t.dead_lettered,
+            "duplicate": t.duplicate,
+            "unmarked": t.unmarked,
+            "acknowledged": t.acknowledged,
+            "left": t.left,
+            "missing": t.missing,
+            "commits": t.commits,
+            "store_retries": t.retries,
+            "reconnects": t.reconnects,
+            "sessions_lost": t.sessions_lost,
+            "decode_seconds": t.decode.as_secs_f64(),
+            "save_seconds": t.save.as_secs_f64(),
+            "first_to_last_commit_seconds": t.first_to_last_commit.as_secs_f64(),
+            "classic": self.classic(),
+        })
+    }
+}

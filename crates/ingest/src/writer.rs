@@ -1,0 +1,322 @@
+//! The thread that saves, and has acknowledged what is saved.
+
+use crate::batch::Batch;
+use crate::counts::Counts;
+use crate::error::StoreError;
+use crate::exchange::Saving;
+use crate::inbox::Inbox;
+use crate::receive::Told;
+use crate::store::{Part, Saved, Store};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use weir_shard::{Mailbox, clock};
+
+/// First and longest wait before another attempt at a store that failed.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How the thread ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// All that came is saved.
+    Done,
+    /// There were as many records as were asked for.
+    Enough,
+    /// The store did not take what came.
+    Failed(String),
+}
+
+/// What the thread works with.
+pub(crate) struct Writer<'a> {
+    pub(crate) store: &'a mut dyn Store,
+    pub(crate) saving: Saving,
+    /// Records after which there are enough; `None` for never.
+    pub(crate) count: Option<u64>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) mailbox: Mailbox<Told>,
+    pub(crate) counts: Arc<Counts>,
+    /// Whether all is to end: a store that fails then is not waited for.
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Takes one line that a person should read.
+    pub(crate) say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Writer<'_> {
+    /// Works until there are no more batches, or the store fails for good.
+    pub(crate) fn run(mut self) -> Finish {
+        while let Some(mut batch) = self.saving.take() {
+            if let Err(words) = self.settle(&mut batch) {
+                return Finish::Failed(words);
+            }
+            self.saving.give_back(batch);
+        }
+        if self.counts.left(self.count) == 0 { Finish::Enough } else { Finish::Done }
+    }
+
+    /// Saves a batch, has it acknowledged, and empties it.
+    fn settle(&mut self, batch: &mut Batch) -> Result<(), String> {
+        let saved = self.save(batch)?;
+        let counts = &self.counts;
+        let packets = std::mem::take(&mut batch.packets);
+        let records = batch.records() as u64;
+        Counts::add(&counts.records, records);
+        Counts::add(&counts.settled, batch.messages);
+        Counts::add(&counts.unmarked, batch.unmarked);
+        Counts::add(&counts.saved, saved.rows);
+        Counts::add(&counts.dead_lettered, saved.dead);
+        Counts::add(&counts.duplicate, saved.duplicate);
+        debug_assert_eq!(records, saved.rows + saved.dead + saved.duplicate);
+        if !packets.is_empty() {
+            self.mailbox.post(Told::Settled(packets));
+        }
+        for parcel in batch.clear() {
+            self.inbox.recycle(parcel);
+        }
+        Ok(())
+    }
+
+    /// Saves a batch, however often the store fails, unless all is to end.
+    fn save(&mut self, batch: &mut Batch) -> Result<Saved, String> {
+        let began = Instant::now();
+        let mut wait = BACK_OFF.0;
+        let mut said = None;
+        let outcome = loop {
+            match self.save_rows(batch, said.is_some()) {
+                Ok(saved) => break Ok(saved),
+                Err(StoreError::Unavailable(words)) => {
+                    Counts::add(&self.counts.retries, 1);
+                    if said.as_ref() != Some(&words) {
+                        (self.say)(&format!("{words}; nothing is acknowledged until it is saved"));
+                    }
+                    said = Some(words.clone());
+                    if !self.pause(wait) {
+                        break Err(words);
+                    }
+                    wait = (wait * 2).min(BACK_OFF.1);
+                    // If this fails, so does what follows, and says why.
+                    match self.store.open() {
+                        Ok(()) | Err(StoreError::Unavailable(_)) => {}
+                        Err(error) => break Err(error.to_string()),
+                    }
+                }
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        Counts::add(&self.counts.save_nanos, began.elapsed().as_nanos() as u64);
+        if outcome.is_ok() {
+            self.counts.committed(clock::now());
+            if said.is_some() {
+                (self.say)(&format!("{}: saving goes on", self.store.name()));
+            }
+        }
+        outcome
+    }
+
+    /// Waits before another attempt; `false` if there is to be none.
+    fn pause(&self, wait: Duration) -> bool {
+        let until = Instant::now() + wait;
+        while Instant::now() < until {
+            if self.stop.load(Relaxed) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(20).min(wait));
+        }
+        true
+    }
+
+    /// Saves a batch once. Rows that the store refuses become dead letters; the others go in without them.
+    fn save_rows(&mut self, batch: &mut Batch, again: bool) -> Result<Saved, StoreError> {
+        let rows = batch.rows.len();
+        let dead = batch.dead.len();
+        match self.store.save(batch, &Part { rows: 0..rows, dead: 0..dead, again }) {
+            Err(StoreError::Refused(_)) if rows > 0 => {}
+            other => return other,
+        }
+        // Halves, and halves of halves, until each row that is refused stands alone. From the end, so that the places
+        // of the others stay as they are when it goes.
+        let mut saved = Saved::default();
+        let mut parts: Vec<_> = std::iter::once(0..rows).collect();
+        while let Some(part) = parts.pop() {
+            match self.store.save(batch, &Part { rows: part.clone(), dead: 0..0, again }) {
+                Ok(more) => saved += more,
+                Err(StoreError::Refused(words)) if part.len() == 1 => batch.refuse(part.start, words),
+                Err(StoreError::Refused(_)) => {
+                    let middle = part.start + part.len() / 2;
+                    parts.extend([part.start..middle, middle..part.end]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        saved += self.store.save(batch, &Part { rows: 0..0, dead: 0..batch.dead.len(), again })?;
+        Ok(saved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Decode;
+    use crate::exchange::exchange;
+    use crate::gather::{Bounds, Gatherer};
+    use crate::letter::{Letter, Origin, Parcel};
+    use crate::receive::Desk;
+    use crate::store::Stock;
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+    use weir_mqtt::PacketId;
+    use weir_shard::Shard;
+
+    /// A store that keeps payloads, refuses those that begin with `!`, and fails as it is told to.
+    #[derive(Default)]
+    struct Shelf {
+        kept: Vec<Vec<u8>>,
+        buried: Vec<String>,
+        failures: VecDeque<StoreError>,
+        opened: u32,
+        commits: Vec<usize>,
+        again: Vec<bool>,
+    }
+
+    impl Store for Shelf {
+        fn open(&mut self) -> Result<(), StoreError> {
+            self.opened += 1;
+            Ok(())
+        }
+
+        fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
+            self.again.push(part.again);
+            if let Some(failure) = self.failures.pop_front() {
+                return Err(failure);
+            }
+            let mut rows = Vec::new();
+            for row in part.rows.clone() {
+                let Some(crate::rows::Cell::Bytes(bytes)) = batch.rows.cells(row).next() else { panic!() };
+                if bytes.starts_with(b"!") {
+                    return Err(StoreError::Refused("no".to_owned()));
+                }
+                rows.push(bytes.to_vec());
+            }
+            let fresh = rows.iter().filter(|row| !self.kept.contains(row)).count() as u64;
+            self.commits.push(rows.len());
+            self.kept.extend(rows);
+            let dead = &batch.dead[part.dead.clone()];
+            self.buried.extend(dead.iter().map(|dead| dead.reason.clone()));
+            let duplicate = part.rows.len() as u64 - fresh;
+            Ok(Saved { rows: fresh, dead: dead.len() as u64, duplicate })
+        }
+
+        fn clear(&mut self) -> Result<(), StoreError> {
+            self.kept.clear();
+            Ok(())
+        }
+
+        fn stock(&mut self) -> Result<Stock, StoreError> {
+            Ok(Stock { rows: self.kept.len() as u64, ..Stock::default() })
+        }
+
+        fn name(&self) -> String {
+            "shelf".to_owned()
+        }
+    }
+
+    const BOUNDS: Bounds = Bounds { batch: 4, linger: Duration::from_secs(60), count: None, max_message: 8 };
+
+    struct Ran {
+        shelf: Shelf,
+        counts: Arc<Counts>,
+        finish: Finish,
+        said: Vec<String>,
+    }
+
+    /// Has these payloads saved, all of one parcel.
+    fn run(payloads: &[&str], bounds: Bounds, failures: impl Into<VecDeque<StoreError>>) -> Ran {
+        let mut parcel = Parcel::default();
+        for (number, payload) in (0..).zip(payloads) {
+            let topic = parcel.put(b"t");
+            let too_large = if payload.len() > bounds.max_message { payload.len() as u32 } else { 0 };
+            let payload = parcel.put(payload.as_bytes());
+            let origin = Some(Origin { publisher: 1, sequence_number: number });
+            let packet = PacketId::new(number as u16 + 1);
+            parcel.letters.push(Letter { topic, payload, too_large, origin, packet, received: 0 });
+        }
+        let counts = Arc::<Counts>::default();
+        let inbox = Arc::new(Inbox::new(1 << 20, counts.clone()));
+        inbox.push(&mut parcel);
+        inbox.close();
+        let shard = Shard::new(Desk::default()).unwrap();
+        let mut shelf = Shelf { failures: failures.into(), ..Shelf::default() };
+        let said = Mutex::new(Vec::new());
+        let (filling, saving) = exchange(1);
+        let mut decode = Decode::raw();
+        let gatherer = Gatherer {
+            decode: &mut decode,
+            bounds,
+            filling,
+            inbox: inbox.clone(),
+            mailbox: shard.mailbox(),
+            counts: counts.clone(),
+        };
+        let writer = Writer {
+            store: &mut shelf,
+            saving,
+            count: bounds.count,
+            inbox,
+            mailbox: shard.mailbox(),
+            counts: counts.clone(),
+            stop: Arc::default(),
+            say: &|line| said.lock().unwrap().push(line.to_owned()),
+        };
+        let finish = std::thread::scope(|scope| {
+            scope.spawn(|| gatherer.run());
+            writer.run()
+        });
+        Ran { shelf, counts, finish, said: said.into_inner().unwrap() }
+    }
+
+    #[test]
+    fn a_batch_has_no_more_records_than_it_may() {
+        let ran = run(&["a", "b", "c", "d", "e", "f"], BOUNDS, []);
+        assert_eq!((ran.shelf.commits, ran.finish), (vec![4, 2], Finish::Done));
+        let totals = ran.counts.totals();
+        assert_eq!((totals.received, totals.saved, totals.commits), (6, 6, 2));
+    }
+
+    #[test]
+    fn there_are_enough_at_the_very_record() {
+        let ran = run(&["a", "b", "c", "d", "e", "f"], Bounds { count: Some(5), ..BOUNDS }, []);
+        assert_eq!((ran.shelf.commits, ran.finish), (vec![4, 1], Finish::Enough));
+    }
+
+    #[test]
+    fn rows_that_are_refused_become_dead_letters_and_the_others_go_in() {
+        let ran = run(&["a", "!b", "c", "!d"], BOUNDS, []);
+        assert_eq!(ran.shelf.kept.len(), 2);
+        assert_eq!((ran.shelf.buried.len(), ran.finish), (2, Finish::Done));
+        let totals = ran.counts.totals();
+        assert_eq!((totals.received, totals.saved, totals.dead_lettered), (4, 2, 2));
+    }
+
+    #[test]
+    fn what_is_too_large_is_no_row() {
+        let ran = run(&["a", "123456789"], BOUNDS, []);
+        assert_eq!(ran.shelf.kept, [b"a"]);
+        assert_eq!(ran.shelf.buried, ["a message of 9 bytes; 8 are taken (--max-message)"]);
+    }
+
+    #[test]
+    fn a_store_that_is_away_is_opened_and_asked_again_and_one_line_says_so() {
+        let away = || StoreError::Unavailable("away".to_owned());
+        let ran = run(&["a"], BOUNDS, [away(), away()]);
+        assert_eq!((ran.shelf.opened, ran.shelf.again), (2, vec![false, true, true]));
+        assert_eq!(ran.said.len(), 2, "{:?}", ran.said);
+        assert!(ran.said[0].starts_with("away; nothing is acknowledged"), "{:?}", ran.said);
+        assert_eq!((ran.counts.totals().saved, ran.counts.totals().retries), (1, 2));
+    }
+
+    #[test]
+    fn a_store_that_can_never_take_it_ends_it() {
+        let ran = run(&["a"], BOUNDS, [StoreError::Unfit("never".to_owned())]);
+        assert_eq!(ran.finish, Finish::Failed("never".to_owned()));
+        assert_eq!(ran.counts.totals().received, 0);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a measurement comes to that was repeated: its mean, and how far that can be trusted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The mean of repeated measurements with its 95 % confidence interval: mean ± *t*·*s*/√*n*, *s* the standard
+/// deviation of the *n* repetitions, *t* the 97.5 % quantile of Student's distribution with *n* − 1 degrees of freedom.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// What repetitions come to; `None` for fewer than two, or if one is no finite number.
+    pub fn of(repetitions: &[f64]) -> Option<Self> {
+        if repetitions.len() < 2 || !repetitions.iter().all(|it| it.is_finite()) {
+            return None;
+        }
+        let count = repetitions.len() as f64;
+        let mean = repetitions.iter().sum::<f64>() / count;
+        let squares: f64 = repetitions.iter().map(|it| (it - mean).powi(2)).sum();
+        let error = (squares / (count - 1.0) / count).sqrt();
+        let half = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(0.975) * error;
+        Some(Self { mean, low: mean - half, high: mean + half })
+    }
+
+    /// What repeated ratios come to: their geometric mean, so that a ratio and its inverse are estimated alike. `None`
+    /// as above, or if one is not positive.
+    pub fn of_ratios(repetitions: &[f64]) -> Option<Self> {
+        let logarithms: Vec<f64> = repetitions.iter().map(|ratio| ratio.ln()).collect();
+        let Self { mean, low, high } = Self::of(&logarithms)?;
+        Some(Self { mean: mean.exp(), low: low.exp(), high: high.exp() })
+    }
+
+    /// Whether the interval leaves a value out.
+    pub fn excludes(&self, value: f64) -> bool {
+        value < self.low || value > self.high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+
+    #[test]
+    fn the_interval_is_that_of_student() {
+        // R: t.test(c(1, 2, 3, 4, 5)).
+        let Estimate { mean, low, high } = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        close(mean, 3.0);
+        close(low, 1.036_756_838_522_4);
+        close(high, 4.963_243_161_477_6);
+        // Two repetitions say little.
+        let two = Estimate::of(&[1.0, 2.0]).unwrap();
+        close(two.high, 1.5 + 12.706_204_736_432_1 / 2.0);
+        assert!(!two.excludes(0.0) && two.excludes(8.0));
+    }
+
+    #[test]
+    fn ratios_and_their_inverses_are_estimated_alike() {
+        let ratio = Estimate::of_ratios(&[2.0, 4.0, 8.0]).unwrap();
+        let inverse = Estimate::of_ratios(&[0.5, 0.25, 0.125]).unwrap();
+        close(ratio.mean, 4.0);
+        close(ratio.mean * inverse.mean, 1.0);
+        close(ratio.low * inverse.high, 1.0);
+    }
+
+    #[test]
+    fn what_says_nothing_is_nothing() {
+        assert_eq!(Estimate::of(&[]), None);
+        assert_eq!(Estimate::of(&[1.0]), None);
+        assert_eq!(Estimate::of(&[1.0, f64::NAN]), None);
+        assert_eq!(Estimate::of_ratios(&[1.0, 0.0]), None);
+        assert_eq!(Estimate::of(&[1.0, 1.0]), Some(Estimate { mean: 1.0, low: 1.0, high: 1.0 }));
+    }
+}

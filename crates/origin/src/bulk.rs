@@ -1,0 +1,146 @@
+//! The far end of bulk TCP streams.
+
+use crate::worker::Worker;
+use std::io::IoSlice;
+use std::time::Duration;
+use weir_bulk::{CONSENT, Request, ZEROS};
+use weir_metrics::Moment;
+use weir_shard::{Context, Event, Session};
+
+/// How often a client that sends is told how much has come.
+const REPORT: Duration = Duration::from_millis(100);
+
+/// How long a client may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What bulk streams have carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BulkCounts {
+    /// Streams that were asked for.
+    pub streams: u64,
+    /// Bytes received, requests not among them.
+    pub received: u64,
+    /// Bytes that the kernel has taken to send, answers not among them.
+    pub sent: u64,
+}
+
+impl BulkCounts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.streams += other.streams;
+        self.received += other.received;
+        self.sent += other.sent;
+    }
+}
+
+/// A session of one stream.
+#[derive(Debug)]
+pub(crate) enum BulkSession {
+    /// Has not said what it wants; what has come of its line.
+    Asking(Vec<u8>),
+    /// It sends.
+    Receiving {
+        /// Bytes so far.
+        total: u64,
+        /// Those that it was told of.
+        told: u64,
+        /// When it may be told again.
+        next: Moment,
+    },
+    /// It receives blocks of so many bytes; so many of the one under way are left.
+    Sending { block: usize, left: usize },
+}
+
+impl BulkSession {
+    /// The session of a connection that was just accepted.
+    pub(crate) fn new(worker: &mut Worker) -> Self {
+        worker.accept();
+        Self::Asking(Vec::new())
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        match self {
+            Self::Asking(line) => {
+                let before = line.len();
+                line.extend_from_slice(&bytes[..bytes.len().min(64)]);
+                match Request::parse(line) {
+                    Ok(None) => {}
+                    Ok(Some((request, length))) => {
+                        let rest = &bytes[length - before..];
+                        context.send(CONSENT);
+                        context.clear_timer();
+                        context.world.bulk.streams += 1;
+                        *self = match request {
+                            Request::Up => Self::Receiving { total: 0, told: 0, next: context.now },
+                            Request::Down { block } => {
+                                Self::Sending { block: block as usize, left: block as usize }
+                            }
+                        };
+                        self.read(rest, context);
+                        self.send(context);
+                    }
+                    Err(error) => {
+                        context.send(format!("{error}\n").as_bytes());
+                        context.close();
+                    }
+                }
+            }
+            Self::Receiving { total, .. } => {
+                *total += bytes.len() as u64;
+                context.world.bulk.received += bytes.len() as u64;
+                self.tell(context);
+            }
+            // Who receives has nothing more to say.
+            Self::Sending { .. } => {}
+        }
+    }
+
+    /// Tells a client that sends how much has come, if it is time.
+    fn tell(&mut self, context: &mut Context<'_, Worker>) {
+        let Self::Receiving { total, told, next } = self else { return };
+        if *total == *told {
+            return;
+        }
+        // Who does not read what it is told is not told more.
+        if *next <= context.now && context.unsent() == 0 {
+            context.send(&total.to_be_bytes());
+            *told = *total;
+            *next = context.now + REPORT;
+        } else {
+            context.set_timer((*next).max(context.now + REPORT / 10));
+        }
+    }
+
+    /// Sends what the link takes of a block. After a whole one it leaves the others their turn.
+    fn send(&mut self, context: &mut Context<'_, Worker>) {
+        let Self::Sending { block, left } = self else { return };
+        let sent = context.write(&[IoSlice::new(&ZEROS[..*left])]);
+        context.world.bulk.sent += sent as u64;
+        *left -= sent;
+        if *left == 0 {
+            *left = *block;
+            context.set_timer(context.now);
+        }
+    }
+}
+
+impl Session<Worker> for BulkSession {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
+        match event {
+            Event::Connected => context.set_timer(context.now + PATIENCE),
+            Event::Bytes(bytes) => self.read(bytes, context),
+            Event::Writable => self.send(context),
+            Event::Timer => match self {
+                Self::Asking(_) => context.close(),
+                Self::Receiving { .. } => self.tell(context),
+                Self::Sending { .. } => self.send(context),
+            },
+            Event::Stop => context.close(),
+            Event::Opening
+            | Event::Woken
+            | Event::Datagrams(_)
+            | Event::Side(_)
+            | Event::HungUp { .. }
+            | Event::Closed { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! WebRTC: viewers by WHEP and by OvenMediaEngine's signalling, publishers by WHIP, over one UDP port a worker.
+//!
+//! Units are RTP packets. A stream is cut into payloads once a worker ([`feed`]); each viewer has its own header and its
+//! own encryption on them ([`peer`]). What a publisher sends ([`ingest`]) is put together track by track ([`lane`]) and
+//! goes into its stream as if it had come over RTMP ([`remux`]). Sound is left out unless it is Opus: nothing is
+//! transcoded.
+
+mod answer;
+mod channel;
+mod desk;
+mod feed;
+mod ingest;
+mod lane;
+mod page;
+mod peer;
+mod port;
+mod remux;
+mod request;
+mod session;
+
+pub(crate) use desk::Desk;
+pub(crate) use port::Port;
+pub(crate) use session::RtcSession;
+
+pub use desk::Counts;
+pub use ingest::IntakeCounts;

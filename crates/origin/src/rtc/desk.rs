@@ -1,0 +1,413 @@
+//! What the sessions of one worker share of WebRTC: where media goes out, and to whom.
+
+use super::channel::{Channel, Service};
+use super::feed::{Feed, Lane};
+use super::ingest::{Ingest, IntakeCounts};
+use super::peer::{Outbox, Peer, Track};
+use crate::fault::{Script, Subject};
+use crate::publisher::Publisher;
+use crate::worker::{Message, Worker};
+use slab::Slab;
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_rtc::sdp::{Agreement, Description, MediaKind};
+use weir_rtc::transport::{Certificate, Clock, Transport, addressed_user_fragment};
+use weir_rtc::{Datagram, transport};
+use weir_shard::{Datagrams, Incoming, Outgoing, SessionId};
+
+/// Names of streams without sound that are kept.
+const MUTE_KEPT: usize = 1_024;
+/// The least time between two keyframes that viewers of one stream have its publisher asked for.
+const KEYFRAMES_APART: Duration = Duration::from_secs(1);
+
+/// What an origin has done by WebRTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sessions whose keys were agreed on.
+    pub connected: u64,
+    /// Receiver reports heard.
+    pub receiver_reports: u64,
+    /// Packets that viewers asked for again, each time counted.
+    pub nacks: u64,
+    /// Packets that were sent again.
+    pub repeated: u64,
+    /// Keyframes that viewers asked for. A publisher by WebRTC is asked in turn; over RTMP none can be.
+    pub picture_losses: u64,
+    /// RTP and RTCP that does not open with its peer's keys.
+    pub unauthentic: u64,
+    /// Datagrams of strangers, and of no known protocol.
+    pub strange: u64,
+    /// What publishers have brought.
+    pub intake: IntakeCounts,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self {
+            connected,
+            receiver_reports,
+            nacks,
+            repeated,
+            picture_losses,
+            unauthentic,
+            strange,
+            intake,
+        } = other;
+        self.connected += connected;
+        self.receiver_reports += receiver_reports;
+        self.nacks += nacks;
+        self.repeated += repeated;
+        self.picture_losses += picture_losses;
+        self.unauthentic += unauthentic;
+        self.strange += strange;
+        self.intake.add(intake);
+    }
+}
+
+/// The desk of a worker.
+pub(crate) struct Desk {
+    /// The session that has the port.
+    pub(super) port: SessionId,
+    /// Where media goes out; of an unspecified address the port alone is meant.
+    pub(super) local: SocketAddr,
+    pub(super) certificate: Certificate,
+    pub(super) clock: Clock,
+    pub(crate) counts: Counts,
+    feeds: Slab<Feed>,
+    peers: Slab<Peer>,
+    ingests: Slab<Ingest>,
+    by_address: HashMap<SocketAddr, Party>,
+    by_fragment: HashMap<String, Party>,
+    by_session: HashMap<u64, Party>,
+    outbox: Outbox,
+    /// Sessions that have to be woken: viewers, of any protocol, of what publishers have brought.
+    pub(super) wakes: Vec<SessionId>,
+    /// Streams whose sound was left out.
+    mute: BTreeSet<Arc<str>>,
+    /// When [`Self::time`] is to be called.
+    pub(super) next: Option<Moment>,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Party {
+    Viewer(usize),
+    Publisher(usize),
+}
+
+/// A peer that comes, as signalling has made it.
+pub(super) struct Newcomer {
+    pub(super) transport: Transport,
+    pub(super) agreed: Vec<Agreement>,
+    /// Our sources: of pictures, of sound; of reports to a publisher the first.
+    pub(super) sources: [u32; 2],
+    pub(super) number: u64,
+    pub(super) peer: SocketAddr,
+    pub(super) stream: Arc<str>,
+    pub(super) session: u64,
+}
+
+impl Desk {
+    pub(crate) fn new(port: SessionId, local: SocketAddr, certificate: Certificate, clock: Clock) -> Self {
+        Self {
+            port,
+            local,
+            certificate,
+            clock,
+            counts: Counts::default(),
+            feeds: Slab::new(),
+            peers: Slab::new(),
+            ingests: Slab::new(),
+            by_address: HashMap::new(),
+            by_fragment: HashMap::new(),
+            by_session: HashMap::new(),
+            outbox: Outbox::default(),
+            wakes: Vec::new(),
+            mute: BTreeSet::new(),
+            next: None,
+        }
+    }
+
+    /// A viewer comes.
+    pub(super) fn admit(&mut self, newcomer: Newcomer, worker: &mut Worker, now: Moment) {
+        let key = worker.stream_of(&newcomer.stream);
+        let known = self.feeds.iter().find(|(_, feed)| feed.key == key).map(|(at, _)| at);
+        let feed = known.unwrap_or_else(|| {
+            worker.follow(key, self.port);
+            let mut feed = Feed::new(&newcomer.stream, key, worker);
+            feed.follow(worker);
+            self.feeds.insert(feed)
+        });
+        self.feeds[feed].peers += 1;
+        let settings = worker.settings().clone();
+        let script = Script::of(&settings.faults, Subject::Viewer(newcomer.number));
+        let counts = worker.count_viewer(newcomer.number, newcomer.peer, &newcomer.stream);
+        let mut tracks = [None; 2];
+        for agreed in &newcomer.agreed {
+            let lane = if agreed.kind == MediaKind::Video { Lane::Video } else { Lane::Audio };
+            let ssrc = newcomer.sources[lane as usize];
+            tracks[lane as usize] = Some(Track {
+                payload_type: agreed.format.payload_type,
+                ssrc,
+                clock_rate: agreed.format.clock_rate,
+                first_number: (ssrc >> 7) as u16 & 0x7FFF,
+                timestamp: ssrc.rotate_left(11),
+                first_ordinal: None,
+                packets: 0,
+                payload_bytes: 0,
+            });
+        }
+        let script = script.filter(|script| script.rules_units());
+        let channel = Channel::new(newcomer.transport, newcomer.session, now, settings.patience.request);
+        let (fragment, session) = (channel.user_fragment.clone(), channel.session);
+        let at = Party::Viewer(self.peers.insert(Peer::new(feed, channel, tracks, counts, script, now)));
+        self.by_fragment.insert(fragment, at);
+        self.by_session.insert(session, at);
+        self.next = Some(now);
+        self.want_keyframe(feed, worker, now);
+    }
+
+    /// A publisher comes, whose name was taken.
+    pub(super) fn admit_publisher(
+        &mut self,
+        newcomer: Newcomer,
+        publisher: Publisher,
+        worker: &Worker,
+        now: Moment,
+    ) {
+        let Newcomer { transport, agreed, sources, stream, session, .. } = newcomer;
+        let channel = Channel::new(transport, session, now, worker.settings().patience.request);
+        let fragment = channel.user_fragment.clone();
+        let ingest = Ingest::new(channel, (stream, publisher), &agreed, sources[0], now);
+        let at = Party::Publisher(self.ingests.insert(ingest));
+        self.by_fragment.insert(fragment, at);
+        self.by_session.insert(session, at);
+        self.counts.intake.publishers += 1;
+        self.next = Some(now);
+    }
+
+    /// A viewer needs a keyframe of its stream: the publisher is asked, wherever it is.
+    fn want_keyframe(&mut self, feed: usize, worker: &Worker, now: Moment) {
+        let feed = &mut self.feeds[feed];
+        if feed.asked_at.is_some_and(|at| now < at + KEYFRAMES_APART) {
+            return;
+        }
+        feed.asked_at = Some(now);
+        let stream = feed.name.clone();
+        if self.ask_keyframe(&stream, now).is_none() {
+            worker.tell_peers(&|| Message::Keyframe { stream: stream.clone() });
+        }
+    }
+
+    /// Asks the publisher of a stream for a keyframe. Who has to be woken, if it is one of this worker's.
+    pub(crate) fn ask_keyframe(&mut self, stream: &str, now: Moment) -> Option<SessionId> {
+        let (_, ingest) = self.ingests.iter_mut().find(|(_, ingest)| &*ingest.name == stream)?;
+        ingest.wants_keyframe(now);
+        self.next = Some(now);
+        Some(self.port)
+    }
+
+    /// The peer of a session leaves. Who has to be woken, if it is one of this worker's.
+    pub(crate) fn dismiss(&mut self, session: u64, now: Moment) -> Option<SessionId> {
+        match *self.by_session.get(&session)? {
+            Party::Viewer(at) => self.peers[at].channel.is_gone = true,
+            Party::Publisher(at) => self.ingests[at].channel.is_gone = true,
+        }
+        self.next = Some(now);
+        Some(self.port)
+    }
+
+    /// Datagrams came.
+    pub(super) fn receive(
+        &mut self,
+        mut batch: Datagrams<'_>,
+        now: Moment,
+        worker: &mut Worker,
+        link: &mut Outgoing<'_>,
+    ) {
+        while let Some(Incoming { source, bytes, .. }) = batch.take_next() {
+            let kind = Datagram::of(bytes);
+            let known = self.by_address.get(&source).copied();
+            // A viewer may come anew from an address that another one had.
+            let addressed = match (kind, known) {
+                (Datagram::Stun, _) => addressed_user_fragment(bytes)
+                    .and_then(|fragment| self.by_fragment.get(&fragment).copied())
+                    .or(known),
+                (_, known) => known,
+            };
+            let Some(party) = addressed else {
+                self.counts.strange += 1;
+                continue;
+            };
+            if matches!(kind, Datagram::Stun | Datagram::Dtls) {
+                self.by_address.insert(source, party);
+            }
+            let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
+            let mut service = Service { now, worker, link, counts, outbox, wakes };
+            let next = match party {
+                Party::Viewer(at) => {
+                    let peer = &mut self.peers[at];
+                    let feed = peer.feed;
+                    let mut wants_keyframe = false;
+                    match kind {
+                        Datagram::Stun | Datagram::Dtls => {
+                            let had_keys = peer.channel.has_keys();
+                            peer.channel.receive(source, bytes, &mut service);
+                            if !had_keys && peer.channel.has_keys() {
+                                peer.pump(&self.feeds[feed], &mut service);
+                            }
+                        }
+                        Datagram::Rtcp => wants_keyframe = peer.hear(bytes, &self.feeds[feed], &mut service),
+                        _ => service.counts.strange += 1,
+                    }
+                    let next = peer.next();
+                    if wants_keyframe {
+                        self.want_keyframe(feed, worker, now);
+                    }
+                    next
+                }
+                Party::Publisher(at) => {
+                    let ingest = &mut self.ingests[at];
+                    match kind {
+                        Datagram::Stun | Datagram::Dtls => {
+                            ingest.channel.receive(source, bytes, &mut service);
+                        }
+                        Datagram::Rtp => ingest.receive(bytes, &mut service),
+                        Datagram::Rtcp => ingest.hear(bytes, &mut service),
+                        _ => service.counts.strange += 1,
+                    }
+                    continue;
+                }
+            };
+            self.next = Some(self.next.map_or(next, |before| before.min(next)));
+        }
+        for (_, ingest) in &mut self.ingests {
+            let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
+            ingest.after_batch(&mut Service { now, worker, link, counts, outbox, wakes });
+            let next = ingest.next();
+            self.next = Some(self.next.map_or(next, |before| before.min(next)));
+        }
+    }
+
+    /// Streams have gone on.
+    pub(super) fn go_on(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+        let mut news = Vec::new();
+        for (at, feed) in &mut self.feeds {
+            let end = feed.units.end();
+            feed.follow(worker);
+            if feed.units.end() > end {
+                news.push(at);
+            }
+        }
+        if news.is_empty() {
+            return;
+        }
+        let mut next = self.next;
+        for (_, peer) in &mut self.peers {
+            if news.contains(&peer.feed) {
+                let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
+                let mut service = Service { now, worker, link, counts, outbox, wakes };
+                peer.pump(&self.feeds[peer.feed], &mut service);
+                let wish = peer.next();
+                next = Some(next.map_or(wish, |before| before.min(wish)));
+            }
+        }
+        self.next = next;
+    }
+
+    /// Time has passed.
+    pub(super) fn time(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+        if self.next.is_none_or(|next| next > now) {
+            return;
+        }
+        let mut gone = Vec::new();
+        let mut next: Option<Moment> = None;
+        let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
+        let mut service = Service { now, worker, link, counts, outbox, wakes };
+        let mut judge = |party: Party, is_gone: bool, wish: Moment| {
+            if is_gone {
+                gone.push(party);
+            } else {
+                next = Some(next.map_or(wish, |before| before.min(wish)));
+            }
+        };
+        for (at, peer) in &mut self.peers {
+            if peer.next() <= now && !peer.channel.is_gone {
+                peer.time(&self.feeds[peer.feed], &mut service);
+            }
+            judge(Party::Viewer(at), peer.channel.is_gone, peer.next());
+        }
+        for (at, ingest) in &mut self.ingests {
+            if ingest.next() <= now && !ingest.channel.is_gone {
+                ingest.time(&mut service);
+            }
+            judge(Party::Publisher(at), ingest.channel.is_gone, ingest.next());
+        }
+        self.next = next;
+        for party in gone {
+            self.remove(party, now, worker, link);
+        }
+    }
+
+    /// Says goodbye to all.
+    pub(super) fn close(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+        let viewers = self.peers.iter().map(|(at, _)| Party::Viewer(at));
+        let publishers = self.ingests.iter().map(|(at, _)| Party::Publisher(at));
+        let all: Vec<Party> = viewers.chain(publishers).collect();
+        for party in all {
+            self.remove(party, now, worker, link);
+        }
+    }
+
+    fn remove(&mut self, party: Party, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+        let channel = match party {
+            Party::Viewer(at) => &self.peers[at].channel,
+            Party::Publisher(at) => &self.ingests[at].channel,
+        };
+        self.by_fragment.remove(&channel.user_fragment);
+        self.by_session.remove(&channel.session);
+        self.by_address.retain(|_, other| *other != party);
+        let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
+        let mut service = Service { now, worker, link, counts, outbox, wakes };
+        match party {
+            Party::Publisher(at) => self.ingests.remove(at).end(&mut service),
+            Party::Viewer(at) => {
+                let mut peer = self.peers.remove(at);
+                peer.channel.close(&mut service);
+                worker.depart(peer.counts);
+                self.leave(peer.feed, worker);
+            }
+        }
+    }
+
+    /// A viewer of a stream is gone.
+    fn leave(&mut self, feed: usize, worker: &mut Worker) {
+        self.feeds[feed].peers -= 1;
+        if self.feeds[feed].peers == 0 {
+            let feed = self.feeds.remove(feed);
+            if feed.sound_left_out && self.mute.len() < MUTE_KEPT {
+                self.mute.insert(feed.name.clone());
+            }
+            worker.leave(feed.key, self.port);
+        }
+    }
+
+    /// Names of streams whose sound is left out.
+    pub(crate) fn mute_streams(&self) -> impl Iterator<Item = Arc<str>> + '_ {
+        let now = self.feeds.iter().filter(|(_, feed)| feed.sound_left_out).map(|(_, feed)| &feed.name);
+        now.chain(&self.mute).cloned()
+    }
+}
+
+/// What the peer's description says of its side.
+pub(super) fn remote(description: &Description) -> Option<transport::Remote> {
+    let media = description.media.iter().find(|media| !media.rejected && media.user_fragment.is_some())?;
+    Some(transport::Remote {
+        user_fragment: media.user_fragment.clone()?,
+        password: media.password.clone()?,
+        fingerprint: media.fingerprint.clone()?,
+    })
+}

@@ -1,0 +1,213 @@
+//! One stream as RTP payloads, made once for all viewers of a worker, and kept for those who come, or ask again.
+
+use crate::rtmp::unframe;
+use crate::stream::{Kind, Log, Packet};
+use crate::worker::{StreamKey, Worker};
+use std::sync::Arc;
+use weir_media::{Framing, UnitType, parameter_sets, units};
+use weir_metrics::Moment;
+use weir_rtc::h264::Packetiser;
+use weir_rtmp::flv::{AudioCodec, AudioPacketType, AudioTag, FourCc, VideoCodec, VideoTag};
+
+/// Bytes of a payload: with header, tag, UDP and IP a datagram that fits every path of the field.
+const PAYLOAD: usize = 1_160;
+/// Before the payload of a unit: whether it has the marker, and how many units of each track came before it.
+const PREFIX: usize = 9;
+
+/// The two tracks of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    Video,
+    Audio,
+}
+
+/// One stream.
+pub(super) struct Feed {
+    pub(super) name: Arc<str>,
+    pub(super) key: StreamKey,
+    /// The units, each one RTP payload.
+    pub(super) units: Log,
+    /// Who watches.
+    pub(super) peers: usize,
+    publication: u64,
+    /// The next packet of the stream.
+    next: u64,
+    packetiser: Packetiser,
+    parameter_sets: Vec<Vec<u8>>,
+    ordinals: [u32; 2],
+    /// What is added to the timestamps of this publication, so that they go on; known with its first frame.
+    offset: Option<i64>,
+    /// The latest media time, and when it came.
+    newest: Option<(i64, Moment)>,
+    /// Whether sound came that no browser plays.
+    pub(super) sound_left_out: bool,
+    /// When the publisher was last asked for a keyframe.
+    pub(super) asked_at: Option<Moment>,
+}
+
+impl Feed {
+    pub(super) fn new(name: &Arc<str>, key: StreamKey, worker: &Worker) -> Self {
+        let stream = worker.stream(key);
+        let cached = stream.log.last_keyframe().filter(|_| stream.log.history().gop_cache);
+        Self {
+            name: name.clone(),
+            key,
+            units: Log::new(*stream.log.history()),
+            peers: 0,
+            publication: stream.publication,
+            next: cached.unwrap_or_else(|| stream.log.end()),
+            packetiser: Packetiser::new(PAYLOAD),
+            parameter_sets: Vec::new(),
+            ordinals: [0; 2],
+            offset: None,
+            newest: None,
+            sound_left_out: false,
+            asked_at: None,
+        }
+    }
+
+    /// Takes what the stream has brought since the last time.
+    pub(super) fn follow(&mut self, worker: &Worker) {
+        let stream = worker.stream(self.key);
+        if stream.publication != self.publication {
+            self.publication = stream.publication;
+            self.next = stream.log.start();
+            self.offset = None;
+        }
+        for entry in stream.log.from(self.next) {
+            for setup in entry.opening.iter().flat_map(|opening| &opening.packets) {
+                self.take(setup, entry.arrived);
+            }
+            self.take(&entry.packet, entry.arrived);
+        }
+        self.next = stream.log.end();
+    }
+
+    fn take(&mut self, packet: &Packet, arrived: Moment) {
+        match packet.kind {
+            Kind::Video | Kind::Audio | Kind::Setup => {}
+            Kind::Data | Kind::Transport => return,
+        }
+        let Some((_, payload)) = unframe(packet) else { return };
+        if packet.kind == Kind::Audio {
+            return self.sound(packet, &payload, arrived);
+        }
+        let Ok(tag) = VideoTag::parse(&payload) else { return };
+        if tag.codec != VideoCodec::FourCc(FourCc::AVC) {
+            return;
+        }
+        let body = payload.get(tag.payload_offset..).unwrap_or_default();
+        if tag.is_sequence_header() {
+            self.parameter_sets = parameter_sets(body).map(<[u8]>::to_vec).collect();
+        } else if packet.kind == Kind::Video && tag.is_frame() {
+            let shown = packet.timestamp + i64::from(tag.composition_time) * 1_000;
+            self.picture(body, tag.is_keyframe(), shown, arrived);
+        }
+    }
+
+    fn picture(&mut self, access_unit: &[u8], keyframe: bool, shown: i64, arrived: Moment) {
+        let timestamp = self.media_time(shown, arrived);
+        let is = |unit: &[u8], kind: UnitType| UnitType::of(unit) == Some(kind);
+        let nals = || {
+            units(access_unit, Framing::LengthPrefixed)
+                .filter(|unit| !is(unit, UnitType::AccessUnitDelimiter))
+        };
+        let has_parameters = nals().any(|unit| is(unit, UnitType::SequenceParameterSet));
+        let parameters = std::mem::take(&mut self.parameter_sets);
+        let before = if keyframe && !has_parameters { &parameters[..] } else { &[] };
+        let mut packetiser = self.packetiser.clone();
+        let mut first = keyframe;
+        packetiser.packetise(before.iter().map(Vec::as_slice).chain(nals()), |payload, last| {
+            self.push(Lane::Video, payload, last, std::mem::take(&mut first), timestamp, arrived);
+        });
+        self.parameter_sets = parameters;
+    }
+
+    fn sound(&mut self, packet: &Packet, payload: &[u8], arrived: Moment) {
+        let Ok(tag) = AudioTag::parse(payload) else { return };
+        if tag.codec != AudioCodec::FourCc(FourCc::OPUS) {
+            self.sound_left_out = true;
+            return;
+        }
+        let frame = payload.get(tag.payload_offset..).unwrap_or_default();
+        if tag.packet_type == AudioPacketType::CodedFrames && !frame.is_empty() && frame.len() <= PAYLOAD {
+            let timestamp = self.media_time(packet.timestamp, arrived);
+            self.push(Lane::Audio, frame, false, false, timestamp, arrived);
+        }
+    }
+
+    /// The media time of a timestamp: that of the next publication goes on where this one's has ended.
+    fn media_time(&mut self, timestamp: i64, arrived: Moment) -> i64 {
+        let newest = self.newest;
+        let offset = *self.offset.get_or_insert_with(|| match newest {
+            Some((before, at)) => before + arrived.micros_since(at).max(1) - timestamp,
+            None => 0,
+        });
+        let media = timestamp + offset;
+        if newest.is_none_or(|(before, _)| before < media) {
+            self.newest = Some((media, arrived));
+        }
+        media
+    }
+
+    fn push(
+        &mut self,
+        lane: Lane,
+        payload: &[u8],
+        marker: bool,
+        keyframe: bool,
+        timestamp: i64,
+        arrived: Moment,
+    ) {
+        let mut bytes = Vec::with_capacity(PREFIX + payload.len());
+        bytes.push(u8::from(marker));
+        bytes.extend(self.ordinals.iter().flat_map(|ordinal| ordinal.to_be_bytes()));
+        bytes.extend_from_slice(payload);
+        let kind = if lane == Lane::Video { Kind::Video } else { Kind::Audio };
+        let mut unit = Packet::units(kind, 1, bytes, (PREFIX, 0));
+        (unit.keyframe, unit.timestamp) = (keyframe, timestamp);
+        self.ordinals[lane as usize] = self.ordinals[lane as usize].wrapping_add(1);
+        self.units.push(unit, None, arrived);
+    }
+
+    /// The unit of a track with this ordinal, if it is still kept.
+    pub(super) fn find(&self, lane: Lane, ordinal: u32) -> Option<&Packet> {
+        // Ordinals rise with the numbers, and are compared as sequence numbers are: around the newest.
+        let (mut low, mut high) = (self.units.start(), self.units.end());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let unit = &self.units.get(middle)?.packet;
+            // So many units of the track lie before the one behind this.
+            let behind = ordinal_of(unit, lane).wrapping_add(u32::from(lane_of(unit) == lane));
+            if behind.wrapping_sub(ordinal) as i32 <= 0 { low = middle + 1 } else { high = middle }
+        }
+        let unit = &self.units.get(low)?.packet;
+        (lane_of(unit) == lane && ordinal_of(unit, lane) == ordinal).then_some(unit)
+    }
+
+    /// How many units of a track there were.
+    pub(super) fn ordinal(&self, lane: Lane) -> u32 {
+        self.ordinals[lane as usize]
+    }
+
+    /// The latest media time, as of now.
+    pub(super) fn media_time_at(&self, now: Moment) -> Option<i64> {
+        self.newest.map(|(media, at)| media + now.micros_since(at).max(0))
+    }
+}
+
+/// The track of a unit.
+pub(super) fn lane_of(unit: &Packet) -> Lane {
+    if unit.kind == Kind::Audio { Lane::Audio } else { Lane::Video }
+}
+
+/// Whether a unit is the last of its frame.
+pub(super) fn has_marker(unit: &Packet) -> bool {
+    unit.framed().first() == Some(&1)
+}
+
+/// How many units of a track came before this one.
+pub(super) fn ordinal_of(unit: &Packet, lane: Lane) -> u32 {
+    let at = 1 + 4 * lane as usize;
+    unit.framed().get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}

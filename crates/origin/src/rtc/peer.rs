@@ -1,0 +1,328 @@
+//! One viewer of a stream by WebRTC: what it is sent, what it asks for again.
+
+use super::channel::{Channel, Service};
+use super::feed::{Feed, Lane, has_marker, lane_of, ordinal_of};
+use crate::counts::Tally;
+use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script};
+use crate::stream::{Cursor, Packet};
+use crate::worker::CountKey;
+use std::net::SocketAddr;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_rtc::rtcp::{self, Compound, SenderFigures};
+use weir_rtc::rtp::Header;
+use weir_rtc::srtp::Outbound;
+use weir_rtc::{Bundle, NtpTime};
+use weir_shard::Outgoing;
+
+/// Units that are sent at a time to one who has much to catch up with.
+const BURST: usize = 64;
+/// How long until its next turn then.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Units that faults may hold back for one viewer.
+const HELD_BACK: usize = 65_536;
+/// How often senders report (RFC 3550 section 6.2).
+const REPORT: Duration = Duration::from_secs(1);
+
+/// A track as this viewer gets it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Track {
+    pub(super) payload_type: u8,
+    pub(super) ssrc: u32,
+    pub(super) clock_rate: u32,
+    /// The sequence number of the first unit, and the time stamp of media time zero.
+    pub(super) first_number: u16,
+    pub(super) timestamp: u32,
+    /// The ordinal of the first unit that it was sent.
+    pub(super) first_ordinal: Option<u32>,
+    pub(super) packets: u32,
+    pub(super) payload_bytes: u32,
+}
+
+impl Track {
+    fn header(&self, unit: &Packet, lane: Lane, shift: i64) -> Header {
+        let ordinal = ordinal_of(unit, lane).wrapping_sub(self.first_ordinal.unwrap_or(0));
+        Header {
+            marker: has_marker(unit),
+            payload_type: self.payload_type,
+            sequence_number: self.first_number.wrapping_add(ordinal as u16),
+            timestamp: self.timestamp_of(unit.timestamp + shift),
+            ssrc: self.ssrc,
+        }
+    }
+
+    fn timestamp_of(&self, micros: i64) -> u32 {
+        let ticks = i128::from(micros) * i128::from(self.clock_rate) / 1_000_000;
+        self.timestamp.wrapping_add(ticks as u32)
+    }
+}
+
+pub(super) struct Peer {
+    pub(super) feed: usize,
+    pub(super) channel: Channel,
+    pub(super) tracks: [Option<Track>; 2],
+    pub(super) counts: CountKey,
+    cursor: Option<Cursor>,
+    /// The faults of this viewer, and what they hold back.
+    detour: Option<Box<(Box<Script>, Gate<i64>)>>,
+    report_at: Moment,
+    /// When it is to be sent the rest of what it has to catch up with, or what a fault holds back.
+    go_on_at: Option<Moment>,
+}
+
+impl Peer {
+    pub(super) fn new(
+        feed: usize,
+        channel: Channel,
+        tracks: [Option<Track>; 2],
+        counts: CountKey,
+        script: Option<Box<Script>>,
+        now: Moment,
+    ) -> Self {
+        Self {
+            feed,
+            tracks,
+            counts,
+            cursor: None,
+            detour: script.map(|script| Box::new((script, Gate::new()))),
+            report_at: now + Duration::from_nanos(channel.session % 1_000_000_000),
+            go_on_at: None,
+            channel,
+        }
+    }
+
+    /// RTCP came from it. Whether it asks for a keyframe.
+    pub(super) fn hear(&mut self, bytes: &mut [u8], feed: &Feed, service: &mut Service<'_, '_>) -> bool {
+        let Some(opened) = self.channel.open_rtcp(bytes, service.counts) else { return false };
+        let asked = service.counts.picture_losses;
+        for packet in Compound::new(opened) {
+            match packet {
+                Ok(rtcp::Packet::Nack(nack)) => {
+                    let found = [Lane::Video, Lane::Audio].into_iter().find(|lane| {
+                        self.tracks[*lane as usize].is_some_and(|track| track.ssrc == nack.media)
+                    });
+                    let Some(lane) = found else { continue };
+                    for number in nack.sequence_numbers() {
+                        service.counts.nacks += 1;
+                        self.repeat(lane, number, feed, service);
+                    }
+                }
+                Ok(rtcp::Packet::PictureLoss { .. }) => service.counts.picture_losses += 1,
+                Ok(rtcp::Packet::FullIntraRequest(_)) => service.counts.picture_losses += 1,
+                Ok(rtcp::Packet::ReceiverReport(_)) => service.counts.receiver_reports += 1,
+                _ => {}
+            }
+        }
+        if let Some(path) = self.channel.path {
+            service.outbox.flush(path, service.link);
+        }
+        service.counts.picture_losses > asked
+    }
+
+    /// Sends a unit again, as it was.
+    fn repeat(&mut self, lane: Lane, number: u16, feed: &Feed, service: &mut Service<'_, '_>) {
+        let (Some(keys), Some(path)) = (&mut self.channel.keys, self.channel.path) else { return };
+        let Some(track) = self.tracks[lane as usize] else { return };
+        let Some(first) = track.first_ordinal else { return };
+        // The one with this number that was sent last.
+        let newest = feed.ordinal(lane).wrapping_sub(1);
+        let newest_number = track.first_number.wrapping_add(newest.wrapping_sub(first) as u16);
+        let ordinal = newest.wrapping_sub(u32::from(newest_number.wrapping_sub(number)));
+        let Some(unit) = feed.find(lane, ordinal) else { return };
+        if service.outbox.add(&track.header(unit, lane, 0), unit, &mut keys.1, path, service.link) {
+            service.counts.repeated += 1;
+        }
+    }
+
+    /// Sends what waits for it.
+    pub(super) fn pump(&mut self, feed: &Feed, service: &mut Service<'_, '_>) {
+        let now = service.now;
+        self.go_on_at = None;
+        let (Some(path), Some(_)) = (self.channel.path, &self.channel.keys) else { return };
+        let mut cursor = self.cursor.take().unwrap_or_else(|| Cursor::new(&feed.units));
+        if self.detour.is_some() {
+            self.pump_detour(&mut cursor, feed, path, service);
+        } else {
+            cursor.settle(&feed.units, now);
+            let mut next = [None; BURST];
+            let gathered = cursor.gather(&feed.units, &mut next);
+            for unit in next[..gathered].iter().flatten() {
+                self.send(unit, 0, path, service);
+            }
+            cursor.advance(&feed.units, gathered);
+            if gathered == BURST {
+                self.go_on_at = Some(now + PAUSE);
+            }
+        }
+        let lost = cursor.take_lost();
+        if lost.units > 0 {
+            let counts = service.worker.viewer_counts(self.counts);
+            counts.skipped += lost.units;
+            counts.skipped_bytes += lost.bytes;
+        }
+        self.cursor = Some(cursor);
+        service.outbox.flush(path, service.link);
+    }
+
+    /// The same past this viewer's faults.
+    fn pump_detour(
+        &mut self,
+        cursor: &mut Cursor,
+        feed: &Feed,
+        path: SocketAddr,
+        service: &mut Service<'_, '_>,
+    ) {
+        let now = service.now;
+        let Some(mut detour) = self.detour.take() else { return };
+        let (script, gate) = &mut *detour;
+        let mut dropped = Tally::default();
+        if gate.len() < HELD_BACK {
+            cursor.settle(&feed.units, now);
+            let mut next = [None; BURST];
+            let gathered = cursor.gather(&feed.units, &mut next);
+            for unit in next[..gathered].iter().flatten() {
+                script.rule_each(unit, now, &mut |packet: Packet, ruling: Ruling| {
+                    if ruling.dropped {
+                        dropped.count(&packet);
+                        // It has a number all the same: that is what loss is.
+                        self.number(&packet);
+                    }
+                    gate.push(GateUnit { packet, owner: ruling.shift }, &ruling, now);
+                });
+            }
+            cursor.advance(&feed.units, gathered);
+            if gathered == BURST {
+                self.go_on_at = Some(now + PAUSE);
+            }
+        }
+        loop {
+            match gate.front(Some(script), now) {
+                Front::Units(ready) => {
+                    for _ in 0..ready {
+                        let Some(unit) = gate.pop() else { break };
+                        self.send(&unit.packet, unit.owner, path, service);
+                    }
+                }
+                Front::Cut(cut) => {
+                    self.cut(cut, service);
+                    break;
+                }
+                Front::Wait(at) => {
+                    self.go_on_at = [self.go_on_at, at].into_iter().flatten().min();
+                    break;
+                }
+            }
+        }
+        if let Some(cut) = script.cut(now) {
+            self.cut(cut, service);
+        }
+        self.go_on_at = [self.go_on_at, script.next_cut()].into_iter().flatten().min();
+        service.worker.note(script.take_effects());
+        service.worker.viewer_counts(self.counts).dropped.add(&dropped);
+        self.detour = Some(detour);
+    }
+
+    /// A fault ends the session; a reset says nothing to the viewer.
+    fn cut(&mut self, cut: Cut, service: &mut Service<'_, '_>) {
+        if cut == Cut::Close {
+            self.channel.close(service);
+        }
+        self.channel.is_gone = true;
+    }
+
+    /// Sees to it that the first unit of a track has the first number.
+    fn number(&mut self, unit: &Packet) {
+        let lane = lane_of(unit);
+        if let Some(track) = &mut self.tracks[lane as usize] {
+            track.first_ordinal.get_or_insert_with(|| ordinal_of(unit, lane));
+        }
+    }
+
+    fn send(&mut self, unit: &Packet, shift: i64, path: SocketAddr, service: &mut Service<'_, '_>) {
+        self.number(unit);
+        let lane = lane_of(unit);
+        let (Some(keys), Some(track)) = (&mut self.channel.keys, &mut self.tracks[lane as usize]) else {
+            return;
+        };
+        let header = track.header(unit, lane, shift);
+        if service.outbox.add(&header, unit, &mut keys.1, path, service.link) {
+            track.packets = track.packets.wrapping_add(1);
+            track.payload_bytes = track.payload_bytes.wrapping_add(unit.payload);
+            let counts = service.worker.viewer_counts(self.counts);
+            counts.sent.count(unit);
+            counts.link_bytes += u64::from(unit.payload);
+        }
+    }
+
+    /// A deadline passed: one of several.
+    pub(super) fn time(&mut self, feed: &Feed, service: &mut Service<'_, '_>) {
+        let now = service.now;
+        self.channel.time(service);
+        if self.go_on_at.is_some_and(|at| at <= now) {
+            self.pump(feed, service);
+        }
+        if self.report_at <= now {
+            self.report_at = (self.report_at + REPORT).max(now);
+            self.report(feed, service);
+        }
+    }
+
+    fn report(&mut self, feed: &Feed, service: &mut Service<'_, '_>) {
+        let now = service.now;
+        let Some(media) = feed.media_time_at(now) else { return };
+        for track in self.tracks.iter().flatten().filter(|track| track.packets > 0) {
+            let figures = SenderFigures {
+                ntp_time: NtpTime::of(now),
+                rtp_timestamp: track.timestamp_of(media),
+                packets: track.packets,
+                payload_bytes: track.payload_bytes,
+            };
+            let out = service.outbox.words();
+            rtcp::append_sender_report(track.ssrc, &figures, &[], out);
+            rtcp::append_canonical_name(track.ssrc, "weir", out);
+            self.channel.send_rtcp(out, service.link);
+        }
+    }
+
+    /// When to call [`Self::time`].
+    pub(super) fn next(&self) -> Moment {
+        let others = [self.channel.next(), self.go_on_at];
+        others.into_iter().flatten().fold(self.report_at, Moment::min)
+    }
+}
+
+/// What is on its way to one peer.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    bundle: Bundle,
+    words: Vec<u8>,
+}
+
+impl Outbox {
+    /// Protects a unit and puts it to the others. Whether it will be sent.
+    fn add(
+        &mut self,
+        header: &Header,
+        unit: &Packet,
+        keys: &mut Outbound,
+        path: SocketAddr,
+        link: &mut Outgoing<'_>,
+    ) -> bool {
+        let mut send = |bytes: &[u8], length: usize| {
+            link.send_datagrams(path, bytes, length);
+        };
+        self.bundle.add(header, unit.bare(), keys, &mut send)
+    }
+
+    fn flush(&mut self, path: SocketAddr, link: &mut Outgoing<'_>) {
+        self.bundle.flush(&mut |bytes, length| {
+            link.send_datagrams(path, bytes, length);
+        });
+    }
+
+    /// An empty buffer for something else.
+    pub(super) fn words(&mut self) -> &mut Vec<u8> {
+        self.words.clear();
+        &mut self.words
+    }
+}

@@ -1,0 +1,351 @@
+//! Payloads in, records out.
+
+use crate::MAX_EMPTY_ITEMS;
+use crate::avro::SINGLE_OBJECT;
+use crate::avro::container::{self, Block, Header};
+use crate::avro::read::{self, Bytes};
+use crate::encoder::Codec;
+use crate::error::{DecodeError, Fault, Problem};
+use crate::format::{Format, Framing};
+use crate::json;
+use crate::schema::Schema;
+use crate::tape::Tape;
+use crate::value::{Record, View};
+use flate2::Decompress;
+
+/// Reads records of one schema, in one format. Keeps the memory of the record before for the next one; a thread has
+/// its own.
+pub struct Decoder {
+    schema: Schema,
+    format: Format,
+    tape: Tape,
+    /// The last block that had to be inflated.
+    inflated: Vec<u8>,
+    inflater: Option<Decompress>,
+    /// The text of a schema that was found in a header, and is that of this decoder.
+    known: Vec<u8>,
+}
+
+/// The records of a payload, one after the other. Not an [`Iterator`]: a record is gone when the next one is read.
+pub struct Records<'d, 'p> {
+    decoder: &'d mut Decoder,
+    payload: &'p [u8],
+    at: usize,
+    /// How many came before.
+    number: usize,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Nothing was read.
+    Begin,
+    /// Between two records, of which one came at least.
+    Between,
+    /// Between two items of a JSON array.
+    Listed,
+    /// In an object container file.
+    Container { marker: [u8; 16], codec: Codec, block: Open },
+    /// All is read, or there was an error.
+    Over,
+}
+
+/// A block of a container that is being read.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// Records left in it.
+    left: usize,
+    /// How far it is read: in the payload, or in the inflated block.
+    at: usize,
+    /// Where it ends, likewise.
+    end: usize,
+    inflated: bool,
+}
+
+/// Where a record is, after it was read.
+enum Found {
+    InPayload,
+    Inflated,
+}
+
+impl Decoder {
+    /// A decoder for payloads in that format.
+    pub fn new(schema: &Schema, format: Format) -> Self {
+        Self {
+            schema: schema.clone(),
+            format,
+            tape: Tape::default(),
+            inflated: Vec::new(),
+            inflater: None,
+            known: Vec::new(),
+        }
+    }
+
+    /// The schema that it reads by.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The format that it reads.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Reads a payload that has one record.
+    ///
+    /// # Errors
+    /// What is wrong with the payload, and where; more than one record, or none, as well.
+    #[inline]
+    pub fn one<'r>(&'r mut self, payload: &'r [u8]) -> Result<Record<'r>, DecodeError> {
+        // The usual case without the account of several.
+        if self.format == Format::Avro(Framing::Schemaless) && u32::try_from(payload.len()).is_ok() {
+            self.tape.clear();
+            let end = read::record(&self.schema.plan, &mut self.tape, payload, 0)
+                .map_err(|fault| fault.at_record(0))?;
+            if end < payload.len() {
+                let problem = Problem::TrailingBytes(payload.len() - end);
+                return Err(Fault::new(problem, end).at_record(0));
+            }
+            return Ok(self.record(payload));
+        }
+        self.one_of(payload)
+    }
+
+    fn one_of<'r>(&'r mut self, payload: &'r [u8]) -> Result<Record<'r>, DecodeError> {
+        let mut records = self.records(payload);
+        let first = records.advance().transpose()?;
+        // What follows is looked at without touching the record: nothing may follow.
+        if first.is_none() {
+            return Err(Fault::new(Problem::NoRecord, payload.len()).at_record(0));
+        }
+        records.nothing_more().map_err(|fault| fault.at_record(0))?;
+        Ok(match first {
+            Some(Found::Inflated) => self.record(&self.inflated),
+            _ => self.record(payload),
+        })
+    }
+
+    /// Reads a payload that may have several records. Only an object container file may have none.
+    #[inline]
+    pub fn records<'d, 'p>(&'d mut self, payload: &'p [u8]) -> Records<'d, 'p> {
+        Records { decoder: self, payload, at: 0, number: 0, phase: Phase::Begin }
+    }
+
+    fn record<'r>(&'r self, input: &'r [u8]) -> Record<'r> {
+        let plan = &*self.schema.plan;
+        Record { view: View { plan, tape: &self.tape, input }, id: plan.top, at: 0 }
+    }
+
+    /// Looks whether a header's schema is that of this decoder.
+    fn recognise(&mut self, text: &[u8], at: usize) -> Result<(), Fault> {
+        if !self.known.is_empty() && self.known == text {
+            return Ok(());
+        }
+        let unreadable = |words: String| Fault::new(Problem::HeaderSchema(words.into()), at);
+        let json = std::str::from_utf8(text).map_err(|error| unreadable(error.to_string()))?;
+        let found = Schema::parse(json).map_err(|error| unreadable(error.to_string()))?;
+        if found != self.schema {
+            let (found, expected) = (found.fingerprint(), self.schema.fingerprint());
+            return Err(Fault::new(Problem::Fingerprint { found, expected }, at));
+        }
+        self.known.clear();
+        self.known.extend_from_slice(text);
+        Ok(())
+    }
+}
+
+impl Records<'_, '_> {
+    /// Reads the next record. After an error there are no more.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<Result<Record<'_>, DecodeError>> {
+        match self.advance()? {
+            Ok(Found::InPayload) => Some(Ok(self.decoder.record(self.payload))),
+            Ok(Found::Inflated) => Some(Ok(self.decoder.record(&self.decoder.inflated))),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn advance(&mut self) -> Option<Result<Found, DecodeError>> {
+        if u32::try_from(self.payload.len()).is_err() {
+            self.phase = Phase::Over;
+            let problem = Problem::PayloadTooLarge(self.payload.len());
+            return Some(Err(Fault::new(problem, 0).at_record(0)));
+        }
+        let step = match self.decoder.format {
+            Format::Json => self.json(),
+            Format::Avro(Framing::Schemaless) => self.schemaless(),
+            Format::Avro(Framing::SingleObject) => self.single_object(),
+            Format::Avro(Framing::Container) => self.container(),
+        };
+        match step {
+            Ok(Some(found)) => {
+                self.number += 1;
+                Some(Ok(found))
+            }
+            Ok(None) => {
+                self.phase = Phase::Over;
+                None
+            }
+            Err(fault) => {
+                self.phase = Phase::Over;
+                Some(Err(fault.at_record(self.number)))
+            }
+        }
+    }
+
+    /// Looks whether the record that was read is the only one.
+    fn nothing_more(&self) -> Result<(), Fault> {
+        let (payload, at) = (self.payload, self.at);
+        let (more, at) = match self.phase {
+            Phase::Between if self.decoder.format == Format::Json => {
+                let at = json::after_space(payload, at);
+                (at < payload.len(), at)
+            }
+            Phase::Between => (at < payload.len(), at),
+            Phase::Listed => match json::next_item(payload, at, false)? {
+                Some(next) => (true, next),
+                None => (false, at),
+            },
+            Phase::Container { block, .. } => {
+                (block.left > 0 || block.at < block.end || at < payload.len(), block.at)
+            }
+            Phase::Begin | Phase::Over => (false, at),
+        };
+        if more { Err(Fault::new(Problem::SecondRecord, at)) } else { Ok(()) }
+    }
+
+    fn schemaless(&mut self) -> Result<Option<Found>, Fault> {
+        if matches!(self.phase, Phase::Over)
+            || matches!(self.phase, Phase::Between) && self.at == self.payload.len()
+        {
+            return Ok(None);
+        }
+        self.binary()
+    }
+
+    /// A record in Avro's binary encoding.
+    fn binary(&mut self) -> Result<Option<Found>, Fault> {
+        let Decoder { schema, tape, .. } = &mut *self.decoder;
+        tape.clear();
+        let end = read::record(&schema.plan, tape, self.payload, self.at)?;
+        if end == self.at
+            && end < self.payload.len()
+            && self.decoder.format == Format::Avro(Framing::Schemaless)
+        {
+            // A record that takes no byte would come again and again.
+            return Err(Fault::new(Problem::TrailingBytes(self.payload.len() - end), end));
+        }
+        self.at = end;
+        self.phase = Phase::Between;
+        Ok(Some(Found::InPayload))
+    }
+
+    fn single_object(&mut self) -> Result<Option<Found>, Fault> {
+        if matches!(self.phase, Phase::Over)
+            || matches!(self.phase, Phase::Between) && self.at == self.payload.len()
+        {
+            return Ok(None);
+        }
+        let mut bytes = Bytes::new(self.payload, self.at);
+        match bytes.array("the header") {
+            Ok(magic) if *magic == SINGLE_OBJECT => {}
+            _ => return bytes.fault(Problem::Magic("single object")),
+        }
+        let found = u64::from_le_bytes(*bytes.array("the fingerprint")?);
+        let expected = self.decoder.schema.fingerprint();
+        if found != expected {
+            return Err(Fault::new(Problem::Fingerprint { found, expected }, self.at + SINGLE_OBJECT.len()));
+        }
+        self.at = bytes.at();
+        self.binary()
+    }
+
+    fn container(&mut self) -> Result<Option<Found>, Fault> {
+        let (marker, codec, mut block) = match self.phase {
+            Phase::Container { marker, codec, block } => (marker, codec, block),
+            Phase::Begin => {
+                let mut bytes = Bytes::new(self.payload, 0);
+                let header = Header::read(&mut bytes)?;
+                self.decoder.recognise(header.schema, 0)?;
+                self.at = bytes.at();
+                (header.marker, header.codec, Open { left: 0, at: 0, end: 0, inflated: false })
+            }
+            _ => return Ok(None),
+        };
+        while block.left == 0 {
+            if block.at < block.end {
+                let problem = Problem::TrailingBytes(block.end - block.at);
+                return Err(Fault::new(problem, block.at));
+            }
+            if self.at == self.payload.len() {
+                return Ok(None);
+            }
+            block = self.open(marker, codec)?;
+        }
+        let Decoder { schema, tape, inflated, .. } = &mut *self.decoder;
+        tape.clear();
+        let input = if block.inflated { &inflated[..] } else { &self.payload[..block.end] };
+        block.at = read::record(&schema.plan, tape, input, block.at)?;
+        block.left -= 1;
+        self.phase = Phase::Container { marker, codec, block };
+        Ok(Some(if block.inflated { Found::Inflated } else { Found::InPayload }))
+    }
+
+    /// Opens the next block.
+    fn open(&mut self, marker: [u8; 16], codec: Codec) -> Result<Open, Fault> {
+        let mut bytes = Bytes::new(self.payload, self.at);
+        let Block { count, at, end } = Block::read(&mut bytes, &marker)?;
+        let mut open = Open { left: count, at, end, inflated: false };
+        if codec == Codec::Deflate {
+            let Decoder { inflated, inflater, .. } = &mut *self.decoder;
+            let inflater = inflater.get_or_insert_with(|| Decompress::new(false));
+            inflated.clear();
+            container::inflate(inflater, &self.payload[at..end], inflated)
+                .map_err(|problem| Fault::new(problem, at))?;
+            open = Open { left: count, at: 0, end: inflated.len(), inflated: true };
+        }
+        // Records that take no byte are as many as the block says.
+        let least = self.decoder.schema.plan.of(self.decoder.schema.plan.top).least;
+        let left = open.end - open.at;
+        let room = (left as u64).checked_div(least).unwrap_or(MAX_EMPTY_ITEMS as u64);
+        if count as u64 > room {
+            return Err(Fault::new(Problem::Count { count: count as i64, left }, self.at));
+        }
+        self.at = bytes.at();
+        Ok(open)
+    }
+
+    fn json(&mut self) -> Result<Option<Found>, Fault> {
+        let begin = match self.phase {
+            Phase::Over => return Ok(None),
+            Phase::Listed => match json::next_item(self.payload, self.at, false)? {
+                Some(at) => at,
+                None => return Ok(None),
+            },
+            Phase::Between => {
+                let at = json::after_space(self.payload, self.at);
+                if at == self.payload.len() {
+                    return Ok(None);
+                }
+                at
+            }
+            Phase::Begin | Phase::Container { .. } => {
+                let at = json::after_space(self.payload, 0);
+                self.phase = Phase::Between;
+                if self.payload.get(at) == Some(&b'[') {
+                    self.phase = Phase::Listed;
+                    match json::next_item(self.payload, at + 1, true)? {
+                        Some(at) => at,
+                        None => return Ok(None),
+                    }
+                } else {
+                    at
+                }
+            }
+        };
+        let Decoder { schema, tape, .. } = &mut *self.decoder;
+        tape.clear();
+        self.at = json::record(&schema.plan, tape, self.payload, begin)?;
+        Ok(Some(Found::InPayload))
+    }
+}

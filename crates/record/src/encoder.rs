@@ -1,0 +1,152 @@
+//! Records in, payloads out.
+
+use crate::avro::container::Header;
+use crate::avro::{SINGLE_OBJECT, write};
+use crate::format::{Format, Framing};
+use crate::json;
+use crate::schema::Schema;
+use crate::value::Record;
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+/// How the blocks of an object container file are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Codec {
+    /// Not at all.
+    #[default]
+    Null,
+    /// By deflate (RFC 1951).
+    Deflate,
+}
+
+/// A record that cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// It is of another schema.
+    #[error("the record has the schema with fingerprint {found:016x}; this encoder writes {expected:016x}")]
+    Schema {
+        /// The fingerprint of the record's schema.
+        found: u64,
+        /// That of the encoder's.
+        expected: u64,
+    },
+}
+
+/// Writes payloads: records are pushed, and the payload with all of them is taken.
+///
+/// ```
+/// use weir_record::{Encoder, Format, Framing, Generator, Schema};
+///
+/// let schema = Schema::parse(r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "boolean"}]}"#)?;
+/// let mut generator = Generator::new(&schema, 7);
+/// let mut encoder = Encoder::new(&schema, Format::Avro(Framing::SingleObject));
+/// let mut payload = Vec::new();
+/// encoder.push(generator.record(0))?;
+/// encoder.finish(&mut payload);
+/// assert_eq!(payload.len(), 2 + 8 + 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Encoder {
+    schema: Schema,
+    format: Format,
+    codec: Codec,
+    marker: [u8; 16],
+    body: Vec<u8>,
+    count: usize,
+}
+
+impl Codec {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Null, Self::Deflate];
+
+    /// The name, as headers say it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Deflate => "deflate",
+        }
+    }
+}
+
+impl Encoder {
+    /// An encoder of payloads in that format. The marker of container files is made of the fingerprint: the same
+    /// records give the same bytes.
+    pub fn new(schema: &Schema, format: Format) -> Self {
+        let [one, other] = [0x7765_6972_7765_6972, 0x5851_F42D_4C95_7F2D_u64]
+            .map(|factor| schema.fingerprint().wrapping_mul(factor | 1).to_le_bytes());
+        let mut marker = [0; 16];
+        marker[..8].copy_from_slice(&one);
+        marker[8..].copy_from_slice(&other);
+        Self { schema: schema.clone(), format, codec: Codec::Null, marker, body: Vec::new(), count: 0 }
+    }
+
+    /// The same, with blocks of container files compressed so.
+    #[must_use]
+    pub fn compressed(self, codec: Codec) -> Self {
+        Self { codec, ..self }
+    }
+
+    /// Adds a record to the payload.
+    ///
+    /// # Errors
+    /// [`EncodeError::Schema`]: the record is of another schema.
+    pub fn push(&mut self, record: Record<'_>) -> Result<(), EncodeError> {
+        let (found, expected) = (record.view.plan.fingerprint, self.schema.fingerprint());
+        if found != expected || record.id != record.view.plan.top {
+            return Err(EncodeError::Schema { found, expected });
+        }
+        match self.format {
+            Format::Avro(framing) => {
+                if framing == Framing::SingleObject {
+                    self.body.extend_from_slice(&SINGLE_OBJECT);
+                    self.body.extend_from_slice(&expected.to_le_bytes());
+                }
+                write::record(record, &mut self.body);
+            }
+            Format::Json => {
+                self.body.push(if self.count == 0 { b'[' } else { b',' });
+                json::write(record, &mut self.body);
+            }
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Appends the payload, and begins the next one.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        match self.format {
+            Format::Avro(Framing::Container) => {
+                Header::write(self.schema.canonical(), self.codec, &self.marker, out);
+                if self.count > 0 {
+                    write::long(self.count as i64, out);
+                    match self.codec {
+                        Codec::Null => write::sized(&self.body, out),
+                        Codec::Deflate => write::sized(&deflated(&self.body), out),
+                    }
+                    out.extend_from_slice(&self.marker);
+                }
+            }
+            Format::Avro(_) => out.extend_from_slice(&self.body),
+            Format::Json if self.count == 1 => out.extend_from_slice(&self.body[1..]),
+            Format::Json if self.count == 0 => out.extend_from_slice(b"[]"),
+            Format::Json => {
+                out.extend_from_slice(&self.body);
+                out.push(b']');
+            }
+        }
+        self.body.clear();
+        self.count = 0;
+    }
+}
+
+fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut deflater = Compress::new(Compression::default(), false);
+    let mut out = Vec::with_capacity(bytes.len() / 2 + 64);
+    loop {
+        let read = deflater.total_in() as usize;
+        // There is no way to fail: there always is room.
+        match deflater.compress_vec(&bytes[read..], &mut out, FlushCompress::Finish) {
+            Ok(Status::StreamEnd) | Err(_) => return out,
+            Ok(_) => out.reserve(out.capacity().max(64)),
+        }
+    }
+}

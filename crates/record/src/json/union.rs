@@ -1,0 +1,69 @@
+//! Unions in JSON, which does not say which branch a value is of.
+
+use super::read::Reader;
+use crate::error::{Fault, Problem};
+use crate::plan::{Shape, TypeId};
+use crate::tape::Cell;
+
+impl Reader<'_> {
+    pub(super) fn union(&mut self, branches: &[TypeId]) -> Result<(), Fault> {
+        let plan = self.plan;
+        let null = |id: &TypeId| matches!(plan.shape(*id), Shape::Null);
+        let first = self.cursor.peek();
+        if first == Some(b'n')
+            && let Some(branch) = branches.iter().position(null)
+        {
+            return self.branch(branches, branch);
+        }
+        if let Some(inner) = plan.optional(branches)
+            && let Some(branch) = branches.iter().position(|id| *id == inner)
+        {
+            return self.branch(branches, branch);
+        }
+        if first == Some(b'{') { self.named(branches) } else { self.plain(branches) }
+    }
+
+    fn branch(&mut self, branches: &[TypeId], branch: usize) -> Result<(), Fault> {
+        self.tape.cells.push(Cell::Branch(branch as u32));
+        self.value(branches[branch])
+    }
+
+    /// An object whose only member is named after the branch.
+    fn named(&mut self, branches: &[TypeId]) -> Result<(), Fault> {
+        let plan = self.plan;
+        self.cursor.mark(b'{', "an object")?;
+        let raw = self.cursor.raw("the name of a branch")?;
+        let name = raw.said()?;
+        let branch = branches.iter().position(|id| plan.of(*id).name.as_bytes() == &*name);
+        let Some(branch) = branch else {
+            return Err(Fault::new(Problem::NoBranch("an object with that member"), raw.at));
+        };
+        self.cursor.mark(b':', "':'")?;
+        self.branch(branches, branch).map_err(|fault| fault.in_field(&plan.of(branches[branch]).name))?;
+        self.cursor.mark(b'}', "'}' after the branch")
+    }
+
+    /// Anything but an object: the first branch that can hold it. No two branches are arrays, and so what was tried in
+    /// vain is never tried again at every level.
+    fn plain(&mut self, branches: &[TypeId]) -> Result<(), Fault> {
+        let (cursor, cells, made) = (self.cursor, self.tape.cells.len(), self.tape.made.len());
+        let (slots, floats, doubles) =
+            (self.tape.slots.len(), self.tape.floats.len(), self.tape.doubles.len());
+        for (number, id) in branches.iter().enumerate() {
+            if matches!(self.plan.shape(*id), Shape::Null | Shape::Map(_) | Shape::Record(_)) {
+                continue;
+            }
+            if self.branch(branches, number).is_ok() {
+                return Ok(());
+            }
+            self.cursor = cursor;
+            self.tape.cells.truncate(cells);
+            self.tape.made.truncate(made);
+            self.tape.slots.truncate(slots);
+            self.tape.floats.truncate(floats);
+            self.tape.doubles.truncate(doubles);
+        }
+        let found = self.cursor.found();
+        self.cursor.fault(Problem::NoBranch(found))
+    }
+}

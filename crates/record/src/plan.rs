@@ -1,0 +1,110 @@
+//! A schema, compiled: all types in one list that refer to each other by number.
+
+/// The number of a type.
+pub(crate) type TypeId = u32;
+
+/// All types of a schema.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) types: Vec<Type>,
+    /// The record that a payload holds.
+    pub(crate) top: TypeId,
+    pub(crate) fingerprint: u64,
+    pub(crate) canonical: String,
+}
+
+/// A type.
+#[derive(Debug)]
+pub(crate) struct Type {
+    pub(crate) shape: Shape,
+    /// The full name of a record, an enum, a fixed; of others that of the type.
+    pub(crate) name: Box<str>,
+    pub(crate) logical: Option<Box<str>>,
+    /// The fewest bytes that a value takes in Avro's binary encoding.
+    pub(crate) least: u64,
+    /// How long generated values are: the attribute `weir.length`.
+    pub(crate) length: Option<u32>,
+}
+
+/// What a type is made of.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    Null,
+    Boolean,
+    Int,
+    Long,
+    Float,
+    Double,
+    Bytes,
+    String,
+    Fixed(u32),
+    Enum(Box<[Box<str>]>),
+    Array(TypeId),
+    Map(TypeId),
+    Union(Box<[TypeId]>),
+    Record(RecordShape),
+}
+
+/// What a record is made of.
+#[derive(Debug)]
+pub(crate) struct RecordShape {
+    pub(crate) fields: Box<[Field]>,
+    /// The numbers of the fields, in the order of their names.
+    by_name: Box<[u32]>,
+}
+
+/// A field of a record.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: Box<str>,
+    pub(crate) id: TypeId,
+}
+
+impl Plan {
+    #[inline]
+    pub(crate) fn of(&self, id: TypeId) -> &Type {
+        &self.types[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn shape(&self, id: TypeId) -> &Shape {
+        &self.types[id as usize].shape
+    }
+
+    /// The fields of a record; none of anything else.
+    #[inline]
+    pub(crate) fn fields(&self, id: TypeId) -> &[Field] {
+        match self.shape(id) {
+            Shape::Record(record) => &record.fields,
+            _ => &[],
+        }
+    }
+
+    /// The type that a union of `null` and one type stands for.
+    pub(crate) fn optional(&self, branches: &[TypeId]) -> Option<TypeId> {
+        let &[one, other] = branches else { return None };
+        match (self.shape(one), self.shape(other)) {
+            (Shape::Null, _) => Some(other),
+            (_, Shape::Null) => Some(one),
+            _ => None,
+        }
+    }
+}
+
+impl RecordShape {
+    pub(crate) fn new(fields: Vec<Field>) -> Self {
+        let mut by_name: Vec<u32> = (0..fields.len() as u32).collect();
+        by_name.sort_by(|one, other| fields[*one as usize].name.cmp(&fields[*other as usize].name));
+        Self { fields: fields.into(), by_name: by_name.into() }
+    }
+
+    /// The number of the field with that name. `guess` is where it is looked for first.
+    #[inline]
+    pub(crate) fn find(&self, name: &[u8], guess: usize) -> Option<usize> {
+        if self.fields.get(guess).is_some_and(|field| field.name.as_bytes() == name) {
+            return Some(guess);
+        }
+        let by = |number: &u32| self.fields[*number as usize].name.as_bytes().cmp(name);
+        self.by_name.binary_search_by(by).ok().map(|place| self.by_name[place] as usize)
+    }
+}

@@ -1,0 +1,119 @@
+//! A record that was read: its values in a row, in memory that is used again.
+
+/// One value, or the beginning of one that has others in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cell {
+    Null,
+    Boolean(bool),
+    Int(i32),
+    Long(i64),
+    Float(f32),
+    Double(f64),
+    /// Text or bytes that lie in the payload.
+    Input {
+        start: u32,
+        len: u32,
+    },
+    /// Text or bytes that had to be made.
+    Made {
+        start: u32,
+        len: u32,
+    },
+    /// A symbol of an enum.
+    Symbol(u32),
+    /// A branch of a union; its value follows.
+    Branch(u32),
+    /// An array; its items follow, up to `end`.
+    Array {
+        items: u32,
+        end: u32,
+    },
+    /// An array of nothing but floats.
+    Floats {
+        start: u32,
+        len: u32,
+    },
+    /// An array of nothing but doubles.
+    Doubles {
+        start: u32,
+        len: u32,
+    },
+    /// A map; keys and values follow by turns, up to `end`.
+    Map {
+        items: u32,
+        end: u32,
+    },
+    /// A record; its fields follow, up to `end`. Where each begins stands in the slots.
+    Record {
+        slots: u32,
+        end: u32,
+    },
+}
+
+/// The values of a record.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tape {
+    pub(crate) cells: Vec<Cell>,
+    /// For each record the cells at which its fields begin.
+    pub(crate) slots: Vec<u32>,
+    pub(crate) floats: Vec<f32>,
+    pub(crate) doubles: Vec<f64>,
+    pub(crate) made: Vec<u8>,
+}
+
+/// Memory that is kept between two records, per list, in bytes. One huge record is not to be paid for ever after.
+const KEPT: usize = 1 << 20;
+
+impl Tape {
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        clear(&mut self.cells);
+        clear(&mut self.slots);
+        clear(&mut self.floats);
+        clear(&mut self.doubles);
+        clear(&mut self.made);
+    }
+
+    /// The cell after the value that begins at `at`.
+    pub(crate) fn after(&self, at: u32) -> u32 {
+        match self.cells[at as usize] {
+            Cell::Branch(_) => self.after(at + 1),
+            Cell::Array { end, .. } | Cell::Map { end, .. } | Cell::Record { end, .. } => end,
+            _ => at + 1,
+        }
+    }
+
+    /// The number of the next cell.
+    #[inline]
+    pub(crate) fn here(&self) -> u32 {
+        self.cells.len() as u32
+    }
+
+    /// Begins a record of so many fields, and gives its cell and its first slot.
+    #[inline]
+    pub(crate) fn begin_record(&mut self, fields: usize) -> (u32, usize) {
+        let (at, slots) = (self.here(), self.slots.len());
+        self.cells.push(Cell::Record { slots: slots as u32, end: 0 });
+        self.slots.resize(slots + fields, 0);
+        (at, slots)
+    }
+
+    /// Ends the array, map or record that began at `at`, with so many items.
+    #[inline]
+    pub(crate) fn end(&mut self, at: u32, count: u32) {
+        let here = self.here();
+        if let Cell::Array { items, end } | Cell::Map { items, end } = &mut self.cells[at as usize] {
+            (*items, *end) = (count, here);
+        } else if let Cell::Record { end, .. } = &mut self.cells[at as usize] {
+            *end = here;
+        }
+    }
+}
+
+#[inline]
+fn clear<T>(list: &mut Vec<T>) {
+    list.clear();
+    if list.capacity() * size_of::<T>() > KEPT {
+        list.shrink_to(KEPT / size_of::<T>());
+    }
+}

@@ -1,0 +1,244 @@
+//! What `weir codec` measured: Avro against JSON, as text and as JSON with a schema.
+//!
+//! A value like a run's summary: nothing here measures or reads.
+
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::json::published;
+use crate::quantity::{bytes, count, joined};
+use crate::quote::quote;
+use crate::saving::{SavingComparison, saving_grid};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io;
+use weir_metrics::Estimate;
+
+/// The version of the layout; `docs/codec.schema.json` follows it.
+const LAYOUT: &str = "weir.codec/1";
+
+/// Longest name of a file or a record.
+const NAME: usize = 60;
+
+/// A comparison of two encodings of the same records.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CodecComparison {
+    /// `weir.codec/1`.
+    pub layout: String,
+    /// weir's version.
+    pub weir_version: String,
+    /// The file of the schema.
+    pub schema: String,
+    /// The full name of the record.
+    pub record: String,
+    /// CRC-64-AVRO of the schema's canonical form, 16 hexadecimal digits.
+    pub fingerprint: String,
+    /// Seed of the records.
+    pub seed: u64,
+    /// How many different records were decoded.
+    pub records: u64,
+    /// How often each encoding was measured, by turns.
+    pub repetitions: u64,
+    /// Avro.
+    pub avro: EncodingFigures,
+    /// JSON.
+    pub json: EncodingFigures,
+    /// JSON's time for a record less Avro's, of each repetition.
+    pub difference_seconds: Estimate,
+    /// JSON's time for a record over Avro's, of each repetition; the geometric mean.
+    pub time_ratio: Estimate,
+    /// JSON's bytes over Avro's.
+    pub bytes_ratio: f64,
+    /// The difference in words.
+    pub conclusion: String,
+    /// The same with saving, one entry a destination.
+    pub saving: Vec<SavingComparison>,
+}
+
+/// What one encoding costs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct EncodingFigures {
+    /// Its name.
+    pub encoding: String,
+    /// Bytes of a payload with one record, in the mean.
+    pub record_bytes: f64,
+    /// CPU time to decode a record and read each of its columns once.
+    pub decode_seconds: Estimate,
+    /// Records a second of one core: 1 over the mean time.
+    pub records_per_second: f64,
+}
+
+/// What a comparison is about.
+#[derive(Clone, Debug)]
+pub struct CodecSubject {
+    /// The file of the schema.
+    pub schema: String,
+    /// The full name of the record.
+    pub record: String,
+    /// The fingerprint of the schema.
+    pub fingerprint: u64,
+    /// Seed of the records.
+    pub seed: u64,
+    /// How many there are.
+    pub records: u64,
+}
+
+/// What was measured of one encoding.
+#[derive(Clone, Debug)]
+pub struct EncodingTimes {
+    /// Its name.
+    pub encoding: String,
+    /// Bytes of a payload with one record, in the mean.
+    pub record_bytes: f64,
+    /// Seconds of CPU time a record, of each repetition.
+    pub seconds: Vec<f64>,
+}
+
+impl CodecComparison {
+    /// Sums up what was measured. `None` if there are fewer than two repetitions, or not as many of one encoding as of
+    /// the other.
+    pub fn new(subject: CodecSubject, avro: &EncodingTimes, json: &EncodingTimes) -> Option<Self> {
+        if avro.seconds.len() != json.seconds.len() {
+            return None;
+        }
+        let pairs = || json.seconds.iter().zip(&avro.seconds);
+        let differences: Vec<f64> = pairs().map(|(json, avro)| json - avro).collect();
+        let ratios: Vec<f64> = pairs().map(|(json, avro)| json / avro).collect();
+        let mut comparison = Self {
+            layout: LAYOUT.to_owned(),
+            weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+            schema: subject.schema,
+            record: subject.record,
+            fingerprint: format!("{:016x}", subject.fingerprint),
+            seed: subject.seed,
+            records: subject.records,
+            repetitions: avro.seconds.len() as u64,
+            difference_seconds: Estimate::of(&differences)?,
+            time_ratio: Estimate::of_ratios(&ratios)?,
+            bytes_ratio: json.record_bytes / avro.record_bytes,
+            avro: EncodingFigures::new(avro)?,
+            json: EncodingFigures::new(json)?,
+            conclusion: String::new(),
+            saving: Vec::new(),
+        };
+        let told = told("decoded", "decoding", comparison.time_ratio, comparison.difference_seconds);
+        comparison.conclusion = format!("{told} JSON has {:.2} times the bytes.", comparison.bytes_ratio);
+        Some(comparison)
+    }
+
+    /// Writes it as JSON, indented. [`codec_schema`] describes it.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+
+    pub(crate) fn document(&self) -> Document {
+        let facts = vec![
+            Fact::new("Schema", quote(&self.schema, NAME)),
+            Fact::new("Record", format!("{}, fingerprint {}", quote(&self.record, NAME), self.fingerprint)),
+            Fact::new(
+                "Measured",
+                format!(
+                    "{} different records of seed {}, decoded {} times by turns",
+                    count(self.records),
+                    self.seed,
+                    self.repetitions
+                ),
+            ),
+            Fact::new("Conclusion", self.conclusion.clone()),
+            Fact::new("Definitions", "docs/method.md, section 26"),
+        ];
+        let columns = vec![
+            Column::word("Encoding"),
+            Column::number("Bytes a record").narrow("Bytes"),
+            Column::number("CPU a record").narrow("CPU"),
+            Column::number("95% confidence").narrow("95%"),
+            Column::number("Records/s a core").narrow("Records/s"),
+        ];
+        let rows = [&self.avro, &self.json].map(EncodingFigures::row).into();
+        let grid = Grid { caption: "Decoding".to_owned(), columns, rows };
+        let mut sections = vec![Section::new("Comparison", vec![Part::Grid(grid), Part::Facts(facts)])];
+        if !self.saving.is_empty() {
+            let facts = self.saving.iter().map(SavingComparison::fact).collect();
+            sections.push(Section::new(
+                "Saving",
+                vec![Part::Grid(saving_grid(&self.saving)), Part::Facts(facts)],
+            ));
+        }
+        let state = if self.time_ratio.excludes(1.0) { "difference found" } else { "no difference" };
+        Document {
+            title: "Avro against JSON".to_owned(),
+            badges: vec![Badge { text: state.to_owned(), tone: Tone::Plain }],
+            sections,
+        }
+    }
+}
+
+impl EncodingFigures {
+    fn new(times: &EncodingTimes) -> Option<Self> {
+        let decode_seconds = Estimate::of(&times.seconds)?;
+        Some(Self {
+            encoding: times.encoding.clone(),
+            record_bytes: times.record_bytes,
+            decode_seconds,
+            records_per_second: 1.0 / decode_seconds.mean,
+        })
+    }
+
+    fn row(&self) -> Vec<Cell> {
+        let Estimate { mean, low, high } = self.decode_seconds;
+        vec![
+            Cell::text(self.encoding.clone()),
+            Cell::text(bytes(self.record_bytes)),
+            Cell::text(nanos(mean)),
+            Cell::text(format!("{} to {}", nanos(low), nanos(high))),
+            Cell::text(count(self.records_per_second.round() as u64)),
+        ]
+    }
+}
+
+/// In words, which of two is done faster. `ratio` is JSON's time over Avro's.
+pub(crate) fn told(done: &str, doing: &str, ratio: Estimate, difference: Estimate) -> String {
+    let Estimate { mean, low, high } = ratio;
+    if !ratio.excludes(1.0) {
+        return format!(
+            "No difference in {doing} can be told: JSON takes {mean:.2} times as long as Avro, and 1 is in the 95% \
+             confidence interval, {low:.2} to {high:.2}."
+        );
+    }
+    let (faster, slower, ratio) = if mean > 1.0 {
+        ("Avro", "JSON", ratio)
+    } else {
+        ("JSON", "Avro", Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low })
+    };
+    let Estimate { mean, low, high } = ratio;
+    let digits = if mean < 1.95 { 2 } else { 1 };
+    // The mean of differences need not lie where the mean of ratios does.
+    let agrees = (difference.mean > 0.0) == (faster == "Avro");
+    let time =
+        if agrees { format!(", {} less a record", nanos(difference.mean.abs())) } else { String::new() };
+    format!(
+        "{faster} is {done} {mean:.digits$} times as fast as {slower} (95% confidence: {low:.digits$} to \
+         {high:.digits$}){time}."
+    )
+}
+
+/// A time that is shorter than others in reports are: three digits, in nanoseconds as well.
+pub(crate) fn nanos(seconds: f64) -> String {
+    let nanos = seconds * 1e9;
+    let (number, unit) = if nanos.abs() < 999.5 { (nanos, "ns") } else { (nanos / 1e3, "µs") };
+    let digits = if number.abs() < 9.995 {
+        2
+    } else if number.abs() < 99.95 {
+        1
+    } else {
+        0
+    };
+    joined((format!("{number:.digits$}"), unit))
+}
+
+/// The JSON Schema of a comparison (draft 2020-12), made from the types: `docs/codec.schema.json`.
+pub fn codec_schema() -> String {
+    published(schemars::schema_for!(CodecComparison), "weir codec")
+}

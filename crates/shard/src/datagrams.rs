@@ -1,0 +1,322 @@
+//! A link of datagrams: UDP, non-blocking, many datagrams a system call both ways (UDP GRO and GSO, `recvmmsg`). The
+//! kernel says when each came, so that they need not be read at once.
+
+use crate::link::{LinkError, State};
+use crate::{clock, sys};
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// What the kernel may keep for a session that is not read at once: keyframes come in bursts of a hundred packets and
+/// more. The kernel cuts it to `net.core.rmem_max`.
+const RECEIVE_BUFFER: usize = 1 << 20;
+/// What may wait to leave; one socket may serve hundreds of peers. The kernel cuts it to `net.core.wmem_max`.
+const SEND_BUFFER: usize = 4 << 20;
+
+/// The most that the kernel puts together of one sender's datagrams (UDP_GRO_CNT_MAX of them, 64 KiB at most).
+pub(crate) const PIECE: usize = 64 * 1024;
+/// So many pieces are read in one system call.
+pub(crate) const PIECES: usize = 8;
+
+/// A link may wait as long as what comes meanwhile is at most this part of what the kernel keeps for it. The kernel counts
+/// its own overhead as well, which doubles what small packets take.
+const SHARE: usize = 4;
+/// For how long one is read at every event after more than that came.
+const HASTE: Duration = Duration::from_secs(1);
+/// Two readings of one clock so close together are one.
+const TIGHT: Duration = Duration::from_micros(50);
+
+/// The sockets' own work, done by a crate that knows the kernel.
+pub(crate) struct DatagramLink {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    /// When nothing was left to read. What is read now came later.
+    emptied: Moment,
+    /// Bytes that were read since then.
+    brought: usize,
+    /// Bytes that the kernel keeps.
+    room: usize,
+    /// Whether the session lets datagrams wait to be read together.
+    pub(crate) may_wait: bool,
+    /// Whether they do.
+    waits: bool,
+    /// Until when they had better not: so much came.
+    hasty_until: Moment,
+}
+
+/// Datagrams of one sender that came together.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    arrived: Moment,
+    source: SocketAddr,
+    start: usize,
+    length: usize,
+    /// Length of each but the last.
+    stride: usize,
+}
+
+const NO_PIECE: Piece = Piece {
+    arrived: Moment::from_nanos(0),
+    source: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    start: 0,
+    length: 0,
+    stride: 0,
+};
+
+/// Where datagrams lie in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch {
+    pieces: [Piece; PIECES],
+    count: usize,
+}
+
+/// One datagram that came.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// When this machine had it; not before the one before it.
+    pub arrived: Moment,
+    /// Who sent it.
+    pub source: SocketAddr,
+    /// What it says.
+    pub bytes: &'a mut [u8],
+}
+
+/// Datagrams that were read together, in the shard's one receive buffer. They may be changed where they lie.
+#[derive(Debug)]
+pub struct Datagrams<'a> {
+    buffer: &'a mut [u8],
+    batch: &'a Batch,
+    /// The piece that is looked at, and how much of it has been taken.
+    piece: usize,
+    taken: usize,
+}
+
+impl Batch {
+    /// One datagram at the front of a buffer, as a test makes it.
+    pub(crate) fn single(arrived: Moment, source: SocketAddr, length: usize) -> Self {
+        let mut pieces = [NO_PIECE; PIECES];
+        pieces[0] = Piece { arrived, source, start: 0, length, stride: length };
+        Self { pieces, count: 1 }
+    }
+
+    /// Bytes in all.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pieces[..self.count].iter().map(|piece| piece.length).sum()
+    }
+}
+
+impl<'a> Datagrams<'a> {
+    pub(crate) fn new(buffer: &'a mut [u8], batch: &'a Batch) -> Self {
+        Self { buffer, batch, piece: 0, taken: 0 }
+    }
+
+    /// The next datagram, in the order of arrival.
+    pub fn take_next(&mut self) -> Option<Incoming<'_>> {
+        loop {
+            let piece = self.batch.pieces[..self.batch.count].get(self.piece)?;
+            let left = piece.length - self.taken;
+            if left == 0 {
+                self.piece += 1;
+                self.taken = 0;
+                continue;
+            }
+            let length = left.min(piece.stride.max(1));
+            let start = piece.start + self.taken;
+            self.taken += length;
+            let bytes = &mut self.buffer[start..start + length];
+            return Some(Incoming { arrived: piece.arrived, source: piece.source, bytes });
+        }
+    }
+}
+
+impl DatagramLink {
+    /// A socket at `local`; an unspecified address takes what comes to any of this machine's.
+    pub(crate) fn open(local: SocketAddr) -> Result<Self, LinkError> {
+        Self::bound(local).map_err(|error| LinkError::io(&error, State::Connecting))
+    }
+
+    fn bound(local: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(
+            Domain::for_address(local),
+            Type::DGRAM.nonblocking().cloexec(),
+            Some(Protocol::UDP),
+        )?;
+        // Both only tune: what a smaller buffer drops is counted.
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+        let _ = socket.set_send_buffer_size(SEND_BUFFER);
+        socket.bind(&local.into())?;
+        // Without an answer nothing waits.
+        let room = socket.recv_buffer_size().unwrap_or(0);
+        // The kernel stamps what comes from here on.
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // What it has the kernel say of each besides, nobody asks. Where this fails it is said for nothing.
+        let _ = sys::leave_out_packet_information(socket.as_fd(), local.is_ipv4());
+        let _ =
+            if local.is_ipv4() { socket.set_recv_tos_v4(false) } else { socket.set_recv_tclass_v6(false) };
+        let now = clock::now();
+        Ok(Self {
+            socket: socket.into(),
+            state,
+            emptied: now,
+            brought: 0,
+            room,
+            may_wait: false,
+            waits: false,
+            hasty_until: now,
+        })
+    }
+
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        // A bound socket has an address.
+        self.socket.local_addr().map_or(0, |address| address.port())
+    }
+
+    /// Reads what waits, as far as one call goes. `None`: nothing waited. The second is whether more may wait.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Option<(Batch, bool)> {
+        let mut metas = [RecvMeta::default(); PIECES];
+        let mut parts = buffer.chunks_exact_mut(PIECE);
+        let mut slices: [_; PIECES] =
+            std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
+        let (now, wall) = both_clocks();
+        // An error of a connected socket is what an earlier datagram met (ICMP): it is told once, and no end.
+        for _ in 0..PIECES {
+            match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
+                Ok(count) => {
+                    let mut batch = Batch { pieces: [NO_PIECE; PIECES], count };
+                    let mut least = self.emptied;
+                    for ((piece, meta), at) in batch.pieces.iter_mut().zip(&metas[..count]).zip(0..) {
+                        let arrived = arrival(meta.timestamp, now, wall, least);
+                        let (length, stride) = (meta.len, meta.stride);
+                        *piece = Piece { arrived, source: meta.addr, start: at * PIECE, length, stride };
+                        least = arrived;
+                    }
+                    self.brought += batch.bytes();
+                    if self.brought > self.room / SHARE {
+                        self.hasty_until = now + HASTE;
+                    }
+                    let more = count == PIECES;
+                    if !more {
+                        (self.brought, self.emptied) = (0, now);
+                    }
+                    return Some((batch, more));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    (self.brought, self.emptied) = (0, now);
+                    return None;
+                }
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    pub(crate) fn set_waits(&mut self, waits: bool) {
+        self.waits = waits;
+    }
+
+    /// Whether datagrams should wait that do not, or should not any more.
+    pub(crate) fn change(&self) -> Option<bool> {
+        let should = self.may_wait && self.emptied >= self.hasty_until;
+        (should != self.waits).then_some(should)
+    }
+
+    /// Whether something may be left that nothing will tell of.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.waits || self.brought > 0
+    }
+
+    /// Sends datagrams of `length` bytes each, the last of what is left, in one system call where the kernel can.
+    /// Whether the kernel took them.
+    pub(crate) fn send(&self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+        let most = self.state.max_gso_segments().max(1);
+        bytes.chunks(length.max(1).saturating_mul(most)).fold(true, |taken, contents| {
+            let segment_size = (contents.len() > length).then_some(length);
+            let transmit = Transmit { destination: to, ecn: None, contents, segment_size, src_ip: None };
+            taken & self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_ok()
+        })
+    }
+
+    /// Takes datagrams of this peer only from now on.
+    pub(crate) fn connect(&self, to: SocketAddr) {
+        // Without it strangers' datagrams are heard as well, which sessions pass over.
+        let _ = self.socket.connect(to);
+    }
+
+    /// Datagrams that the kernel has dropped because this socket was full.
+    pub(crate) fn dropped(&self) -> u64 {
+        // A socket that cannot be asked has dropped nothing that is known.
+        sys::dropped(self.socket.as_fd()).unwrap_or(0)
+    }
+}
+
+/// Now, by the monotonic clock and by the wall clock, in nanoseconds: as nearly at one moment as a few tries give.
+fn both_clocks() -> (Moment, u64) {
+    let mut both = (clock::now(), clock::wall_nanos());
+    for _ in 0..3 {
+        let after = clock::now();
+        if after.since(both.0) < TIGHT {
+            break;
+        }
+        both = (after, clock::wall_nanos());
+    }
+    both
+}
+
+/// When a datagram came that the kernel has stamped so, by the wall clock, which says `wall` now. It was not before
+/// `least`: so much is certain even if the wall clock was set meanwhile.
+fn arrival(stamp: Option<Duration>, now: Moment, wall: u64, least: Moment) -> Moment {
+    let age = stamp.map_or(0, |stamp| u128::from(wall).saturating_sub(stamp.as_nanos()));
+    (now - Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX))).max(least)
+}
+
+/// Where to bind a socket whose peers are like `like`: to `from`, or to any address.
+pub(crate) fn local_for(like: IpAddr, from: Option<IpAddr>) -> SocketAddr {
+    let any = if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    SocketAddr::new(from.unwrap_or(any), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_that_the_kernel_put_together_come_apart_again() {
+        let source = "127.0.0.1:9".parse().unwrap();
+        let mut buffer: Vec<u8> = (0..=255).cycle().take(2 * PIECE).collect();
+        let mut pieces = [NO_PIECE; PIECES];
+        let piece = Piece { source, ..NO_PIECE };
+        pieces[0] = Piece { length: 25, stride: 10, ..piece };
+        pieces[1] = Piece { start: PIECE, length: 7, stride: 7, ..piece };
+        let batch = Batch { pieces, count: 2 };
+        let mut datagrams = Datagrams::new(&mut buffer, &batch);
+        let mut lengths = Vec::new();
+        while let Some(Incoming { bytes, .. }) = datagrams.take_next() {
+            lengths.push((bytes[0], bytes.len()));
+        }
+        assert_eq!(lengths, [(0, 10), (10, 10), (20, 5), (0, 7)]);
+    }
+
+    #[test]
+    fn a_datagram_came_when_the_kernel_says_but_not_before_what_was_read_before_it() {
+        let [least, now] = [5_000, 9_000].map(Moment::from_nanos);
+        let wall = 1_000_000;
+        let at = |stamp: Option<u64>| arrival(stamp.map(Duration::from_nanos), now, wall, least).as_nanos();
+        assert_eq!(at(Some(wall - 1_500)), 7_500);
+        // While it was read; the clock was set back; it was set forward; the kernel says nothing.
+        assert_eq!((at(Some(wall + 10)), at(Some(u64::MAX))), (9_000, 9_000));
+        assert_eq!((at(Some(wall - 5_000)), at(Some(0))), (5_000, 5_000));
+        assert_eq!(at(None), 9_000);
+    }
+}

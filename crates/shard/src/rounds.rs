@@ -1,0 +1,100 @@
+//! Whose turn it is to be read, of those that are not read at every event.
+
+use crate::SessionId;
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// Time between two rounds. Each wake-up of an idle thread costs as much as several reads.
+const STEP: Duration = Duration::from_millis(20);
+/// So many rounds until a session has its turn again: not all are read at one moment.
+const ROUNDS: u64 = 2;
+
+/// Sessions that are read every 40 ms, each in the round of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds {
+    members: [Vec<SessionId>; ROUNDS as usize],
+    /// The last step that had its round.
+    done: u64,
+}
+
+impl Rounds {
+    /// One more.
+    pub(crate) fn join(&mut self, id: SessionId, now: Moment) {
+        if self.members.iter().all(Vec::is_empty) {
+            self.done = step_of(now);
+        }
+        self.members[round_of(id.slot.into())].push(id);
+    }
+
+    /// When the next round is.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        let mut steps = (self.done + 1..).take(ROUNDS as usize);
+        let next = steps.find(|step| !self.members[round_of(*step)].is_empty())?;
+        Some(Moment::from_nanos(next * STEP.as_nanos() as u64))
+    }
+
+    /// One less.
+    pub(crate) fn leave(&mut self, id: SessionId) {
+        self.members[round_of(id.slot.into())].retain(|member| *member != id);
+    }
+
+    /// Takes those out whose turn has come; they have no other until they join again.
+    pub(crate) fn take(&mut self, now: Moment, taken: &mut Vec<SessionId>) {
+        let last = step_of(now);
+        let first = (self.done + 1).max((last + 1).saturating_sub(ROUNDS));
+        self.done = last.max(self.done);
+        for step in first..=last {
+            taken.append(&mut self.members[round_of(step)]);
+        }
+    }
+}
+
+fn step_of(now: Moment) -> u64 {
+    now.as_nanos() / STEP.as_nanos() as u64
+}
+
+fn round_of(number: u64) -> usize {
+    (number % ROUNDS) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn each_has_its_turn_once_in_two_steps_and_in_a_round_of_its_own() {
+        let mut rounds = Rounds::default();
+        assert_eq!(rounds.next(), None);
+        let ids: Vec<_> = (0..8).map(SessionId::made_up).collect();
+        ids.iter().for_each(|id| rounds.join(*id, at(1_001)));
+        let mut turns = Vec::new();
+        for _ in 0..8 {
+            let now = rounds.next().unwrap();
+            let mut taken = Vec::new();
+            rounds.take(now, &mut taken);
+            assert_eq!(taken.len(), 4);
+            for id in taken {
+                turns.push((id, now));
+                rounds.join(id, now);
+            }
+        }
+        for id in ids {
+            let of: Vec<_> = turns.iter().filter(|turn| turn.0 == id).map(|turn| turn.1).collect();
+            assert_eq!(of[1].since(of[0]), Duration::from_millis(40));
+        }
+    }
+
+    #[test]
+    fn a_round_that_was_missed_is_held_once_and_who_has_left_is_not_in_it() {
+        let mut rounds = Rounds::default();
+        (0..4).for_each(|slot| rounds.join(SessionId::made_up(slot), at(0)));
+        rounds.leave(SessionId::made_up(2));
+        let mut taken = Vec::new();
+        rounds.take(at(5_000), &mut taken);
+        assert_eq!((taken.len(), rounds.next()), (3, None));
+    }
+}

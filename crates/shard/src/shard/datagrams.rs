@@ -1,0 +1,141 @@
+//! Links of datagrams: opened, polled and read.
+
+use super::{DATAGRAMS, OpenError, READS_A_TURN, Shard};
+use crate::datagrams::{DatagramLink, Datagrams};
+use crate::link::{LinkError, Links};
+use crate::{Event, Session, SessionId, World, clock};
+use mio::unix::SourceFd;
+use mio::{Interest, Token};
+use std::net::SocketAddr;
+use weir_metrics::Failure;
+
+/// Reads that empty any socket: what comes meanwhile is not waited for.
+const READS_TO_CATCH_UP: usize = 1_024;
+
+impl<W: World> Shard<W> {
+    /// Begins a session that has a link of datagrams only, at `local`: [`Event::Opening`]. Port 0 is any free one; says
+    /// which it is.
+    ///
+    /// # Errors
+    /// The address is taken, or not of this machine; or no descriptor was left. The session is told nothing.
+    pub fn open_datagrams(
+        &mut self,
+        local: SocketAddr,
+        session: Box<dyn Session<W>>,
+    ) -> Result<(SessionId, SocketAddr), OpenError> {
+        let link = DatagramLink::open(local)?;
+        let address = SocketAddr::new(local.ip(), link.port());
+        let links = Links { datagrams: Some(link), unpolled: true, ..Links::default() };
+        let id = self.enter(links, session);
+        self.poll_datagrams(id)?;
+        self.tell(id, Event::Opening);
+        Ok((id, address))
+    }
+
+    /// Polls the link of datagrams that a session has opened.
+    pub(super) fn poll_datagrams(&mut self, id: SessionId) -> Result<(), LinkError> {
+        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+            return Ok(());
+        };
+        if std::mem::take(&mut entry.links.unpolled)
+            && let Some(link) = &entry.links.datagrams
+        {
+            let token = Token(id.slot as usize | DATAGRAMS);
+            let descriptor = link.descriptor();
+            self.poll
+                .registry()
+                .register(&mut SourceFd(&descriptor), token, Interest::READABLE)
+                .map_err(|error| LinkError { failure: Failure::SocketError, words: error.to_string() })?;
+        }
+        Ok(())
+    }
+
+    /// Reads datagrams until there are none, or for their share of this turn.
+    pub(super) fn read_datagrams(&mut self, id: SessionId) {
+        self.read_datagrams_for(id, READS_A_TURN);
+    }
+
+    /// Reads what came before this moment, if the session lets it wait or has not come to its end yet.
+    pub(super) fn catch_up(&mut self, id: SessionId) {
+        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
+        if entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(DatagramLink::is_behind) {
+            self.read_datagrams_for(id, READS_TO_CATCH_UP);
+        }
+    }
+
+    fn read_datagrams_for(&mut self, id: SessionId, reads: usize) {
+        for _ in 0..reads {
+            let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id);
+            let Some(link) = entry.and_then(|entry| entry.links.datagrams.as_mut()) else { return };
+            let Some((batch, more)) = link.receive(&mut self.buffer) else { return };
+            self.settle_waiting(id);
+            let mut buffer = std::mem::take(&mut self.buffer);
+            self.tell(id, Event::Datagrams(Datagrams::new(&mut buffer, &batch)));
+            self.buffer = buffer;
+            if !more {
+                return;
+            }
+        }
+        self.unread_datagrams.push(id);
+    }
+
+    /// Whether datagrams of a session wait to be read together.
+    pub(super) fn lets_wait(&self, id: SessionId) -> bool {
+        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
+        entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(DatagramLink::waits)
+    }
+
+    /// A session's wish: its datagrams are read in rounds from now on, or at every event.
+    pub(super) fn wish_to_wait(&mut self, id: SessionId, wait: bool) {
+        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+            return;
+        };
+        if let Some(link) = &mut entry.links.datagrams {
+            link.may_wait = wait;
+            self.settle_waiting(id);
+        }
+    }
+
+    /// Takes the datagrams of a session out of the poll, or puts them back, as is best now.
+    fn settle_waiting(&mut self, id: SessionId) {
+        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+            return;
+        };
+        let Some(link) = &mut entry.links.datagrams else { return };
+        let Some(wait) = link.change() else { return };
+        let descriptor = link.descriptor();
+        let registry = self.poll.registry();
+        let done = if wait {
+            registry.deregister(&mut SourceFd(&descriptor))
+        } else {
+            registry.register(
+                &mut SourceFd(&descriptor),
+                Token(id.slot as usize | DATAGRAMS),
+                Interest::READABLE,
+            )
+        };
+        // Otherwise all stays as it was, and goes on.
+        if done.is_ok() {
+            link.set_waits(wait);
+            if wait {
+                self.rounds.join(id, clock::now());
+            } else {
+                self.rounds.leave(id);
+            }
+        }
+    }
+
+    /// Reads those whose turn it is.
+    pub(super) fn hold_rounds(&mut self) {
+        let mut turns = std::mem::take(&mut self.turns);
+        let now = clock::now();
+        self.rounds.take(now, &mut turns);
+        for id in turns.drain(..) {
+            self.read_datagrams(id);
+            if self.lets_wait(id) {
+                self.rounds.join(id, now);
+            }
+        }
+        self.turns = turns;
+    }
+}

@@ -1,0 +1,131 @@
+//! Links of datagrams: alone, and beside a link that comes and goes.
+
+use crate::bench::{Bench, Happened, accept, door, pattern, silent};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use weir_metrics::Failure;
+use weir_shard::Event;
+
+/// A peer that does not wait for ever.
+fn peer() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket
+}
+
+fn heard(bench: &Bench, who: &str) -> Vec<Vec<u8>> {
+    let bytes = |what| if let Happened::Datagram(_, bytes) = what { Some(bytes) } else { None };
+    bench.diary().of(who).into_iter().filter_map(bytes).collect()
+}
+
+#[test]
+fn a_session_of_datagrams_hears_who_sends_and_answers() {
+    let mut bench = Bench::new();
+    let (_, address) = bench.hear("port", silent());
+    assert_eq!(bench.diary().of("port"), [Happened::Opening]);
+    let (one, other) = (peer(), peer());
+    one.send_to(b"?who", address).unwrap();
+    other.send_to(b"news", address).unwrap();
+    bench.run_until(|diary| diary.of("port").len() == 3);
+    let of =
+        |socket: &UdpSocket, bytes: &[u8]| Happened::Datagram(socket.local_addr().unwrap(), bytes.to_vec());
+    assert_eq!(bench.diary().of("port")[1..], [of(&one, b"?who"), of(&other, b"news")]);
+    let mut answer = [0; 10];
+    assert_eq!(one.recv_from(&mut answer).unwrap(), (4, address));
+}
+
+#[test]
+fn datagrams_of_one_length_go_in_one_call_and_come_one_by_one() {
+    let sender = |to: SocketAddr, bytes: Vec<u8>| {
+        Box::new(move |event: Event<'_>, context: &mut weir_shard::Context<'_, _>| {
+            if matches!(event, Event::Opening) {
+                assert!(context.send_datagrams(to, &bytes, 1_000));
+            }
+        })
+    };
+    let mut bench = Bench::new();
+    let (_, address) = bench.hear("receiver", silent());
+    // 150 of them: more than the kernel takes, or gives, at once.
+    let bytes = pattern(149_700);
+    bench.hear("sender", sender(address, bytes.clone()));
+    bench.run_until(|diary| diary.of("receiver").len() == 151);
+    let came = heard(&bench, "receiver");
+    assert_eq!(came.iter().map(Vec::len).collect::<Vec<_>>()[..149], [1_000; 149]);
+    assert_eq!(came.concat(), bytes);
+}
+
+#[test]
+fn datagrams_outlive_the_link_that_they_were_opened_beside() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let next = TcpListener::bind("127.0.0.1:0").unwrap();
+    let next_door = door(next.local_addr().unwrap());
+    let place = Arc::new(Mutex::new(None));
+    let told = place.clone();
+    let react = Box::new(move |event: Event<'_>, context: &mut weir_shard::Context<'_, _>| match event {
+        Event::Connected => {
+            told.lock().unwrap().get_or_insert_with(|| context.open_datagrams().unwrap());
+        }
+        Event::Woken => context.reopen(next_door.clone()),
+        Event::Stop => context.close(),
+        _ => {}
+    });
+    let mut bench = Bench::new();
+    let id = bench.open("client", &door(listener.local_addr().unwrap()), react);
+    let stream = accept(&listener);
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) == 1);
+    let address = place.lock().unwrap().unwrap();
+    assert_eq!(address.ip(), listener.local_addr().unwrap().ip());
+    // The server closes the link: that is no end.
+    drop(stream);
+    bench.run_until(|diary| diary.count("client", &Happened::HungUp(Failure::ClosedByPeer)) == 1);
+    let peer = peer();
+    peer.send_to(b"still there", address).unwrap();
+    bench.run_until(|diary| diary.of("client").iter().any(|what| matches!(what, Happened::Datagram(..))));
+    // Another link takes its place, and again datagrams are heard beside it.
+    bench.shard.wake_all([id]);
+    let stream = accept_beside(&mut bench, &next);
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) == 2);
+    peer.send_to(b"?", address).unwrap();
+    bench.run_until(|diary| diary.of("client").len() > 6);
+    assert_eq!(heard(&bench, "client"), [&b"still there"[..], b"?"]);
+    bench.shard.stop(id);
+    assert!(bench.shard.is_empty());
+    drop(stream);
+}
+
+fn accept_beside(bench: &mut Bench, listener: &TcpListener) -> std::net::TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    let mut accepted = None;
+    bench.run_until(|_| {
+        accepted = accepted.take().or_else(|| listener.accept().ok());
+        accepted.is_some()
+    });
+    accepted.unwrap().0
+}
+
+#[test]
+fn what_a_full_socket_drops_is_counted() {
+    let dropped = Arc::new(Mutex::new(0));
+    let told = dropped.clone();
+    let react = Box::new(move |event: Event<'_>, context: &mut weir_shard::Context<'_, _>| {
+        if matches!(event, Event::Woken) {
+            *told.lock().unwrap() = context.dropped_datagrams();
+        }
+    });
+    let mut bench = Bench::new();
+    let (id, address) = bench.hear("port", react);
+    let peer = peer();
+    // Nobody reads meanwhile: far more than any socket holds.
+    const SENT: u64 = 20_000;
+    for _ in 0..SENT {
+        peer.send_to(&[7; 1_200], address).unwrap();
+    }
+    bench.run_until(|diary| diary.of("port").len() > 1);
+    bench.run_for(Duration::from_millis(100));
+    bench.shard.wake_all([id]);
+    bench.run_until(|diary| diary.count("port", &Happened::Woken) == 1);
+    let came = heard(&bench, "port").len() as u64;
+    assert!(came < SENT);
+    assert_eq!(came + *dropped.lock().unwrap(), SENT);
+}

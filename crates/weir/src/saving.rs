@@ -1,0 +1,116 @@
+//! `weir codec --save`: the same records decoded and saved, by turns, in each place.
+
+use crate::args::Codec;
+use crate::codec::{still, thread_seconds};
+use crate::exit::{Exit, Failure};
+use crate::ingest::place;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_ingest::{Decode, Depot, Destination};
+use weir_record::{Format, Framing, Schema};
+use weir_report::{SavingComparison, SavingTimes};
+
+/// What the tables' names begin with.
+const TABLE: &str = "weir_codec";
+
+/// A place that rows go to, with a table for each encoding.
+pub(crate) struct Place {
+    destination: Destination,
+    batch: usize,
+    /// Avro, then JSON.
+    sides: [Side; 2],
+}
+
+/// One encoding in one place.
+struct Side {
+    format: Format,
+    decode: Decode,
+    depot: Depot,
+    seconds: Vec<f64>,
+    cpu_seconds: Vec<f64>,
+}
+
+impl Place {
+    /// Opens a place, and empties its tables.
+    pub(crate) fn open(text: &str, args: &Codec, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
+        let destination = place(text, args.save_password_file.as_deref())
+            .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))?;
+        let side = |format, name: &str| {
+            let decode = Decode::records(schema, format);
+            let table = format!("{TABLE}_{name}");
+            let destination = match &destination {
+                // Files of each encoding are in a directory of their own.
+                Destination::Parquet(directory) => Destination::Parquet(directory.join(&table)),
+                other => other.clone(),
+            };
+            let mut depot = Depot::new(&destination, &table, &decode);
+            depot.empty().map_err(Failure::with(Exit::Internal))?;
+            Ok::<_, Failure>(Side { format, decode, depot, seconds: Vec::new(), cpu_seconds: Vec::new() })
+        };
+        let sides = [side(Format::Avro(framing), "avro")?, side(Format::Json, "json")?];
+        Ok(Self { destination, batch: args.batch as usize, sides })
+    }
+
+    /// Decodes and saves the payloads of both encodings, by turns, each time into an empty table. `None` if it was
+    /// interrupted.
+    pub(crate) fn compare(
+        &mut self,
+        payloads: [&[Vec<u8>]; 2],
+        repetitions: u32,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<SavingComparison>, Failure> {
+        for repetition in 0..repetitions {
+            let mut order = [0, 1];
+            if repetition % 2 == 1 {
+                order.reverse();
+            }
+            for side in order {
+                self.sides[side].measure(payloads[side], self.batch, interrupt)?;
+                if interrupt.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+            }
+        }
+        let name = self.destination.to_string();
+        let [avro, json] = &mut self.sides;
+        let (avro, json) = (avro.times()?, json.times()?);
+        let comparison = SavingComparison::new(name, self.batch as u64, &avro, &json);
+        comparison.map(Some).ok_or_else(still)
+    }
+}
+
+impl Side {
+    /// Leaves off when it is interrupted.
+    fn measure(&mut self, payloads: &[Vec<u8>], batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
+        let failed = Failure::with(Exit::Internal);
+        self.depot.empty().map_err(&failed)?;
+        let (mut seconds, mut rows, mut first) = (0.0, 0, 0);
+        let began = thread_seconds();
+        for payloads in payloads.chunks(batch) {
+            if interrupt.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let filled = self.depot.fill(&mut self.decode, payloads, 1, first).map_err(&failed)?;
+            seconds += (filled.decode + filled.save).as_secs_f64();
+            rows += filled.rows;
+            first += payloads.len() as u64;
+        }
+        let cpu_seconds = thread_seconds() - began;
+        if rows != payloads.len() as u64 {
+            let line = format!("{:?} took {rows} of {} records", self.depot, payloads.len());
+            return Err(Failure::new(Exit::Internal, line));
+        }
+        self.seconds.push(seconds / rows as f64);
+        self.cpu_seconds.push(cpu_seconds / rows as f64);
+        Ok(())
+    }
+
+    fn times(&mut self) -> Result<SavingTimes, Failure> {
+        let stock = self.depot.stock().map_err(Failure::with(Exit::Internal))?;
+        Ok(SavingTimes {
+            encoding: self.format.to_string(),
+            seconds: self.seconds.clone(),
+            cpu_seconds: self.cpu_seconds.clone(),
+            row_bytes: stock.bytes as f64 / stock.rows as f64,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! aiortc as a server, and as a client of the origin. It shares nothing with weir: its own ICE (full), DTLS by OpenSSL in
+//! the active role, SRTP of libsrtp, H.264 of x264 and libavcodec.
+
+use crate::support::{Kept, Publishing, measure, play, program, shared, soon};
+use crate::whip::{is_on_air, origin, places};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{ChildStdout, Stdio};
+
+pub(crate) struct Server {
+    process: Kept,
+    said: BufReader<ChildStdout>,
+    pub(crate) address: String,
+}
+
+/// What the server says at its end.
+pub(crate) struct Seen {
+    pub(crate) peers: f64,
+    pub(crate) sent: f64,
+    pub(crate) reported_lost: f64,
+    pub(crate) reporters: f64,
+    pub(crate) came: f64,
+    pub(crate) missing: f64,
+    pub(crate) decoded: f64,
+}
+
+impl Server {
+    fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// One that is unusual in these ways: `rsa`, `passive`, `link=…`.
+    pub(crate) fn with(ways: &[&str]) -> Self {
+        let mut command = program("/usr/bin/python3", "python3-aiortc");
+        command.args(["-c", include_str!("support/aiortc_server.py")]).args(ways);
+        let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut said = BufReader::new(process.0.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let port: u16 = line.trim().parse().expect("aiortc; on Debian: apt install python3-aiortc");
+        Self { process, said, address: format!("127.0.0.1:{port}") }
+    }
+
+    pub(crate) fn end(mut self) -> Seen {
+        drop(self.process.0.stdin.take());
+        let mut line = String::new();
+        self.said.read_to_string(&mut line).unwrap();
+        let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [peers, sent, reported_lost, reporters, came, missing, decoded] = numbers[..] else {
+            panic!("{line}")
+        };
+        Seen { peers, sent, reported_lost, reporters, came, missing, decoded }
+    }
+}
+
+#[test]
+fn viewers_of_a_server_of_others_agree_with_what_it_has_sent() {
+    let _machine = shared();
+    // It begins with DTLS, or waits for it.
+    for ways in [&[][..], &["passive"]] {
+        viewers_agree(Server::with(ways));
+    }
+}
+
+fn viewers_agree(server: Server) {
+    let url = format!("whep+http://{}/whep", server.address);
+    let run = play(&url, "-c 4 -d 5s --warmup 0s --drain 1s");
+    assert_eq!(run.well(), 4, "{:?}", run.failures());
+    let seen = server.end();
+    assert_eq!((seen.peers, seen.reporters, seen.reported_lost), (4.0, 4.0, 0.0), "it heard our reports");
+    let total = |figure: &str| run.total(figure);
+    assert_eq!((total("played"), total("lost"), total("rtc.frames_broken")), (4.0, 0.0, 0.0));
+    assert!(total("rtc.sender_reports") >= 4.0 && total("keyframes") >= 4.0);
+    assert_eq!((total("rtc.unauthentic"), total("rtc.malformed"), total("rtc.strange")), (0.0, 0.0, 0.0));
+    // What was under way at the end was sent, and came to nobody.
+    let (came, sent) = (total("units"), seen.sent);
+    assert!(came <= sent && came >= sent * 0.9 && came > 2.0 * total("frames"), "{came} of {sent}");
+}
+
+#[test]
+fn a_server_of_others_decodes_what_publishers_send() {
+    let _machine = shared();
+    let server = Server::start();
+    let url = format!("whip+http://{}/whip", server.address);
+    let run =
+        measure(["publish", &url, "-c", "2", "-d", "5s", "--warmup", "0s", "--drain", "1s", "--gop", "1s"]);
+    assert_eq!(run.well(), 2, "{:?}", run.failures());
+    let seen = server.end();
+    let total = |figure: &str| run.total(figure);
+    assert_eq!((seen.peers, seen.missing), (2.0, 0.0));
+    assert!(seen.came <= total("units") && seen.came >= total("units") * 0.95, "{} came", seen.came);
+    // It begins with a keyframe, and what has come last may still wait for its decoder.
+    assert!(seen.decoded >= total("frames") * 0.8 && seen.decoded > 100.0, "{} decoded", seen.decoded);
+    assert!(total("rtc.reports_heard") >= 2.0 && total("rtc.sender_reports_sent") >= 6.0);
+    assert_eq!((total("rtc.reported_lost"), total("rtc.unauthentic")), (0.0, 0.0));
+}
+
+/// A client, connected.
+struct Client {
+    process: Kept,
+    said: BufReader<ChildStdout>,
+}
+
+impl Client {
+    /// `publish` or `play`, and where.
+    fn start(verb: &str, url: &str) -> Self {
+        let mut command = program("/usr/bin/python3", "python3-aiortc");
+        command.args(["-c", include_str!("support/aiortc_client.py"), verb]);
+        command.arg(url.split_once('+').unwrap().1);
+        let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut said = BufReader::new(process.0.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), "ready", "aiortc; on Debian: apt install python3-aiortc");
+        Self { process, said }
+    }
+
+    /// Packets, packets lost, and frames, when it has ended.
+    fn end(mut self) -> [u64; 3] {
+        drop(self.process.0.stdin.take());
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        let numbers: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        self.process.ended();
+        numbers.try_into().unwrap_or_else(|numbers| panic!("{numbers:?}"))
+    }
+}
+
+#[test]
+fn a_publisher_of_others_is_played_as_it_was_sent() {
+    let _machine = shared();
+    let origin = origin(&[]);
+    let (publish, watch) = places(&origin);
+    let client = Client::start("publish", &publish);
+    is_on_air(&origin);
+    let run = play(&watch, "-c 3 -d 5s --warmup 0s --drain 1s");
+    assert_eq!(run.well(), 3, "{:?}", run.failures());
+    let total = |figure: &str| run.total(figure);
+    let zeros = ["lost", "reordered", "rtc.frames_broken", "rtc.unauthentic"];
+    assert_eq!(zeros.map(total), [0.0; 4]);
+    assert!(total("frames") > 3.0 * 60.0 && total("keyframes") >= 3.0, "{}", total("frames"));
+    assert!(total("rtc.audio_packets") > 3.0 * 100.0, "its silence is sound: {}", total("rtc.audio_packets"));
+    let [packets, lost, frames] = client.end();
+    soon("the stream is off air", || origin.counts().stream("live/a").is_some_and(|stream| !stream.live));
+    let (rtc, counts) = (origin.rtc(), origin.counts());
+    assert_eq!((rtc.intake.packets, rtc.intake.lost, rtc.intake.broken), (packets, 0, 0), "{rtc:?}");
+    assert_eq!((lost, rtc.unauthentic), (0, 0), "it was told of no loss");
+    let received = counts.stream("live/a").unwrap().received;
+    // What was being encoded when it was told to stop has not left.
+    assert!(received.video <= frames && received.video + 3 >= frames, "{} of {frames}", received.video);
+    assert_eq!(rtc.intake.frames, received.video + received.audio, "{rtc:?} {received:?}");
+}
+
+#[test]
+fn a_viewer_of_others_gets_every_packet_and_decodes_the_pictures() {
+    let _machine = shared();
+    let origin = origin(&[]);
+    let (publish, watch) = places(&origin);
+    let _publishing = Publishing::start(&publish, &["--gop", "1s"]);
+    is_on_air(&origin);
+    let client = Client::start("play", &watch);
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let [packets, lost, frames] = client.end();
+    let counts = origin.counts();
+    let [viewer] = &counts.viewers[..] else { panic!("{:?}", counts.viewers) };
+    assert_eq!((packets, lost), (viewer.sent.units(), 0));
+    assert!(frames > 60, "{frames} frames decoded");
+    let rtc = origin.rtc();
+    assert!(rtc.receiver_reports >= 2 && rtc.unauthentic == 0, "{rtc:?}");
+    assert!(!viewer.present, "it has said goodbye");
+}

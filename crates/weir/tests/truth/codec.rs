@@ -1,0 +1,106 @@
+//! `weir codec`: Avro against JSON.
+
+use crate::support::{Postgresql, says};
+use serde_json::Value;
+
+const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc");
+
+#[test]
+fn a_comparison_says_what_a_record_takes_in_each() {
+    let said = says(["codec", SCHEMA, "--records", "50", "--repetitions", "3", "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&value["record"], &value["repetitions"]), (&"SimpleClass".into(), &3.into()));
+    // 803 bytes of doubles, 102 of bytes, 22 of texts, 13 of other fixed sizes; at most 15 of integers.
+    let bytes = value["avro"]["record_bytes"].as_f64().unwrap();
+    assert!((940.0..=955.0).contains(&bytes), "{bytes}");
+    assert!(value["json"]["record_bytes"].as_f64().unwrap() > 2.0 * bytes);
+    for side in ["avro", "json"] {
+        let [low, mean, high] =
+            ["low", "mean", "high"].map(|key| value[side]["decode_seconds"][key].as_f64().unwrap());
+        assert!(low <= mean && mean <= high && mean > 0.0, "{side}: {low} {mean} {high}");
+    }
+}
+
+#[test]
+fn what_is_saved_is_in_the_tables_and_its_bytes_are_theirs() {
+    let server = Postgresql::start();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.db");
+    let places = [
+        format!("sqlite:{}", file.display()),
+        server.place(),
+        format!("parquet:{}", directory.path().join("files").display()),
+    ];
+    let password = server.password_file();
+    let mut arguments = vec!["codec", SCHEMA, "--records", "250", "--repetitions", "2", "--batch", "100"];
+    arguments.extend(["--json", "-", "--save-password-file", password.to_str().unwrap()]);
+    arguments.extend(places.iter().flat_map(|place| ["--save", place]));
+    let said = says(arguments);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    let saving = value["saving"].as_array().unwrap();
+    assert_eq!(saving.len(), 3);
+    for place in saving {
+        for side in ["avro", "json"] {
+            let figures = &place[side];
+            let number = |value: &Value| value.as_f64().unwrap();
+            assert!(
+                number(&figures["record_seconds"]["mean"]) >= number(&figures["cpu_seconds"]["mean"]) * 0.5
+            );
+        }
+    }
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let mut client = server.client();
+    let row_bytes = |place: usize, side: &str| saving[place][side]["row_bytes"].as_f64().unwrap();
+    let tables = 250.0 * (row_bytes(0, "avro") + row_bytes(0, "json"));
+    let length = std::fs::metadata(&file).unwrap().len() as f64;
+    assert!((0.9 * length..=length).contains(&tables), "{tables} of {length}");
+    for side in ["avro", "json"] {
+        let size = format!("SELECT pg_total_relation_size('weir_codec_{side}')");
+        let size = client.query_one(&size, &[]).unwrap().get::<_, i64>(0);
+        assert_eq!((row_bytes(1, side) * 250.0).round() as i64, size);
+        let files = std::fs::read_dir(directory.path().join(format!("files/weir_codec_{side}"))).unwrap();
+        let files = files.map(|entry| entry.unwrap()).filter(|it| it.file_type().unwrap().is_file());
+        let length: u64 = files.map(|entry| entry.metadata().unwrap().len()).sum();
+        assert_eq!((row_bytes(2, side) * 250.0).round() as u64, length);
+        let query = format!("SELECT count(*), min(seq), max(seq) FROM weir_codec_{side}");
+        let row = connection.query_row(&query, (), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+        });
+        assert_eq!(row.unwrap(), (250, 0, 249));
+        let row = client.query_one(&query, &[]).unwrap();
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(2)), (250, 249));
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_had_is_one_clear_line_without_a_password() {
+    for (place, words) in [
+        ("mysql:x", "--save: this is no place to save to"),
+        ("sqlite::memory:", "--save: what is in memory is not saved; write sqlite:FILE"),
+        ("sqlite:/no/such/directory/x.db", "/no/such/directory/x.db"),
+        ("postgres://u:s3cr3t@127.0.0.1:9/d", "postgres://127.0.0.1:9/d"),
+    ] {
+        let said = says(["codec", SCHEMA, "--save", place]);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert!(said.code != Some(0) && said.err.contains(words), "{}", said.err);
+        assert!(!said.err.contains("s3cr3t"));
+    }
+}
+
+#[test]
+fn what_is_no_schema_is_one_clear_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.avsc");
+    std::fs::write(&file, r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "integer"}]}"#)
+        .unwrap();
+    for (path, words) in [
+        (file.to_str().unwrap(), "schema: a: 'integer' is no type"),
+        ("/no/such/file", "/no/such/file: No such file"),
+    ] {
+        let said = says(["codec", path]);
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+}

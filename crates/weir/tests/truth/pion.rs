@@ -1,0 +1,99 @@
+//! pion as a peer in all four directions, and each packet that one side has counted found in the other's count. It shares
+//! nothing with weir: ICE, DTLS, SRTP, RTCP and H.264 payloads of its own.
+
+use crate::support::{Pion, Publishing, measure, play, shared, soon};
+use crate::whip::{is_on_air, origin, places};
+use std::time::Duration;
+
+/// A URL as others write it.
+fn http(url: &str) -> &str {
+    url.split_once('+').unwrap().1
+}
+
+#[test]
+fn a_publisher_of_others_is_heard_to_the_packet_and_asked_for_what_is_missing() {
+    let _machine = shared();
+    for drop in [0, 50] {
+        let origin = origin(&[]);
+        let (publish, watch) = places(&origin);
+        let pion = Pion::client(&["publish", http(&publish), &drop.to_string()]);
+        is_on_air(&origin);
+        let run = play(&watch, "-c 3 -d 5s --warmup 0s --drain 1s");
+        assert_eq!(run.well(), 3, "{:?}", run.failures());
+        let total = |figure: &str| run.total(figure);
+        let zeros = ["lost", "reordered", "duplicate", "rtc.frames_broken", "rtc.unauthentic"];
+        assert_eq!(zeros.map(total), [0.0; 5], "what was lost before the origin is whole behind it");
+        assert!(total("frames") > 3.0 * 50.0 && total("rtc.audio_packets") > 3.0 * 100.0);
+        let seen = pion.end();
+        soon("the stream is off air", || origin.counts().stream("live/a").is_some_and(|stream| !stream.live));
+        let (rtc, counts) = (origin.rtc(), origin.counts());
+        let intake = rtc.intake;
+        assert_eq!((intake.packets, intake.lost, intake.broken), (seen["sent"], 0, 0), "{seen:?} {intake:?}");
+        assert_eq!(intake.recovered, seen["withheld"], "{seen:?} {intake:?}");
+        assert_eq!((intake.asked, intake.asked), (seen["nacks"], seen["repeated"]), "{seen:?} {intake:?}");
+        assert_eq!(drop > 0, seen["withheld"] > 5, "{seen:?}");
+        assert_eq!((seen["reported_lost"], rtc.unauthentic), (0, 0), "{seen:?} {rtc:?}");
+        assert!(
+            seen["reports"] >= 8 && seen["keyframes_asked"] == intake.keyframes_asked,
+            "{seen:?} {intake:?}"
+        );
+        let received = counts.stream("live/a").unwrap().received;
+        assert_eq!((received.video, received.video + received.audio), (seen["frames"], intake.frames));
+        assert!(intake.early < 10, "sound before the first picture: {intake:?}");
+    }
+}
+
+#[test]
+fn a_viewer_of_others_gets_what_the_origin_has_sent_and_what_it_asks_for_again() {
+    let _machine = shared();
+    let origin = origin(&["drop unit=300..304 kind=video viewer=1"]);
+    let (publish, watch) = places(&origin);
+    let _publishing = Publishing::start(&publish, &["--gop", "1s"]);
+    is_on_air(&origin);
+    let pion = Pion::client(&["play", http(&watch)]);
+    std::thread::sleep(Duration::from_secs(6));
+    let seen = pion.end();
+    let (counts, rtc) = (origin.counts(), origin.rtc());
+    let [viewer] = &counts.viewers[..] else { panic!("{:?}", counts.viewers) };
+    assert_eq!((viewer.dropped.video, seen["recovered"], seen["lost"]), (5, 5, 0), "{seen:?}");
+    assert_eq!(seen["received"], viewer.sent.units() + rtc.repeated, "{seen:?} {viewer:?} {rtc:?}");
+    assert_eq!((rtc.repeated, rtc.unauthentic), (rtc.nacks, 0), "{rtc:?}");
+    assert!(seen["frames"] > 100 && seen["keyframes"] >= 3, "{seen:?}");
+    assert!(rtc.receiver_reports >= 3 && rtc.picture_losses >= 1, "{rtc:?}");
+    assert!(!viewer.present, "it has said goodbye");
+}
+
+#[test]
+fn viewers_of_a_server_of_others_get_every_packet_of_it() {
+    let _machine = shared();
+    // 100 frames are four seconds; then nothing is under way.
+    let (pion, port) = Pion::start(&["serve", "100"]);
+    let run = play(&format!("whep+http://127.0.0.1:{port}/whep"), "-c 3 -d 7s --warmup 0s --drain 500ms");
+    assert_eq!(run.well(), 3, "{:?}", run.failures());
+    let seen = pion.end();
+    let total = |figure: &str| run.total(figure) as u64;
+    assert_eq!((seen["peers"], seen["connected"], seen["frames"]), (3, 3, 300), "{seen:?}");
+    assert_eq!((total("units"), total("frames")), (seen["sent"], seen["frames"]), "{seen:?}");
+    assert_eq!(total("rtc.audio_packets"), 3 * 200);
+    let zeros = ["lost", "reordered", "duplicate", "rtc.frames_broken", "rtc.unauthentic", "rtc.strange"];
+    assert_eq!(zeros.map(total), [0; 6]);
+    assert_eq!((seen["nacks"], seen["reported_lost"]), (0, 0), "{seen:?}");
+    assert!(seen["reports"] >= 3 * 3 && seen["keyframes_asked"] == total("rtc.plis"), "{seen:?}");
+}
+
+#[test]
+fn a_server_of_others_gets_every_packet_of_publishers() {
+    let _machine = shared();
+    let (pion, port) = Pion::start(&["serve", "0"]);
+    let url = format!("whip+http://127.0.0.1:{port}/whip");
+    let run =
+        measure(["publish", &url, "-c", "2", "-d", "5s", "--warmup", "0s", "--drain", "1s", "--gop", "1s"]);
+    assert_eq!(run.well(), 2, "{:?}", run.failures());
+    let seen = pion.end();
+    let total = |figure: &str| run.total(figure) as u64;
+    assert_eq!((seen["peers"], seen["connected"], seen["lost"]), (2, 2, 0), "{seen:?}");
+    assert_eq!((seen["received"], seen["frames"]), (total("units"), total("frames")), "{seen:?}");
+    assert_eq!(seen["keyframes"], total("keyframes"), "{seen:?}");
+    assert!(total("rtc.reports_heard") >= 2 && total("rtc.plis_heard") >= 1);
+    assert_eq!((total("rtc.reported_lost"), total("rtc.unauthentic")), (0, 0));
+}

@@ -1,0 +1,402 @@
+// A peer of pion, which shares nothing with weir: plays by WHEP, publishes by WHIP, and is a server of both.
+//
+// Usage: play URL | publish URL DROP | serve FRAMES. "publish" keeps every DROP-th packet from the wire the first time (0:
+// none), so that it has to be asked for again. "serve" prints its port: POST /whep plays from it, so many frames and then
+// nothing, POST /whip publishes into it. A client prints "ready" once media goes. Each ends with its standard input, and
+// prints what it has counted as name=number.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/interceptor"
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+	"github.com/pion/rtp/codecs"
+	"github.com/pion/webrtc/v4"
+)
+
+// What was counted, of all peers.
+var (
+	peers, connected, sent, withheld, repeated, reports, nacks, keyframesAsked, reportedLost atomic.Int64
+	received, lost, recovered, frames, keyframes                                             atomic.Int64
+)
+
+func printCounts() {
+	for _, count := range []struct {
+		name  string
+		value *atomic.Int64
+	}{
+		{"peers", &peers}, {"connected", &connected}, {"sent", &sent}, {"withheld", &withheld},
+		{"repeated", &repeated}, {"reports", &reports}, {"nacks", &nacks},
+		{"keyframes_asked", &keyframesAsked}, {"reported_lost", &reportedLost}, {"received", &received},
+		{"lost", &lost}, {"recovered", &recovered}, {"frames", &frames}, {"keyframes", &keyframes},
+	} {
+		fmt.Printf("%s=%d ", count.name, count.value.Load())
+	}
+	fmt.Println()
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// A peer connection that reaches this machine itself, with the usual interceptors above those given.
+func connection(below ...interceptor.Factory) *webrtc.PeerConnection {
+	media := &webrtc.MediaEngine{}
+	check(media.RegisterDefaultCodecs())
+	registry := &interceptor.Registry{}
+	for _, factory := range below {
+		registry.Add(factory)
+	}
+	check(webrtc.RegisterDefaultInterceptors(media, registry))
+	settings := webrtc.SettingEngine{}
+	settings.SetIncludeLoopbackCandidate(true)
+	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
+	api := webrtc.NewAPI(
+		webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings),
+	)
+	peer := must(api.NewPeerConnection(webrtc.Configuration{}))
+	peers.Add(1)
+	return peer
+}
+
+// Keeps every k-th packet of pictures from the wire the first time; counts those that are sent again.
+type dropper struct {
+	interceptor.NoOp
+	every uint16
+}
+
+func (d *dropper) NewInterceptor(string) (interceptor.Interceptor, error) { return d, nil }
+
+func (d *dropper) BindLocalStream(info *interceptor.StreamInfo, writer interceptor.RTPWriter) interceptor.RTPWriter {
+	if !strings.EqualFold(info.MimeType, webrtc.MimeTypeH264) {
+		return writer
+	}
+	var lock sync.Mutex
+	seen := map[uint16]bool{}
+	return interceptor.RTPWriterFunc(func(header *rtp.Header, payload []byte, attributes interceptor.Attributes) (int, error) {
+		number := header.SequenceNumber
+		if header.PayloadType != info.PayloadType && len(payload) >= 2 {
+			// A retransmission in a stream of its own: the number is inside (RFC 4588 section 4).
+			number = uint16(payload[0])<<8 | uint16(payload[1])
+		}
+		lock.Lock()
+		again := seen[number]
+		seen[number] = true
+		lock.Unlock()
+		switch {
+		case again:
+			repeated.Add(1)
+		case d.every > 0 && number%d.every == 0:
+			withheld.Add(1)
+			return len(payload), nil
+		}
+		return writer.Write(header, payload, attributes)
+	})
+}
+
+// Reads what receivers say of a stream.
+func listen(sender *webrtc.RTPSender, wantsKeyframe *atomic.Bool) {
+	for {
+		packets, _, err := sender.ReadRTCP()
+		if err != nil {
+			return
+		}
+		for _, packet := range packets {
+			switch packet := packet.(type) {
+			case *rtcp.ReceiverReport:
+				for _, block := range packet.Reports {
+					reports.Add(1)
+					reportedLost.Store(int64(block.TotalLost))
+				}
+			case *rtcp.TransportLayerNack:
+				for _, pair := range packet.Nacks {
+					nacks.Add(int64(len(pair.PacketList())))
+				}
+			case *rtcp.PictureLossIndication:
+				keyframesAsked.Add(1)
+				wantsKeyframe.Store(true)
+			}
+		}
+	}
+}
+
+// The tracks of a publisher, and what sends on them until it is told to stop, or has sent so many frames (0: no end). The last
+// packet of pictures is none of every so many: nothing would tell that it is missing.
+func publish(peer *webrtc.PeerConnection, every uint16, most int) (stop func()) {
+	video := must(webrtc.NewTrackLocalStaticRTP(
+		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: 90000,
+			SDPFmtpLine: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"}, "video", "pion"))
+	audio := must(webrtc.NewTrackLocalStaticRTP(
+		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, "audio", "pion"))
+	wantsKeyframe := &atomic.Bool{}
+	for _, track := range []webrtc.TrackLocal{video, audio} {
+		go listen(must(peer.AddTrack(track)), wantsKeyframe)
+	}
+	pictures := rtp.NewPacketizer(1160, 0, 0, &codecs.H264Payloader{}, rtp.NewFixedSequencer(65001), 90000)
+	sounds := rtp.NewPacketizer(1160, 0, 0, &codecs.OpusPayloader{}, rtp.NewRandomSequencer(), 48000)
+	begin, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	peer.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+		if state == webrtc.PeerConnectionStateConnected {
+			connected.Add(1)
+			once.Do(func() { close(begin) })
+		}
+	})
+	last := uint16(0)
+	write := func(track *webrtc.TrackLocalStaticRTP, packets []*rtp.Packet) {
+		for _, packet := range packets {
+			last = packet.SequenceNumber
+			if track.WriteRTP(packet) == nil {
+				sent.Add(1)
+			}
+		}
+	}
+	go func() {
+		defer close(done)
+		select {
+		case <-begin:
+		case <-end:
+			return
+		}
+		ticker := time.NewTicker(time.Second / 50)
+		defer ticker.Stop()
+		for tick, ending := 0, false; most == 0 || tick < 2*most; tick++ {
+			write(audio, sounds.Packetize(append([]byte{0xFC}, make([]byte, 60)...), 960))
+			if tick%2 == 0 {
+				frame := tick / 2
+				key := wantsKeyframe.Swap(false) || frame%25 == 0
+				write(video, pictures.Packetize(accessUnit(key), 3600))
+				frames.Add(1)
+				if ending && (every == 0 || last%every != 0) {
+					return
+				}
+			}
+			select {
+			case <-ticker.C:
+			case <-end:
+				ending = true
+				<-ticker.C
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-done
+	}
+}
+
+// An access unit of several packets in Annex B. Its parameter sets are real, its slices only begin as slices do.
+func accessUnit(key bool) []byte {
+	unit := []byte{}
+	slice := append([]byte{0x41, 0x9A}, bytes.Repeat([]byte{0xAB}, 3000)...)
+	if key {
+		keyframes.Add(1)
+		unit = append(unit, 0, 0, 0, 1, 0x67, 0x42, 0xE0, 0x1F, 0xDA, 0x02, 0x80, 0xBF, 0xE5, 0xC0, 0x44)
+		unit = append(unit, 0, 0, 0, 1, 0x68, 0xCE, 0x3C, 0x80)
+		slice = append([]byte{0x65, 0x88}, bytes.Repeat([]byte{0xAB}, 9000)...)
+	}
+	return append(append(unit, 0, 0, 0, 1), slice...)
+}
+
+// Counts what comes on the tracks of a player.
+func play(peer *webrtc.PeerConnection) {
+	peer.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+		isVideo := track.Kind() == webrtc.RTPCodecTypeVideo
+		if isVideo {
+			check(peer.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}}))
+		}
+		missing := map[uint16]bool{}
+		next, begun := uint16(0), false
+		for {
+			packet, _, err := track.ReadRTP()
+			if err != nil {
+				return
+			}
+			received.Add(1)
+			switch distance := packet.SequenceNumber - next; {
+			case !begun || distance < 0x8000:
+				for ; begun && next != packet.SequenceNumber; next++ {
+					missing[next] = true
+					lost.Add(1)
+				}
+				next, begun = packet.SequenceNumber+1, true
+			case missing[packet.SequenceNumber]:
+				delete(missing, packet.SequenceNumber)
+				lost.Add(-1)
+				recovered.Add(1)
+			}
+			if isVideo && packet.Marker {
+				frames.Add(1)
+			}
+			if isVideo && isKeyframe(packet.Payload) {
+				keyframes.Add(1)
+			}
+		}
+	})
+}
+
+// Whether a keyframe's parameter sets come in this payload: alone, or first in an aggregation packet.
+func isKeyframe(payload []byte) bool {
+	if len(payload) > 3 && payload[0]&0x1F == 24 {
+		payload = payload[3:]
+	}
+	return len(payload) > 0 && payload[0]&0x1F == 7
+}
+
+// Asks a server for a session; what is to be done at its end.
+func session(peer *webrtc.PeerConnection, where string) (end func()) {
+	gathered := webrtc.GatheringCompletePromise(peer)
+	check(peer.SetLocalDescription(must(peer.CreateOffer(nil))))
+	<-gathered
+	offer := strings.NewReader(peer.LocalDescription().SDP)
+	answer := must(http.Post(where, "application/sdp", offer))
+	body := must(io.ReadAll(answer.Body))
+	if answer.StatusCode != http.StatusCreated {
+		check(fmt.Errorf("%s: %s", answer.Status, body))
+	}
+	check(peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: string(body)}))
+	resource := must(must(url.Parse(where)).Parse(answer.Header.Get("Location")))
+	return func() {
+		request := must(http.NewRequest(http.MethodDelete, resource.String(), nil))
+		must(http.DefaultClient.Do(request)).Body.Close()
+	}
+}
+
+// Answers an offer: a peer that sends to who plays, and counts what comes of who publishes.
+func answer(path, offer string, most int) (string, func(), error) {
+	peer := connection(&dropper{})
+	stop := func() {}
+	if strings.HasPrefix(path, "/whep") {
+		stop = publish(peer, 0, most)
+	} else {
+		peer.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+			if state == webrtc.PeerConnectionStateConnected {
+				connected.Add(1)
+			}
+		})
+		play(peer)
+	}
+	description := webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}
+	if err := peer.SetRemoteDescription(description); err != nil {
+		return "", nil, err
+	}
+	made, err := peer.CreateAnswer(nil)
+	if err != nil {
+		return "", nil, err
+	}
+	gathered := webrtc.GatheringCompletePromise(peer)
+	if err := peer.SetLocalDescription(made); err != nil {
+		return "", nil, err
+	}
+	<-gathered
+	return peer.LocalDescription().SDP, func() {
+		stop()
+		// What is under way still comes.
+		time.Sleep(200 * time.Millisecond)
+		_ = peer.Close()
+	}, nil
+}
+
+func serve(most int) {
+	var lock sync.Mutex
+	ends := []func(){}
+	handle := func(writer http.ResponseWriter, request *http.Request) {
+		body := must(io.ReadAll(request.Body))
+		switch request.Method {
+		case http.MethodPost:
+			made, end, err := answer(request.URL.Path, string(body), most)
+			if err != nil {
+				http.Error(writer, err.Error(), http.StatusNotAcceptable)
+				return
+			}
+			lock.Lock()
+			ends = append(ends, end)
+			writer.Header().Set("Location", fmt.Sprintf("/session/%d", len(ends)-1))
+			lock.Unlock()
+			writer.Header().Set("Content-Type", "application/sdp")
+			writer.WriteHeader(http.StatusCreated)
+			fmt.Fprint(writer, made)
+		case http.MethodDelete:
+			number := must(strconv.Atoi(strings.TrimPrefix(request.URL.Path, "/session/")))
+			lock.Lock()
+			end := ends[number]
+			ends[number] = func() {}
+			lock.Unlock()
+			end()
+		default:
+			writer.WriteHeader(http.StatusMethodNotAllowed)
+		}
+	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	go func() { check(http.Serve(listener, http.HandlerFunc(handle))) }()
+	untilTold()
+	for _, end := range ends {
+		end()
+	}
+}
+
+func untilTold() { must(io.Copy(io.Discard, os.Stdin)) }
+
+// Waits until something was counted.
+func await(count *atomic.Int64) {
+	for began := time.Now(); count.Load() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 30*time.Second {
+			check(fmt.Errorf("no media within 30 s"))
+		}
+	}
+	fmt.Println("ready")
+}
+
+func main() {
+	switch os.Args[1] {
+	case "play":
+		peer := connection()
+		for _, kind := range []webrtc.RTPCodecType{webrtc.RTPCodecTypeVideo, webrtc.RTPCodecTypeAudio} {
+			must(peer.AddTransceiverFromKind(kind, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}))
+		}
+		play(peer)
+		end := session(peer, os.Args[2])
+		await(&received)
+		untilTold()
+		end()
+		time.Sleep(500 * time.Millisecond)
+		check(peer.Close())
+	case "publish":
+		every := uint16(must(strconv.Atoi(os.Args[3])))
+		peer := connection(&dropper{every: every})
+		stop := publish(peer, every, 0)
+		end := session(peer, os.Args[2])
+		await(&sent)
+		untilTold()
+		stop()
+		// What was lost may still be asked for.
+		time.Sleep(500 * time.Millisecond)
+		end()
+		check(peer.Close())
+	case "serve":
+		serve(must(strconv.Atoi(os.Args[2])))
+	}
+	printCounts()
+}

@@ -1,0 +1,51 @@
+//! coturn, a TURN server that shares nothing with weir, on a free loopback port.
+
+use super::process::{Kept, free_port, program, soon};
+use std::net::TcpStream;
+use std::process::Stdio;
+use tempfile::TempDir;
+
+/// A running server, with one user.
+pub(crate) struct Coturn {
+    _process: Kept,
+    directory: TempDir,
+    pub(crate) port: u16,
+}
+
+impl Coturn {
+    /// The user that it knows, and the password.
+    pub(crate) const USER: (&'static str, &'static str) = ("weir", "s3cr3tw0rd");
+
+    /// One that relays to peers on loopback, with more arguments.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        let (user, password) = Self::USER;
+        let mut command = program("turnserver", "coturn");
+        command.args([
+            "-n",
+            "--no-cli",
+            "--no-tls",
+            "--no-dtls",
+            "--no-udp",
+            "--lt-cred-mech",
+            "--realm",
+            "weir",
+        ]);
+        command.args(["--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1"]);
+        command.args(["--listening-port", &port.to_string(), "--user", &format!("{user}:{password}")]);
+        command.args(["--log-file", &at("log"), "--simple-log", "--pidfile", &at("pid"), "--verbose"]);
+        command.args(["--userdb", &at("users")]).args(arguments);
+        let process = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        soon("coturn listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let coturn = Self { _process: process, directory, port };
+        soon("coturn knows its users", || coturn.log().contains("DB connection success"));
+        coturn
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+}
