@@ -16,7 +16,7 @@ pub struct FrameCounts {
     pub received: u64,
     /// Of these, how many are whole.
     pub complete: u64,
-    /// How many will not be any more. What is neither is still open.
+    /// How many will not be any more. What is neither is still open, or was on its way when the track ended.
     pub broken: u64,
     /// Broken ones of which nothing is known to be missing: what was lost right before them may have been their
     /// beginning, or the frame before.
@@ -191,6 +191,13 @@ impl Frames {
         }
     }
 
+    /// Leaves the newest frame unjudged if only its end is missing: it was on its way when the track ended.
+    pub(super) fn leave_newest(&mut self) {
+        if self.open.back().is_some_and(|frame| frame.begun && frame.has_no_hole() && !frame.ended) {
+            self.open.pop_back();
+        }
+    }
+
     /// Closes what is open: the track ends, or its numbers begin anew.
     pub(super) fn close(&mut self) {
         while !self.open.is_empty() {
@@ -279,6 +286,22 @@ mod tests {
         }
         frames.close();
         assert_eq!((frames.counts().complete, frames.counts().broken), (4, 0));
+    }
+
+    #[test]
+    fn of_a_frame_on_its_way_only_the_end_is_missing() {
+        let without = |number: u64| {
+            let mut frames = Frames::new();
+            for (number, frame, marker) in stream(&[4, 4]).into_iter().take(7).filter(|it| it.0 != number) {
+                frames.packet(number, frame, marker, None);
+            }
+            frames.leave_newest();
+            frames.close();
+            frames.counts()
+        };
+        assert_eq!(without(0), FrameCounts { received: 2, complete: 1, broken: 0, unproven: 0 });
+        assert_eq!(without(1005), FrameCounts { received: 2, complete: 1, broken: 1, unproven: 0 });
+        assert_eq!(without(1004).broken, 1);
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::time::to_short;
 /// within an eighth of it.
 const CONTINUITY_SLACK: i64 = 500_000;
 
+/// The rest of a frame comes within this time, or not at all.
+const ON_ITS_WAY: Duration = Duration::from_millis(100);
+
 /// What a track carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -378,10 +381,14 @@ impl Track {
         self.seconds.pass(now);
     }
 
-    /// The track ends: what is open is judged, and a freeze that goes on is one.
+    /// The track ends: what is open is judged, and a freeze that goes on is one. A frame whose packets were coming just
+    /// now is not: who leaves in the middle of it says nothing about its sender.
     pub fn finish(&mut self, now: Moment) {
         self.pass(now);
         self.counts.strays += u64::from(self.candidate.take().is_some());
+        if self.source.as_ref().is_some_and(|source| now.since(source.newest_at) < ON_ITS_WAY) {
+            self.frames.leave_newest();
+        }
         self.frames.close();
         self.freezes.finish(now);
     }

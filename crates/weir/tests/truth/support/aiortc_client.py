@@ -6,6 +6,7 @@ to, and prints packets, packets lost, frames of pictures (made, or decoded), all
 
 import asyncio
 import fractions
+import os
 import sys
 import urllib.parse
 import urllib.request
@@ -93,5 +94,7 @@ async def main(publishes, url):
     await peer.close()
 
 
-av.logging.set_level(av.logging.PANIC)
+# libx264 writes to standard error whatever the level of logging: only Python goes on to.
+sys.stderr = os.fdopen(os.dup(2), "w", 1)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 asyncio.run(main(sys.argv[1] == "publish", sys.argv[2]))

@@ -10,6 +10,7 @@ received, lost, frames decoded.
 
 import asyncio
 import fractions
+import os
 import sys
 
 import av
@@ -33,7 +34,9 @@ class Picture(VideoStreamTrack):
         return frame
 
 
-av.logging.set_level(av.logging.PANIC)
+# libx264 writes to standard error whatever the level of logging: only Python goes on to.
+sys.stderr = os.fdopen(os.dup(2), "w", 1)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 peers = []
 decoded = 0
 links = "".join(f"Link: {word[5:]}\r\n" for word in sys.argv if word.startswith("link="))
