@@ -232,9 +232,9 @@ impl DatagramLink {
         (should != self.waits).then_some(should)
     }
 
-    /// Whether something may be left that nothing will tell of.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.waits || self.brought > 0
+    /// Whether something may be left that came before `moment`, and that nothing will tell of.
+    pub(crate) fn is_behind(&self, moment: Moment) -> bool {
+        self.emptied < moment && self.waits || self.brought > 0
     }
 
     /// Sends datagrams of `length` bytes each, the last of what is left, in one system call where the kernel can.

@@ -33,6 +33,14 @@ impl Rounds {
         Some(Moment::from_nanos(next * STEP.as_nanos() as u64))
     }
 
+    /// When the turn of a session comes next, from `at` on.
+    pub(crate) fn turn_from(id: SessionId, at: Moment) -> Moment {
+        let step = at.as_nanos().div_ceil(STEP.as_nanos() as u64);
+        let mut steps = (step..).take(ROUNDS as usize);
+        let turn = steps.find(|step| round_of(*step) == round_of(id.slot.into())).unwrap_or(step);
+        Moment::from_nanos(turn * STEP.as_nanos() as u64)
+    }
+
     /// One less.
     pub(crate) fn leave(&mut self, id: SessionId) {
         self.members[round_of(id.slot.into())].retain(|member| *member != id);
@@ -86,6 +94,17 @@ mod tests {
             let of: Vec<_> = turns.iter().filter(|turn| turn.0 == id).map(|turn| turn.1).collect();
             assert_eq!(of[1].since(of[0]), Duration::from_millis(40));
         }
+    }
+
+    #[test]
+    fn a_turn_is_known_before_it_comes() {
+        let mut rounds = Rounds::default();
+        let id = SessionId::made_up(3);
+        rounds.join(id, at(1_001));
+        let turn = rounds.next().unwrap();
+        assert_eq!(turn, at(1_020));
+        let from = |millis| Rounds::turn_from(id, at(millis));
+        assert_eq!([from(981), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_060)]);
     }
 
     #[test]

@@ -322,8 +322,9 @@ impl<W> Context<'_, W> {
     }
 
     /// From now on, datagrams may wait for up to 40 ms to be read together, which is cheaper than to wake up for each:
-    /// [`Incoming::arrived`] is as exact as before. Before [`Event::Timer`] comes, they are read. For a second after so
-    /// much came that it might have filled the socket, a stream is still read at every event.
+    /// [`Incoming::arrived`] is as exact as before. Deadlines wait likewise, and before [`Event::Timer`] comes, what came
+    /// before it is read. For a second after so much came that it might have filled the socket, a stream is still read
+    /// at every event.
     ///
     /// [`Incoming::arrived`]: crate::Incoming::arrived
     pub fn let_datagrams_wait(&mut self, wait: bool) {

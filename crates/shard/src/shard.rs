@@ -3,7 +3,7 @@
 mod datagrams;
 mod side;
 
-use crate::datagrams::{PIECE, PIECES};
+use crate::datagrams::{DatagramLink, PIECE, PIECES};
 use crate::link::{Door, Entry, Link, LinkError, Links, State};
 use crate::rounds::Rounds;
 use crate::session::{NoLink, Orders};
@@ -231,8 +231,9 @@ impl<W: World> Shard<W> {
             self.read(id, false);
         }
         let all: Vec<SessionId> = self.entries.iter().map(|(_, entry)| entry.id).collect();
+        let now = clock::now();
         for id in all {
-            self.catch_up(id);
+            self.catch_up(id, now);
         }
     }
 
@@ -513,6 +514,9 @@ impl<W: World> Shard<W> {
             },
         );
         if let Some(at) = orders.timer {
+            // A wake-up for each would cost what the rounds spare.
+            let waits = entry.links.datagrams.as_ref().is_some_and(DatagramLink::waits);
+            let at = if waits { at.map(|at| Rounds::turn_from(id, at)) } else { at };
             self.timers.set(id, &mut entry.deadline, at);
         }
         if let Some(bytes) = orders.low_water
@@ -600,7 +604,7 @@ impl<W: World> Shard<W> {
             };
             if self.timers.fire(id, &mut entry.deadline, queued, now) {
                 // What came before the deadline is told before it.
-                self.catch_up(id);
+                self.catch_up(id, queued);
                 self.tell(id, Event::Timer);
             }
         }

@@ -7,7 +7,7 @@ use crate::{Event, Session, SessionId, World, clock};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 use std::net::SocketAddr;
-use weir_metrics::Failure;
+use weir_metrics::{Failure, Moment};
 
 /// Reads that empty any socket: what comes meanwhile is not waited for.
 const READS_TO_CATCH_UP: usize = 1_024;
@@ -55,10 +55,11 @@ impl<W: World> Shard<W> {
         self.read_datagrams_for(id, READS_A_TURN);
     }
 
-    /// Reads what came before this moment, if the session lets it wait or has not come to its end yet.
-    pub(super) fn catch_up(&mut self, id: SessionId) {
+    /// Reads what came before `moment`, if the session lets it wait or has not come to its end yet.
+    pub(super) fn catch_up(&mut self, id: SessionId, moment: Moment) {
         let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
-        if entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(DatagramLink::is_behind) {
+        let link = entry.and_then(|entry| entry.links.datagrams.as_ref());
+        if link.is_some_and(|link| link.is_behind(moment)) {
             self.read_datagrams_for(id, READS_TO_CATCH_UP);
         }
     }
