@@ -52,12 +52,8 @@ fn stream() -> Vec<Vec<u8>> {
 
 /// Seconds of CPU time.
 fn receive(stream: &[Vec<u8>], packets: usize, tracks: usize, losing: bool) -> f64 {
-    let settings = Settings {
-        kind: Kind::Video,
-        clock_rate: h264::CLOCK_RATE,
-        start: Moment::from_nanos(0),
-        nack: nack::Settings::default(),
-    };
+    let settings =
+        Settings { kind: Kind::Video, clock_rate: h264::CLOCK_RATE, nack: nack::Settings::default() };
     let mut accounts = vec![Track::new(settings); tracks];
     let mut datagrams = stream.to_vec();
     let started = thread_cpu();

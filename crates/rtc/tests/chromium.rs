@@ -195,7 +195,6 @@ impl Session {
                 Track::new(account::Settings {
                     kind,
                     clock_rate: agreed.format.clock_rate,
-                    start: Moment::from_nanos(0),
                     nack: nack::Settings::default(),
                 })
             })

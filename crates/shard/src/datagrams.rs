@@ -59,19 +59,12 @@ struct Piece {
     stride: usize,
 }
 
-const NO_PIECE: Piece = Piece {
-    arrived: Moment::from_nanos(0),
-    source: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-    start: 0,
-    length: 0,
-    stride: 0,
-};
-
 /// Where datagrams lie in a buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Batch {
-    pieces: [Piece; PIECES],
-    count: usize,
+    pieces: Vec<Piece>,
+    /// What the kernel said of each, kept for its room only.
+    metas: Vec<RecvMeta>,
 }
 
 /// One datagram that came.
@@ -98,14 +91,13 @@ pub struct Datagrams<'a> {
 impl Batch {
     /// One datagram at the front of a buffer, as a test makes it.
     pub(crate) fn single(arrived: Moment, source: SocketAddr, length: usize) -> Self {
-        let mut pieces = [NO_PIECE; PIECES];
-        pieces[0] = Piece { arrived, source, start: 0, length, stride: length };
-        Self { pieces, count: 1 }
+        let pieces = vec![Piece { arrived, source, start: 0, length, stride: length }];
+        Self { pieces, metas: Vec::new() }
     }
 
     /// Bytes in all.
     pub(crate) fn bytes(&self) -> usize {
-        self.pieces[..self.count].iter().map(|piece| piece.length).sum()
+        self.pieces.iter().map(|piece| piece.length).sum()
     }
 }
 
@@ -117,7 +109,7 @@ impl<'a> Datagrams<'a> {
     /// The next datagram, in the order of arrival.
     pub fn take_next(&mut self) -> Option<Incoming<'_>> {
         loop {
-            let piece = self.batch.pieces[..self.batch.count].get(self.piece)?;
+            let piece = self.batch.pieces.get(self.piece)?;
             let left = piece.length - self.taken;
             if left == 0 {
                 self.piece += 1;
@@ -179,25 +171,25 @@ impl DatagramLink {
         self.socket.local_addr().map_or(0, |address| address.port())
     }
 
-    /// Reads what waits, as far as one call goes. `None`: nothing waited. The second is whether more may wait.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Option<(Batch, bool)> {
-        let mut metas = [RecvMeta::default(); PIECES];
+    /// Reads what waits, as far as one call goes. `None`: nothing waited; or whether more may wait.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8], batch: &mut Batch) -> Option<bool> {
+        let Batch { pieces, metas } = batch;
+        metas.resize(PIECES, RecvMeta::default());
         let mut parts = buffer.chunks_exact_mut(PIECE);
         let mut slices: [_; PIECES] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
         let (now, wall) = both_clocks();
         // An error of a connected socket is what an earlier datagram met (ICMP): it is told once, and no end.
         for _ in 0..PIECES {
-            match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
+            match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, metas) {
                 Ok(count) => {
-                    let mut batch = Batch { pieces: [NO_PIECE; PIECES], count };
                     let mut least = self.emptied;
-                    for ((piece, meta), at) in batch.pieces.iter_mut().zip(&metas[..count]).zip(0..) {
-                        let arrived = arrival(meta.timestamp, now, wall, least);
+                    pieces.clear();
+                    pieces.extend(metas.iter().take(count).zip(0..).map(|(meta, at)| {
+                        least = arrival(meta.timestamp, now, wall, least);
                         let (length, stride) = (meta.len, meta.stride);
-                        *piece = Piece { arrived, source: meta.addr, start: at * PIECE, length, stride };
-                        least = arrived;
-                    }
+                        Piece { arrived: least, source: meta.addr, start: at * PIECE, length, stride }
+                    }));
                     self.brought += batch.bytes();
                     if self.brought > self.room / SHARE {
                         self.hasty_until = now + HASTE;
@@ -206,7 +198,7 @@ impl DatagramLink {
                     if !more {
                         (self.brought, self.emptied) = (0, now);
                     }
-                    return Some((batch, more));
+                    return Some(more);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     (self.brought, self.emptied) = (0, now);
@@ -295,11 +287,9 @@ mod tests {
     fn datagrams_that_the_kernel_put_together_come_apart_again() {
         let source = "127.0.0.1:9".parse().unwrap();
         let mut buffer: Vec<u8> = (0..=255).cycle().take(2 * PIECE).collect();
-        let mut pieces = [NO_PIECE; PIECES];
-        let piece = Piece { source, ..NO_PIECE };
-        pieces[0] = Piece { length: 25, stride: 10, ..piece };
-        pieces[1] = Piece { start: PIECE, length: 7, stride: 7, ..piece };
-        let batch = Batch { pieces, count: 2 };
+        let piece =
+            |start, length, stride| Piece { arrived: Moment::default(), source, start, length, stride };
+        let batch = Batch { pieces: vec![piece(0, 25, 10), piece(PIECE, 7, 7)], metas: Vec::new() };
         let mut datagrams = Datagrams::new(&mut buffer, &batch);
         let mut lengths = Vec::new();
         while let Some(Incoming { bytes, .. }) = datagrams.take_next() {

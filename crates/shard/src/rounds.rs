@@ -7,9 +7,9 @@ use weir_metrics::Moment;
 /// Time between two rounds. Each wake-up of an idle thread costs as much as several reads.
 const STEP: Duration = Duration::from_millis(20);
 /// So many rounds until a session has its turn again: not all are read at one moment.
-const ROUNDS: u64 = 2;
+const ROUNDS: u64 = 3;
 
-/// Sessions that are read every 40 ms, each in the round of its own.
+/// Sessions that are read every 60 ms, each in the round of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Rounds {
     members: [Vec<SessionId>; ROUNDS as usize],
@@ -74,17 +74,17 @@ mod tests {
     }
 
     #[test]
-    fn each_has_its_turn_once_in_two_steps_and_in_a_round_of_its_own() {
+    fn each_has_its_turn_once_in_three_steps_and_in_a_round_of_its_own() {
         let mut rounds = Rounds::default();
         assert_eq!(rounds.next(), None);
-        let ids: Vec<_> = (0..8).map(SessionId::made_up).collect();
+        let ids: Vec<_> = (0..9).map(SessionId::made_up).collect();
         ids.iter().for_each(|id| rounds.join(*id, at(1_001)));
         let mut turns = Vec::new();
-        for _ in 0..8 {
+        for _ in 0..9 {
             let now = rounds.next().unwrap();
             let mut taken = Vec::new();
             rounds.take(now, &mut taken);
-            assert_eq!(taken.len(), 4);
+            assert_eq!(taken.len(), 3);
             for id in taken {
                 turns.push((id, now));
                 rounds.join(id, now);
@@ -92,7 +92,7 @@ mod tests {
         }
         for id in ids {
             let of: Vec<_> = turns.iter().filter(|turn| turn.0 == id).map(|turn| turn.1).collect();
-            assert_eq!(of[1].since(of[0]), Duration::from_millis(40));
+            assert_eq!(of[1].since(of[0]), Duration::from_millis(60));
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let turn = rounds.next().unwrap();
         assert_eq!(turn, at(1_020));
         let from = |millis| Rounds::turn_from(id, at(millis));
-        assert_eq!([from(981), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_060)]);
+        assert_eq!([from(961), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_080)]);
     }
 
     #[test]

@@ -321,7 +321,7 @@ impl<W> Context<'_, W> {
         self.link.connect_datagrams(to);
     }
 
-    /// From now on, datagrams may wait for up to 40 ms to be read together, which is cheaper than to wake up for each:
+    /// From now on, datagrams may wait for up to 60 ms to be read together, which is cheaper than to wake up for each:
     /// [`Incoming::arrived`] is as exact as before. Deadlines wait likewise, and before [`Event::Timer`] comes, what came
     /// before it is read. For a second after so much came that it might have filled the socket, a stream is still read
     /// at every event.

@@ -3,7 +3,7 @@
 mod datagrams;
 mod side;
 
-use crate::datagrams::{DatagramLink, PIECE, PIECES};
+use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
 use crate::link::{Door, Entry, Link, LinkError, Links, State};
 use crate::rounds::Rounds;
 use crate::session::{NoLink, Orders};
@@ -62,6 +62,7 @@ pub struct Shard<W: World> {
     /// Of them, those who are read in this turn.
     turns: Vec<SessionId>,
     buffer: Box<[u8]>,
+    batch: Batch,
     plain: Vec<u8>,
     generation: u32,
     /// The longest that the thread has overslept or taken for a turn.
@@ -139,6 +140,7 @@ impl<W: World> Shard<W> {
             rounds: Rounds::default(),
             turns: Vec::new(),
             buffer: vec![0; SHARED_BUFFER].into_boxed_slice(),
+            batch: Batch::default(),
             plain: Vec::new(),
             generation: 0,
             lag: Duration::ZERO,

@@ -2,7 +2,7 @@
 
 use crate::column::{Column, ColumnUnit, Place, Statistic};
 use std::time::Duration;
-use weir_rtc::account::{PerSecond, Track};
+use weir_rtc::account::Track;
 
 /// States of ICE by their usual names (W3C WebRTC section 5.6.3).
 const ICE_STATES: &[&str] =
@@ -108,6 +108,14 @@ impl Extent {
         self.sum = self.sum.saturating_add(micros);
         self.count += 1;
     }
+}
+
+/// The least and the most of a quantity in any whole second, and the total.
+#[derive(Clone, Copy, Debug, Default)]
+struct PerSecond {
+    least: u64,
+    most: u64,
+    total: u64,
 }
 
 /// Frames and bytes of whole seconds.

@@ -121,6 +121,10 @@ impl Role for Player {
         if let Some(receiver) = &mut self.receiver {
             receiver.rtp(now, bytes, &mut self.tally, recorder, &mut stamped);
         }
+        // Frames that were held up come together: the first of them shows for how long.
+        if self.tally.frame_ended {
+            self.settle(line, context);
+        }
     }
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {

@@ -45,6 +45,8 @@ pub(super) struct Tally {
     pub(super) keyframe_whole: bool,
     /// A packet of sound came.
     pub(super) sound: bool,
+    /// The last packet of a frame came.
+    pub(super) frame_ended: bool,
 }
 
 /// A track.
@@ -134,7 +136,7 @@ impl Receiver {
         let transport_sequence =
             named(extension::TRANSPORT_CC).map(|it| it.identifier).filter(|_| options.bandwidth);
         let gives = |what: &str| agreed.iter().any(|it| it.format.feedback.iter().any(|this| this == what));
-        let lanes = agreed.iter().map(|agreed| Lane::new(agreed, options, now)).collect();
+        let lanes = agreed.iter().map(|agreed| Lane::new(agreed, options)).collect();
         Ok(Self {
             lanes,
             inbound: Inbound::new(inbound)?,
@@ -192,35 +194,35 @@ impl Receiver {
             Some(marking) => Hints { start: Some(marking.start), keyframe: Some(marking.independent) },
             None => Hints::default(),
         };
-        let mut clear = None;
-        if self.opens {
+        let (packet, payload) = if self.opens {
             let header_length = packet.header_length();
             let length = match self.inbound.open_rtp(bytes) {
-                Ok(opened) => Packet::parse(opened).ok().and_then(|it| it.payload()).map(<[u8]>::len),
+                Ok(opened) => {
+                    self.opened += 1;
+                    recorder.count(OPENED, 1);
+                    Packet::parse(opened).ok().and_then(|it| it.payload()).map_or(0, <[u8]>::len)
+                }
                 Err(SrtpError::Replayed | SrtpError::TooOld) => {
                     recorder.count(REPLAYED, 1);
-                    None
+                    0
                 }
                 Err(_) => {
                     self.refused += 1;
                     return recorder.count(UNAUTHENTIC, 1);
                 }
             };
-            if let Some(length) = length {
-                self.opened += 1;
-                recorder.count(OPENED, 1);
-                clear = Some(header_length..header_length + length);
-            }
-        }
-        let payload = clear.and_then(|clear| bytes.get(clear)).unwrap_or_default();
+            // The header is as it was, and lengths are those on the wire.
+            let Ok(packet) = Packet::parse(bytes) else { return };
+            (packet, bytes.get(header_length..header_length + length).unwrap_or_default())
+        } else {
+            (packet, Default::default())
+        };
         if lane.kind == MediaKind::Video && !payload.is_empty() {
             hints.start = Some(h264::starts_frame(payload));
             hints.keyframe = Some(h264::is_keyframe(payload));
         }
         self.end_seconds(now, recorder);
         let lane = &mut self.lanes[at];
-        // The header is as it was, and lengths are those on the wire.
-        let Ok(packet) = Packet::parse(bytes) else { return };
         tally.packets += 1;
         tally.media += packet.body().len().saturating_sub(self.tag) as u64;
         self.last_media = now;
@@ -251,6 +253,7 @@ impl Receiver {
             Arrival::Duplicate | Arrival::Stray | Arrival::Restart { .. } => return,
         };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        tally.frame_ended = marker;
         if let Some(assembler) = &mut lane.assembler
             && !payload.is_empty()
         {
@@ -390,11 +393,11 @@ impl Receiver {
     fn end_seconds(&mut self, now: Moment, recorder: &mut Recorder) {
         while let Some(end) = self.second_end.filter(|end| *end <= now) {
             self.second_end = Some(end + SECOND);
-            self.end_second(end, recorder);
+            self.end_second(recorder);
         }
     }
 
-    fn end_second(&mut self, now: Moment, recorder: &mut Recorder) {
+    fn end_second(&mut self, recorder: &mut Recorder) {
         let round_trip = self.round_trip.or(self.ice_round_trip);
         let (frames, bytes) = self.so_far();
         let in_second = frames - std::mem::replace(&mut self.frames_before, frames);
@@ -411,7 +414,6 @@ impl Receiver {
             self.round_trips.add(round_trip.as_micros() as i64);
         }
         for lane in &mut self.lanes {
-            lane.track.pass(now);
             if lane.track.ssrc().is_some() {
                 lane.jitter.add(lane.track.jitter().as_micros() as i64);
             }
@@ -555,14 +557,13 @@ impl Receiver {
 }
 
 impl Lane {
-    fn new(agreed: &Agreement, options: &RtcOptions, now: Moment) -> Self {
+    fn new(agreed: &Agreement, options: &RtcOptions) -> Self {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
         let asks_again = options.nack && gives("nack");
         let settings = account::Settings {
             kind: if is_video { Kind::Video } else { Kind::Audio },
             clock_rate: agreed.format.clock_rate,
-            start: now,
             nack: if asks_again { nack::Settings::default() } else { nack::Settings::OFF },
         };
         let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);

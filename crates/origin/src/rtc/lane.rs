@@ -74,7 +74,6 @@ impl Lane {
             track: Track::new(account::Settings {
                 kind: if is_video { Kind::Video } else { Kind::Audio },
                 clock_rate: agreed.format.clock_rate,
-                start: now,
                 nack: if gives("nack") { NACK } else { nack::Settings::OFF },
             }),
             reorder: Reorder::new(Limits { patience: NACK.lifetime, ..Limits::default() }),

@@ -10,7 +10,6 @@ mod freezes;
 mod gaps;
 mod jitter;
 mod keyframes;
-mod seconds;
 mod sequence;
 mod track;
 
@@ -20,6 +19,5 @@ pub use frames::FrameCounts;
 pub use freezes::Freezes;
 pub use gaps::GapLengths;
 pub use keyframes::Keyframes;
-pub use seconds::{PerSecond, Seconds};
 pub use sequence::{Loss, MAX_DROPOUT, MAX_MISORDER};
 pub use track::{Kind, Settings, Track, TrackCounts};

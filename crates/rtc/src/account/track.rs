@@ -10,7 +10,6 @@ use super::frames::{FrameCounts, Framed, Frames};
 use super::freezes::Freezes;
 use super::jitter::Jitter;
 use super::keyframes::Keyframes;
-use super::seconds::Seconds;
 use super::sequence::{Loss, Place, Sequence};
 use crate::nack::{self, Nack};
 use crate::rtcp::{ReportBlock, SenderFigures};
@@ -40,8 +39,6 @@ pub struct Settings {
     pub kind: Kind,
     /// Ticks of its time stamps a second, at least 1.
     pub clock_rate: u32,
-    /// From when on seconds are counted.
-    pub start: Moment,
     /// Whether, and how, lost packets are asked for again.
     pub nack: nack::Settings,
 }
@@ -98,7 +95,6 @@ pub struct Track {
     freezes: Freezes,
     keyframes: Keyframes,
     drift: Drift,
-    seconds: Seconds,
     nack: Nack,
     /// Smoothed, in ticks; 0 when unknown.
     frame_ticks: u32,
@@ -134,7 +130,6 @@ impl Track {
             freezes: Freezes::default(),
             keyframes: Keyframes::default(),
             drift: Drift::default(),
-            seconds: Seconds::new(settings.start),
             nack: Nack::new(settings.nack),
             frame_ticks: 0,
         }
@@ -259,7 +254,6 @@ impl Track {
         if let Some(source) = &mut self.source {
             source.packets += 1;
         }
-        self.seconds.count(packet.at, 0, packet.bytes as u64);
     }
 
     /// Counts a packet that is here for the first time.
@@ -290,7 +284,6 @@ impl Track {
             },
         };
         if framed.new {
-            self.seconds.count(packet.at, 1, 0);
             if newest {
                 self.drift.arrive(packet.at, media_micros);
             }
@@ -340,7 +333,6 @@ impl Track {
         self.counts.recovered += 1;
         if self.settings.kind == Kind::Video {
             let framed = self.frames.packet(number, timestamp, marker, hints.start);
-            self.seconds.count(now, u64::from(framed.new), 0);
             for _ in 0..framed.completed {
                 self.freezes.frame(now);
             }
@@ -376,15 +368,9 @@ impl Track {
         })
     }
 
-    /// Time passes without a packet: seconds end.
-    pub fn pass(&mut self, now: Moment) {
-        self.seconds.pass(now);
-    }
-
     /// The track ends: what is open is judged, and a freeze that goes on is one. A frame whose packets were coming just
     /// now is not: who leaves in the middle of it says nothing about its sender.
     pub fn finish(&mut self, now: Moment) {
-        self.pass(now);
         self.counts.strays += u64::from(self.candidate.take().is_some());
         if self.source.as_ref().is_some_and(|source| now.since(source.newest_at) < ON_ITS_WAY) {
             self.frames.leave_newest();
@@ -448,11 +434,6 @@ impl Track {
     /// Keyframes, as far as hints told.
     pub fn keyframes(&self) -> &Keyframes {
         &self.keyframes
-    }
-
-    /// Frames and bytes second by second.
-    pub fn seconds(&self) -> &Seconds {
-        &self.seconds
     }
 
     /// When to ask for lost packets next: [`Nack::poll`].

@@ -68,11 +68,11 @@ impl<W: World> Shard<W> {
         for _ in 0..reads {
             let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id);
             let Some(link) = entry.and_then(|entry| entry.links.datagrams.as_mut()) else { return };
-            let Some((batch, more)) = link.receive(&mut self.buffer) else { return };
+            let Some(more) = link.receive(&mut self.buffer, &mut self.batch) else { return };
             self.settle_waiting(id);
-            let mut buffer = std::mem::take(&mut self.buffer);
+            let (mut buffer, batch) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.batch));
             self.tell(id, Event::Datagrams(Datagrams::new(&mut buffer, &batch)));
-            self.buffer = buffer;
+            (self.buffer, self.batch) = (buffer, batch);
             if !more {
                 return;
             }
