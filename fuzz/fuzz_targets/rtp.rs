@@ -20,9 +20,8 @@ fn near(chunk: [u8; 4], number: &mut u16, timestamp: &mut u32) -> [u8; 12] {
 }
 
 fn account(datagrams: impl Iterator<Item = (u64, Vec<u8>)>, kind: Kind) {
-    let start = Moment::from_nanos(0);
     let nack = nack::Settings { pending: 64, ..nack::Settings::default() };
-    let mut track = Track::new(Settings { kind, clock_rate: 90_000, start, nack });
+    let mut track = Track::new(Settings { kind, clock_rate: 90_000, nack });
     let mut recorder = feedback::Recorder::new();
     let (mut now, mut numbers, mut out) = (0, Vec::new(), Vec::new());
     for (wait, datagram) in datagrams {
@@ -61,7 +60,8 @@ fn account(datagrams: impl Iterator<Item = (u64, Vec<u8>)>, kind: Kind) {
     track.finish(Moment::from_nanos(now));
     let (counts, loss, frames) = (track.counts(), track.loss(), track.frames());
     assert_eq!(counts.packets, loss.received + counts.duplicate);
-    assert_eq!(frames.received, frames.complete + frames.broken);
+    // The last may have been on its way.
+    assert!(frames.received - frames.complete - frames.broken <= 1);
 }
 
 fuzz_target!(|data: &[u8]| {
