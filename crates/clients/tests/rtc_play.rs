@@ -11,6 +11,7 @@ use stage::{Server, Stage, counter, server_address};
 use std::time::Duration;
 use weir_clients::Ending;
 use weir_metrics::Failure;
+use weir_metrics::common::DRIFT;
 use weir_rtc::srtp::Outbound;
 use weir_shard::{Event, clock};
 
@@ -35,6 +36,23 @@ fn a_viewer_plays_with_its_first_whole_keyframe_and_says_goodbye() {
         assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
         stage.answer("200 OK", "", "");
         assert!(stage.rig.closed);
+    }
+}
+
+#[test]
+fn frames_that_were_held_up_and_come_together_have_a_drift_each() {
+    for client in [0, 5] {
+        let mut stage = Stage::playing(client);
+        stage.keyframe(6, server_address());
+        stage.figures();
+        stage.pass(Duration::from_millis(900));
+        stage.burst(3);
+        let figures = stage.figures();
+        let drift = figures.signed(DRIFT);
+        assert_eq!((counter(&figures, "frames"), drift.len()), (3, 3));
+        // The first should have come after 100 ms, the last after 300 ms.
+        let ends = [0.0, 1.0].map(|quantile| drift.value_at_quantile(quantile));
+        assert!((590_000..=610_000).contains(&ends[0]) && (790_000..=810_000).contains(&ends[1]), "{ends:?}");
     }
 }
 

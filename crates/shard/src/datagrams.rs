@@ -89,9 +89,9 @@ pub struct Datagrams<'a> {
 }
 
 impl Batch {
-    /// One datagram at the front of a buffer, as a test makes it.
-    pub(crate) fn single(arrived: Moment, source: SocketAddr, length: usize) -> Self {
-        let pieces = vec![Piece { arrived, source, start: 0, length, stride: length }];
+    /// Datagrams of one length at the front of a buffer, the last of what is left, as a test makes them.
+    pub(crate) fn together(arrived: Moment, source: SocketAddr, length: usize, stride: usize) -> Self {
+        let pieces = vec![Piece { arrived, source, start: 0, length, stride }];
         Self { pieces, metas: Vec::new() }
     }
 

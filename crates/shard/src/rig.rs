@@ -125,8 +125,19 @@ impl<W> Rig<W> {
 
     /// Tells the session that one datagram came.
     pub fn tell_datagram(&mut self, session: &mut dyn Session<W>, source: SocketAddr, bytes: &[u8]) {
+        self.tell_datagrams(session, source, bytes, bytes.len());
+    }
+
+    /// Tells the session that datagrams of so many bytes each came together.
+    pub fn tell_datagrams(
+        &mut self,
+        session: &mut dyn Session<W>,
+        source: SocketAddr,
+        bytes: &[u8],
+        length: usize,
+    ) {
         let mut bytes = bytes.to_vec();
-        let batch = Batch::single(self.now, source, bytes.len());
+        let batch = Batch::together(self.now, source, bytes.len(), length);
         self.tell(session, Event::Datagrams(Datagrams::new(&mut bytes, &batch)));
     }
 

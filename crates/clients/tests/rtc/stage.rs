@@ -41,6 +41,7 @@ pub(crate) struct Server {
     agreed: Vec<Agreement>,
     pub(crate) keys: Option<(Outbound, MasterKey)>,
     number: u16,
+    timestamp: u32,
 }
 
 impl Stage {
@@ -151,6 +152,14 @@ impl Stage {
         datagrams
     }
 
+    /// So many frames of two packets each come at once.
+    pub(crate) fn burst(&mut self, frames: usize) {
+        let server = self.server.as_mut().unwrap();
+        let datagrams: Vec<_> = (0..frames).flat_map(|_| server.keyframe(2)).collect();
+        let (bytes, length) = (datagrams.concat(), datagrams[0].len());
+        self.rig.tell_datagrams(&mut *self.viewer, server_address(), &bytes, length);
+    }
+
     pub(crate) fn figures(&mut self) -> Recorder {
         self.rig.world.take_figures().remove(0)
     }
@@ -196,7 +205,7 @@ impl Server {
             fingerprint: theirs.fingerprint.clone().unwrap(),
         };
         transport.connect(now, remote, agreed[0].role);
-        (Self { transport, agreed, keys: None, number: 65_533 }, answer.to_string())
+        (Self { transport, agreed, keys: None, number: 65_533, timestamp: 90_000 }, answer.to_string())
     }
 
     pub(crate) fn video_payload_type(&self) -> u8 {
@@ -207,10 +216,11 @@ impl Server {
     pub(crate) fn keyframe(&mut self, packets: usize) -> Vec<Vec<u8>> {
         let payload_type = self.video_payload_type();
         let (keys, _) = self.keys.as_mut().unwrap();
+        let timestamp = self.timestamp;
         let packet = |at: usize| {
             let sequence_number = self.number.wrapping_add(at as u16);
             let marker = at + 1 == packets;
-            let header = Header { marker, payload_type, sequence_number, timestamp: 90_000, ssrc: 7 };
+            let header = Header { marker, payload_type, sequence_number, timestamp, ssrc: 7 };
             let mut packet = Vec::new();
             header.append(&[], &mut packet).unwrap();
             // Fragments of one IDR slice.
@@ -222,6 +232,8 @@ impl Server {
         };
         let datagrams = (0..packets).map(packet).collect();
         self.number = self.number.wrapping_add(packets as u16);
+        // A tenth of a second a frame.
+        self.timestamp += 9_000;
         datagrams
     }
 }
