@@ -100,7 +100,7 @@ impl Timeline {
     }
 
     fn micros(&self, ticks: i64) -> i64 {
-        (i128::from(ticks) * 1_000_000 / i128::from(self.hertz)) as i64
+        ticks.saturating_mul(1_000_000) / i64::from(self.hertz)
     }
 }
 

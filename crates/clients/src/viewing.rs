@@ -34,7 +34,14 @@ const CYCLE: Duration = Duration::from_secs(2);
 
 /// Crowd clients look at moments that are multiples of this, many at once: each wake-up of an idle
 /// thread costs as much as several reads.
-const TICK: Duration = Duration::from_millis(40);
+const TICK: Duration = weir_shard::TICK.saturating_mul(2);
+
+/// So many clients with numbers in a row read together. A server that sends the same to each in turn has put what
+/// they get side by side, so the first read of them warms the memory for the others.
+const TOGETHER: u32 = 16;
+
+/// Of a stream whose batches come so fast that the cycle has fewer ticks, batches alone set the pace.
+const FEWEST_TICKS: u32 = 5;
 
 /// How often a client that does not play reads what waits, and books the time of a stall that lasts.
 const IDLE_READ: Duration = Duration::from_secs(1);
@@ -63,9 +70,8 @@ pub enum Reading {
 /// from the right one, unless frames are then four times as small as they were, and a server that
 /// falls behind does not make its viewers expensive.
 ///
-/// Viewers of one stream would read in step: all at once, and then none for two seconds, above all after
-/// a sweep of the shard. So each reads once at a moment of its own within the next two seconds, and is
-/// always up to a quarter hastier than it needs to be; both by its number.
+/// Viewers of one stream would read in step: all at once, and then none for two seconds. So each has its own moments,
+/// three quarters of a batch apart, and shares them only with its [neighbours](TOGETHER).
 #[derive(Clone, Copy, Debug)]
 pub struct Viewing {
     reading: Reading,
@@ -86,18 +92,16 @@ pub struct Viewing {
     /// Media time and bytes before it where the present group of pictures began.
     group: Option<(i64, u64)>,
     batch: usize,
-    /// What its reads are early by, in parts of 256: 0 to 63.
-    haste: u8,
+    /// When in the cycle its own moments are, in parts of 2³².
+    phase: u32,
+    /// The next of them.
+    own: Option<Moment>,
     /// The last read that brought a frame.
     last_read: Moment,
     /// The last read or look, whether it brought any or not.
     looked: Moment,
     /// For how long what waits surely is enough.
     covered: Duration,
-    /// When to read whatever waits, to be out of step with others.
-    read_at: Option<Moment>,
-    /// `bytes` at the end of the last read.
-    read: u64,
     read_brought_frames: bool,
     pulling: bool,
     stalled_booked: Moment,
@@ -133,12 +137,11 @@ impl Viewing {
             group: None,
             batch: 1,
             // Steps of the golden ratio: however many viewers there are, they are spread evenly.
-            haste: (number.wrapping_mul(0x9E37_79B9) >> 26) as u8,
+            phase: (number / TOGETHER).wrapping_mul(0x9E37_79B9),
+            own: None,
             last_read: now,
             looked: now,
             covered: Duration::ZERO,
-            read_at: None,
-            read: 0,
             read_brought_frames: false,
             pulling: false,
             stalled_booked: now,
@@ -201,11 +204,6 @@ impl Viewing {
         // What came in this read was here before the model ran dry, unless a pull found nothing then.
         let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
         let media = Duration::from_micros(self.media.max(0) as u64);
-        // A batch that is neither whole nor asked for was swept up, together with everyone's.
-        let brought = self.bytes - std::mem::replace(&mut self.read, self.bytes);
-        if !self.pulling && brought < self.batch as u64 {
-            self.fall_out_of_step(now);
-        }
         if let Some(change) = self.playout.receive(arrival, media) {
             self.book(change, now, recorder);
         }
@@ -217,6 +215,7 @@ impl Viewing {
         }
         self.looked = now;
         self.covered = Duration::ZERO;
+        self.own = self.next_own(now);
         if std::mem::take(&mut self.read_brought_frames) {
             self.last_read = now;
         }
@@ -233,14 +232,25 @@ impl Viewing {
         if self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now {
             self.book_stalled(now, recorder);
         }
-        self.pulling |= self.read_at.take_if(|at| *at <= now).is_some();
+        self.pulling |= self.own.take_if(|at| *at <= now).is_some();
         self.pulling |= self.next_look().is_some_and(|look| look <= now) && !self.is_covered(now, unread);
         self.pulling
     }
 
-    fn fall_out_of_step(&mut self, now: Moment) {
+    /// The next of its own moments, but not before a quarter of the cycle: what was just read need not be
+    /// looked for again.
+    fn next_own(&self, now: Moment) -> Option<Moment> {
         let plays = self.reading == Reading::Crowd && self.playout.runs_dry().is_some();
-        self.read_at = plays.then(|| on_tick(now + CYCLE * u32::from(self.haste) / 64));
+        let ticks = (self.span_of(self.batch).as_nanos() / TICK.as_nanos()) as u32 / 4 * 3;
+        if !plays || ticks < FEWEST_TICKS {
+            return None;
+        }
+        let cycle = (TICK * ticks).as_nanos() as u64;
+        let phase = u64::from(self.phase) * u64::from(ticks) >> 32;
+        let phase = phase * TICK.as_nanos() as u64;
+        let earliest = now.as_nanos() + cycle / 4;
+        let past = (earliest + cycle - phase) % cycle;
+        Some(Moment::from_nanos(earliest + cycle - past))
     }
 
     /// Whether what waits surely is enough to play for a while longer.
@@ -248,20 +258,21 @@ impl Viewing {
         let Some(dry) = self.playout.runs_dry().filter(|_| self.reading == Reading::Crowd) else {
             return false;
         };
-        if unread >= self.hasty(self.batch) {
+        if unread >= self.batch {
             return false;
         }
         let before = self.covered;
         self.covered = self.span_of(unread.saturating_sub(self.largest as usize)) * 3 / 4;
         self.looked = now;
-        self.covered > before && (dry + self.covered).since(now) > SHORTEST_WAIT
+        let dry = dry + self.covered;
+        self.covered > before && (dry.since(now) > SHORTEST_WAIT || self.own.is_some_and(|own| own <= dry))
     }
 
     /// When to call [`Self::pass`].
     pub fn next(&self) -> Option<Moment> {
         let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + IDLE_READ);
         let drift = if self.reading == Reading::Witness { self.drift.next() } else { None };
-        [self.next_look(), self.read_at, stalled, drift].into_iter().flatten().min()
+        [self.next_look(), self.own, stalled, drift].into_iter().flatten().min()
     }
 
     /// When to look what waits: before the model runs dry.
@@ -271,16 +282,10 @@ impl Viewing {
             return (self.reading == Reading::Crowd).then(|| self.looked + IDLE_READ);
         };
         let dry = dry + self.covered;
-        let left = dry.since(self.looked);
-        if self.reading == Reading::Witness || left <= SHORTEST_WAIT {
+        if self.reading == Reading::Witness || dry.since(self.looked) <= SHORTEST_WAIT {
             return Some(dry);
         }
-        Some(on_tick(dry - left * u32::from(self.haste) / 256))
-    }
-
-    /// Less by the client's haste.
-    fn hasty(&self, bytes: usize) -> usize {
-        bytes - bytes * usize::from(self.haste) / 256
+        Some(on_tick(dry))
     }
 
     /// How many bytes the next read should wait for.
@@ -305,10 +310,7 @@ impl Viewing {
 
     fn book(&mut self, change: Change, now: Moment, recorder: &mut Recorder) {
         match change {
-            Change::Started => {
-                self.size_batch();
-                self.fall_out_of_step(now);
-            }
+            Change::Started => self.size_batch(),
             Change::Stalled(since) => {
                 recorder.count(STALLS, 1);
                 self.stalled_booked = since;
@@ -358,8 +360,9 @@ impl Viewing {
 
     /// How many bytes the stream has had in so much media time.
     fn bytes_in(&self, span: Duration) -> usize {
-        let media = self.media.max(1) as u128;
-        (u128::from(self.sample()) * span.as_micros() / media).min(LARGEST_BATCH as u128) as usize
+        let media = self.media.max(1) as u64;
+        let bytes = self.sample().saturating_mul(span.as_micros() as u64) / media;
+        bytes.min(LARGEST_BATCH as u64) as usize
     }
 
     /// In how much media time the stream has had so many bytes.

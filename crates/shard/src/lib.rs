@@ -23,3 +23,4 @@ pub use listeners::listeners;
 pub use rig::Rig;
 pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};
 pub use shard::{Mailbox, OpenError, Shard};
+pub use timer::TICK;

@@ -1,12 +1,10 @@
 //! Whose turn it is to be read, of those that are not read at every event.
 
 use crate::SessionId;
-use std::time::Duration;
+use crate::timer::TICK;
 use weir_metrics::Moment;
 
-/// Time between two rounds. Each wake-up of an idle thread costs as much as several reads.
-const STEP: Duration = Duration::from_millis(20);
-/// So many rounds until a session has its turn again: not all are read at one moment.
+/// So many rounds, one a [`TICK`], until a session has its turn again: not all are read at one moment.
 const ROUNDS: u64 = 3;
 
 /// Sessions that are read every 60 ms, each in the round of its own.
@@ -30,15 +28,15 @@ impl Rounds {
     pub(crate) fn next(&self) -> Option<Moment> {
         let mut steps = (self.done + 1..).take(ROUNDS as usize);
         let next = steps.find(|step| !self.members[round_of(*step)].is_empty())?;
-        Some(Moment::from_nanos(next * STEP.as_nanos() as u64))
+        Some(Moment::from_nanos(next * TICK.as_nanos() as u64))
     }
 
     /// When the turn of a session comes next, from `at` on.
     pub(crate) fn turn_from(id: SessionId, at: Moment) -> Moment {
-        let step = at.as_nanos().div_ceil(STEP.as_nanos() as u64);
+        let step = at.as_nanos().div_ceil(TICK.as_nanos() as u64);
         let mut steps = (step..).take(ROUNDS as usize);
         let turn = steps.find(|step| round_of(*step) == round_of(id.slot.into())).unwrap_or(step);
-        Moment::from_nanos(turn * STEP.as_nanos() as u64)
+        Moment::from_nanos(turn * TICK.as_nanos() as u64)
     }
 
     /// One less.
@@ -58,7 +56,7 @@ impl Rounds {
 }
 
 fn step_of(now: Moment) -> u64 {
-    now.as_nanos() / STEP.as_nanos() as u64
+    now.as_nanos() / TICK.as_nanos() as u64
 }
 
 fn round_of(number: u64) -> usize {
@@ -68,6 +66,7 @@ fn round_of(number: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn at(millis: u64) -> Moment {
         Moment::from_nanos(millis * 1_000_000)

@@ -7,7 +7,7 @@ use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
 use crate::link::{Door, Entry, Link, LinkError, Links, State};
 use crate::rounds::Rounds;
 use crate::session::{NoLink, Orders};
-use crate::timer::{Deadline, TimerQueue};
+use crate::timer::{Deadline, Deadlines, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
 use mio::net::TcpListener;
 use mio::unix::SourceFd;
@@ -250,7 +250,7 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
-        let next = [self.timers.next(), self.rounds.next(), self.accept_again]
+        let next = [self.timers.next(&mut self.entries), self.rounds.next(), self.accept_again]
             .into_iter()
             .flatten()
             .fold(until, Moment::min);
@@ -600,15 +600,10 @@ impl<W: World> Shard<W> {
 
     fn fire_timers(&mut self) {
         let now = clock::now();
-        while let Some((queued, id)) = self.timers.pop(now) {
-            let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
-                continue;
-            };
-            if self.timers.fire(id, &mut entry.deadline, queued, now) {
-                // What came before the deadline is told before it.
-                self.catch_up(id, queued);
-                self.tell(id, Event::Timer);
-            }
+        while let Some((deadline, id)) = self.timers.pop(now, &mut self.entries) {
+            // What came before the deadline is told before it.
+            self.catch_up(id, deadline);
+            self.tell(id, Event::Timer);
         }
     }
 
@@ -621,6 +616,12 @@ impl<W: World> Shard<W> {
         if self.wake.is_empty() {
             self.wake = woken;
         }
+    }
+}
+
+impl<W: World> Deadlines for Slab<Entry<W>> {
+    fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
+        self.get_mut(id.slot as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
     }
 }
 

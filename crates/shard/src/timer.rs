@@ -3,12 +3,21 @@
 use crate::SessionId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 use weir_metrics::Moment;
 
+/// Deadlines at multiples of this cost the least: sessions that share one are woken together and kept in a list,
+/// where others are sorted.
+pub const TICK: Duration = Duration::from_millis(20);
+
+/// How many ticks ahead such lists reach; one bit each.
+const TICKS: u64 = u128::BITS as u64;
+
 /// A queue of deadlines, one a session. Moving a deadline later costs nothing: the early entry
-/// stays and is looked at again when it comes up.
+/// stays, and when it is the first it is queued anew, so that nobody wakes for it.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
+    ticks: Ticks,
     heap: BinaryHeap<Reverse<(Moment, SessionId)>>,
 }
 
@@ -19,52 +28,124 @@ pub(crate) struct Deadline {
     queued: Option<Moment>,
 }
 
+/// Where the queue finds the deadlines of its sessions.
+pub(crate) trait Deadlines {
+    /// The deadline of a session that lives.
+    fn of(&mut self, id: SessionId) -> Option<&mut Deadline>;
+}
+
 impl TimerQueue {
     /// Sets or clears the deadline of a session.
+    #[inline]
     pub(crate) fn set(&mut self, id: SessionId, deadline: &mut Deadline, at: Option<Moment>) {
         deadline.at = at;
         if let Some(at) = at
             && deadline.queued.is_none_or(|queued| at < queued)
         {
             deadline.queued = Some(at);
-            self.heap.push(Reverse((at, id)));
-        }
-    }
-
-    /// When the next entry comes up; some session's deadline is then, or later.
-    pub(crate) fn next(&self) -> Option<Moment> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
-    }
-
-    /// An entry that is due. The caller passes the session's deadline, if it still lives, to [`Self::fire`].
-    pub(crate) fn pop(&mut self, now: Moment) -> Option<(Moment, SessionId)> {
-        if self.next()? > now {
-            return None;
-        }
-        self.heap.pop().map(|Reverse(entry)| entry)
-    }
-
-    /// Whether the entry of `queued` means that the session's deadline passed; otherwise it is queued again if needed.
-    pub(crate) fn fire(
-        &mut self,
-        id: SessionId,
-        deadline: &mut Deadline,
-        queued: Moment,
-        now: Moment,
-    ) -> bool {
-        if deadline.queued != Some(queued) {
-            return false;
-        }
-        deadline.queued = None;
-        match deadline.at {
-            Some(at) if at <= now => {
-                deadline.at = None;
-                true
+            if !self.ticks.push(at, id) {
+                self.heap.push(Reverse((at, id)));
             }
-            later => {
-                self.set(id, deadline, later);
-                false
+        }
+    }
+
+    /// The next deadline.
+    pub(crate) fn next(&mut self, deadlines: &mut impl Deadlines) -> Option<Moment> {
+        self.first(deadlines).map(|(at, _)| at)
+    }
+
+    /// A deadline that has passed; it is over now.
+    pub(crate) fn pop(&mut self, now: Moment, deadlines: &mut impl Deadlines) -> Option<(Moment, SessionId)> {
+        let (at, id) = self.first(deadlines).filter(|(at, _)| *at <= now)?;
+        self.drop_first();
+        *deadlines.of(id)? = Deadline::default();
+        Some((at, id))
+    }
+
+    /// The first entry that is its session's deadline, neither moved nor cleared.
+    fn first(&mut self, deadlines: &mut impl Deadlines) -> Option<(Moment, SessionId)> {
+        loop {
+            let (at, id) = self.first_entry()?;
+            let deadline = deadlines.of(id).filter(|deadline| deadline.queued == Some(at));
+            if deadline.as_ref().is_some_and(|deadline| deadline.at == Some(at)) {
+                return Some((at, id));
             }
+            self.drop_first();
+            if let Some(deadline) = deadline {
+                deadline.queued = None;
+                self.set(id, deadline, deadline.at);
+            }
+        }
+    }
+
+    fn first_entry(&self) -> Option<(Moment, SessionId)> {
+        let sorted = self.heap.peek().map(|Reverse(entry)| *entry);
+        match (self.ticks.first(), sorted) {
+            (Some(listed), Some(sorted)) if sorted.0 < listed.0 => Some(sorted),
+            (listed, sorted) => listed.or(sorted),
+        }
+    }
+
+    fn drop_first(&mut self) {
+        let sorted = self.heap.peek().map(|Reverse((at, _))| *at);
+        match self.ticks.first() {
+            Some((listed, _)) if sorted.is_none_or(|sorted| listed <= sorted) => self.ticks.drop_first(),
+            _ => drop(self.heap.pop()),
+        }
+    }
+}
+
+/// Entries at ticks that are near: a ring of lists.
+#[derive(Debug)]
+struct Ticks {
+    lists: [Vec<SessionId>; TICKS as usize],
+    /// Bit *t* modulo [`TICKS`]: tick *t* has entries.
+    occupied: u128,
+    /// No entry is before this tick.
+    first: u64,
+}
+
+impl Default for Ticks {
+    fn default() -> Self {
+        Self { lists: [const { Vec::new() }; TICKS as usize], occupied: 0, first: 0 }
+    }
+}
+
+impl Ticks {
+    /// Takes an entry if it is at a tick within the ring.
+    fn push(&mut self, at: Moment, id: SessionId) -> bool {
+        let tick = at.as_nanos() / TICK.as_nanos() as u64;
+        if self.occupied == 0 {
+            self.first = tick.saturating_sub(TICKS / 2);
+        }
+        let fits = tick * TICK.as_nanos() as u64 == at.as_nanos()
+            && (self.first..self.first + TICKS).contains(&tick);
+        if fits {
+            self.lists[(tick % TICKS) as usize].push(id);
+            self.occupied |= 1 << (tick % TICKS);
+        }
+        fits
+    }
+
+    /// The first tick that has entries.
+    fn first_tick(&self) -> Option<u64> {
+        let ahead = self.occupied.rotate_right((self.first % TICKS) as u32).trailing_zeros();
+        (self.occupied != 0).then(|| self.first + u64::from(ahead))
+    }
+
+    fn first(&self) -> Option<(Moment, SessionId)> {
+        let tick = self.first_tick()?;
+        let id = self.lists[(tick % TICKS) as usize].last()?;
+        Some((Moment::from_nanos(tick * TICK.as_nanos() as u64), *id))
+    }
+
+    fn drop_first(&mut self) {
+        let Some(tick) = self.first_tick() else { return };
+        let list = &mut self.lists[(tick % TICKS) as usize];
+        list.pop();
+        self.first = tick;
+        if list.is_empty() {
+            self.occupied &= !(1 << (tick % TICKS));
         }
     }
 }
@@ -72,41 +153,84 @@ impl TimerQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    impl Deadlines for Vec<Deadline> {
+        fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
+            self.get_mut(id.slot as usize)
+        }
+    }
 
     fn at(n: u64) -> Moment {
         Moment::from_nanos(n)
     }
 
     #[test]
-    fn a_deadline_fires_once_at_its_last_setting() {
-        let (mut queue, mut deadline) = (TimerQueue::default(), Deadline::default());
+    fn a_deadline_passes_once_at_its_last_setting() {
+        let (mut queue, mut deadlines) = (TimerQueue::default(), vec![Deadline::default(); 2]);
         let id = SessionId::made_up(1);
-        queue.set(id, &mut deadline, Some(at(10)));
-        queue.set(id, &mut deadline, Some(at(30)));
-        queue.set(id, &mut deadline, Some(at(20)));
-        let mut fired = Vec::new();
+        for moment in [10, 30, 20] {
+            queue.set(id, &mut deadlines[1], Some(at(moment)));
+        }
+        assert_eq!(queue.next(&mut deadlines), Some(at(20)), "nobody wakes at 10");
+        let mut passed = Vec::new();
         for now in 0..40 {
-            while let Some((queued, id)) = queue.pop(at(now)) {
-                if queue.fire(id, &mut deadline, queued, at(now)) {
-                    fired.push(now);
-                }
+            while queue.pop(at(now), &mut deadlines).is_some() {
+                passed.push(now);
             }
         }
-        assert_eq!(fired, [20]);
+        assert_eq!(passed, [20]);
     }
 
     #[test]
     fn an_earlier_setting_overtakes_and_a_cleared_one_is_silent() {
-        let (mut queue, mut deadline) = (TimerQueue::default(), Deadline::default());
+        let (mut queue, mut deadlines) = (TimerQueue::default(), vec![Deadline::default(); 2]);
         let id = SessionId::made_up(1);
-        queue.set(id, &mut deadline, Some(at(30)));
-        queue.set(id, &mut deadline, Some(at(5)));
-        let (queued, _) = queue.pop(at(5)).unwrap();
-        assert!(queue.fire(id, &mut deadline, queued, at(5)));
-        queue.set(id, &mut deadline, Some(at(40)));
-        queue.set(id, &mut deadline, None);
-        while let Some((queued, id)) = queue.pop(at(100)) {
-            assert!(!queue.fire(id, &mut deadline, queued, at(100)));
+        queue.set(id, &mut deadlines[1], Some(at(30)));
+        queue.set(id, &mut deadlines[1], Some(at(5)));
+        assert_eq!(queue.pop(at(5), &mut deadlines), Some((at(5), id)));
+        queue.set(id, &mut deadlines[1], Some(at(40)));
+        queue.set(id, &mut deadlines[1], None);
+        assert_eq!(queue.next(&mut deadlines), None);
+    }
+
+    /// A moment that is often a tick, seldom a far one.
+    fn moment() -> impl Strategy<Value = Moment> {
+        let tick = TICK.as_nanos() as u64;
+        prop_oneof![
+            6 => (0..2 * TICKS).prop_map(move |ticks| at(ticks * tick)),
+            3 => (0..2 * TICKS * tick).prop_map(at),
+            1 => (0..1_000 * TICKS).prop_map(move |ticks| at(ticks * tick)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn deadlines_pass_in_order_each_when_it_is_due(
+            settings in prop::collection::vec((0u32..8, prop::option::weighted(0.9, moment()), any::<bool>()), 1..200),
+        ) {
+            let (mut queue, mut deadlines) = (TimerQueue::default(), vec![Deadline::default(); 8]);
+            let mut expected: [Option<Moment>; 8] = [None; 8];
+            let mut now = Moment::default();
+            let ids: Vec<SessionId> = (0..8).map(SessionId::made_up).collect();
+            for (session, setting, waits) in settings {
+                // Nobody sets a deadline by the past of a clock, but many by a moment just gone.
+                let setting = setting.map(|setting| at(setting.as_nanos() + now.as_nanos() / 2));
+                queue.set(ids[session as usize], &mut deadlines[session as usize], setting);
+                expected[session as usize] = setting;
+                let next = expected.iter().flatten().min().copied();
+                prop_assert_eq!(queue.next(&mut deadlines), next);
+                if waits && let Some(next) = next {
+                    now = now.max(next);
+                    let mut last = Moment::default();
+                    while let Some((passed, id)) = queue.pop(now, &mut deadlines) {
+                        prop_assert!(last <= passed);
+                        last = passed;
+                        prop_assert_eq!(expected[id.slot as usize].take(), Some(passed));
+                    }
+                    prop_assert!(expected.iter().flatten().all(|left| *left > now));
+                }
+            }
         }
     }
 }

@@ -115,6 +115,60 @@ impl Reader {
         }
     }
 
+    /// Takes an audio or video message off the front of `input` if it lies there whole, in one chunk of a known
+    /// chunk stream: its header and payload. Most messages of a live stream go this short way; of any other nothing
+    /// is taken, and [`Self::next`] tells it event by event.
+    #[inline]
+    pub fn frame<'a>(&mut self, input: &mut &'a [u8]) -> Option<(MessageHeader, &'a [u8])> {
+        if self.phase != Phase::Header || self.pending_len > 0 {
+            return None;
+        }
+        let bytes = *input;
+        let first = *bytes.first()?;
+        let (format, id) = (usize::from(first >> 6), u32::from(first & 0x3F));
+        // Chunk stream 2 has no media, and longer forms of the basic header begin with 0 and 1.
+        let known = if id > MIN_CHUNK_STREAM_ID { self.find(id)? } else { return None };
+        let stream = &mut self.streams[known];
+        if stream.remaining > 0 {
+            return None;
+        }
+        let header_len = 1 + MESSAGE_HEADER_LEN[format];
+        let fields = bytes.get(1..header_len)?;
+        let field = if format < 3 { u24(fields) } else { stream.field };
+        let (length, kind) = match fields {
+            [_, _, _, a, b, c, kind, ..] => (u24(&[*a, *b, *c]), MessageKind::from_id(*kind)),
+            _ => (stream.length, stream.kind),
+        };
+        let extended = field == EXTENDED || format == 3 && stream.extended;
+        let whole = length > 0 && length <= self.chunk_size.min(self.limits.message_length);
+        let is_frame = matches!(kind, MessageKind::Audio | MessageKind::Video);
+        if extended || !whole || !is_frame {
+            return None;
+        }
+        let payload = bytes.get(header_len..header_len + length as usize)?;
+        if let &[.., a, b, c, d] = fields
+            && format == 0
+        {
+            stream.message_stream_id = u32::from_le_bytes([a, b, c, d]);
+            stream.timestamp = field;
+        } else {
+            stream.timestamp = stream.timestamp.wrapping_add(field);
+        }
+        (stream.field, stream.extended, stream.length, stream.kind) = (field, false, length, kind);
+        let header = MessageHeader {
+            chunk_stream_id: id,
+            kind,
+            timestamp: stream.timestamp,
+            length,
+            message_stream_id: stream.message_stream_id,
+        };
+        self.current = known;
+        let len = header_len + payload.len();
+        self.consumed += len as u64;
+        *input = &bytes[len..];
+        Some((header, payload))
+    }
+
     /// Reads all of `input` and calls `on` for each event.
     #[inline]
     pub fn read<'a>(&mut self, mut input: &'a [u8], mut on: impl FnMut(Event<'a>)) -> Result<(), Error> {

@@ -92,7 +92,12 @@ impl Client {
         }
         self.dialogue.acknowledge(input.len());
         let mut pass = self.assembly.pass(&HeadsAndCommands);
-        while let Some(event) = self.reader.next(&mut input)? {
+        loop {
+            while let Some((header, payload)) = self.reader.frame(&mut input) {
+                let head = &payload[..payload.len().min(HEAD_LEN)];
+                self.dialogue.message(&header, head, on)?;
+            }
+            let Some(event) = self.reader.next(&mut input)? else { break };
             pass.take(event, &mut |header, kept| self.dialogue.message(header, kept, on))?;
         }
         pass.finish();

@@ -12,13 +12,29 @@ pub enum Heard {
     Aborted { chunk_stream_id: u32 },
 }
 
-/// Reads a chunk stream in pieces that end where `cuts` says, and returns what it carried.
+/// Reads a chunk stream in pieces that end where `cuts` says, and returns what it carried: the same whether
+/// frames go the short way or not.
 pub fn hear(bytes: &[u8], cuts: &[usize], limits: Limits) -> Result<Vec<Heard>, Error> {
+    let heard = hear_one_way(bytes, cuts, limits, false);
+    assert_eq!(hear_one_way(bytes, cuts, limits, true), heard, "frames taken whole");
+    heard
+}
+
+fn hear_one_way(
+    bytes: &[u8],
+    cuts: &[usize],
+    limits: Limits,
+    frames_whole: bool,
+) -> Result<Vec<Heard>, Error> {
     let mut reader = Reader::new(limits);
     let mut under_way: Vec<(MessageHeader, Vec<u8>)> = Vec::new();
     let mut heard = Vec::new();
-    for piece in pieces(bytes, cuts) {
-        reader.read(piece, |event| {
+    for mut piece in pieces(bytes, cuts) {
+        loop {
+            while frames_whole && let Some((header, payload)) = reader.frame(&mut piece) {
+                heard.push(Heard::Message(header, payload.to_vec()));
+            }
+            let Some(event) = reader.next(&mut piece)? else { break };
             let find = |under_way: &[(MessageHeader, Vec<u8>)], id| {
                 under_way
                     .iter()
@@ -47,7 +63,7 @@ pub fn hear(bytes: &[u8], cuts: &[usize], limits: Limits) -> Result<Vec<Heard>, 
                     heard.push(Heard::Aborted { chunk_stream_id });
                 }
             }
-        })?;
+        }
     }
     Ok(heard)
 }
