@@ -246,7 +246,7 @@ impl Viewing {
             return None;
         }
         let cycle = (TICK * ticks).as_nanos() as u64;
-        let phase = u64::from(self.phase) * u64::from(ticks) >> 32;
+        let phase = (u64::from(self.phase) * u64::from(ticks)) >> 32;
         let phase = phase * TICK.as_nanos() as u64;
         let earliest = now.as_nanos() + cycle / 4;
         let past = (earliest + cycle - phase) % cycle;

@@ -2,14 +2,17 @@
 //!
 //! Packets are framed once, by the protocol that took them in, and never change. A [`Log`] keeps the
 //! latest of them; a [`Cursor`] is one viewer's position in it; an [`Outlet`] puts packets on a link
-//! and remembers the one that was cut. No sockets, no threads, no protocol.
+//! and remembers the one that was cut; what several viewers are sent at once is [`Joined`] for them. No sockets, no
+//! threads, no protocol.
 
 mod cursor;
+mod joined;
 mod log;
 mod outlet;
 mod packet;
 
 pub(crate) use cursor::Cursor;
+pub(crate) use joined::Joined;
 pub use log::History;
 pub(crate) use log::Log;
 pub(crate) use outlet::{Outlet, Written};

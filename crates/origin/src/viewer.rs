@@ -5,6 +5,7 @@ use crate::counts::Tally;
 use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script, Subject};
 use crate::stream::{Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
+use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ const BATCH: usize = Outlet::BATCH;
 /// skipped there like everything that a slow viewer does not take.
 const HELD_BACK: usize = 65_536;
 /// Turns that a merge period is divided into: viewers of one turn are sent to in one go.
-const TURNS: u64 = 64;
+const TURNS: u64 = 16;
 
 /// How long packets wait on their way to another server: its viewers will wait once more.
 const FORWARD_MERGE: Duration = Duration::from_millis(40);
@@ -168,16 +169,14 @@ impl Viewer {
         let now = context.now;
         loop {
             let (worker, mut link) = context.split();
-            let log = &worker.stream(self.stream).log;
+            let (log, joined) = worker.stream_to_send(self.stream);
             self.cursor.settle(log, now);
-            let mut next = [None; BATCH];
-            let gathered = self.cursor.gather(log, &mut next);
-            let written = self.outlet.write(&next[..gathered], &mut |slices| link.write(slices));
-            self.cursor.advance(log, written.packets);
+            let mut sink = |slices: &[IoSlice<'_>]| link.write(slices);
+            let (written, offered) = self.outlet.write_next(log, &mut self.cursor, joined, &mut sink);
             if !self.book_sent(worker, &written, now) {
                 return false;
             }
-            if gathered < BATCH {
+            if offered < BATCH {
                 return true;
             }
         }
@@ -379,7 +378,7 @@ mod tests {
     #[test]
     fn turns_are_spread_evenly_over_the_merge_period() {
         let merge = Duration::from_millis(640);
-        for n in [1, 2, 4, 16, 64] {
+        for n in [1, 2, 4, 8, 16] {
             let mut phases: Vec<_> = (0..n).map(|number| phase(number, merge)).collect();
             phases.sort_unstable();
             let gaps: Vec<_> = phases.windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -7,7 +7,7 @@ use crate::fault::{Effect, Fault};
 use crate::forward::{Forwarding, Route};
 use crate::registry::Registry;
 use crate::rtc::{Counts as RtcCounts, Desk};
-use crate::stream::{History, Log, Opening, Packet};
+use crate::stream::{History, Joined, Log, Opening, Packet};
 use crate::tuner::{Catalogue, Tuner};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
@@ -113,6 +113,7 @@ pub(crate) struct Stream {
     pub(crate) terms: Terms,
     counts: StreamCounts,
     pub(crate) log: Log,
+    joined: Joined,
     /// The latest publication, and whether it goes on.
     pub(crate) publication: u64,
     pub(crate) live: bool,
@@ -198,6 +199,7 @@ impl Worker {
             terms,
             counts,
             log: Log::new(terms.history),
+            joined: Joined::default(),
             publication: 0,
             live: false,
             viewers: BTreeSet::new(),
@@ -212,6 +214,12 @@ impl Worker {
 
     pub(crate) fn stream(&self, key: StreamKey) -> &Stream {
         &self.streams[key.0]
+    }
+
+    /// A stream's packets, and where they are put side by side.
+    pub(crate) fn stream_to_send(&mut self, key: StreamKey) -> (&Log, &mut Joined) {
+        let stream = &mut self.streams[key.0];
+        (&stream.log, &mut stream.joined)
     }
 
     pub(crate) fn stream_counts(&mut self, key: StreamKey) -> &mut StreamCounts {

@@ -112,6 +112,14 @@ impl Cursor {
         self.lost.bytes += to.before.bytes - from.before.bytes;
     }
 
+    /// The packet that comes next, if it is one of the log and nothing goes before it.
+    pub(crate) fn number(&self) -> Option<u64> {
+        match self.place {
+            Place::At(position) if self.preface.is_none() => Some(position.number),
+            _ => None,
+        }
+    }
+
     /// What comes next, in order; fills `next` and says how many.
     pub(crate) fn gather<'a>(&'a self, log: &'a Log, next: &mut [Option<&'a Packet>]) -> usize {
         let Place::At(position) = self.place else { return 0 };

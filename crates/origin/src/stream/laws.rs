@@ -1,7 +1,7 @@
 //! Laws of what a viewer is sent, whatever is published, however slowly it takes it.
 
 use super::log::History;
-use super::{Cursor, Kind, Log, Opening, Outlet, Packet};
+use super::{Cursor, Joined, Kind, Log, Opening, Outlet, Packet};
 use proptest::prelude::*;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -90,6 +90,7 @@ struct Bench {
     log: Log,
     cursor: Cursor,
     outlet: Outlet,
+    joined: Joined,
     now: Moment,
     version: u32,
     link: Vec<u8>,
@@ -103,8 +104,9 @@ impl Bench {
         let log = Log::new(history);
         let cursor = Cursor::new(&log);
         let now = Moment::from_nanos(1_000_000_000);
-        let (outlet, link) = (Outlet::default(), Vec::new());
-        Self { log, cursor, outlet, now, version: 0, link, counted: 0, lost: 0, boundaries: Vec::new() }
+        let (outlet, joined) = (Outlet::default(), Joined::default());
+        let (link, boundaries) = (Vec::new(), Vec::new());
+        Self { log, cursor, outlet, joined, now, version: 0, link, counted: 0, lost: 0, boundaries }
     }
 
     fn push(&mut self, mark: u8, bytes: usize) {
@@ -119,10 +121,8 @@ impl Bench {
     fn take(&mut self, mut room: usize) {
         loop {
             self.cursor.settle(&self.log, self.now);
-            let mut next = [None; 5];
-            let gathered = self.cursor.gather(&self.log, &mut next);
             let link = &mut self.link;
-            let written = self.outlet.write(&next[..gathered], &mut |slices: &[IoSlice<'_>]| {
+            let mut sink = |slices: &[IoSlice<'_>]| {
                 let before = link.len();
                 for slice in slices {
                     let taken = slice.len().min(room);
@@ -130,11 +130,12 @@ impl Bench {
                     room -= taken;
                 }
                 link.len() - before
-            });
-            self.cursor.advance(&self.log, written.packets);
+            };
+            let Self { log, cursor, outlet, joined, .. } = self;
+            let (written, offered) = outlet.write_next(log, cursor, joined, &mut sink);
             self.counted += written.sent.packets();
             self.lost += self.cursor.take_lost().units;
-            if !written.whole || gathered == 0 {
+            if !written.whole || offered == 0 {
                 return;
             }
         }

@@ -1,5 +1,8 @@
 //! Puts packets on a link, many in one write, and remembers the one that was cut.
 
+use super::cursor::Cursor;
+use super::joined::Joined;
+use super::log::Log;
 use super::packet::{Packet, View};
 use crate::counts::Tally;
 use std::io::IoSlice;
@@ -32,6 +35,33 @@ impl Outlet {
 
     pub(crate) fn new(view: View) -> Self {
         Self { view, cut: None }
+    }
+
+    /// Writes what comes next for a viewer of a log, at most [`Self::BATCH`] packets, and says how many those were.
+    pub(crate) fn write_next(
+        &mut self,
+        log: &Log,
+        cursor: &mut Cursor,
+        joined: &mut Joined,
+        sink: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
+    ) -> (Written, usize) {
+        let mut next = [None; Self::BATCH];
+        let from = cursor.number().filter(|_| self.cut.is_none());
+        let (written, offered) = match from.and_then(|from| joined.of(log, from, self.view)) {
+            Some((piece, whole)) => match sink(&[IoSlice::new(piece)]) {
+                bytes if bytes == piece.len() => (whole, whole.packets),
+                bytes => {
+                    let gathered = cursor.gather(log, &mut next);
+                    (self.account(&next[..gathered], bytes, false), gathered)
+                }
+            },
+            None => {
+                let gathered = cursor.gather(log, &mut next);
+                (self.write(&next[..gathered], sink), gathered)
+            }
+        };
+        cursor.advance(log, written.packets);
+        (written, offered)
     }
 
     /// Writes what is left of a cut packet and then `packets`, at most [`Self::BATCH`].
