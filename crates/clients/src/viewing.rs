@@ -221,8 +221,8 @@ impl Viewing {
         }
     }
 
-    /// The moment of [`Self::next`] passed, and so many bytes wait unread. Says whether they must be
-    /// read now; then [`Self::end_of_read`] follows even if nothing waited.
+    /// The moment of [`Self::next`] passed, and so many bytes wait unread, if it [asks](Self::asks). Says whether
+    /// they must be read now; then [`Self::end_of_read`] follows even if nothing waited.
     pub fn pass(&mut self, now: Moment, unread: usize, recorder: &mut Recorder) -> bool {
         if self.reading == Reading::Witness
             && let Some(drift) = self.drift.pass(now)
@@ -233,8 +233,17 @@ impl Viewing {
             self.book_stalled(now, recorder);
         }
         self.pulling |= self.own.take_if(|at| *at <= now).is_some();
-        self.pulling |= self.next_look().is_some_and(|look| look <= now) && !self.is_covered(now, unread);
+        self.pulling = self.pulling || self.looks(now) && !self.is_covered(now, unread);
         self.pulling
+    }
+
+    /// Whether [`Self::pass`] looks at `now` how many bytes wait: to ask costs a system call.
+    pub fn asks(&self, now: Moment) -> bool {
+        self.reading == Reading::Crowd && self.own.is_none_or(|own| own > now) && self.looks(now)
+    }
+
+    fn looks(&self, now: Moment) -> bool {
+        self.next_look().is_some_and(|look| look <= now)
     }
 
     /// The next of its own moments, but not before a quarter of the cycle: what was just read need not be

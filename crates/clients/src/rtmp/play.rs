@@ -354,7 +354,7 @@ impl Viewer {
 
     /// A deadline passed: one of several.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
-        let unread = context.unread();
+        let unread = if self.viewing.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
         if self.sound_judged_at().is_some_and(|at| at <= now)
             && let Some(first) = self.first_sound

@@ -274,7 +274,7 @@ impl Player {
 
     /// A deadline passed: one of two.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
-        let unread = context.unread();
+        let unread = if self.viewing.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
         if self.life.deadline().is_some_and(|deadline| deadline <= now) {
             return self.overdue(now, ledger);
