@@ -249,9 +249,11 @@ impl Viewing {
     /// The next of its own moments, but not before a quarter of the cycle: what was just read need not be
     /// looked for again.
     fn next_own(&self, now: Moment) -> Option<Moment> {
-        let plays = self.reading == Reading::Crowd && self.playout.runs_dry().is_some();
-        let ticks = (self.span_of(self.batch).as_nanos() / TICK.as_nanos()) as u32 / 4 * 3;
-        if !plays || ticks < FEWEST_TICKS {
+        if self.reading == Reading::Witness || self.playout.runs_dry().is_none() {
+            return None;
+        }
+        let ticks = (self.span_of(self.batch * 3 / 4).as_nanos() / TICK.as_nanos()) as u32;
+        if ticks < FEWEST_TICKS {
             return None;
         }
         let cycle = (TICK * ticks).as_nanos() as u64;
@@ -351,9 +353,8 @@ impl Viewing {
         self.group = Some((media, self.bytes));
     }
 
-    /// Makes a batch about two seconds of the stream within its bounds, if it is far from that. That is more than the
-    /// player's buffer holds on a live edge, so that there the model's own reads set the pace: one
-    /// for each buffer's length.
+    /// Makes a batch about two seconds of the stream within its bounds, if it is far from that. Three quarters of it are
+    /// more than a player's buffer holds on a live edge: there it looks once between two reads.
     fn size_batch(&mut self) {
         let most = self.bytes_in(SHORTEST_CYCLE).clamp(*BATCH.end(), LARGEST_BATCH);
         let batch = self.bytes_in(CYCLE).clamp(*BATCH.start(), most);
@@ -399,7 +400,7 @@ mod tests {
         viewing: Viewing,
         waiting: Vec<Arrival>,
         recorder: Recorder,
-        reads: u32,
+        reads: Vec<Moment>,
     }
 
     impl Reader {
@@ -411,7 +412,7 @@ mod tests {
                 viewing: Viewing::new(reading, number, Timeline::new(1_000, 32), playout, arrivals[0].0),
                 waiting: Vec::new(),
                 recorder: Recorder::new(Schema::new(&[])),
-                reads: 0,
+                reads: Vec::new(),
             };
             for &(now, seen) in arrivals {
                 reader.pass_until(now);
@@ -449,7 +450,9 @@ mod tests {
         fn read(&mut self, now: Moment) {
             let waiting = std::mem::take(&mut self.waiting);
             let empty = waiting.is_empty();
-            self.reads += u32::from(!empty);
+            if !empty {
+                self.reads.push(now);
+            }
             for (_, seen) in waiting {
                 self.viewing.frame(now, seen, &mut self.recorder);
             }
@@ -492,8 +495,25 @@ mod tests {
             }
             prop_assert_eq!(witness.recorder.spread(STALL_LENGTH), crowd.recorder.spread(STALL_LENGTH));
             prop_assert!(witness.recorder.counter(STALLS) > 0, "nothing comes for the last five seconds");
-            prop_assert!(crowd.reads <= witness.reads);
+            prop_assert!(crowd.reads.len() <= witness.reads.len());
         }
+    }
+
+    #[test]
+    fn neighbours_read_together_and_others_at_other_times() {
+        let arrivals = arrivals(&[0; 500], &[1_160]);
+        let end = arrivals[499].0;
+        let late = |number| {
+            let reads = Reader::run(Reading::Crowd, number, &arrivals, end).reads;
+            let settled = |at: &Moment| at.since(arrivals[0].0) > Duration::from_secs(8) && *at < end;
+            reads.into_iter().filter(settled).collect::<Vec<_>>()
+        };
+        assert!((6..=8).contains(&late(0).len()), "in 12 s, once in 1.5 s: {:?}", late(0));
+        assert!((1..TOGETHER).all(|number| late(number) == late(0)));
+        let mut phases: Vec<_> = (0..16).map(|block| late(block * TOGETHER)[0]).collect();
+        phases.sort_unstable();
+        let most_at_once = phases.chunk_by(|a, b| a == b).map(<[Moment]>::len).max();
+        assert!(most_at_once <= Some(2), "{phases:?}");
     }
 
     #[test]
