@@ -32,15 +32,15 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 /// A batch is so much of the stream.
 const CYCLE: Duration = Duration::from_secs(2);
 
-/// Crowd clients look at moments that are multiples of this, many at once: each wake-up of an idle
+/// Crowd clients read and look at moments that are multiples of this, many at once: each wake-up of an idle
 /// thread costs as much as several reads.
 const TICK: Duration = weir_shard::TICK.saturating_mul(2);
 
-/// So many clients with numbers in a row read together. A server that sends the same to each in turn has put what
-/// they get side by side, so the first read of them warms the memory for the others.
+/// So many clients with numbers in a row, as far as they share a thread, read together. A server that sends the same
+/// to each in turn has put what they get side by side, so the first read of them warms the memory for the others.
 const TOGETHER: u32 = 16;
 
-/// Of a stream whose batches come so fast that the cycle has fewer ticks, batches alone set the pace.
+/// Of a stream whose batches come so fast that fewer ticks are between two reads, batches alone set the pace.
 const FEWEST_TICKS: u32 = 5;
 
 /// How often a client that does not play reads what waits, and books the time of a stall that lasts.
@@ -71,7 +71,8 @@ pub enum Reading {
 /// falls behind does not make its viewers expensive.
 ///
 /// Viewers of one stream would read in step: all at once, and then none for two seconds. So each has its own moments,
-/// three quarters of a batch apart, and shares them only with its [neighbours](TOGETHER).
+/// up to three quarters of a batch apart, and shares them only with its [neighbours](TOGETHER). What waits need
+/// only last until the next of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewing {
     reading: Reading,
@@ -92,7 +93,7 @@ pub struct Viewing {
     /// Media time and bytes before it where the present group of pictures began.
     group: Option<(i64, u64)>,
     batch: usize,
-    /// When in the cycle its own moments are, in parts of 2³².
+    /// Where between two reads of others its own moments are, in parts of 2³².
     phase: u32,
     /// The next of them.
     own: Option<Moment>,
@@ -246,22 +247,25 @@ impl Viewing {
         self.next_look().is_some_and(|look| look <= now)
     }
 
-    /// The next of its own moments, but not before a quarter of the cycle: what was just read need not be
+    /// The next of its own moments, but not before a quarter of the time between two: what was just read need not be
     /// looked for again.
     fn next_own(&self, now: Moment) -> Option<Moment> {
         if self.reading == Reading::Witness || self.playout.runs_dry().is_none() {
             return None;
         }
-        let ticks = (self.span_of(self.batch * 3 / 4).as_nanos() / TICK.as_nanos()) as u32;
+        let ticks = (self.span_of(self.batch_now() * 3 / 4).as_nanos() / TICK.as_nanos()) as u32;
         if ticks < FEWEST_TICKS {
             return None;
         }
-        let cycle = (TICK * ticks).as_nanos() as u64;
+        // Three binary digits: neighbours that guess the rate a little differently agree all the same.
+        let rounding = ticks.ilog2() - 2;
+        let ticks = ticks >> rounding << rounding;
+        let between = (TICK * ticks).as_nanos() as u64;
         let phase = (u64::from(self.phase) * u64::from(ticks)) >> 32;
         let phase = phase * TICK.as_nanos() as u64;
-        let earliest = now.as_nanos() + cycle / 4;
-        let past = (earliest + cycle - phase) % cycle;
-        Some(Moment::from_nanos(earliest + cycle - past))
+        let earliest = now.as_nanos() + between / 4;
+        let past = (earliest + between - phase) % between;
+        Some(Moment::from_nanos(earliest + between - past))
     }
 
     /// Whether what waits surely is enough to play for a while longer.
@@ -305,7 +309,7 @@ impl Viewing {
             return 1;
         }
         let Some(lacks) = self.playout.lacks() else {
-            // Its looks come first, unless the stream has become faster.
+            // Its own moments and looks come first, unless the stream has become faster.
             return self.batch + self.batch / 4;
         };
         let share = if self.media < SHORTEST_SAMPLE { 0 } else { self.bytes_in(lacks / 4) };
@@ -356,11 +360,16 @@ impl Viewing {
     /// Makes a batch about two seconds of the stream within its bounds, if it is far from that. Three quarters of it are
     /// more than a player's buffer holds on a live edge: there it looks once between two reads.
     fn size_batch(&mut self) {
-        let most = self.bytes_in(SHORTEST_CYCLE).clamp(*BATCH.end(), LARGEST_BATCH);
-        let batch = self.bytes_in(CYCLE).clamp(*BATCH.start(), most);
+        let batch = self.batch_now();
         if batch * 3 < self.batch * 2 || batch * 2 > self.batch * 3 {
             self.batch = batch;
         }
+    }
+
+    /// A batch by the stream's mean rate so far.
+    fn batch_now(&self) -> usize {
+        let most = self.bytes_in(SHORTEST_CYCLE).clamp(*BATCH.end(), LARGEST_BATCH);
+        self.bytes_in(CYCLE).clamp(*BATCH.start(), most)
     }
 
     /// Bytes after the first frame, which the rate is guessed from.
@@ -501,14 +510,17 @@ mod tests {
 
     #[test]
     fn neighbours_read_together_and_others_at_other_times() {
-        let arrivals = arrivals(&[0; 500], &[1_160]);
-        let end = arrivals[499].0;
-        let late = |number| {
-            let reads = Reader::run(Reading::Crowd, number, &arrivals, end).reads;
-            let settled = |at: &Moment| at.since(arrivals[0].0) > Duration::from_secs(8) && *at < end;
-            reads.into_iter().filter(settled).collect::<Vec<_>>()
+        let sizes: Vec<u32> =
+            (0..50).map(|frame| if frame == 0 { 9_000 } else { 700 + frame % 7 * 100 }).collect();
+        let arrivals = arrivals(&[0; 500], &sizes);
+        let (settled, end) = (arrivals[0].0 + Duration::from_secs(8), arrivals[499].0);
+        let late = |number: u32| {
+            // They come one after another.
+            let from = number as usize % 100;
+            let reads = Reader::run(Reading::Crowd, number, &arrivals[from..], end).reads;
+            reads.into_iter().filter(|at| settled < *at && *at < end).collect::<Vec<_>>()
         };
-        assert!((6..=8).contains(&late(0).len()), "in 12 s, once in 1.5 s: {:?}", late(0));
+        assert!((9..=10).contains(&late(0).len()), "in 12 s, once in 1.28 s: {:?}", late(0));
         assert!((1..TOGETHER).all(|number| late(number) == late(0)));
         let mut phases: Vec<_> = (0..16).map(|block| late(block * TOGETHER)[0]).collect();
         phases.sort_unstable();

@@ -216,7 +216,7 @@ impl Worker {
         &self.streams[key.0]
     }
 
-    /// A stream's packets, and where they are put side by side.
+    /// A stream's packets, and where they are put side by side for several viewers.
     pub(crate) fn stream_to_send(&mut self, key: StreamKey) -> (&Log, &mut Joined) {
         let stream = &mut self.streams[key.0];
         (&stream.log, &mut stream.joined)

@@ -79,23 +79,25 @@ impl TimerQueue {
     }
 
     fn first_entry(&self) -> Option<(Moment, SessionId)> {
-        let sorted = self.heap.peek().map(|Reverse(entry)| *entry);
-        match (self.ticks.first(), sorted) {
-            (Some(listed), Some(sorted)) if sorted.0 < listed.0 => Some(sorted),
-            (listed, sorted) => listed.or(sorted),
-        }
+        self.first_listed().or_else(|| self.heap.peek().map(|Reverse(entry)| *entry))
+    }
+
+    /// The first entry if it is in a list.
+    fn first_listed(&self) -> Option<(Moment, SessionId)> {
+        let sorted = self.heap.peek().map(|Reverse((at, _))| *at);
+        self.ticks.first().filter(|(listed, _)| sorted.is_none_or(|sorted| *listed <= sorted))
     }
 
     fn drop_first(&mut self) {
-        let sorted = self.heap.peek().map(|Reverse((at, _))| *at);
-        match self.ticks.first() {
-            Some((listed, _)) if sorted.is_none_or(|sorted| listed <= sorted) => self.ticks.drop_first(),
-            _ => drop(self.heap.pop()),
+        match self.first_listed() {
+            Some(_) => self.ticks.drop_first(),
+            None => drop(self.heap.pop()),
         }
     }
 }
 
-/// Entries at ticks that are near: a ring of lists.
+/// Entries at ticks that are near: a ring of lists. It begins where its first entry is, less a half; ticks before that
+/// are not for it.
 #[derive(Debug)]
 struct Ticks {
     lists: [Vec<SessionId>; TICKS as usize],
@@ -155,9 +157,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl Deadlines for Vec<Deadline> {
+    /// Sessions and their deadlines, by slot.
+    struct Sessions(Vec<(SessionId, Deadline)>);
+
+    impl Deadlines for Sessions {
         fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-            self.get_mut(id.slot as usize)
+            self.0.get_mut(id.slot as usize).filter(|(owner, _)| *owner == id).map(|(_, deadline)| deadline)
+        }
+    }
+
+    impl Sessions {
+        fn new(count: u32) -> Self {
+            Self((0..count).map(|slot| (SessionId::made_up(slot), Deadline::default())).collect())
+        }
+
+        fn set(&mut self, slot: usize, at: Option<Moment>, queue: &mut TimerQueue) {
+            let (id, deadline) = &mut self.0[slot];
+            queue.set(*id, deadline, at);
         }
     }
 
@@ -167,15 +183,14 @@ mod tests {
 
     #[test]
     fn a_deadline_passes_once_at_its_last_setting() {
-        let (mut queue, mut deadlines) = (TimerQueue::default(), vec![Deadline::default(); 2]);
-        let id = SessionId::made_up(1);
+        let (mut queue, mut sessions) = (TimerQueue::default(), Sessions::new(2));
         for moment in [10, 30, 20] {
-            queue.set(id, &mut deadlines[1], Some(at(moment)));
+            sessions.set(1, Some(at(moment)), &mut queue);
         }
-        assert_eq!(queue.next(&mut deadlines), Some(at(20)), "nobody wakes at 10");
+        assert_eq!(queue.next(&mut sessions), Some(at(20)), "nobody wakes at 10");
         let mut passed = Vec::new();
         for now in 0..40 {
-            while queue.pop(at(now), &mut deadlines).is_some() {
+            while queue.pop(at(now), &mut sessions).is_some() {
                 passed.push(now);
             }
         }
@@ -184,52 +199,77 @@ mod tests {
 
     #[test]
     fn an_earlier_setting_overtakes_and_a_cleared_one_is_silent() {
-        let (mut queue, mut deadlines) = (TimerQueue::default(), vec![Deadline::default(); 2]);
-        let id = SessionId::made_up(1);
-        queue.set(id, &mut deadlines[1], Some(at(30)));
-        queue.set(id, &mut deadlines[1], Some(at(5)));
-        assert_eq!(queue.pop(at(5), &mut deadlines), Some((at(5), id)));
-        queue.set(id, &mut deadlines[1], Some(at(40)));
-        queue.set(id, &mut deadlines[1], None);
-        assert_eq!(queue.next(&mut deadlines), None);
+        let (mut queue, mut sessions) = (TimerQueue::default(), Sessions::new(2));
+        sessions.set(1, Some(at(30)), &mut queue);
+        sessions.set(1, Some(at(5)), &mut queue);
+        assert_eq!(queue.pop(at(5), &mut sessions), Some((at(5), SessionId::made_up(1))));
+        sessions.set(1, Some(at(40)), &mut queue);
+        sessions.set(1, None, &mut queue);
+        assert_eq!(queue.next(&mut sessions), None);
     }
 
-    /// A moment that is often a tick, seldom a far one.
-    fn moment() -> impl Strategy<Value = Moment> {
+    /// A moment from now that is often a tick, seldom a far one.
+    fn ahead() -> impl Strategy<Value = u64> {
         let tick = TICK.as_nanos() as u64;
         prop_oneof![
-            6 => (0..2 * TICKS).prop_map(move |ticks| at(ticks * tick)),
-            3 => (0..2 * TICKS * tick).prop_map(at),
-            1 => (0..1_000 * TICKS).prop_map(move |ticks| at(ticks * tick)),
+            6 => (0..2 * TICKS).prop_map(move |ticks| ticks * tick),
+            3 => 0..2 * TICKS * tick,
+            1 => (0..1_000 * TICKS).prop_map(move |ticks| ticks * tick),
+        ]
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Set(Option<u64>),
+        /// The session ends; its slot has another one.
+        End,
+        /// Time passes up to the next deadline.
+        Wait,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => ahead().prop_map(|ahead| Step::Set(Some(ahead))),
+            1 => Just(Step::Set(None)),
+            1 => Just(Step::End),
+            5 => Just(Step::Wait),
         ]
     }
 
     proptest! {
         #[test]
         fn deadlines_pass_in_order_each_when_it_is_due(
-            settings in prop::collection::vec((0u32..8, prop::option::weighted(0.9, moment()), any::<bool>()), 1..200),
+            steps in prop::collection::vec((0usize..8, step()), 1..200),
         ) {
-            let (mut queue, mut deadlines) = (TimerQueue::default(), vec![Deadline::default(); 8]);
+            let (mut queue, mut sessions) = (TimerQueue::default(), Sessions::new(8));
             let mut expected: [Option<Moment>; 8] = [None; 8];
             let mut now = Moment::default();
-            let ids: Vec<SessionId> = (0..8).map(SessionId::made_up).collect();
-            for (session, setting, waits) in settings {
-                // Nobody sets a deadline by the past of a clock, but many by a moment just gone.
-                let setting = setting.map(|setting| at(setting.as_nanos() + now.as_nanos() / 2));
-                queue.set(ids[session as usize], &mut deadlines[session as usize], setting);
-                expected[session as usize] = setting;
-                let next = expected.iter().flatten().min().copied();
-                prop_assert_eq!(queue.next(&mut deadlines), next);
-                if waits && let Some(next) = next {
-                    now = now.max(next);
-                    let mut last = Moment::default();
-                    while let Some((passed, id)) = queue.pop(now, &mut deadlines) {
-                        prop_assert!(last <= passed);
-                        last = passed;
-                        prop_assert_eq!(expected[id.slot as usize].take(), Some(passed));
+            for (slot, step) in steps {
+                match step {
+                    Step::Set(setting) => {
+                        // By the tick that has just been: many are set by a moment that is a tick.
+                        let past = now.as_nanos() - now.as_nanos() % TICK.as_nanos() as u64;
+                        let setting = setting.map(|ahead| at(past + ahead));
+                        sessions.set(slot, setting, &mut queue);
+                        expected[slot] = setting;
                     }
-                    prop_assert!(expected.iter().flatten().all(|left| *left > now));
+                    Step::End => {
+                        let (id, deadline) = &mut sessions.0[slot];
+                        id.generation += 1;
+                        *deadline = Deadline::default();
+                        expected[slot] = None;
+                    }
+                    Step::Wait => now = expected.iter().flatten().min().map_or(now, |next| now.max(*next)),
                 }
+                let next = expected.iter().flatten().min().copied();
+                prop_assert_eq!(queue.next(&mut sessions), next);
+                let mut last = Moment::default();
+                while let Some((passed, id)) = queue.pop(now, &mut sessions) {
+                    prop_assert!(last <= passed);
+                    last = passed;
+                    prop_assert_eq!(expected[id.slot as usize].take(), Some(passed));
+                }
+                prop_assert!(expected.iter().flatten().all(|left| *left > now));
             }
         }
     }

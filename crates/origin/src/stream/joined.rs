@@ -6,13 +6,14 @@ use super::packet::View;
 use crate::counts::Tally;
 
 /// Packets that are longer than this on the average are not worth a copy.
-const SHORT: usize = 2_048;
+const SHORT: u64 = 2_048;
 
-/// The last piece that was asked for: successive packets of a log, side by side. Viewers whose turn it is are at
-/// the same place as a rule, so it is made once for all of them; and the kernel takes one slice at half the
-/// cost of twenty-five.
+/// Successive packets of a log, side by side. Viewers whose turn it is are at the same place as a rule: the first is
+/// sent packet by packet, and for the others the piece is made. The kernel takes one slice at half the cost of
+/// twenty-five.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
+    /// What was asked for last.
     from: u64,
     to: u64,
     view: View,
@@ -25,22 +26,21 @@ impl Joined {
     /// what it comes to if the link takes all of it.
     pub(crate) fn of(&mut self, log: &Log, from: u64, view: View) -> Option<(&[u8], Written)> {
         let to = log.end().min(from + Outlet::BATCH as u64);
-        if to < from + 2 {
+        if to < from + 2 || log.before(to).bytes - log.before(from).bytes > (to - from) * SHORT {
+            return None;
+        }
+        // A packet's number never stands for another one.
+        if (self.from, self.to, self.view) != (from, to, view) {
+            (self.from, self.to, self.view) = (from, to, view);
+            self.bytes.clear();
             return None;
         }
         let packets = (to - from) as usize;
-        if (self.from, self.to, self.view) != (from, to, view) {
-            // A packet's number never stands for another one.
-            (self.from, self.to, self.view) = (from, to, view);
+        if self.bytes.is_empty() {
             self.sent = Tally::default();
-            self.bytes.clear();
             for entry in log.from(from).take(packets) {
                 let bytes = entry.packet.view(view);
                 self.sent.count_part(&entry.packet, 0..bytes.len(), bytes.len());
-                if self.bytes.len() + bytes.len() > packets * SHORT {
-                    self.bytes = Vec::new();
-                    break;
-                }
                 self.bytes.extend_from_slice(bytes);
             }
         }

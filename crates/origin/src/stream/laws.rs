@@ -1,7 +1,7 @@
 //! Laws of what a viewer is sent, whatever is published, however slowly it takes it.
 
 use super::log::History;
-use super::{Cursor, Joined, Kind, Log, Opening, Outlet, Packet};
+use super::{Cursor, Joined, Kind, Log, Opening, Outlet, Packet, View};
 use proptest::prelude::*;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -147,6 +147,10 @@ impl Bench {
                 link.len() - before
             };
             let Self { log, cursor, outlet, joined, .. } = self;
+            // Another viewer was at the same place.
+            if let Some(from) = cursor.number() {
+                joined.of(log, from, View::Framed);
+            }
             let (written, offered) = outlet.write_next(log, cursor, joined, &mut sink);
             self.counted += written.sent.packets();
             self.lost += self.cursor.take_lost().units;
