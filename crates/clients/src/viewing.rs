@@ -71,8 +71,8 @@ pub enum Reading {
 /// falls behind does not make its viewers expensive.
 ///
 /// Viewers of one stream would read in step: all at once, and then none for two seconds. So each has its own moments,
-/// up to three quarters of a batch apart, and shares them only with neighbours: clients with numbers near its own. What waits need
-/// only last until the next of them.
+/// up to three quarters of a batch apart, and shares them only with neighbours: clients with numbers near its own.
+/// What waits need only last until the next of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewing {
     reading: Reading,
