@@ -1,0 +1,36 @@
+//! HTTP/1.1, the client's and the server's side, sans-IO: bytes in pieces of any size go in, requests and answers come out.
+//!
+//! | module | what | where it is written down |
+//! |---|---|---|
+//! | `head` | a head, gathered up to its empty line, bounded | RFC 9112 section 2 |
+//! | `error` | what is not HTTP, and the status that says so | RFC 9110 section 15 |
+//! | `fields` | fields by name; what they say of the body and of the connection | RFC 9110 section 5, RFC 9112 sections 6 and 9 |
+//! | `body` | by length, in chunks, or up to the end of the connection | RFC 9112 sections 6.3 and 7.1 |
+//! | `request` | requests, one behind the other, as a server hears them | RFC 9112 section 3 |
+//! | `response` | answers, one behind the other, as a client hears them | RFC 9112 section 4 |
+//! | `message` | requests and answers, written | RFC 9112 sections 3 to 6 |
+//! | `credentials` | user and password, and tokens | RFC 7617, RFC 6750 |
+//! | `uri` | places: as they are asked for, where a redirect leads, what may be shown of it | RFC 3986, RFC 9110 section 10.2.2 |
+//!
+//! Bodies are handed out as slices of what came: a stream is never copied here. Everything that is kept is bounded, and no
+//! error and no `Debug` shows the value of a field, which may be a secret.
+
+mod body;
+pub mod credentials;
+mod error;
+mod fields;
+mod head;
+mod message;
+mod request;
+mod response;
+pub mod uri;
+
+pub use body::{CHUNK_END, LAST_CHUNK, begin_chunk};
+pub use error::HttpError;
+pub use fields::Fields;
+pub use message::{Message, reason};
+pub use request::{Request, Requests};
+pub use response::{Ending, Part, Response, Responses};
+
+/// What weir calls itself in `User-Agent` and `Server`.
+pub const PRODUCT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
