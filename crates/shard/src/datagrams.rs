@@ -19,7 +19,7 @@ const SEND_BUFFER: usize = 4 << 20;
 
 /// The most that the kernel puts together of one sender's datagrams (UDP_GRO_CNT_MAX of them, 64 KiB at most).
 pub(crate) const PIECE: usize = 64 * 1024;
-/// So many pieces are read in one system call.
+/// Pieces that one system call reads at most.
 pub(crate) const PIECES: usize = 8;
 
 /// A link may wait as long as what comes meanwhile is at most this part of what the kernel keeps for it. The kernel counts
@@ -44,7 +44,7 @@ pub(crate) struct DatagramLink {
     pub(crate) may_wait: bool,
     /// Whether they do.
     waits: bool,
-    /// Until when they had better not: so much came.
+    /// Until when they are read at every event, because what came might have filled the socket.
     hasty_until: Moment,
 }
 

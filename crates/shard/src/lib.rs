@@ -7,6 +7,8 @@
 
 pub mod clock;
 mod datagrams;
+mod guard;
+mod lag;
 mod link;
 mod listeners;
 mod rig;
@@ -18,9 +20,11 @@ mod timer;
 pub mod tls;
 
 pub use datagrams::{Datagrams, Incoming};
+pub use guard::Deadlines;
+pub use lag::Lag;
 pub use link::Door;
 pub use listeners::listeners;
 pub use rig::Rig;
 pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};
-pub use shard::{Mailbox, OpenError, Shard};
+pub use shard::{Mailbox, OpenError, Shard, UNSENT_LIMIT};
 pub use timer::TICK;

@@ -2,7 +2,8 @@
 
 use crate::datagrams::{DatagramLink, local_for};
 use crate::session::Transmit;
-use crate::{OpenError, SessionId, sys};
+use crate::sys::{self, Acknowledged};
+use crate::{OpenError, SessionId};
 use mio::net::TcpStream;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
@@ -11,6 +12,7 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 use weir_metrics::Failure;
 
 /// Where a link leads and what it speaks.
@@ -84,7 +86,7 @@ impl LinkError {
     }
 
     fn tls(error: &rustls::Error) -> Self {
-        Self { failure: Failure::TlsFailed, words: error.to_string() }
+        Self { failure: Failure::TlsFailed, words: crate::tls::words(error) }
     }
 
     fn closed() -> Self {
@@ -262,8 +264,8 @@ impl Link {
     }
 
     /// Offers all but the first `taken` bytes, again and again, and says how many are taken by then. TLS keeps
-    /// so much at a time, and a system call takes so many slices: only behind its own limit does the kernel
-    /// say that there is room.
+    /// a limited number of bytes, and a system call takes a limited number of slices: the kernel says that there is room
+    /// only behind its own limit.
     #[cold]
     fn offer_rest(&mut self, slices: &[IoSlice<'_>], asked: usize, mut taken: usize) -> usize {
         let mut slices = slices.to_vec();
@@ -309,7 +311,7 @@ impl Link {
     pub(crate) fn reset(&mut self) {
         self.resetting = true;
         // Fails only on a socket that is already gone.
-        let _ = socket2::SockRef::from(&self.stream).set_linger(Some(std::time::Duration::ZERO));
+        let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 
     /// Sets the low-water mark, and a receive buffer that holds several times as much.
@@ -361,9 +363,9 @@ impl Link {
         rustix::io::ioctl_fionread(&self.stream).map_or(0, |bytes| bytes as usize)
     }
 
-    pub(crate) fn acknowledged(&self) -> u64 {
+    pub(crate) fn acknowledged(&self) -> Acknowledged {
         // A link that cannot be asked makes no progress.
-        sys::acknowledged(self.stream.as_fd()).unwrap_or(0)
+        sys::acknowledged(self.stream.as_fd()).unwrap_or(Acknowledged { bytes: 0, ago: Duration::ZERO })
     }
 }
 
@@ -417,7 +419,7 @@ impl Transmit for Links {
     }
 
     fn acknowledged(&self) -> u64 {
-        self.stream.as_ref().map_or(0, Link::acknowledged)
+        self.stream.as_ref().map_or(0, |stream| stream.acknowledged().bytes)
     }
 
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
@@ -506,6 +508,17 @@ fn connect(door: &Door) -> io::Result<Socket> {
     }
 }
 
+/// The links that one session can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkKind {
+    Stream,
+    Datagrams,
+    Side,
+}
+
+/// Something of each kind of link.
+pub(crate) type EachKind<T> = [T; 3];
+
 /// What a shard keeps for one session.
 pub(crate) struct Entry<W> {
     pub(crate) id: SessionId,
@@ -516,4 +529,29 @@ pub(crate) struct Entry<W> {
     pub(crate) paused: bool,
     /// Most bytes of one read.
     pub(crate) read_limit: usize,
+    /// Most bytes of one turn.
+    pub(crate) turn_limit: usize,
+    /// What the session gave back: it is told these before anything else is read.
+    pub(crate) given_back: Vec<u8>,
+    /// The end of a TLS stream that came with what was given back: it is told behind that.
+    pub(crate) ended: Option<Box<LinkError>>,
+    /// When an accepted link ends if nothing happens.
+    pub(crate) guard: Option<Box<crate::guard::Guard>>,
+    /// Most bytes that may wait to be sent while it is read.
+    pub(crate) unsent_limit: usize,
+    /// Whether it was not read because more waited than that.
+    pub(crate) choked: bool,
+    /// Whether it lives on without a link.
+    pub(crate) stands_by: bool,
+    /// Which of its links are in the shard's lists of those to be read in the next turn. Several events of one turn may
+    /// ask for that, and a link that stood in a list twice would have two shares of the turn.
+    pub(crate) queued: EachKind<bool>,
+}
+
+impl<W> Entry<W> {
+    /// Whether more waits to be sent than it may while it is read.
+    pub(crate) fn is_choked(&self) -> bool {
+        let is_full = |link: &Link| link.unsent() > self.unsent_limit && !link.is_broken();
+        self.links.stream.as_ref().is_some_and(is_full)
+    }
 }

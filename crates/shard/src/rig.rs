@@ -1,6 +1,7 @@
 //! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
 
 use crate::datagrams::Batch;
+use crate::guard::Progress;
 use crate::session::{Orders, Transmit};
 use crate::{Context, Datagrams, Door, Event, OpenError, Session, SessionId, Side};
 use std::io::IoSlice;
@@ -37,6 +38,8 @@ pub struct Rig<W> {
     pub reopened: Option<Door>,
     /// Whether it let go of its link.
     pub hung_up: bool,
+    /// Whether it lives on without a link.
+    pub stands_by: bool,
     /// Where its datagrams would be heard, if it opened a link of them.
     pub datagram_address: SocketAddr,
     /// Whether it opened one.
@@ -53,6 +56,16 @@ pub struct Rig<W> {
     pub pulled: bool,
     /// Whom it woke.
     pub woken: Vec<SessionId>,
+    /// Whether it has said that the peer has said what it wants.
+    pub established: bool,
+    /// How long its peer may be silent, if it has asked for that.
+    pub allowed_silence: Option<Duration>,
+    /// Events in which it gave bytes back: turns that it left to others.
+    pub given_back: usize,
+    /// Whether it asked not to be read to.
+    pub paused: bool,
+    /// What it gave back and was not told again, because of that.
+    pub left: Vec<u8>,
 }
 
 impl<W> Rig<W> {
@@ -72,6 +85,7 @@ impl<W> Rig<W> {
             reset: false,
             reopened: None,
             hung_up: false,
+            stands_by: false,
             datagram_address: SocketAddr::from(([127, 0, 0, 1], 40_000)),
             hears_datagrams: false,
             datagrams: Vec::new(),
@@ -80,11 +94,24 @@ impl<W> Rig<W> {
             side_sent: Vec::new(),
             pulled: false,
             woken: Vec::new(),
+            established: false,
+            allowed_silence: None,
+            given_back: 0,
+            paused: false,
+            left: Vec::new(),
         }
     }
 
-    /// Tells the session one event.
+    /// Tells the session one event, and then what it gives back, as far as it is to be read to.
     pub fn tell(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
+        self.tell_once(session, event);
+        while !self.left.is_empty() && !self.paused && !self.closed {
+            let bytes = std::mem::take(&mut self.left);
+            self.tell_once(session, Event::Bytes(&bytes));
+        }
+    }
+
+    fn tell_once(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
         let mut orders = Orders::default();
         let mut link = Tape {
             sent: &mut self.sent,
@@ -116,9 +143,16 @@ impl<W> Rig<W> {
         self.closed |= orders.close;
         self.reset |= orders.reset;
         self.hung_up |= orders.hang_up;
+        self.established =
+            orders.progress.map_or(self.established, |progress| progress == Progress::Established);
+        self.allowed_silence = orders.silence.or(self.allowed_silence);
+        self.paused = orders.paused.unwrap_or(self.paused);
+        self.given_back += usize::from(!orders.given_back.is_empty());
+        self.left.append(&mut orders.given_back);
+        self.stands_by |= orders.stand_by;
         if let Some(door) = orders.reopen {
             self.reopened = Some(*door);
-            self.hung_up = false;
+            (self.hung_up, self.stands_by) = (false, false);
             self.low_water = 1;
         }
     }
@@ -128,7 +162,7 @@ impl<W> Rig<W> {
         self.tell_datagrams(session, source, bytes, bytes.len());
     }
 
-    /// Tells the session that datagrams of so many bytes each came together.
+    /// Tells the session that datagrams of `length` bytes each came together.
     pub fn tell_datagrams(
         &mut self,
         session: &mut dyn Session<W>,

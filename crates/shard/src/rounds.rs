@@ -4,7 +4,7 @@ use crate::SessionId;
 use crate::timer::TICK;
 use weir_metrics::Moment;
 
-/// So many rounds, one a [`TICK`], until a session has its turn again: not all are read at one moment.
+/// Rounds, one a [`TICK`], until a session has its turn again: not all are read at one moment.
 const ROUNDS: u64 = 3;
 
 /// Sessions that are read every 60 ms, each in the round of its own.

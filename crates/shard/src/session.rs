@@ -1,9 +1,11 @@
 //! The seam that a protocol plugs into: what a session is told, and what it may answer.
 
+use crate::guard::Progress;
 use crate::{Datagrams, Door, OpenError};
 use std::fmt;
 use std::io::IoSlice;
 use std::net::SocketAddr;
+use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 
 /// Names a session of one shard; never used again after the session's end.
@@ -17,6 +19,11 @@ impl SessionId {
     /// An identity for a test that has no shard.
     pub const fn made_up(slot: u32) -> Self {
         Self { slot, generation: 0 }
+    }
+
+    /// A small number that no other session of the shard has at the same time: where a table keeps what belongs to it.
+    pub const fn index(self) -> usize {
+        self.slot as usize
     }
 }
 
@@ -65,7 +72,8 @@ pub enum Event<'a> {
         /// The words of the system or the TLS library.
         words: &'a str,
     },
-    /// The link is gone, or could not be begun; so is the session when this call returns.
+    /// The link is gone, or could not be begun; so is the session when this call returns, unless it
+    /// [stands by](Context::stand_by).
     Closed {
         /// Why.
         failure: Failure,
@@ -104,7 +112,7 @@ pub(crate) trait Transmit {
     fn acknowledged(&self) -> u64;
     /// Opens the link of datagrams; the address to be reached at.
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError>;
-    /// Sends datagrams of so many bytes each. Whether the kernel took them.
+    /// Sends datagrams of `length` bytes each. Whether the kernel took them.
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool;
     /// Hears this peer only from now on.
     fn connect_datagrams(&mut self, to: SocketAddr);
@@ -176,12 +184,17 @@ pub(crate) struct Orders {
     pub(crate) low_water: Option<usize>,
     pub(crate) paused: Option<bool>,
     pub(crate) read_limit: Option<usize>,
+    pub(crate) unsent_limit: Option<usize>,
+    pub(crate) stand_by: bool,
     pub(crate) datagrams_wait: Option<bool>,
     pub(crate) pull: bool,
     pub(crate) close: bool,
     pub(crate) reset: bool,
     pub(crate) hang_up: bool,
     pub(crate) reopen: Option<Box<Door>>,
+    pub(crate) given_back: Vec<u8>,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) silence: Option<Duration>,
 }
 
 /// What a session has at hand while it handles an event.
@@ -240,7 +253,7 @@ impl<W> Context<'_, W> {
         self.orders.timer = Some(None);
     }
 
-    /// From now on, wait for so many bytes before reading (1: read at every event).
+    /// From now on, wait until `bytes` have come before reading (1: read at every event).
     pub fn set_low_water(&mut self, bytes: usize) {
         self.orders.low_water = Some(bytes);
     }
@@ -256,7 +269,53 @@ impl<W> Context<'_, W> {
         self.orders.paused = Some(paused);
     }
 
-    /// From now on, read at most so many bytes at a time.
+    /// Gives back bytes of what came that were not looked at: [`Event::Bytes`] brings them again, before anything else,
+    /// in the next turn, when other sessions have had theirs. For whom a few bytes may ask for much work.
+    pub fn give_back(&mut self, bytes: &[u8]) {
+        self.orders.given_back.extend_from_slice(bytes);
+    }
+
+    /// The peer of an accepted link has said what it wants. From now on [`Deadlines::idle`] holds, and
+    /// [`Deadlines::request`] no longer.
+    ///
+    /// [`Deadlines::idle`]: crate::Deadlines::idle
+    /// [`Deadlines::request`]: crate::Deadlines::request
+    pub fn established(&mut self) {
+        self.orders.progress = Some(Progress::Established);
+    }
+
+    /// The peer of an accepted link has to say what it wants next: [`Deadlines::request`] begins now.
+    ///
+    /// [`Deadlines::request`]: crate::Deadlines::request
+    pub fn await_request(&mut self) {
+        self.orders.progress = Some(Progress::AwaitsRequest);
+    }
+
+    /// The peer of an accepted link was sent the answer to what it has asked for, and has to say what it wants next:
+    /// [`Deadlines::request`] begins when it takes nothing more of the answer. Of use where nothing is sent but answers
+    /// to requests that are whole; elsewhere a peer that wants nothing could have this deadline begin again and again.
+    ///
+    /// [`Deadlines::request`]: crate::Deadlines::request
+    pub fn answered(&mut self) {
+        self.orders.progress = Some(Progress::Answered);
+    }
+
+    /// From now on, the peer of an accepted link may be silent for this long at least, if it is [established], whatever
+    /// [`Deadlines::idle`] says: it was promised that. What waits for it, it must still take as others do.
+    ///
+    /// [established]: Self::established
+    /// [`Deadlines::idle`]: crate::Deadlines::idle
+    pub fn allow_silence(&mut self, span: Duration) {
+        self.orders.silence = Some(span);
+    }
+
+    /// From now on, do not read while more than `bytes` wait to be sent ([`UNSENT_LIMIT`](crate::UNSENT_LIMIT)
+    /// at first). For sessions that send more than that of their own accord, and must hear their peer meanwhile.
+    pub fn limit_unsent(&mut self, bytes: usize) {
+        self.orders.unsent_limit = Some(bytes);
+    }
+
+    /// From now on, read at most `bytes` at a time.
     pub fn limit_reads(&mut self, bytes: usize) {
         self.orders.read_limit = Some(bytes.max(1));
     }
@@ -288,6 +347,12 @@ impl<W> Context<'_, W> {
     /// effect while [`Event::Closed`] is handled. A link of datagrams stays as it is.
     pub fn reopen(&mut self, door: Door) {
         self.orders.reopen = Some(Box::new(door));
+    }
+
+    /// Lets go of this link after this call and lives on without one, with its timer, until it asks for another by
+    /// [`Self::reopen`]. While [`Event::Closed`] is handled too: the session then outlives its link.
+    pub fn stand_by(&mut self) {
+        self.orders.stand_by = true;
     }
 
     /// Lets go of this link after this call; the session goes on with its datagrams and the link beside this one, and
@@ -323,8 +388,8 @@ impl<W> Context<'_, W> {
 
     /// From now on, datagrams may wait for up to 60 ms to be read together, which is cheaper than to wake up for each:
     /// [`Incoming::arrived`] is as exact as before. Deadlines wait likewise, and before [`Event::Timer`] comes, what came
-    /// before it is read. For a second after so much came that it might have filled the socket, a stream is still read
-    /// at every event.
+    /// before it is read. A stream is still read at every event for a second after
+    /// what came might have filled the socket.
     ///
     /// [`Incoming::arrived`]: crate::Incoming::arrived
     pub fn let_datagrams_wait(&mut self, wait: bool) {

@@ -1,13 +1,21 @@
 //! The loop: polls, reads into one buffer, tells sessions, carries out their orders.
 
+mod accepted;
+mod crowd;
 mod datagrams;
+mod mail;
+mod reading;
 mod side;
 
+pub use mail::Mailbox;
+
 use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
-use crate::link::{Door, Entry, Link, LinkError, Links, State};
+use crate::guard::{Deadlines, Guards};
+use crate::lag::Lag;
+use crate::link::{Door, EachKind, Entry, Link, LinkError, LinkKind, Links};
 use crate::rounds::Rounds;
 use crate::session::{NoLink, Orders};
-use crate::timer::{Deadline, Deadlines, TimerQueue};
+use crate::timer::{self, Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
 use mio::net::TcpListener;
 use mio::unix::SourceFd;
@@ -18,7 +26,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 
@@ -26,6 +34,10 @@ use weir_metrics::{Failure, Moment};
 const RECEIVE_BUFFER: usize = 256 * 1024;
 /// Bytes of the receive buffer that all sessions of a shard share.
 const SHARED_BUFFER: usize = if PIECE * PIECES > RECEIVE_BUFFER { PIECE * PIECES } else { RECEIVE_BUFFER };
+/// Bytes that may wait for a peer while it is still read. Sessions hold back what they send of their own accord at 256 KiB
+/// or less, so that only answers to a peer that does not read them come to more: such a peer is not read either, as TCP
+/// wants it, until it has taken what waits.
+pub const UNSENT_LIMIT: usize = 1 << 20;
 /// Full buffers that one link may fill before the others have their turn.
 const READS_A_TURN: usize = 4;
 /// When to look again at listeners that found no descriptor: others may have let go of theirs.
@@ -49,14 +61,13 @@ pub struct Shard<W: World> {
     listeners: Vec<Listening<W>>,
     /// When to take connections that were left waiting.
     accept_again: Option<Moment>,
+    /// How long the peers of accepted links may take, and when to look at them.
+    deadlines: Deadlines,
+    guards: TimerQueue,
     timers: TimerQueue,
     wake: Vec<SessionId>,
-    /// Links that were left with bytes to read, to be read in the next turn.
-    unread: Vec<SessionId>,
-    /// The same of datagrams.
-    unread_datagrams: Vec<SessionId>,
-    /// The same of links beside sessions' own.
-    unread_sides: Vec<SessionId>,
+    /// Links that were left with something to read, to be read in the next turn; each stands there once.
+    unread: EachKind<Vec<SessionId>>,
     /// Who lets datagrams wait.
     rounds: Rounds,
     /// Of them, those who are read in this turn.
@@ -65,9 +76,11 @@ pub struct Shard<W: World> {
     batch: Batch,
     plain: Vec<u8>,
     generation: u32,
-    /// The longest that the thread has overslept or taken for a turn.
-    lag: Duration,
+    /// For how long nothing was read.
+    lag: Lag,
     mail: Receiver<W::Message>,
+    /// Whether mail was left for the next turn.
+    unread_mail: bool,
     mailbox: Mailbox<W::Message>,
     /// What the sessions share.
     pub world: W,
@@ -77,28 +90,6 @@ struct Listening<W> {
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     accept: Accept<W>,
-}
-
-/// Where other threads leave messages for a shard's world.
-#[derive(Debug)]
-pub struct Mailbox<M> {
-    sender: Sender<M>,
-    waker: Arc<Waker>,
-}
-
-impl<M> Clone for Mailbox<M> {
-    fn clone(&self) -> Self {
-        Self { sender: self.sender.clone(), waker: self.waker.clone() }
-    }
-}
-
-impl<M> Mailbox<M> {
-    /// Leaves a message and wakes the shard. A shard that has ended takes no notice.
-    pub fn post(&self, message: M) {
-        if self.sender.send(message).is_ok() {
-            let _ = self.waker.wake();
-        }
-    }
 }
 
 /// A link that could not be begun.
@@ -132,27 +123,23 @@ impl<W: World> Shard<W> {
             entries: Slab::new(),
             listeners: Vec::new(),
             accept_again: None,
+            deadlines: Deadlines::default(),
+            guards: TimerQueue::default(),
             timers: TimerQueue::default(),
             wake: Vec::new(),
-            unread: Vec::new(),
-            unread_datagrams: Vec::new(),
-            unread_sides: Vec::new(),
+            unread: EachKind::default(),
             rounds: Rounds::default(),
             turns: Vec::new(),
             buffer: vec![0; SHARED_BUFFER].into_boxed_slice(),
             batch: Batch::default(),
             plain: Vec::new(),
             generation: 0,
-            lag: Duration::ZERO,
+            lag: Lag::default(),
             mail,
+            unread_mail: false,
             mailbox: Mailbox { sender, waker },
             world,
         })
-    }
-
-    /// Where other threads leave messages.
-    pub fn mailbox(&self) -> Mailbox<W::Message> {
-        self.mailbox.clone()
     }
 
     /// Number of sessions.
@@ -224,24 +211,8 @@ impl<W: World> Shard<W> {
         self.tell(id, Event::Stop);
     }
 
-    /// Reads what waits on links that are below their low-water mark, and datagrams that wait, so that counts are exact
-    /// now.
-    pub fn sweep(&mut self) {
-        let crowd: Vec<SessionId> =
-            self.entries.iter().filter(|(_, entry)| entry.low_water > 1).map(|(_, entry)| entry.id).collect();
-        for id in crowd {
-            self.read(id, false);
-        }
-        let all: Vec<SessionId> = self.entries.iter().map(|(_, entry)| entry.id).collect();
-        let now = clock::now();
-        for id in all {
-            self.catch_up(id, now);
-        }
-    }
-
-    /// The longest since the last call that this thread slept beyond its time, or that one turn took: for so long nothing
-    /// was read that came.
-    pub fn take_lag(&mut self) -> Duration {
+    /// For how long, since the last call, nothing was read that came.
+    pub fn take_lag(&mut self) -> Lag {
         std::mem::take(&mut self.lag)
     }
 
@@ -250,54 +221,46 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
-        let next = [self.timers.next(&mut self.entries), self.rounds.next(), self.accept_again]
+        let guards = self.guards.next(&mut Guards(&mut self.entries));
+        let next = [self.timers.next(&mut self.entries), self.rounds.next(), self.accept_again, guards]
             .into_iter()
             .flatten()
             .fold(until, Moment::min);
-        let unread = [&self.unread, &self.unread_datagrams, &self.unread_sides];
-        let idle = unread.into_iter().all(Vec::is_empty) && self.wake.is_empty();
+        let idle = self.unread.iter().all(Vec::is_empty) && self.wake.is_empty() && !self.unread_mail;
         let began = clock::now();
         let timeout = if idle { next.since(began) } else { Duration::ZERO };
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         let polled = self.poll.poll(&mut events, Some(timeout));
         let woke = clock::now();
-        self.lag = self.lag.max(woke.since(began + timeout));
-        match polled {
-            Ok(()) => events.iter().for_each(|event| self.dispatch(event)),
+        self.lag.add(woke.since(began + timeout));
+        if let Err(error) = polled {
+            self.events = events;
             // What came is not known yet, and no deadline may overtake it.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                self.events = events;
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
         }
+        // Taken before the events: a link that one of them has read for its share of this turn is read again in the next.
+        let unread = std::mem::take(&mut self.unread);
+        events.iter().for_each(|event| self.dispatch(event));
         self.events = events;
-        for id in std::mem::take(&mut self.unread) {
-            self.read(id, true);
+        if std::mem::take(&mut self.unread_mail) {
+            self.take_mail();
         }
-        for id in std::mem::take(&mut self.unread_datagrams) {
-            self.read_datagrams(id);
-        }
-        for id in std::mem::take(&mut self.unread_sides) {
-            self.read_side(id, true);
-        }
+        self.read_left_over(unread);
         self.hold_rounds();
         self.fire_timers();
+        self.judge_accepted();
         self.wake_sessions();
         if self.accept_again.take_if(|at| *at <= clock::now()).is_some() {
             (0..self.listeners.len()).for_each(|position| self.accept(position));
         }
-        self.lag = self.lag.max(clock::now().since(woke));
+        self.lag.add(clock::now().since(woke));
         Ok(())
     }
 
     fn dispatch(&mut self, event: &mio::event::Event) {
         let token = event.token().0;
         if event.token() == WAKER {
-            while let Ok(message) = self.mail.try_recv() {
-                self.world.receive(message, clock::now(), &mut self.wake);
-            }
-            return;
+            return self.take_mail();
         }
         if token >= WAKER.0 - self.listeners.len() {
             self.accept(WAKER.0 - 1 - token);
@@ -307,41 +270,21 @@ impl<W: World> Shard<W> {
             return self.dispatch_side(token & !SIDE, event);
         }
         if token & DATAGRAMS != 0 {
-            if let Some(id) = self.entries.get(token & !DATAGRAMS).map(|entry| entry.id) {
+            if let Some(id) = self.entries.get(token & !DATAGRAMS).map(|entry| entry.id)
+                && !self.is_queued(id, LinkKind::Datagrams)
+            {
                 self.read_datagrams(id);
             }
             return;
         }
         let Some(id) = self.entries.get(token).map(|entry| entry.id) else { return };
+        // One that was left with something to read has its share of this turn behind the events.
+        let has_share = self.is_queued(id, LinkKind::Stream);
         if event.is_writable() || event.is_error() {
             self.writable(id);
         }
-        if event.is_readable() || event.is_read_closed() {
+        if (event.is_readable() || event.is_read_closed()) && !has_share {
             self.read(id, event.is_read_closed());
-        }
-    }
-
-    fn accept(&mut self, position: usize) {
-        loop {
-            let listening = &mut self.listeners[position];
-            let (stream, address) = match listening.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // No descriptor is left, as a rule. The kernel does not say again that someone waits.
-                Err(_) => {
-                    self.accept_again = Some(clock::now() + ACCEPT_AGAIN);
-                    return;
-                }
-            };
-            let Ok(link) = Link::accepted(stream, listening.tls.as_ref()) else { continue };
-            let open = link.state == State::Open;
-            let session = (listening.accept)(&mut self.world, address);
-            if let Ok(id) = self.insert(link, None, session)
-                && open
-            {
-                self.tell(id, Event::Connected);
-            }
         }
     }
 
@@ -372,6 +315,14 @@ impl<W: World> Shard<W> {
             low_water: 1,
             paused: false,
             read_limit: RECEIVE_BUFFER,
+            turn_limit: READS_A_TURN * RECEIVE_BUFFER,
+            given_back: Vec::new(),
+            ended: None,
+            guard: None,
+            unsent_limit: UNSENT_LIMIT,
+            choked: false,
+            stands_by: false,
+            queued: EachKind::default(),
         });
         id
     }
@@ -388,6 +339,14 @@ impl<W: World> Shard<W> {
             Ok(false) => {}
             Err(error) => self.end(id, &error),
         }
+        // What came meanwhile is not told again.
+        if let Some(entry) = self.alive(id)
+            && entry.choked
+            && !entry.is_choked()
+        {
+            entry.choked = false;
+            self.read_next_turn(id, LinkKind::Stream);
+        }
     }
 
     /// Tells a session that its link is there, which says as well that it takes bytes.
@@ -398,72 +357,6 @@ impl<W: World> Shard<W> {
         }
     }
 
-    /// Reads a link until it is empty, or for its share of this turn. A short read means empty,
-    /// except that a peer's end (`to_end`) still waits behind it.
-    fn read(&mut self, id: SessionId, to_end: bool) {
-        for _ in 0..READS_A_TURN {
-            match self.read_once(id) {
-                Some(full) if !full && !to_end => return,
-                Some(_) => {}
-                None => return,
-            }
-        }
-        self.unread.push(id);
-    }
-
-    /// Reads once and tells the session. Says whether it read all that it may; `None`: nothing
-    /// waited, or the session has ended.
-    fn read_once(&mut self, id: SessionId) -> Option<bool> {
-        let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
-        let (paused, limit) = (entry.paused, entry.read_limit);
-        let link = entry.links.stream.as_mut().filter(|link| !paused && link.state != State::Connecting)?;
-        let n = match link.read(&mut self.buffer[..limit]) {
-            Ok(Some(n)) => n,
-            Ok(None) => return None,
-            Err(error) => {
-                self.end(id, &error);
-                return None;
-            }
-        };
-        if link.is_tls() {
-            self.plain.clear();
-            let decrypted = link.decrypt(&self.buffer[..n], &mut self.plain);
-            let plain = std::mem::take(&mut self.plain);
-            if decrypted.opened {
-                self.connected(id);
-            }
-            if !plain.is_empty() {
-                self.tell(id, Event::Bytes(&plain));
-            }
-            // The end of a link that its session has let go of is not the end of the next one.
-            if let Some(error) = decrypted.end
-                && self.stream_of(id).is_some_and(|link| link.state != State::Connecting)
-            {
-                self.end(id, &error);
-            }
-            self.plain = plain;
-        } else {
-            let buffer = std::mem::take(&mut self.buffer);
-            self.tell(id, Event::Bytes(&buffer[..n]));
-            self.buffer = buffer;
-        }
-        Some(n == limit)
-    }
-
-    /// Answers [`Context::pull`]: one read, and [`Event::Bytes`] even if it brought nothing in clear.
-    fn pull(&mut self, id: SessionId) {
-        let read = self.read_once(id).is_some();
-        // A piece of a TLS record brings nothing yet; an empty slice more after a whole one does no harm.
-        if !read || self.stream_of(id).is_some_and(Link::is_tls) {
-            self.tell(id, Event::Bytes(&[]));
-        }
-    }
-
-    fn stream_of(&self, id: SessionId) -> Option<&Link> {
-        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id)?;
-        entry.links.stream.as_ref()
-    }
-
     /// A link has ended: so has its session, unless it has others.
     fn end(&mut self, id: SessionId, error: &LinkError) {
         let (failure, words) = (error.failure, &*error.words);
@@ -472,7 +365,9 @@ impl<W: World> Shard<W> {
             return self.tell(id, Event::HungUp { failure, words });
         }
         self.tell(id, Event::Closed { failure, words });
-        self.remove(id);
+        if self.alive(id).is_some_and(|entry| !entry.stands_by) {
+            self.remove(id);
+        }
     }
 
     /// Lets go of the link, not of what stands beside it.
@@ -536,6 +431,21 @@ impl<W: World> Shard<W> {
         if let Some(bytes) = orders.read_limit {
             entry.read_limit = bytes.min(RECEIVE_BUFFER);
         }
+        if let Some(guard) =
+            entry.guard.as_mut().filter(|_| orders.progress.is_some() || orders.silence.is_some())
+        {
+            if let Some(span) = orders.silence {
+                guard.allow_silence(span);
+            }
+            let next = orders.progress.map_or(guard.next(), |progress| guard.settle(progress, clock::now()));
+            self.guards.set(id, &mut guard.deadline, Some(next));
+        }
+        let gave_back = !orders.given_back.is_empty();
+        if gave_back {
+            entry.given_back = orders.given_back;
+        }
+        entry.unsent_limit = orders.unsent_limit.unwrap_or(entry.unsent_limit);
+        entry.stands_by |= orders.stand_by;
         if let Some(link) = entry.links.stream.as_mut().filter(|_| orders.reset) {
             link.reset();
         }
@@ -556,18 +466,18 @@ impl<W: World> Shard<W> {
         if side_unpolled {
             self.poll_side(id);
         } else if side_broken {
-            self.unread_sides.push(id);
+            self.read_next_turn(id, LinkKind::Side);
         }
         if let Some(door) = orders.reopen
             && !is_end
         {
             return self.reopen(id, *door);
         }
-        if orders.hang_up {
+        if orders.hang_up || orders.stand_by {
             return self.hang_up(id);
         }
-        if resumed || broken {
-            self.unread.push(id);
+        if resumed || broken || gave_back {
+            self.read_next_turn(id, LinkKind::Stream);
         }
         if orders.pull && may_pull {
             self.pull(id);
@@ -581,6 +491,7 @@ impl<W: World> Shard<W> {
         let opened = Link::open(&Door { from, ..door });
         self.hang_up(id);
         let Some(entry) = self.entries.get_mut(id.slot as usize) else { return };
+        entry.stands_by = false;
         let opened = opened.and_then(|mut link| {
             let interest = Interest::READABLE | Interest::WRITABLE;
             self.poll
@@ -593,6 +504,8 @@ impl<W: World> Shard<W> {
             Ok(link) => {
                 entry.links.stream = Some(link);
                 (entry.low_water, entry.paused) = (1, false);
+                (entry.given_back, entry.ended) = (Vec::new(), None);
+                entry.choked = false;
             }
             Err(error) => self.end(id, &error),
         }
@@ -619,7 +532,7 @@ impl<W: World> Shard<W> {
     }
 }
 
-impl<W: World> Deadlines for Slab<Entry<W>> {
+impl<W: World> timer::Deadlines for Slab<Entry<W>> {
     fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
         self.get_mut(id.slot as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
     }

@@ -6,8 +6,9 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
-/// Sets `SO_RCVLOWAT`: the link becomes readable only when so many bytes wait (socket(7)).
+/// Sets `SO_RCVLOWAT`: the link becomes readable only when this number of bytes waits (socket(7)).
 ///
 /// # Errors
 /// The kernel's, for a descriptor that is not a stream socket.
@@ -35,11 +36,20 @@ pub(crate) fn leave_out_packet_information(socket: BorrowedFd<'_>, is_ipv4: bool
     set_integer(socket, level, option, 0)
 }
 
-/// Bytes that the peer's machine has acknowledged since the connection was made (tcp(7), `TCP_INFO`).
+/// What the peer's machine has acknowledged of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
+    /// Bytes since the connection was made.
+    pub(crate) bytes: u64,
+    /// How long ago its last acknowledgement came, one of no further bytes included.
+    pub(crate) ago: Duration,
+}
+
+/// What the peer's machine has acknowledged (tcp(7), `TCP_INFO`).
 ///
 /// # Errors
 /// The kernel's, for a descriptor that is not a TCP socket; one older than Linux 4.1, which does not count them.
-pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
+pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<Acknowledged> {
     let mut info = std::mem::MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the descriptor is borrowed, so open; the pointer and length describe `info`, of which the kernel
@@ -61,7 +71,9 @@ pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
         return Err(io::ErrorKind::Unsupported.into());
     }
     // SAFETY: the struct holds integers alone, and all of it was set to zero.
-    Ok(unsafe { info.assume_init() }.tcpi_bytes_acked)
+    let info = unsafe { info.assume_init() };
+    let ago = Duration::from_millis(info.tcpi_last_ack_recv.into());
+    Ok(Acknowledged { bytes: info.tcpi_bytes_acked, ago })
 }
 
 /// Datagrams that the kernel dropped because the socket was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS` of

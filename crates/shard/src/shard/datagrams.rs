@@ -2,7 +2,7 @@
 
 use super::{DATAGRAMS, OpenError, READS_A_TURN, Shard};
 use crate::datagrams::{DatagramLink, Datagrams};
-use crate::link::{LinkError, Links};
+use crate::link::{LinkError, LinkKind, Links};
 use crate::{Event, Session, SessionId, World, clock};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -77,7 +77,7 @@ impl<W: World> Shard<W> {
                 return;
             }
         }
-        self.unread_datagrams.push(id);
+        self.read_next_turn(id, LinkKind::Datagrams);
     }
 
     /// Whether datagrams of a session wait to be read together.
@@ -132,7 +132,10 @@ impl<W: World> Shard<W> {
         let now = clock::now();
         self.rounds.take(now, &mut turns);
         for id in turns.drain(..) {
-            self.read_datagrams(id);
+            // One that is queued has had its share of this turn, or has it in the next.
+            if !self.is_queued(id, LinkKind::Datagrams) {
+                self.read_datagrams(id);
+            }
             if self.lets_wait(id) {
                 self.rounds.join(id, now);
             }

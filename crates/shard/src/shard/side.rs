@@ -1,7 +1,7 @@
 //! The link beside a session's own: polled, read and ended apart from it.
 
 use super::{READS_A_TURN, RECEIVE_BUFFER, SIDE, Shard};
-use crate::link::{Link, LinkError, State};
+use crate::link::{Link, LinkError, LinkKind, State};
 use crate::{Event, SessionId, Side, World};
 use mio::{Interest, Token};
 use weir_metrics::Failure;
@@ -23,6 +23,7 @@ impl<W: World> Shard<W> {
 
     pub(super) fn dispatch_side(&mut self, slot: usize, event: &mio::event::Event) {
         let Some(id) = self.entries.get(slot).map(|entry| entry.id) else { return };
+        let has_share = self.is_queued(id, LinkKind::Side);
         if event.is_writable() || event.is_error() {
             match self.side_of(id).map(Link::writable) {
                 Some(Ok(true)) => self.tell(id, Event::Side(Side::Connected)),
@@ -30,7 +31,7 @@ impl<W: World> Shard<W> {
                 Some(Ok(false)) | None => {}
             }
         }
-        if event.is_readable() || event.is_read_closed() {
+        if (event.is_readable() || event.is_read_closed()) && !has_share {
             self.read_side(id, event.is_read_closed());
         }
     }
@@ -48,7 +49,7 @@ impl<W: World> Shard<W> {
                 None => return,
             }
         }
-        self.unread_sides.push(id);
+        self.read_next_turn(id, LinkKind::Side);
     }
 
     /// Reads once and tells the session. Says whether it read all that it may; `None`: nothing waited, or the link has

@@ -4,7 +4,7 @@ use crate::bench::{A_WHILE, Bench, Happened, Papers, React, door, patient, patte
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use weir_shard::{Door, Event};
+use weir_shard::{Door, Event, UNSENT_LIMIT};
 
 /// More than two kernels hold on loopback with the receive buffer of [`narrow`].
 const MUCH: usize = 12_000_000;
@@ -263,4 +263,56 @@ fn what_the_peer_reads_is_seen_while_the_kernel_takes_nothing_more() {
     let (after, still_waiting) = look(&mut bench);
     assert!(after > before, "{before} and then {after} bytes acknowledged");
     assert_eq!(waiting, still_waiting, "the kernel has taken nothing");
+}
+
+/// The most that one read brings.
+const ONE_READ: usize = 256 * 1024;
+
+#[test]
+fn a_peer_that_does_not_read_its_answers_is_not_read_either_until_it_does() {
+    let most = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = most.clone();
+    let answering: React = Box::new(move |event, context| {
+        if let Event::Bytes(bytes) = event {
+            context.send(bytes);
+            seen.fetch_max(context.unsent(), std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    let (mut bench, mut peer) = Bench::with("client", answering);
+    peer.set_nonblocking(true).unwrap();
+    // More than both kernels hold in both directions.
+    let words = pattern(5 * MUCH);
+    let mut asked = 0;
+    // It asks as long as there is anybody who listens, and reads nothing.
+    for _ in 0..2_000 {
+        asked += peer.write(&words[asked..]).unwrap_or(0);
+        bench.shard.turn(weir_shard::clock::now()).unwrap();
+    }
+    let most = most.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(most <= UNSENT_LIMIT + ONE_READ, "{most} bytes of answers are kept");
+    assert!(asked < words.len(), "{asked} bytes were taken of it");
+    // Then it reads, and gets all.
+    let mut answer = vec![0; words.len()];
+    let mut heard = 0;
+    bench.run_until(|_| {
+        asked += peer.write(&words[asked..]).unwrap_or(0);
+        heard += peer.read(&mut answer[heard..]).unwrap_or(0);
+        heard == words.len()
+    });
+    assert!(answer == words);
+}
+
+#[test]
+fn a_peer_that_goes_without_having_read_its_answers_ends_its_session() {
+    let (mut bench, mut peer) = Bench::with("client", crate::bench::echo());
+    peer.set_nonblocking(true).unwrap();
+    let words = pattern(MUCH);
+    let mut asked = 0;
+    for _ in 0..1_000 {
+        asked += peer.write(&words[asked..]).unwrap_or(0);
+        bench.shard.turn(weir_shard::clock::now()).unwrap();
+    }
+    drop(peer);
+    bench.run_until(|diary| diary.closed("client").is_some());
+    assert!(bench.shard.is_empty());
 }

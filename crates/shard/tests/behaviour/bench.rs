@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_shard::tls::{self, ServerName, Trust};
+use weir_shard::tls::{self, ClientTls, ServerName, Trust};
 use weir_shard::{Context, Door, Event, Incoming, Session, SessionId, Shard, Side, World, clock, listeners};
 
 /// A test that is not over by then has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a session was told.
 #[derive(Clone, PartialEq, Eq)]
@@ -307,7 +307,7 @@ impl Bench {
         peer.join().unwrap()
     }
 
-    /// Turns the loop for so long. What has not happened by then is held to be held back.
+    /// Turns the loop for `span`. What has not happened by then is held to be held back.
     pub(crate) fn run_for(&mut self, span: Duration) {
         let end = clock::now() + span;
         while clock::now() < end {
@@ -377,7 +377,7 @@ impl Papers {
     }
 
     pub(crate) fn client(&self) -> Arc<rustls::ClientConfig> {
-        tls::client_config(&Trust::File(self.file("chain.pem"))).unwrap()
+        tls::client_config(&ClientTls { trust: Trust::File(self.file("chain.pem")), identity: None }).unwrap()
     }
 
     /// A link over TLS to an address whose certificate must carry `name`.

@@ -1,11 +1,11 @@
-//! A low-water mark holds events back until so many bytes wait.
+//! A low-water mark holds events back until as many bytes wait.
 
 use crate::bench::{A_WHILE, Bench, Happened, Papers, React, pattern, pour, silent};
 use std::io::{Read, Write};
 use weir_metrics::Failure;
 use weir_shard::Event;
 
-/// Waits for so many bytes before it reads; pulls when it is woken.
+/// Waits for `bytes` before it reads; pulls when it is woken.
 fn waits_for(bytes: usize) -> React {
     Box::new(move |event, context| match event {
         Event::Connected => context.set_low_water(bytes),
@@ -134,6 +134,28 @@ fn a_sweep_reads_every_link_below_its_mark() {
     assert_eq!(bench.diary().bytes("two"), b"of two");
     bench.shard.sweep();
     assert_eq!(bench.diary().reads("one").len(), 1, "an empty sweep tells nothing");
+}
+
+#[test]
+fn what_waits_below_the_marks_is_known_without_reading_it() {
+    let (mut bench, mut one) = Bench::with("one", waits_for(10_000));
+    let mut two = bench.connect("two", waits_for(20_000));
+    let mut all = bench.connect("reads all", silent());
+    one.write_all(&[1; 300]).unwrap();
+    two.write_all(&[2; 500]).unwrap();
+    all.write_all(&[3; 700]).unwrap();
+    bench.run_for(A_WHILE);
+    let unread = |bench: &Bench, most: usize| {
+        let mut told = Vec::new();
+        bench.shard.unread(most, |id, bytes, stands_for| told.push((id, bytes, stands_for)));
+        told
+    };
+    let (one, two) = (bench.diary().id("one"), bench.diary().id("two"));
+    assert_eq!(unread(&bench, 10), [(one, 300, 1), (two, 500, 1)]);
+    assert_eq!(unread(&bench, 1), [(one, 300, 2)], "one is asked for both");
+    assert_eq!(bench.diary().bytes("one"), b"");
+    bench.shard.sweep();
+    assert_eq!(unread(&bench, 10), [(one, 0, 1), (two, 0, 1)]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What sessions of a shard are told, on real loopback sockets. One file a scenario.
 
+mod accepted;
 mod back_pressure;
 mod bench;
 mod datagrams;
@@ -12,5 +13,6 @@ mod reopening;
 mod secure_endings;
 mod side_links;
 mod timers;
+mod turns;
 mod waiting;
 mod waking;

@@ -85,3 +85,36 @@ fn a_next_peer_that_is_not_there_ends_the_session() {
     assert_eq!(bench.diary().closed("client"), Some(Failure::ConnectionRefused));
     assert!(bench.shard.is_empty());
 }
+
+/// Stands by whenever its link ends, and connects to `door` when its time has come.
+fn patient(door: Door) -> React {
+    Box::new(move |event, context| match event {
+        Event::Closed { .. } => {
+            context.stand_by();
+            context.set_timer(context.now + std::time::Duration::from_millis(5));
+        }
+        Event::Timer => context.reopen(door.clone()),
+        Event::Stop => context.close(),
+        _ => {}
+    })
+}
+
+#[test]
+fn a_session_that_stands_by_outlives_its_links_and_peers_that_are_not_there() {
+    let mut bench = Bench::new();
+    let address = deserted();
+    let first = TcpListener::bind("127.0.0.1:0").unwrap();
+    let id = bench.open("client", &door(first.local_addr().unwrap()), patient(door(address)));
+    drop(accept(&first));
+    let refused = Happened::Closed(Failure::ConnectionRefused);
+    bench.run_until(|diary| diary.count("client", &refused) >= 3);
+    assert_eq!(bench.shard.len(), 1);
+    let second = TcpListener::bind(address).unwrap();
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) == 2);
+    accept(&second).write_all(b"on").unwrap();
+    bench.run_until(|diary| diary.bytes("client") == b"on");
+    // It may stand by when it is told to stop, and then there is no link to say goodbye on.
+    bench.run_until(|diary| diary.of("client").last() == Some(&Happened::Closed(Failure::ClosedByPeer)));
+    bench.shard.stop(id);
+    assert!(bench.shard.is_empty());
+}

@@ -1,11 +1,11 @@
 //! How links over TLS fail to be, and how they end.
 
-use crate::bench::{Bench, Happened, Papers, accept, echo, pattern, say, silent};
+use crate::bench::{Bench, Happened, Papers, React, accept, echo, pattern, say, silent};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use weir_metrics::Failure;
-use weir_shard::tls::{self, ServerName, Trust};
+use weir_shard::tls::{self, ClientTls, ServerName, Trust};
 use weir_shard::{Door, Event};
 
 #[test]
@@ -27,7 +27,7 @@ fn a_certificate_of_a_stranger_fails_unless_anyone_is_trusted() {
     bench.open("client", &others.door(address, "localhost"), say(b"hello".to_vec()));
     bench.run_until(|diary| diary.closed("client").is_some());
     assert_eq!(bench.diary().closed("client"), Some(Failure::TlsFailed));
-    let anyone = tls::client_config(&Trust::Anyone).unwrap();
+    let anyone = tls::client_config(&ClientTls { trust: Trust::Anyone, identity: None }).unwrap();
     let tls = Some((anyone, ServerName::try_from("example.org").unwrap()));
     bench.open("trusting", &Door { address, from: None, tls }, say(b"hello".to_vec()));
     bench.run_until(|diary| diary.bytes("trusting") == b"hello");
@@ -119,6 +119,30 @@ fn a_peer_that_says_goodbye_has_closed_though_its_connection_stays_open() {
     bench.run_until(|diary| diary.closed("client").is_some());
     let end = [Happened::Bytes(b"last words".to_vec()), Happened::Closed(Failure::ClosedByPeer)];
     assert_eq!(bench.diary().of("client")[2..], end);
+    bench.run_beside(serving);
+}
+
+#[test]
+fn what_was_given_back_comes_again_before_the_goodbye_that_came_with_it() {
+    let papers = Papers::new();
+    let (address, serving) = peer(papers.server(), |tls, stream| {
+        tls.writer().write_all(b"last words").unwrap();
+        tls.send_close_notify();
+        flush_with(tls, stream, b"");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+    });
+    let mut bench = Bench::new();
+    let one_at_a_time: React = Box::new(|event, context| {
+        if let Event::Bytes([_, rest @ ..]) = event {
+            context.give_back(rest);
+        }
+    });
+    bench.open("client", &papers.door(address, "localhost"), one_at_a_time);
+    bench.run_until(|diary| diary.closed("client").is_some());
+    let firsts: Vec<u8> = bench.diary().reads("client").iter().map(|bytes| bytes[0]).collect();
+    assert_eq!(firsts, b"last words");
+    assert_eq!(bench.diary().closed("client"), Some(Failure::ClosedByPeer));
     bench.run_beside(serving);
 }
 
