@@ -39,6 +39,20 @@ macro_rules! failures {
     };
 }
 
+impl Failure {
+    /// Whether the server's side said nothing before it: nothing listens there, or no answer came in time.
+    pub const fn is_silence(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectionRefused
+                | Self::Unreachable
+                | Self::ConnectTimeout
+                | Self::HandshakeTimeout
+                | Self::RequestTimeout
+        )
+    }
+}
+
 failures! {
     /// No descriptor was left (`EMFILE`, `ENFILE`). Raise `ulimit -n`.
     OutOfDescriptors = "out_of_descriptors", Local;

@@ -6,6 +6,9 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The largest number of a second that is read back: whole numbers above it do not survive as `f64`.
+const LARGEST: f64 = (1_u64 << 53) as f64;
+
 /// Which second of which workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct IntervalKey {
@@ -69,7 +72,12 @@ impl Interval {
         let mut figures = Recorder::new(schema);
         for (position, figure) in schema.figures().enumerate() {
             if let Some(value) = line.numbers.get(&format!("{}{}", figure.name, figure.unit.suffix())) {
-                figures.set_number(position, (value / figure.unit.scale()).round() as u64);
+                let number = value / figure.unit.scale();
+                if !(0.0..=LARGEST).contains(&number) {
+                    let words = format!("{} is {value}, which no second has", figure.name);
+                    return Err(serde::de::Error::custom(words));
+                }
+                figures.set_number(position, number.round() as u64);
             }
         }
         for (failure, n) in line.failures {
@@ -106,7 +114,9 @@ impl Interval {
         let kind = schema.figures().nth(position).map(|figure| figure.kind);
         match (kind, half) {
             (Some(Kind::Spread), None) => self.figures.set_spread(position, histogram),
-            (Some(Kind::Signed), Some(upper)) => {
+            // A figure that had no values below zero when the run was recorded has one half, without a sign.
+            (Some(Kind::Signed), half) => {
+                let upper = half.unwrap_or(true);
                 let now = self.figures.signed(crate::Signed(position as u16));
                 let halves = if upper {
                     SignedHistogram::from_halves(now.below().clone(), histogram)
@@ -150,6 +160,17 @@ mod tests {
         assert_eq!(back.figures.counter(STALLED), 1_500_001);
         assert_eq!(back.figures.spread(STARTUP).max(), interval.figures.spread(STARTUP).max());
         assert_eq!(back.figures.signed(DRIFT).min(), interval.figures.signed(DRIFT).min());
+    }
+
+    #[test]
+    fn a_signed_figure_that_was_recorded_without_signs_is_read_back() {
+        let mut old = crate::recorder::empty_histogram();
+        old.record_n(7_000, 3).unwrap();
+        let key = IntervalKey { second: 0, workload: 0 };
+        let mut interval = Interval { key, figures: Recorder::new(Schema::new(&[])) };
+        interval.restore("latency", old);
+        let latency = interval.figures.signed(crate::common::LATENCY);
+        assert_eq!((latency.len(), latency.min(), latency.max()), (3, 7_000, 7_003));
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl Recorder {
         }
     }
 
+    /// Puts another number of events in the place of what was counted.
+    pub fn recount(&mut self, counter: Counter, n: u64) {
+        self.set_number(usize::from(counter.0), n);
+    }
+
     /// Moves a level up or down.
     #[inline]
     pub fn shift(&mut self, gauge: Gauge, by: i64) {
@@ -170,7 +175,7 @@ impl Recorder {
                 (Cell::Number(mine), Cell::Number(theirs)) => {
                     *mine = match figure.kind {
                         Kind::Gauge(merge) => gauge(merge, *mine, *theirs),
-                        _ => *mine + theirs,
+                        _ => mine.saturating_add(*theirs),
                     }
                 }
                 (Cell::Spread(mine), Cell::Spread(theirs)) => crate::signed::add_resizing(mine, theirs),
@@ -179,7 +184,7 @@ impl Recorder {
             }
         }
         for (mine, theirs) in self.failures.iter_mut().zip(other.failures) {
-            *mine += theirs;
+            *mine = mine.saturating_add(theirs);
         }
     }
 

@@ -1,5 +1,6 @@
 //! All processes of the host at one moment, and who descends from whom.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use crate::field::lossy;
@@ -23,6 +24,8 @@ pub(crate) struct Resident {
     pub(crate) comm: String,
     /// The last path component of `argv[0]`; empty for kernel threads.
     pub(crate) program: String,
+    /// CPU time that it has used so far, in clock ticks.
+    pub(crate) cpu_ticks: u64,
 }
 
 /// All processes that live, by pid. Zombies are left out: what they used is known already, or never.
@@ -63,6 +66,11 @@ impl Census {
         self.residents.get(index)
     }
 
+    /// Whether this very process is there.
+    pub(crate) fn has(&self, id: ProcessId) -> bool {
+        self.find(id.pid).is_some_and(|resident| resident.id == id)
+    }
+
     /// The process and those above it, up to the first.
     pub(crate) fn line_of(&self, pid: u32) -> Vec<u32> {
         let mut line = vec![pid];
@@ -75,6 +83,18 @@ impl Census {
             next = self.find(resident.parent);
         }
         line
+    }
+
+    /// The processes for which `matches` holds, as families: those of one family descend from one another.
+    pub(crate) fn families_of(&self, matches: impl Fn(&Resident) -> bool) -> Vec<Vec<ProcessId>> {
+        let mut families: BTreeMap<u32, Vec<ProcessId>> = BTreeMap::new();
+        for resident in self.residents.iter().filter(|resident| matches(resident)) {
+            // The highest above it that matches as well: a worker belongs to its master.
+            let line = self.line_of(resident.id.pid);
+            let head = line.into_iter().rev().find(|pid| self.find(*pid).is_some_and(&matches));
+            families.entry(head.unwrap_or(resident.id.pid)).or_default().push(resident.id);
+        }
+        families.into_values().collect()
     }
 
     /// The roots and all below them, each once, in order of pid. Neither `except` nor what is below it is
@@ -103,16 +123,16 @@ impl Census {
         let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/stat"))?);
         let Some(stat) = stat.filter(|stat| !stat.is_dead()) else { return Ok(None) };
         let id = ProcessId { pid, start_ticks: stat.start_ticks };
-        let parent = stat.parent;
+        let (parent, cpu_ticks) = (stat.parent, stat.user_ticks + stat.system_ticks);
         if let Some(known) = self.find(pid)
             && known.id == id
             && known.comm.as_bytes() == stat.comm
         {
-            return Ok(Some(Resident { parent, ..known.clone() }));
+            return Ok(Some(Resident { parent, cpu_ticks, ..known.clone() }));
         }
         let comm = lossy(stat.comm);
         let program = program(reader.read(format_args!("/proc/{pid}/cmdline"))?);
-        Ok(Some(Resident { id, parent, comm, program }))
+        Ok(Some(Resident { id, parent, comm, program, cpu_ticks }))
     }
 }
 
@@ -128,7 +148,7 @@ mod tests {
 
     fn resident(pid: u32, parent: u32) -> Resident {
         let id = ProcessId { pid, start_ticks: u64::from(pid) * 10 };
-        Resident { id, parent, comm: format!("p{pid}"), program: String::new() }
+        Resident { id, parent, comm: format!("p{pid}"), program: String::new(), cpu_ticks: 0 }
     }
 
     fn pids(members: &[ProcessId]) -> Vec<u32> {
@@ -146,6 +166,25 @@ mod tests {
         ]);
         let roots = [census.find(10).unwrap().id, census.find(11).unwrap().id];
         assert_eq!(pids(&census.families(&roots, 99)), [10, 11, 12]);
+    }
+
+    #[test]
+    fn a_master_and_its_workers_are_one_family_and_two_masters_are_two() {
+        // 10 and 20 are masters, 11 and 12 workers of 10 (12 through another process), 30 of another name.
+        let census = Census::of(vec![
+            resident(1, 0),
+            resident(10, 1),
+            resident(11, 10),
+            resident(30, 10),
+            resident(12, 30),
+            resident(20, 1),
+        ]);
+        let families = census.families_of(|it| [10, 11, 12, 20].contains(&it.id.pid));
+        assert_eq!(
+            families.iter().map(|family| pids(family)).collect::<Vec<_>>(),
+            [vec![10, 11, 12], vec![20]]
+        );
+        assert!(census.families_of(|_| false).is_empty());
     }
 
     #[test]
@@ -186,6 +225,8 @@ mod tests {
         let me = census.find(std::process::id()).unwrap().clone();
         assert!(me.program.starts_with("weir_observe"), "{me:?}");
         census.retake(&mut reader).unwrap();
-        assert_eq!(census.find(std::process::id()), Some(&me));
+        let again = census.find(std::process::id()).unwrap().clone();
+        assert!(again.cpu_ticks >= me.cpu_ticks);
+        assert_eq!(again, Resident { cpu_ticks: again.cpu_ticks, ..me });
     }
 }

@@ -21,6 +21,19 @@ pub enum ObserveError {
          server's user or as root, outside of the container, or watch the server by name or pid"
     )]
     OwnerHidden(u16),
+    /// Several servers have the name, and which of them is the target is not known.
+    #[error(
+        "`name={name}` is the name of {} servers: {}; watch one of them by pid= or port=, or all of them together with \
+         name={name}+",
+        servers.len(),
+        servers.join("; ")
+    )]
+    SeveralServers {
+        /// The name that was asked for.
+        name: String,
+        /// Each one's first process, what it was started as, and the ports that it listens on.
+        servers: Vec<String>,
+    },
     /// `/proc` is missing or is not Linux's.
     #[error("cannot read {path}: weir watches processes through /proc, on Linux; mount it, or watch nothing")]
     NoProc {
@@ -108,6 +121,13 @@ pub enum MachineError {
         /// The system's words.
         words: String,
     },
+}
+
+impl MachineError {
+    /// Whether the server gave no answer: it is not there, or not in time.
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::Unheard { source: HttpError::Link(_) | HttpError::Timeout { .. }, .. })
+    }
 }
 
 impl MachineError {

@@ -15,6 +15,12 @@ pub struct HostSample {
     pub uptime_seconds: f64,
     /// CPU time since boot.
     pub cpu: Option<HostCpu>,
+    /// Softirq time since boot of each CPU that weir may run on, in their order: `/proc/stat`, lines `cpuN`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_softirq_seconds: Vec<f64>,
+    /// The same of the time that the hypervisor took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_steal_seconds: Vec<f64>,
     /// Tasks that ran or waited for a CPU or a disk, averaged over a minute: `/proc/loadavg`.
     pub load1: Option<f64>,
     /// Memory now.
@@ -100,11 +106,18 @@ pub struct NetworkCounters {
 }
 
 impl HostSample {
-    /// Reads all of it.
-    pub(crate) fn read(reader: &mut Reader, units: &Units) -> Self {
+    /// Reads all of it; of single CPUs those in `cores`, which are in order.
+    pub(crate) fn read(reader: &mut Reader, units: &Units, cores: &[u32]) -> Self {
+        let uptime_seconds = since_boot().as_secs_f64();
+        let stat = reader.read(format_args!("/proc/stat")).unwrap_or_default();
+        let cpu = HostCpu::parse(stat, units);
+        let (core_softirq_seconds, core_steal_seconds): (Vec<_>, Vec<_>) =
+            of_cores(stat, units, cores).unzip();
         Self {
-            uptime_seconds: since_boot().as_secs_f64(),
-            cpu: reader.read(format_args!("/proc/stat")).ok().and_then(|text| HostCpu::parse(text, units)),
+            uptime_seconds,
+            cpu,
+            core_softirq_seconds,
+            core_steal_seconds,
             load1: reader.read(format_args!("/proc/loadavg")).ok().and_then(load1),
             memory: reader.read(format_args!("/proc/meminfo")).ok().and_then(HostMemory::parse),
             interfaces: reader.read(format_args!("/proc/net/dev")).map(interfaces).unwrap_or_default(),
@@ -114,13 +127,22 @@ impl HostSample {
 }
 
 impl HostCpu {
+    /// Work of processes and of interrupts, without softirqs, in seconds.
+    pub fn worked_seconds(&self) -> f64 {
+        self.busy_seconds - self.softirq_seconds
+    }
+
     /// CPU time of all kinds, in seconds.
     pub fn total_seconds(&self) -> f64 {
         self.busy_seconds + self.idle_seconds + self.iowait_seconds + self.steal_seconds
     }
 
     fn parse(stat: &[u8], units: &Units) -> Option<Self> {
-        let line = lines(stat).next().filter(|line| line.starts_with(b"cpu "))?;
+        Self::of_line(lines(stat).next().filter(|line| line.starts_with(b"cpu "))?, units)
+    }
+
+    /// A line of `/proc/stat` that begins with `cpu`.
+    fn of_line(line: &[u8], units: &Units) -> Option<Self> {
         let mut ticks = words(line).skip(1).map(decimal);
         let mut next = || ticks.next().flatten().map(|ticks| units.seconds(ticks));
         let (user, nice, system, idle) = (next()?, next()?, next()?, next()?);
@@ -202,6 +224,16 @@ impl NetworkCounters {
     }
 }
 
+/// Softirq time and steal of these CPUs, in seconds.
+fn of_cores<'a>(stat: &'a [u8], units: &'a Units, cores: &'a [u32]) -> impl Iterator<Item = (f64, f64)> + 'a {
+    let lines = lines(stat).skip(1).map_while(|line| Some((line.strip_prefix(b"cpu")?, line)));
+    lines.filter_map(|(rest, line)| {
+        let number = u32::try_from(words(rest).next().and_then(decimal)?).ok()?;
+        let cpu = HostCpu::of_line(line, units).filter(|_| cores.binary_search(&number).is_ok())?;
+        Some((cpu.softirq_seconds, cpu.steal_seconds))
+    })
+}
+
 /// The first number of `/proc/loadavg`.
 fn load1(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(words(text).next()?).ok()?.parse().ok().filter(|load: &f64| load.is_finite())
@@ -249,6 +281,15 @@ mod tests {
         assert!((cpu.iowait_seconds - 4.56).abs() < 1e-9);
         assert!((cpu.steal_seconds - 0.12).abs() < 1e-9);
         assert!((cpu.total_seconds() - 1565.26).abs() < 1e-9, "guest time is not counted twice");
+    }
+
+    #[test]
+    fn of_single_cpus_those_that_weir_may_run_on_are_read() {
+        let text = b"cpu  9 0 9 9 0 0 99 99 0 0\ncpu0 1 0 1 1 0 0 62 12 5 0\ncpu1 1 0 1 1 0 0 7 8 0 0\n\
+            cpu12 1 0 1 1 0 0 300 4 0 0\nintr 5 6 7\ncpu13 nonsense\n";
+        let of = |cores: &[u32]| of_cores(text, &Units::of_kernel(), cores).collect::<Vec<_>>();
+        assert_eq!(of(&[0, 12, 13]), [(0.62, 0.12), (3.0, 0.04)]);
+        assert_eq!(of(&[]), []);
     }
 
     #[test]
@@ -320,7 +361,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_read() {
-        let host = HostSample::read(&mut Reader::default(), &Units::of_kernel());
+        let host = HostSample::read(&mut Reader::default(), &Units::of_kernel(), &[]);
         assert!(host.cpu.unwrap().idle_seconds > 0.0);
         assert!(host.memory.unwrap().total_bytes > 0);
         assert!(host.network.is_some() && host.load1.is_some());

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use url::Url;
+use weir_web::credentials;
 
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,13 +91,9 @@ impl Address {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return None;
         }
-        let decoded =
-            |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let (user, password) = (decoded(url.username()), url.password().map(decoded));
-        let authorization = (!user.is_empty() || password.is_some()).then(|| {
-            let pair = format!("{user}:{}", password.unwrap_or_default());
-            format!("Basic {}", STANDARD.encode(pair))
-        });
+        let (user, password) = (url.username(), url.password());
+        let authorization = (!user.is_empty() || password.is_some())
+            .then(|| credentials::basic(user, password.unwrap_or_default()));
         // Neither fails: the URL has a host.
         let _ = url.set_username("");
         let _ = url.set_password(None);
@@ -139,7 +134,13 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(shown(self.public().as_str(), self.has_query()).as_str())
+        // `http://host:9100/` reads better as people write it.
+        let url = if self.is_bare() && !self.has_query() {
+            self.url.as_str().trim_end_matches('/')
+        } else {
+            self.url.as_str()
+        };
+        weir_address::SecretUrl::new(url).fmt(f)
     }
 }
 
@@ -149,19 +150,10 @@ impl fmt::Debug for Address {
     }
 }
 
-fn shown(url: &str, has_query: bool) -> String {
-    // `http://host:9100/` reads better as people write it.
-    let bare = url.strip_suffix('/').filter(|front| front.matches('/').count() == 2).unwrap_or(url);
-    format!("{bare}{}", if has_query { "?…" } else { "" })
-}
-
-/// A text that should have been a URL, as it may be shown: nothing before a last `@`, nothing after a `?`.
+/// A text that should have been a URL, as it may be shown, and on one line.
 pub(crate) fn shown_text(text: &str) -> String {
-    let front = text.split(['?', '#']).next().unwrap_or_default();
-    let (scheme, rest) = front.split_once("://").map_or(("", front), |(scheme, rest)| (scheme, rest));
-    let rest = rest.rsplit('@').next().unwrap_or_default();
-    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
-    format!("{scheme}{rest}").chars().filter(|character| !character.is_control()).take(WORDS).collect()
+    let shown = weir_address::shown(text);
+    shown.chars().filter(|character| !character.is_control()).take(WORDS).collect()
 }
 
 impl Http {
@@ -312,10 +304,8 @@ mod tests {
     #[test]
     fn user_password_and_query_are_sent_and_never_shown() {
         let address = Address::parse("http://us%40er:se%2Fcret@h:9100/x?token=t0p").unwrap();
-        assert_eq!(
-            address.authorization.as_deref(),
-            Some(format!("Basic {}", STANDARD.encode("us@er:se/cret"))).as_deref()
-        );
+        // us@er:se/cret
+        assert_eq!(address.authorization.as_deref(), Some("Basic dXNAZXI6c2UvY3JldA=="));
         assert_eq!(address.url.as_str(), "http://h:9100/x?token=t0p");
         assert_eq!(address.to_string(), "http://h:9100/x?…");
         assert_eq!(format!("{address:?}"), "Address(http://h:9100/x?…)");
@@ -328,7 +318,7 @@ mod tests {
         for text in ["h:9100", "ftp://h/", "http://", "", "http://h:99999/"] {
             assert_eq!(Address::parse(text), None, "{text}");
         }
-        assert_eq!(shown_text("htp://me:se/cr@et@h:x/y?key=1"), "htp://h:x/y");
+        assert_eq!(shown_text("htp://me:se/cr@et@h:x/y?key=1"), "htp://h:x/y?…");
         assert_eq!(shown_text("me:secret@h"), "h");
     }
 

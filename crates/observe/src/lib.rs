@@ -27,6 +27,7 @@ mod machine;
 mod machine_summary;
 mod node_exporter;
 mod observer;
+mod others;
 mod process;
 mod process_set;
 mod prometheus;
@@ -56,11 +57,14 @@ pub use interfaces::{InterfaceName, InterfaceNameError, Interfaces};
 pub use machine::{MachineFacts, MachinePoint, MachineSample, MachineSource, MachineValues};
 pub use machine_summary::MachineUsage;
 pub use observer::Observer;
+pub use others::OtherProcesses;
 pub use process::{ProcessSample, ThreadSample, Throttling};
 pub use redaction::redact;
 pub use remote::Remote;
 pub use sample::Sample;
-pub use summary::{HostSummary, InterfaceSummary, ProcessSummary, TargetSummary, UsageSummary, Window};
+pub use summary::{
+    HostSummary, InterfaceSummary, OthersSummary, ProcessSummary, TargetSummary, UsageSummary, Window,
+};
 pub use target::{Connections, TargetSample, TargetState};
 pub use thread_table::{ThreadNameSummary, ThreadSummary};
 pub use usage::{HostUsage, InterfaceUsage, ProcessUsage, TargetUsage, ThreadUsage, Usage};

@@ -82,6 +82,9 @@ pub struct MachineSample {
     /// Why none came, where the last request failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Why points of it hold nothing, where the source answered and knew nothing of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<String>,
 }
 
 /// Counters and gauges that the figures are made of.

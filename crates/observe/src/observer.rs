@@ -1,16 +1,18 @@
 //! The reading of everything, once a second.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::census::Census;
 use crate::clock::thread_cpu;
 use crate::environment::TargetEnvironment;
 use crate::host::{HostSample, last_pid};
+use crate::others::Others;
 use crate::process_set::{ProcessSet, Units};
 use crate::ration::Ration;
 use crate::reader::Reader;
 use crate::target::Target;
-use crate::{MachineFacts, ObserveError, Remote, Sample, Watch};
+use crate::{Cpu, MachineFacts, ObserveError, Remote, Sample, Watch};
 
 /// Watches targets, weir itself and the host.
 ///
@@ -43,6 +45,9 @@ pub struct Observer {
     units: Units,
     reader: Reader,
     machines: Vec<Remote>,
+    others: Others,
+    /// The CPUs that weir may run on, in order.
+    cores: Vec<u32>,
 }
 
 /// A process that changes its name without being born is found by then.
@@ -51,6 +56,15 @@ const CENSUS_PERIOD_NS: u64 = 10_000_000_000;
 impl Observer {
     /// Finds the processes of every watch; none at all is fine. From here on counters count.
     pub fn new(watches: impl IntoIterator<Item = Watch>) -> Result<Self, ObserveError> {
+        Self::of_load(watches, &BTreeSet::new())
+    }
+
+    /// As [`Observer::new`], beside a load that goes to these TCP ports of this machine: of several servers of one name
+    /// the one that listens on one of them is meant.
+    pub fn of_load(
+        watches: impl IntoIterator<Item = Watch>,
+        ports: &BTreeSet<u16>,
+    ) -> Result<Self, ObserveError> {
         let units = Units::of_kernel();
         let mut reader = Reader::default();
         let mut census = Census::default();
@@ -63,11 +77,13 @@ impl Observer {
         })?;
         let mut generator = ProcessSet::new(me.start_ticks);
         generator.admit(me);
-        let find = |watch| Target::find(watch, &census, &units);
+        let find = |watch| Target::find(watch, ports, &census, &units);
         let targets = watches.into_iter().map(find).collect::<Result<_, _>>()?;
         Ok(Self {
             targets,
             generator,
+            others: Others::since(&census),
+            cores: Cpu::read().affinity,
             census,
             taking_census: Ration::of_core(0.005),
             census_at_ns: 0,
@@ -91,19 +107,26 @@ impl Observer {
     /// Reads everything. `now_ns` is the caller's monotonic clock in nanoseconds; it stamps the sample, and
     /// decides whether the costly readings are due.
     pub fn sample(&mut self, now_ns: u64) -> Sample {
-        if !self.targets.is_empty() {
-            self.look_for_newcomers(now_ns);
-        }
+        let walked = !self.targets.is_empty() && self.look_for_newcomers(now_ns);
         let (reader, units) = (&mut self.reader, &self.units);
         // The host first: a thread that is born from now on is younger than this sample's uptime.
-        let host = HostSample::read(reader, units);
-        Sample {
+        let host = HostSample::read(reader, units, &self.cores);
+        let mut sample = Sample {
             at_ns: now_ns,
             targets: self.targets.iter_mut().map(|target| target.sample(now_ns, reader, units)).collect(),
             generator: self.generator.sample(reader, units),
             host,
             machines: self.machines.iter_mut().map(|machine| machine.sample(now_ns)).collect(),
+            others: Vec::new(),
+        };
+        let known = sample.targets.iter().map(|target| &target.process).chain([&sample.generator]);
+        let known: f64 = known.map(|process| process.cpu_seconds).sum();
+        if self.others.are_busy(sample.host.cpu, known) && (walked || self.walk(now_ns)) {
+            let (targets, generator) = (&self.targets, &self.generator);
+            let is_ours = |id| generator.contains(id) || targets.iter().any(|target| target.contains(id));
+            sample.others = self.others.used(&self.census, &self.units, is_ours);
         }
+        sample
     }
 
     /// As [`Observer::sample`], for the last time: machines are asked for what they still have, which may
@@ -116,6 +139,7 @@ impl Observer {
             let last = machine.last_sample(now_ns.saturating_add(passed));
             heard.points.extend(last.points);
             heard.failure = last.failure.or(heard.failure.take());
+            heard.gap = last.gap.or(heard.gap.take());
         }
         sample
     }
@@ -128,24 +152,34 @@ impl Observer {
         self.targets.iter().filter_map(described).collect()
     }
 
-    /// Takes a census, if processes have been born since the last one and it may cost again.
-    fn look_for_newcomers(&mut self, now_ns: u64) {
+    /// Takes a census, if processes have been born since the last one and it may cost again; true if it did.
+    fn look_for_newcomers(&mut self, now_ns: u64) -> bool {
         if !self.taking_census.is_due(now_ns) {
-            return;
+            return false;
         }
         let last = self.reader.read(format_args!("/proc/loadavg")).ok().and_then(last_pid);
         let is_still = last.is_some() && last == self.last_pid;
         if is_still && now_ns.saturating_sub(self.census_at_ns) < CENSUS_PERIOD_NS {
-            return;
+            return false;
+        }
+        self.last_pid = last;
+        self.census_at_ns = now_ns;
+        self.walk(now_ns)
+    }
+
+    /// Takes a census, if it may cost again; true if it did. Targets take in what has come.
+    fn walk(&mut self, now_ns: u64) -> bool {
+        if !self.taking_census.is_due(now_ns) {
+            return false;
         }
         let before = thread_cpu();
-        if self.census.retake(&mut self.reader).is_ok() {
+        let walked = self.census.retake(&mut self.reader).is_ok();
+        if walked {
             for target in &mut self.targets {
                 target.enroll(&self.census);
             }
         }
-        self.last_pid = last;
-        self.census_at_ns = now_ns;
         self.taking_census.spend(now_ns, thread_cpu().saturating_sub(before));
+        walked
     }
 }

@@ -16,6 +16,9 @@ use crate::{HttpTrust, Interfaces, MachineError, MachineFacts, MachineSource, Ma
 const LAG: Duration = Duration::from_secs(2);
 /// Most points that are asked for at once; the server's own limit is 11,000.
 const MOST_POINTS: u64 = 5_000;
+/// Age from which on the last collection of a machine says nothing of now, where nobody knows how often it is
+/// collected: rates need two collections in a minute.
+const LONGEST_AGE_SECONDS: f64 = 65.0;
 /// What is kept of a server's own words.
 const WORDS: usize = 160;
 
@@ -29,6 +32,31 @@ pub(crate) struct Prometheus {
     clock: (Instant, f64),
     /// The next point on the server's clock.
     next: f64,
+    health: Health,
+}
+
+/// Whether what it knows of the machine is of now. Without asking, its rates go on for a minute when the machine's
+/// node_exporter is gone, and all of its figures for longer where samples reach it late.
+#[derive(Debug)]
+struct Health {
+    /// The machine, for a sentence.
+    machine: String,
+    /// 1 while it can collect, 0 while it cannot; none where it keeps no such figure, as one that is written to.
+    up: Option<String>,
+    /// How old the last collection is, in seconds.
+    age: String,
+    /// From this age on a figure is not of now.
+    longest_age_seconds: f64,
+}
+
+/// A point that has become due.
+#[derive(Debug)]
+pub(crate) struct Due {
+    pub(crate) at: Instant,
+    /// Nothing, where there is a `gap`.
+    pub(crate) values: MachineValues,
+    /// Why nothing is known of the machine then.
+    pub(crate) gap: Option<String>,
 }
 
 /// What a query came to: the server's own envelope of every answer.
@@ -54,6 +82,8 @@ struct Series {
     metric: BTreeMap<String, String>,
     #[serde(default)]
     values: Vec<(f64, String)>,
+    #[serde(default)]
+    value: Option<(f64, String)>,
 }
 
 impl Prometheus {
@@ -91,6 +121,17 @@ impl Prometheus {
         let known = ask("count by (instance, job) (node_cpu_seconds_total{mode=\"idle\"})")?.series();
         let known = known.ok_or_else(|| no("it does not count its machines"))?;
         let machine = choose(&shown, &known, instance)?;
+        let mut health = Health::of(machine);
+        let single = |query: &str| -> Result<Option<f64>, MachineError> {
+            let value = ask(query)?.series().and_then(|series| series.into_iter().next()?.value);
+            Ok(value.and_then(|(_, value)| value.parse().ok()))
+        };
+        if let Some(up) = &health.up
+            && single(up)?.is_none()
+        {
+            health.up = None;
+        }
+        health.collected(single(&format!("count_over_time({}[2m])", health.series()))?);
         let step_seconds = step.as_secs_f64().max(1.0);
         let facts = MachineFacts {
             source: MachineSource::Prometheus,
@@ -103,7 +144,7 @@ impl Prometheus {
             ..MachineFacts::of_this_machine(interfaces)
         };
         // The point before now is there already: it says what was before the load.
-        Ok(Self { http, address, facts, clock: (at, time), next: time - step_seconds })
+        Ok(Self { http, address, facts, clock: (at, time), next: time - step_seconds, health })
     }
 
     pub(crate) fn facts(&self) -> &MachineFacts {
@@ -117,7 +158,7 @@ impl Prometheus {
 
     /// The points that have become due: the moment of each, and its figures. With `all`, also those that
     /// are not old enough yet. A failure leaves them due. The error is in words.
-    pub(crate) fn ask(&mut self, all: bool) -> Result<Vec<(Instant, MachineValues)>, String> {
+    pub(crate) fn ask(&mut self, all: bool) -> Result<Vec<Due>, String> {
         let lag = if all { Duration::ZERO } else { LAG };
         let step = self.facts.step_seconds;
         let end = self.clock.1 + self.clock.0.elapsed().saturating_sub(lag).as_secs_f64();
@@ -125,33 +166,49 @@ impl Prometheus {
             return Ok(Vec::new());
         }
         let more = (((end - self.next) / step) as u64).min(MOST_POINTS - 1);
-        let (start, end) = (self.next, self.next + more as f64 * step);
-        let mut points = vec![MachineValues::default(); more as usize + 1];
+        let range = Range { start: self.next, step, points: more as usize + 1 };
+        let mut points = vec![MachineValues::default(); range.points];
         for (position, expression) in self.facts.expressions.iter().enumerate() {
-            let place = self.address.below("api/v1/query_range").with(&[
-                ("query", expression),
-                ("start", &format!("{start:.3}")),
-                ("end", &format!("{:.3}", end + 0.001)),
-                ("step", &format!("{step:.3}")),
-            ]);
-            let (status, body) = self.http.answer(&place, "application/json").map_err(|it| it.to_string())?;
-            let answer = Answer::parse(&body).map_err(|words| match status {
-                200..300 => words,
-                status => refusal(status, &body).to_string(),
-            })?;
-            for (time, value) in answer.only_series()? {
-                let at = ((time - start) / step).round();
-                // NaN is no index, and nothing before the first point is either.
-                if at >= 0.0
-                    && let Some(point) = points.get_mut(at as usize)
-                {
-                    *named(point, position) = Some(value);
-                }
+            for (point, value) in points.iter_mut().zip(self.over(expression, range)?) {
+                *named(point, position) = value;
             }
         }
-        self.next = end + step;
-        let moment = |index: usize| self.moment(start + index as f64 * step);
-        Ok(points.into_iter().enumerate().map(|(index, values)| (moment(index), values)).collect())
+        let up = self.health.up.as_deref().map(|up| self.over(up, range)).transpose()?;
+        let age = self.over(&self.health.age, range)?;
+        let due = points.into_iter().enumerate().map(|(index, values)| {
+            let gap = self.health.gap(up.as_ref().map(|up| up[index]), age[index]);
+            let values = if gap.is_none() { values } else { MachineValues::default() };
+            Due { at: self.moment(range.start + index as f64 * step), values, gap }
+        });
+        let due = due.collect();
+        self.next = range.end() + step;
+        Ok(due)
+    }
+
+    /// The values of an expression that comes to one series, a point each.
+    fn over(&self, expression: &str, range: Range) -> Result<Vec<Option<f64>>, String> {
+        let place = self.address.below("api/v1/query_range").with(&[
+            ("query", expression),
+            ("start", &format!("{:.3}", range.start)),
+            ("end", &format!("{:.3}", range.end() + 0.001)),
+            ("step", &format!("{:.3}", range.step)),
+        ]);
+        let (status, body) = self.http.answer(&place, "application/json").map_err(|it| it.to_string())?;
+        let answer = Answer::parse(&body).map_err(|words| match status {
+            200..300 => words,
+            status => refusal(status, &body).to_string(),
+        })?;
+        let mut values = vec![None; range.points];
+        for (time, value) in answer.only_series()? {
+            let at = ((time - range.start) / range.step).round();
+            // NaN is no index, and nothing before the first point is either.
+            if at >= 0.0
+                && let Some(slot) = values.get_mut(at as usize)
+            {
+                *slot = Some(value);
+            }
+        }
+        Ok(values)
     }
 
     /// A time of the server on weir's clock.
@@ -161,6 +218,59 @@ impl Prometheus {
         let moment =
             if after < 0.0 { self.clock.0.checked_sub(span) } else { self.clock.0.checked_add(span) };
         moment.unwrap_or(self.clock.0)
+    }
+}
+
+/// Points on the server's clock.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: f64,
+    step: f64,
+    points: usize,
+}
+
+impl Range {
+    /// The last point.
+    fn end(&self) -> f64 {
+        self.start + (self.points - 1) as f64 * self.step
+    }
+}
+
+impl Health {
+    fn of(machine: &BTreeMap<String, String>) -> Self {
+        let labels = labels(machine);
+        Self {
+            machine: machine.get("instance").cloned().unwrap_or_default(),
+            up: Some(format!("max(up{{{labels}}})")),
+            age: format!("time() - max(timestamp(node_cpu_seconds_total{{mode=\"idle\",{labels}}}))"),
+            longest_age_seconds: LONGEST_AGE_SECONDS,
+        }
+    }
+
+    /// One series of the machine, to be counted.
+    fn series(&self) -> String {
+        let inside = self.age.strip_prefix("time() - max(timestamp(").and_then(|it| it.strip_suffix("))"));
+        inside.unwrap_or_default().to_owned()
+    }
+
+    /// Takes in how often it was collected in the last two minutes: two collections may fail to come, no more.
+    fn collected(&mut self, times: Option<f64>) {
+        let period = 120.0 / times.unwrap_or_default().max(1.0);
+        self.longest_age_seconds = (2.0 * period + 5.0).min(LONGEST_AGE_SECONDS);
+    }
+
+    /// Why a point says nothing of the machine, if it does not. `up` is none where that is not kept.
+    fn gap(&self, up: Option<Option<f64>>, age: Option<f64>) -> Option<String> {
+        let machine = &self.machine;
+        match (up, age) {
+            (Some(Some(0.0)), _) => Some(format!("it could not collect from {machine} (up is 0)")),
+            (Some(None), _) => Some(format!("it does not collect from {machine} any more")),
+            (_, None) => Some(format!("it had no sample of {machine}")),
+            (_, Some(age)) if age > self.longest_age_seconds => {
+                Some(format!("its last sample of {machine} was {age:.0} s old"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -212,9 +322,7 @@ fn choose<'a>(
 
 /// What is asked, in the order of `cpu`, `memory`, `load1`, `tx`, `rx`.
 fn expressions(machine: &BTreeMap<String, String>, interfaces: &Interfaces) -> [String; 5] {
-    let labels: Vec<String> =
-        machine.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
-    let labels = labels.join(",");
+    let labels = labels(machine);
     let memory = |part: &str| format!("node_memory_{part}_bytes{{{labels}}}");
     let bits = |direction: &str| {
         let device = quoted(&interfaces.expression());
@@ -233,6 +341,13 @@ fn expressions(machine: &BTreeMap<String, String>, interfaces: &Interfaces) -> [
         bits("transmit"),
         bits("receive"),
     ]
+}
+
+/// The labels of a machine, as a selector has them.
+fn labels(machine: &BTreeMap<String, String>) -> String {
+    let labels: Vec<String> =
+        machine.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+    labels.join(",")
 }
 
 /// A string of PromQL.
@@ -309,7 +424,8 @@ mod tests {
 
     fn machine(instance: &str, job: &str) -> Series {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Series { metric: BTreeMap::from([pair("instance", instance), pair("job", job)]), values: Vec::new() }
+        let metric = BTreeMap::from([pair("instance", instance), pair("job", job)]);
+        Series { metric, values: Vec::new(), value: None }
     }
 
     #[test]
@@ -326,6 +442,35 @@ mod tests {
             ]
         );
         assert_eq!(quoted("a\"b\\c\nd"), r#""a\"b\\c\nd""#);
+    }
+
+    #[test]
+    fn what_it_knows_is_of_now_while_it_can_collect_and_its_samples_are_young() {
+        let mut health = Health::of(&machine("target:9100", "node").metric);
+        assert_eq!(health.up.as_deref(), Some(r#"max(up{instance="target:9100",job="node"})"#));
+        assert_eq!(
+            health.age,
+            r#"time() - max(timestamp(node_cpu_seconds_total{mode="idle",instance="target:9100",job="node"}))"#
+        );
+        assert_eq!(
+            health.series(),
+            r#"node_cpu_seconds_total{mode="idle",instance="target:9100",job="node"}"#
+        );
+        health.collected(Some(8.0));
+        let gap = |up, age| health.gap(up, age);
+        // Collected every 15 s: two may fail.
+        assert_eq!(gap(Some(Some(1.0)), Some(34.0)), None);
+        assert_eq!(gap(None, Some(34.0)), None, "one that is written to has no `up`");
+        for (up, age, words) in [
+            (Some(Some(0.0)), Some(3.0), "could not collect from target:9100 (up is 0)"),
+            (Some(None), Some(3.0), "does not collect from target:9100 any more"),
+            (Some(Some(1.0)), Some(36.0), "was 36 s old"),
+            (None, None, "no sample of target:9100"),
+        ] {
+            assert!(gap(up, age).is_some_and(|said| said.contains(words)), "{words}: {:?}", gap(up, age));
+        }
+        health.collected(None);
+        assert_eq!(health.longest_age_seconds, LONGEST_AGE_SECONDS);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::{MachinePoint, MachineSample, MachineValues};
 use crate::node_exporter::{self, NodeExporter};
-use crate::prometheus::Prometheus;
+use crate::prometheus::{Due, Prometheus};
 use crate::{HttpTrust, Interfaces, MachineError, MachineFacts};
 
 /// Longest wait for the points that are still to come when the run is over.
@@ -27,7 +27,7 @@ pub struct Remote {
 /// What a thread has heard.
 #[derive(Debug)]
 pub(crate) enum News {
-    Point { at: Instant, seconds: f64, values: MachineValues },
+    Point { at: Instant, seconds: f64, values: MachineValues, gap: Option<String> },
     Failure(String),
 }
 
@@ -104,7 +104,7 @@ impl Remote {
 impl MachineSample {
     fn take(&mut self, news: News, now: Instant, now_ns: u64) {
         match news {
-            News::Point { at, seconds, values } => {
+            News::Point { at, seconds, values, gap } => {
                 // One that came after `now` was read is a little later than it.
                 let at_ns = match now.checked_duration_since(at) {
                     Some(ago) => now_ns.saturating_sub(nanoseconds(ago)),
@@ -112,10 +112,15 @@ impl MachineSample {
                 };
                 self.points.push(MachinePoint { at_ns, seconds, values });
                 self.failure = None;
+                self.gap = gap.map(short).or(self.gap.take());
             }
-            News::Failure(words) => self.failure = Some(words.chars().take(WORDS).collect()),
+            News::Failure(words) => self.failure = Some(short(words)),
         }
     }
+}
+
+fn short(words: String) -> String {
+    if words.chars().count() > WORDS { words.chars().take(WORDS).collect() } else { words }
 }
 
 fn nanoseconds(span: Duration) -> u64 {
@@ -132,7 +137,7 @@ fn scrape(mut source: NodeExporter, news: &Sender<News>, stop: &Receiver<()>) {
     let mut next = Instant::now() + node_exporter::PERIOD;
     while sleep_until(next, stop) {
         let heard = match source.scrape() {
-            Ok((at, seconds, values)) => News::Point { at, seconds, values },
+            Ok((at, seconds, values)) => News::Point { at, seconds, values, gap: None },
             Err(words) => News::Failure(words),
         };
         if news.send(heard).is_err() {
@@ -152,8 +157,8 @@ fn ask(mut source: Prometheus, news: &Sender<News>, stop: &Receiver<()>) {
         let goes_on = sleep_until(Instant::now() + source.pause(), stop);
         match source.ask(!goes_on) {
             Ok(points) => {
-                for (at, values) in points {
-                    if news.send(News::Point { at, seconds, values }).is_err() {
+                for Due { at, values, gap } in points {
+                    if news.send(News::Point { at, seconds, values, gap }).is_err() {
                         return;
                     }
                 }
@@ -178,7 +183,7 @@ mod tests {
     fn points_are_put_on_the_callers_clock() {
         let now = Instant::now() + Duration::from_secs(10);
         let mut sample = MachineSample::default();
-        let point = |at| News::Point { at, seconds: 1.0, values: MachineValues::default() };
+        let point = |at| News::Point { at, seconds: 1.0, values: MachineValues::default(), gap: None };
         sample.take(News::Failure("x".repeat(1000)), now, 5_000);
         assert_eq!(sample.failure.as_ref().map(String::len), Some(WORDS));
         sample.take(point(now - Duration::from_nanos(1_000)), now, 5_000);
@@ -192,8 +197,8 @@ mod tests {
         let facts = MachineFacts::of_this_machine(Interfaces::default());
         let work = |news: Sender<News>, stop: Receiver<()>| {
             assert!(!sleep_until(Instant::now() + Duration::from_secs(60), &stop));
-            let _ =
-                news.send(News::Point { at: Instant::now(), seconds: 1.0, values: MachineValues::default() });
+            let values = MachineValues::default();
+            let _ = news.send(News::Point { at: Instant::now(), seconds: 1.0, values, gap: None });
         };
         let mut remote = Remote::start(facts, work).unwrap();
         assert_eq!(remote.sample(0), MachineSample::default());

@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::others;
 use crate::thread_table::ThreadTable;
 use crate::usage::thread_seconds;
 use crate::{
-    Figure, HostSample, HostUsage, InterfaceUsage, NetworkCounters, ProcessSample, ProcessUsage, Sample,
-    TargetState, ThreadNameSummary, ThreadSummary, Throttling, Usage, Watch,
+    Figure, HostCpu, HostSample, HostUsage, InterfaceUsage, NetworkCounters, OtherProcesses, ProcessSample,
+    ProcessUsage, Sample, TargetState, ThreadNameSummary, ThreadSummary, Throttling, Usage, Watch,
 };
 
 /// A stretch of time on the clock of the samples, both ends included.
@@ -33,6 +34,20 @@ pub struct UsageSummary {
     pub generator: ProcessSummary,
     /// The machine.
     pub host: HostSummary,
+    /// What of the machine was neither weir's nor the targets'.
+    pub others: OthersSummary,
+}
+
+/// What else used the machine over a window, in percent of one core.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OthersSummary {
+    /// CPU of processes that are neither weir's nor a target's, softirqs left out; `None` where the host's CPU time
+    /// cannot be read.
+    pub cpu_percent: Option<f64>,
+    /// CPU that nobody used.
+    pub idle_percent: Option<f64>,
+    /// Those that used most of it, by name; nothing while that was little.
+    pub busiest: Vec<OtherProcesses>,
 }
 
 /// A target over a window.
@@ -93,6 +108,10 @@ pub struct HostSummary {
     pub cpu_iowait_ratio: Option<Figure>,
     /// Share of CPU time that the hypervisor gave to others.
     pub cpu_steal_ratio: Option<Figure>,
+    /// The same of the CPUs that weir may run on.
+    pub own_steal_ratio: Option<f64>,
+    /// Share of its time that the CPU which did most of it spent in softirqs, among those that weir may run on.
+    pub own_softirq_ratio: Option<f64>,
     /// Load average over a minute.
     pub load1: Option<Figure>,
     /// `MemTotal` in bytes.
@@ -135,15 +154,18 @@ impl Usage {
         let start = samples.partition_point(|sample| sample.at_ns < window.from_ns);
         let end = samples.partition_point(|sample| sample.at_ns <= window.to_ns);
         let samples = samples.get(start..end)?;
-        let pairs = samples.windows(2);
-        let intervals: Vec<Usage> = pairs.filter_map(|pair| Self::between(&pair[0], &pair[1])).collect();
-        let series = Series { samples, whole: Self::between(samples.first()?, samples.last()?)?, intervals };
+        let spaced = Sample::spaced(samples);
+        let pairs = spaced.windows(2);
+        let intervals: Vec<Usage> = pairs.filter_map(|pair| Self::between(pair[0], pair[1])).collect();
+        let whole = Self::between(samples.first()?, samples.last()?)?;
+        let series = Series { samples, spaced, whole, intervals };
         Some(UsageSummary {
             seconds: series.whole.seconds,
             samples: samples.len() as u64,
             targets: (0..series.whole.targets.len()).filter_map(|index| series.target(index)).collect(),
             generator: series.process(|sample| Some(&sample.generator), |usage| Some(&usage.generator))?,
             host: series.host(),
+            others: series.others(),
         })
     }
 }
@@ -158,6 +180,8 @@ impl ProcessSummary {
 /// The samples of a window, the rates of its intervals, and those of the whole.
 struct Series<'a> {
     samples: &'a [Sample],
+    /// Those that rates are taken between.
+    spaced: Vec<&'a Sample>,
     intervals: Vec<Usage>,
     whole: Usage,
 }
@@ -186,7 +210,7 @@ impl Series<'_> {
         sample: impl Fn(&Sample) -> Option<&ProcessSample>,
         usage: impl Fn(&Usage) -> Option<&ProcessUsage>,
     ) -> Option<ProcessSummary> {
-        let samples: Vec<&ProcessSample> = self.samples.iter().map(sample).collect::<Option<_>>()?;
+        let samples: Vec<&ProcessSample> = self.samples.iter().map(&sample).collect::<Option<_>>()?;
         let intervals: Vec<&ProcessUsage> = self.intervals.iter().map(&usage).collect::<Option<_>>()?;
         let whole = usage(&self.whole)?;
         let gauge = |value: fn(&ProcessSample) -> f64| Figure::of_gauge(samples.iter().copied().map(value));
@@ -194,9 +218,10 @@ impl Series<'_> {
             Figure::of_rate(intervals.iter().copied().map(value), value(whole))
         };
         let mut threads = ThreadTable::default();
-        for (pair, process) in self.samples.windows(2).zip(samples.windows(2)) {
+        for pair in self.spaced.windows(2) {
             let seconds = pair[1].at_ns.saturating_sub(pair[0].at_ns) as f64 * 1e-9;
-            threads.add(thread_seconds(process[0], process[1], pair[0].host.uptime_seconds), seconds);
+            let (from, to) = (sample(pair[0])?, sample(pair[1])?);
+            threads.add(thread_seconds(from, to, pair[0].host.uptime_seconds), seconds);
         }
         let (threads, thread_names) = threads.finish(self.whole.seconds);
         Some(ProcessSummary {
@@ -230,6 +255,14 @@ impl Series<'_> {
             cpu_softirq_ratio: rate(|it| it.cpu_softirq_ratio),
             cpu_iowait_ratio: rate(|it| it.cpu_iowait_ratio),
             cpu_steal_ratio: rate(|it| it.cpu_steal_ratio),
+            own_steal_ratio: self.of_cores(
+                |host| &host.core_steal_seconds,
+                |cores| cores.iter().sum::<f64>() / cores.len() as f64,
+            ),
+            own_softirq_ratio: self.of_cores(
+                |host| &host.core_softirq_seconds,
+                |cores| cores.iter().copied().fold(0.0, f64::max),
+            ),
             load1: gauge(|it| it.load1),
             memory_total_bytes: self.whole.host.memory.map(|memory| memory.total_bytes),
             memory_used_bytes: gauge(|it| Some(it.memory?.used_bytes as f64)),
@@ -237,6 +270,36 @@ impl Series<'_> {
             interfaces: self.whole.host.interfaces.iter().filter_map(|it| self.interface(it)).collect(),
             network: self.whole.host.network,
             tcp_retransmits_per_second: rate(|it| it.tcp_retransmits_per_second),
+        }
+    }
+
+    /// The shares of their time of the CPUs that weir may run on, as one; `None` where they are not known, or are not
+    /// the same from the first sample to the last.
+    fn of_cores(&self, part: fn(&HostSample) -> &Vec<f64>, one: fn(&[f64]) -> f64) -> Option<f64> {
+        let (from, to) = (part(&self.samples.first()?.host), part(&self.samples.last()?.host));
+        let shares: Vec<f64> = from
+            .iter()
+            .zip(to)
+            .map(|(from, to)| ((to - from) / self.whole.seconds).clamp(0.0, 1.0))
+            .collect();
+        (!shares.is_empty() && from.len() == to.len()).then(|| one(&shares))
+    }
+
+    fn others(&self) -> OthersSummary {
+        let ends = self.samples.first().zip(self.samples.last());
+        let cpu = ends.and_then(|(from, to)| from.host.cpu.zip(to.host.cpu));
+        let percent = |part: fn(&HostCpu) -> f64| {
+            let (from, to) = cpu?;
+            Some(100.0 * (part(&to) - part(&from)) / self.whole.seconds)
+        };
+        let targets: f64 = self.whole.targets.iter().map(|target| target.process.cpu_percent).sum();
+        let known = self.whole.generator.cpu_percent + targets;
+        // What the first sample tells of others was before the window.
+        let walks = self.samples.iter().skip(1).flat_map(|sample| &sample.others);
+        OthersSummary {
+            cpu_percent: percent(HostCpu::worked_seconds).map(|worked| (worked - known).max(0.0)),
+            idle_percent: percent(|cpu| cpu.idle_seconds + cpu.iowait_seconds).map(|idle| idle.max(0.0)),
+            busiest: others::together(walks),
         }
     }
 

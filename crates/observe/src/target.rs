@@ -67,11 +67,19 @@ pub(crate) struct Target {
     searched: BTreeSet<u64>,
     counting: Ration,
     connections: Option<Connections>,
+    /// The ports that the load goes to: of several servers of one name, the one that listens on one of them is meant.
+    wanted: BTreeSet<u16>,
 }
 
 impl Target {
-    /// Finds the processes. An error when there are none.
-    pub(crate) fn find(watch: Watch, census: &Census, units: &Units) -> Result<Self, ObserveError> {
+    /// Finds the processes. An error when there are none, or when it is not known which are meant: of several servers of
+    /// one name the one that listens on one of `ports`.
+    pub(crate) fn find(
+        watch: Watch,
+        ports: &BTreeSet<u16>,
+        census: &Census,
+        units: &Units,
+    ) -> Result<Self, ObserveError> {
         let mut target = Self {
             watch,
             roots: BTreeSet::new(),
@@ -82,7 +90,15 @@ impl Target {
             searched: BTreeSet::new(),
             counting: Ration::of_core(0.01),
             connections: None,
+            wanted: ports.clone(),
         };
+        if let Watch::Name(name) = target.watch.clone() {
+            let servers = target.servers(&name, census);
+            if servers.len() > 1 && target.listening(&servers).is_none() {
+                let servers = servers.iter().map(|server| target.described(server, census)).collect();
+                return Err(ObserveError::SeveralServers { name, servers });
+            }
+        }
         target.enroll(census);
         match target.watch {
             _ if !target.has_died() => Ok(target),
@@ -134,6 +150,11 @@ impl Target {
         self.roots.first().map(|root| root.pid)
     }
 
+    /// Whether a process is one of its.
+    pub(crate) fn contains(&self, id: ProcessId) -> bool {
+        self.set.contains(id)
+    }
+
     pub(crate) fn has_died(&self) -> bool {
         self.roots.is_empty()
     }
@@ -143,7 +164,20 @@ impl Target {
         let is_other = |resident: &&Resident| !above.contains(&resident.id.pid);
         let others = census.iter().filter(is_other);
         match &self.watch {
-            Watch::Name(name) => others.filter(|it| it.is_named(name)).map(|it| it.id).collect(),
+            Watch::Every(name) => others.filter(|it| it.is_named(name)).map(|it| it.id).collect(),
+            // Another server of that name that comes later is not the target; one that comes when it has died is.
+            Watch::Name(name) if self.roots.iter().any(|root| census.has(*root)) => {
+                let members: BTreeSet<u32> =
+                    self.set.members().chain(self.roots.iter().copied()).map(|id| id.pid).collect();
+                let descends =
+                    |it: &&Resident| census.line_of(it.id.pid).iter().any(|pid| members.contains(pid));
+                others.filter(|it| it.is_named(name)).filter(descends).map(|it| it.id).collect()
+            }
+            Watch::Name(name) => {
+                let mut servers = self.servers(&name.clone(), census);
+                let meant = self.listening(&servers).unwrap_or(0);
+                if servers.is_empty() { Vec::new() } else { servers.swap_remove(meant) }
+            }
             Watch::Pid(_) if self.resolved => Vec::new(),
             Watch::Pid(pid) => census.find(*pid).map(|it| it.id).into_iter().collect(),
             Watch::Port(port) => {
@@ -159,6 +193,56 @@ impl Target {
                 owners
             }
         }
+    }
+
+    /// The servers of this name: processes that descend from one another, or hold one listening socket, are one.
+    fn servers(&mut self, name: &str, census: &Census) -> Vec<Vec<ProcessId>> {
+        let above = census.line_of(std::process::id());
+        let families = census.families_of(|it| it.is_named(name) && !above.contains(&it.id.pid));
+        if families.len() < 2 {
+            return families;
+        }
+        let listening: BTreeSet<u64> =
+            self.sockets.listening(0).unwrap_or_default().iter().map(|socket| socket.inode).collect();
+        let mut servers: Vec<(Vec<ProcessId>, BTreeSet<u64>)> = Vec::new();
+        for family in families {
+            let held: BTreeSet<u64> = family.iter().flat_map(|id| inodes_held(id.pid)).collect();
+            let held: BTreeSet<u64> = held.intersection(&listening).copied().collect();
+            match servers.iter_mut().find(|(_, inodes)| !inodes.is_disjoint(&held)) {
+                Some((members, inodes)) => {
+                    members.extend(family);
+                    inodes.extend(held);
+                }
+                None => servers.push((family, held)),
+            }
+        }
+        servers.into_iter().map(|(members, _)| members).collect()
+    }
+
+    /// The position of the only one of these servers that listens on a port which the load goes to.
+    fn listening(&mut self, servers: &[Vec<ProcessId>]) -> Option<usize> {
+        let wanted = self.wanted.clone();
+        let on_them = |ports: BTreeSet<u16>| !ports.is_disjoint(&wanted);
+        let mut found = (0..servers.len()).filter(|&position| on_them(self.ports_of(&servers[position])));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+
+    /// The ports that these processes listen on, as far as their descriptors may be read.
+    fn ports_of(&mut self, server: &[ProcessId]) -> BTreeSet<u16> {
+        let held: BTreeSet<u64> = server.iter().flat_map(|id| inodes_held(id.pid)).collect();
+        let listening = self.sockets.listening(0).unwrap_or_default();
+        listening.iter().filter(|it| held.contains(&it.inode)).map(|it| it.local_port).collect()
+    }
+
+    /// One server for a person who has to choose.
+    fn described(&mut self, server: &[ProcessId], census: &Census) -> String {
+        let head = server.first().map_or(0, |id| id.pid);
+        let program = census.find(head).map_or("", |resident| &resident.program);
+        let ports: Vec<String> = self.ports_of(server).iter().map(u16::to_string).collect();
+        let ports =
+            if ports.is_empty() { "no port".to_owned() } else { format!("port {}", ports.join(", ")) };
+        format!("pid {head} ({program}) on {ports}")
     }
 
     /// The ports that the members listen on. Their descriptors are searched only if members or sockets

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Which processes to watch. Written `name=nginx`, `pid=123` or `port=1935`, in JSON too.
+/// Which processes to watch. Written `name=nginx`, `name=nginx+`, `pid=123` or `port=1935`, in JSON too.
 ///
 /// ```
 /// # use weir_observe::Watch;
@@ -19,9 +19,12 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Watch {
-    /// Every process with this name, and their children. The name is compared with `comm` (15 bytes at
-    /// most, `/proc/PID/comm`) and with the last path component of `argv[0]` (`/proc/PID/cmdline`).
+    /// The one server with this name: its processes, and their children. The name is compared with `comm` (15 bytes
+    /// at most, `/proc/PID/comm`) and with the last path component of `argv[0]` (`/proc/PID/cmdline`). Of several
+    /// servers the one that listens on the load's port is meant.
     Name(String),
+    /// Every process with this name, and their children, however many servers they are: `name=nginx+`.
+    Every(String),
     /// This process and its children. A later process that is given the same pid is not taken for it.
     Pid(u32),
     /// The processes that hold a TCP socket listening on this port, and their children.
@@ -54,7 +57,10 @@ impl FromStr for Watch {
         };
         match kind {
             "name" if value.is_empty() || value.contains('/') => Err(WatchError::BadName(value.to_owned())),
-            "name" => Ok(Self::Name(value.to_owned())),
+            "name" => Ok(match value.strip_suffix('+') {
+                Some(name) if !name.is_empty() => Self::Every(name.to_owned()),
+                _ => Self::Name(value.to_owned()),
+            }),
             "pid" => match value.parse() {
                 Ok(pid) if pid > 0 && i32::try_from(pid).is_ok() => Ok(Self::Pid(pid)),
                 _ => Err(WatchError::BadPid(value.to_owned())),
@@ -72,6 +78,7 @@ impl fmt::Display for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => write!(f, "name={name}"),
+            Self::Every(name) => write!(f, "name={name}+"),
             Self::Pid(pid) => write!(f, "pid={pid}"),
             Self::Port(port) => write!(f, "port={port}"),
         }
@@ -98,7 +105,13 @@ mod tests {
 
     #[test]
     fn every_kind_reads_back_as_it_was_written() {
-        for watch in [Watch::Name("tokio =x".into()), Watch::Pid(1), Watch::Port(65535)] {
+        for watch in [
+            Watch::Name("tokio =x".into()),
+            Watch::Every("nginx".into()),
+            Watch::Name("+".into()),
+            Watch::Pid(1),
+            Watch::Port(65535),
+        ] {
             assert_eq!(watch.to_string().parse(), Ok(watch));
         }
     }

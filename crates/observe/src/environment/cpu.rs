@@ -24,7 +24,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let model = CpuInfo::current().ok().and_then(|it| it.model_name(0).map(str::to_owned));
         let online = line_of("/sys/devices/system/cpu/online");
         let affinity = sched_getaffinity(None).map(|set| {

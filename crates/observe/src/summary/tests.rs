@@ -46,6 +46,7 @@ fn sample(second: f64, cpu_seconds: f64, threads: Vec<ThreadSample>) -> Sample {
             ..HostSample::default()
         },
         machines: Vec::new(),
+        others: Vec::new(),
     }
 }
 
@@ -63,6 +64,46 @@ fn cpu_over_a_window_is_a_ratio_of_totals() {
     close(cpu.mean, 36.0);
     close(cpu.min, 20.0);
     close(cpu.max, 100.0);
+}
+
+#[test]
+fn a_tick_over_the_last_three_milliseconds_is_no_peak() {
+    let threads = |cpu: f64| vec![thread(100, "main", 1.0, cpu)];
+    let at = |second: f64, cpu: f64| sample(second, cpu, threads(cpu));
+    let samples = [at(0.0, 5.0), at(1.0, 5.5), at(2.0, 6.0), at(2.003, 6.01)];
+    let process = &Usage::summary(&samples, ALL).unwrap().targets[0].process;
+    assert!(process.cpu_percent.max < 51.0 && process.threads[0].max_cpu_percent < 51.0, "{process:?}");
+    close(process.cpu_seconds, 1.01);
+}
+
+#[test]
+fn what_is_neither_weirs_nor_a_targets_is_told_with_its_name() {
+    let rustc = |cpu_seconds| OtherProcesses { name: "rustc".into(), pid: 7, processes: 1, cpu_seconds };
+    let mut samples = [sample(0.0, 0.0, vec![]), sample(2.0, 0.3, vec![]), sample(4.0, 0.6, vec![])];
+    for (second, sample) in [0.0, 2.0, 4.0].into_iter().zip(&mut samples) {
+        sample.generator.cpu_seconds = second * 0.05;
+        sample.host.cpu.as_mut().unwrap().softirq_seconds = second * 0.1;
+        sample.others = vec![rustc(0.4)];
+    }
+    let summary = Usage::summary(&samples, ALL).unwrap();
+    // 50 % were work, of which softirqs had 10, the target 15 and weir 5.
+    close(summary.others.cpu_percent.unwrap(), 20.0);
+    close(summary.others.idle_percent.unwrap(), 130.0);
+    assert_eq!(summary.others.busiest, [rustc(0.8)], "what was before the window is not in it");
+}
+
+#[test]
+fn of_softirqs_the_busiest_cpu_counts_and_of_steal_all_on_which_weir_may_run() {
+    let mut samples = [sample(0.0, 0.0, vec![]), sample(2.0, 0.0, vec![])];
+    samples[0].host.core_softirq_seconds = vec![5.0, 5.0];
+    samples[1].host.core_softirq_seconds = vec![5.2, 6.0];
+    samples[0].host.core_steal_seconds = vec![1.0, 1.0];
+    samples[1].host.core_steal_seconds = vec![1.2, 1.0];
+    let host = Usage::summary(&samples, ALL).unwrap().host;
+    close(host.own_softirq_ratio.unwrap(), 0.5);
+    close(host.own_steal_ratio.unwrap(), 0.05);
+    samples[1].host.core_steal_seconds.pop();
+    assert_eq!(Usage::summary(&samples, ALL).unwrap().host.own_steal_ratio, None, "a CPU went offline");
 }
 
 #[test]

@@ -185,14 +185,15 @@ fn what_is_no_prometheus_is_one_line_that_says_why() {
 fn a_prometheus_that_comes_back_is_asked_for_what_was_missed() {
     let start = Instant::now();
     // Its clock shows 1000 s at the start of the test; load1 is that time.
-    let range = move |request: &crate::server::Request| {
+    let range = move |request: &crate::server::Request, constant: Option<f64>| {
         let parameter = |name: &str| -> f64 {
             let rest = request.path.split(&format!("&{name}=")).nth(1).expect("a range has it");
             rest.split('&').next().unwrap().parse().unwrap()
         };
         let (begin, end, step) = (parameter("start"), parameter("end"), parameter("step"));
         let times = (0..).map(|index| begin + f64::from(index) * step).take_while(|time| *time <= end);
-        let values: Vec<String> = times.map(|time| format!("[{time},\"{time}\"]")).collect();
+        let values: Vec<String> =
+            times.map(|time| format!("[{time},\"{}\"]", constant.unwrap_or(time))).collect();
         format!(
             r#"{{"status":"success","data":{{"resultType":"matrix","result":[{{"metric":{{}},"values":[{}]}}]}}}}"#,
             values.join(",")
@@ -205,14 +206,22 @@ fn a_prometheus_that_comes_back_is_asked_for_what_was_missed() {
             if (4.0..9.0).contains(&passed) {
                 return answer("503 Service Unavailable", "<html>");
             }
-            return answer("200 OK", &range(request));
+            return answer(
+                "200 OK",
+                &match request.path.as_str() {
+                    path if path.contains("query=max%28up") => range(request, Some(1.0)),
+                    path if path.contains("timestamp") => range(request, Some(0.5)),
+                    _ => range(request, None),
+                },
+            );
         }
         answer(
             "200 OK",
             &if request.path.contains("time") {
                 format!(r#"{{"status":"success","data":{{"resultType":"scalar","result":[{now},"{now}"]}}}}"#)
             } else {
-                r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"a"}}]}}"#.to_owned()
+                r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"a"},"value":[1,"1"]}]}}"#
+                    .to_owned()
             },
         )
     });
@@ -240,6 +249,42 @@ fn a_prometheus_that_comes_back_is_asked_for_what_was_missed() {
         let shown = point.values.load1.unwrap();
         assert!((shown - point.at_ns as f64 * 1e-9).abs() < 0.5, "{shown} at {} ns", point.at_ns);
     }
+}
+
+#[test]
+fn a_prometheus_whose_node_exporter_is_gone_repeats_no_old_figures() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut exporter = Program::node_exporter();
+    let prometheus = Program::prometheus(&[&exporter], directory.path());
+    let (lo, second) = (Interfaces::loopback(), Duration::from_secs(1));
+    let asked = Remote::prometheus(&prometheus.url(), None, lo, second, &HttpTrust::System).unwrap();
+    let start = Instant::now();
+    let now_ns = move || start.elapsed().as_nanos() as u64;
+    let mut observer = Observer::new([]).unwrap();
+    observer.watch_machine(asked);
+    let mut heard: Vec<MachineSample> = Vec::new();
+    let mut until = |what: &str, observer: &mut Observer, holds: &dyn Fn(&MachineSample) -> bool| {
+        let began = Instant::now();
+        while !heard.iter().any(holds) {
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}: {heard:?}");
+            std::thread::sleep(Duration::from_millis(200));
+            heard.extend(observer.sample(now_ns()).machines);
+        }
+    };
+    until("it has figures", &mut observer, &|it| it.points.iter().any(|point| point.values.tx_bps.is_some()));
+    exporter.child.kill().unwrap();
+    exporter.child.wait().unwrap();
+    until("it says that they end", &mut observer, &|it| it.gap.is_some());
+    until("points go on", &mut observer, &|it| it.points.last().is_some_and(|point| point.values.is_empty()));
+    let gaps: Vec<&str> = heard.iter().filter_map(|sample| sample.gap.as_deref()).collect();
+    let words = format!("could not collect from {} (up is 0)", exporter.address);
+    assert!(gaps.iter().all(|gap| gap.contains(&words)), "{gaps:?}");
+    assert!(heard.iter().all(|sample| sample.failure.is_none()), "the Prometheus itself answers");
+    // From the first gap on nothing is told of the machine: rates of the minute before neither.
+    let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
+    let mut known = points.iter().skip_while(|point| point.values.is_empty());
+    let gap = known.by_ref().find(|point| point.values.is_empty());
+    assert!(gap.is_some() && known.all(|point| point.values.is_empty()), "{points:?}");
 }
 
 /// Two CPUs of which one was busy for half of each second of the node's uptime.

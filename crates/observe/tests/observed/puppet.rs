@@ -30,10 +30,19 @@ impl Puppet {
         Self::start_by(&[])
     }
 
+    /// Starts another one of the same name, which is not of its family.
+    pub(crate) fn twin(&self) -> Self {
+        Self::start_named(&[], self.name.clone())
+    }
+
     /// Starts a puppet through another program, as `unshare --net` is.
     pub(crate) fn start_by(wrapper: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("pup{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Self::start_named(wrapper, name)
+    }
+
+    fn start_named(wrapper: &[&str], name: String) -> Self {
         let directory = tempfile::tempdir().unwrap();
         symlink(env::current_exe().unwrap(), directory.path().join(&name)).unwrap();
         let (child, replies) = start(wrapper, &directory, &name);

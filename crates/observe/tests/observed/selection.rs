@@ -1,5 +1,6 @@
 //! Which processes a watch picks.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 
 use weir_observe::{ObserveError, Observer, Watch};
@@ -48,4 +49,39 @@ fn targets_are_described_without_their_environment() {
     assert!(described[0].command_line[0].ends_with(puppet.name()));
     let json = serde_json::to_string(&described).unwrap();
     assert!(!json.contains(&std::env::var("PATH").unwrap()));
+}
+
+#[test]
+fn of_two_servers_of_one_name_none_is_guessed() {
+    let mut one = Puppet::start();
+    let mut other = one.twin();
+    let worker = one.bear_child();
+    let port: u16 = other.tell("listen 127.0.0.1").parse().unwrap();
+    let name = Watch::Name(one.name().into());
+    let error = Observer::new([name.clone()]).unwrap_err();
+    let ObserveError::SeveralServers { servers, .. } = &error else { panic!("{error}") };
+    assert_eq!(servers.len(), 2, "{error}");
+    let told = |words: String| assert!(error.to_string().contains(&words), "{words}: {error}");
+    told(format!("pid {} ({}) on no port", one.pid(), one.name()));
+    told(format!("pid {} ({}) on port {port}", other.pid(), other.name()));
+    told(format!("name={}+", one.name()));
+
+    let pids = |mut observer: Observer| -> BTreeSet<u32> {
+        observer.sample(0).targets[0].process.threads.iter().map(|thread| thread.pid).collect()
+    };
+    // The load goes to the port of one of them.
+    let of_load = |port| Observer::of_load([name.clone()], &BTreeSet::from([port]));
+    assert_eq!(pids(of_load(port).unwrap()), BTreeSet::from([other.pid()]));
+    assert!(matches!(of_load(9), Err(ObserveError::SeveralServers { .. })));
+    let every: Watch = format!("name={}+", one.name()).parse().unwrap();
+    assert_eq!(pids(Observer::new([every]).unwrap()), BTreeSet::from([one.pid(), worker, other.pid()]));
+}
+
+#[test]
+fn a_server_of_the_same_name_that_comes_later_is_another() {
+    let one = Puppet::start();
+    let mut observer = Observer::new([Watch::Name(one.name().into())]).unwrap();
+    assert_eq!(observer.sample(0).targets[0].process.processes, 1);
+    let _other = one.twin();
+    assert_eq!(observer.sample(100_000_000_000).targets[0].process.processes, 1);
 }
