@@ -20,6 +20,19 @@ pub enum Arrival {
     Late,
     /// It came before, or had been given up.
     Again,
+    /// It was sent before the first that should come.
+    Early,
+}
+
+/// What an account lacks of the messages of one publisher, whose end is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unreceived {
+    /// Messages behind the last that came.
+    pub behind: u64,
+    /// Messages that did not come, there or before the last that came, and of which nobody knows that they should have.
+    pub excused: u64,
+    /// Those of them that are behind the last that came.
+    pub excused_behind: u64,
 }
 
 /// All publishers that were heard.
@@ -34,10 +47,14 @@ pub struct Account {
 /// The messages of one publisher.
 #[derive(Debug)]
 struct Track {
+    /// The first number that should come.
+    first: u64,
     /// One above the highest number that came.
     next: u64,
     /// Numbers below it that have not come: ranges in order, ends not included.
     gaps: VecDeque<(u64, u64)>,
+    /// Whether its last message has come.
+    ended: bool,
 }
 
 impl Account {
@@ -52,6 +69,40 @@ impl Account {
         Some(self.tracks[place].take(number))
     }
 
+    /// The messages of a publisher should come from this number on, whether one has come or not.
+    pub fn expect(&mut self, publisher: u64, first: u64) {
+        let _ = self.place(publisher, || first);
+    }
+
+    /// One above the highest number that came of a publisher, or the first that should; `None` if nothing is known of it.
+    pub fn next_of(&self, publisher: u64) -> Option<u64> {
+        self.places.get(&publisher).map(|place| self.tracks[*place].next)
+    }
+
+    /// What lacks of the messages of a publisher that has sent those below `end`, and of which nobody knows whether
+    /// those in `excused` should come: ranges in order, ends not included.
+    pub fn unreceived(&self, publisher: u64, end: u64, excused: &[(u64, u64)]) -> Unreceived {
+        let Some(place) = self.places.get(&publisher) else { return Unreceived::default() };
+        self.tracks[*place].unreceived(end, excused)
+    }
+
+    /// The last message of a publisher has come.
+    pub fn end(&mut self, publisher: u64) {
+        if let Some(place) = self.places.get(&publisher) {
+            self.tracks[*place].ended = true;
+        }
+    }
+
+    /// Whether the last message of a publisher has come.
+    pub fn has_ended(&self, publisher: u64) -> bool {
+        self.places.get(&publisher).is_some_and(|place| self.tracks[*place].ended)
+    }
+
+    /// The publishers that were heard, or should be.
+    pub fn known(&self) -> impl Iterator<Item = u64> + '_ {
+        self.places.keys().copied()
+    }
+
     /// How many publishers were heard.
     pub fn publishers(&self) -> usize {
         self.tracks.len()
@@ -63,7 +114,8 @@ impl Account {
             return None;
         }
         let place = known.unwrap_or_else(|| {
-            self.tracks.push(Track { next: first(), gaps: VecDeque::new() });
+            let first = first();
+            self.tracks.push(Track { first, next: first, gaps: VecDeque::new(), ended: false });
             self.places.insert(publisher, self.tracks.len() - 1);
             self.tracks.len() - 1
         });
@@ -89,8 +141,28 @@ impl Track {
         Arrival::Ahead { missing }
     }
 
+    fn unreceived(&self, end: u64, excused: &[(u64, u64)]) -> Unreceived {
+        let tail = (self.next, end.max(self.next));
+        let gaps = self.gaps.iter().copied().chain([tail]);
+        // Both are in order: each gap begins where the one before it has looked up to.
+        let mut rest = excused;
+        let (mut found, mut found_last) = (0, 0);
+        for (start, end) in gaps {
+            let skip = rest.partition_point(|(_, excused_end)| *excused_end <= start);
+            rest = &rest[skip..];
+            let within = rest.iter().take_while(|(excused_start, _)| *excused_start < end);
+            found_last = within.map(|(from, to)| to.min(&end) - from.max(&start)).sum::<u64>();
+            found += found_last;
+        }
+        // The tail is the last of them.
+        Unreceived { behind: tail.1 - tail.0, excused: found, excused_behind: found_last }
+    }
+
     #[cold]
     fn fill(&mut self, number: u64) -> Arrival {
+        if number < self.first {
+            return Arrival::Early;
+        }
         let position = self.gaps.partition_point(|(_, end)| *end <= number);
         let Some((start, end)) = self.gaps.get(position).copied().filter(|(start, _)| *start <= number)
         else {
@@ -125,6 +197,7 @@ mod tests {
                 Arrival::Ahead { missing: more } => missing += more,
                 Arrival::Late => (missing, late) = (missing - 1, late + 1),
                 Arrival::Again => again += 1,
+                Arrival::Early => {}
             }
         }
         (missing, late, again)
@@ -147,7 +220,51 @@ mod tests {
         assert_eq!(account.take(2, 6, || 0), Some(Arrival::Ahead { missing: 0 }));
     }
 
+    #[test]
+    fn what_lacks_at_the_end_is_what_did_not_come_less_what_nobody_knows_of() {
+        let mut account = Account::default();
+        for number in [2, 3, 6] {
+            account.take(7, number, || 2);
+        }
+        // 4, 5 are missing before the last that came, 7 to 9 behind it.
+        let unreceived = |excused: &[(u64, u64)]| account.unreceived(7, 10, excused);
+        assert_eq!(unreceived(&[]), Unreceived { behind: 3, ..Unreceived::default() });
+        assert_eq!(
+            unreceived(&[(0, 1), (5, 8), (9, 12)]),
+            Unreceived { behind: 3, excused: 3, excused_behind: 2 }
+        );
+        assert_eq!(account.unreceived(7, 5, &[(4, 5)]), Unreceived { excused: 1, ..Unreceived::default() });
+        assert_eq!(account.unreceived(8, 5, &[]), Unreceived::default());
+        // One that should be heard and never was.
+        account.expect(9, 4);
+        assert_eq!((account.next_of(9), account.next_of(8)), (Some(4), None));
+        assert_eq!(account.unreceived(9, 6, &[]).behind, 2);
+        assert_eq!(account.take(9, 3, || 0), Some(Arrival::Early));
+        assert_eq!(account.take(9, 5, || 0), Some(Arrival::Ahead { missing: 1 }));
+    }
+
     proptest! {
+        #[test]
+        fn what_is_excused_is_what_a_set_would_say(
+            came in prop::collection::vec(0..60_u64, 1..60),
+            end in 0..80_u64,
+            cuts in prop::collection::btree_set(0..80_u64, 0..12),
+        ) {
+            let mut account = Account::default();
+            for number in &came {
+                account.take(7, *number, || 0);
+            }
+            let cuts: Vec<u64> = cuts.into_iter().collect();
+            let excused: Vec<(u64, u64)> = cuts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+            let highest = *came.iter().max().unwrap();
+            let lacks = |number: &u64| !came.contains(number);
+            let within = |number: &u64| excused.iter().any(|(from, to)| (from..to).contains(&number));
+            let end = end.max(highest + 1);
+            let found = account.unreceived(7, end, &excused);
+            prop_assert_eq!(found.behind, end - highest - 1);
+            prop_assert_eq!(found.excused, (0..end).filter(lacks).filter(within).count() as u64);
+        }
+
         #[test]
         fn any_order_gives_what_a_set_would(numbers in prop::collection::vec(0..200_u64, 1..300)) {
             let (missing, late, again) = follow(numbers.iter().copied());

@@ -11,14 +11,23 @@ pub const PROPERTY: &str = "weir";
 /// What a payload with a mark begins with.
 const MAGIC: [u8; 8] = *b"weirmqt\x01";
 
+/// What the payload of a publisher's last message begins with: readers of the form above take it for one without a mark.
+const MAGIC_OF_LAST: [u8; 8] = *b"weirmqt\x02";
+
 /// Bytes of the fields.
 const FIELDS_LEN: usize = 48;
 
 /// Bytes of a mark in front of a payload.
 pub const HEADER_LEN: usize = MAGIC.len() + FIELDS_LEN;
 
-/// Bytes of a mark as text.
-const TEXT_LEN: usize = FIELDS_LEN / 3 * 4;
+/// Bytes of the fields as text.
+const FIELDS_TEXT_LEN: usize = FIELDS_LEN / 3 * 4;
+
+/// What stands behind the fields in the text of a publisher's last message; the alphabet of the fields has no such sign.
+const LAST: &str = ".last";
+
+/// Bytes of the longest mark as text.
+pub const TEXT_LEN: usize = FIELDS_TEXT_LEN + LAST.len();
 
 /// What a message says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +40,8 @@ pub struct Mark {
     pub begun: u64,
     /// When it was sent.
     pub sent: Clocks,
+    /// Whether its publisher sends no other behind it: it has then sent `sequence_number` and one.
+    pub last: bool,
 }
 
 /// The clocks of a machine at one moment.
@@ -94,36 +105,43 @@ impl Mark {
     }
 
     /// The text of the user property.
-    pub fn text(&self) -> [u8; TEXT_LEN] {
-        let mut text = [0; TEXT_LEN];
+    pub fn text<'a>(&self, room: &'a mut [u8; TEXT_LEN]) -> &'a str {
+        let (fields, last) = room.split_at_mut(FIELDS_TEXT_LEN);
         // Of so many bytes, just so many letters are made.
-        let written = URL_SAFE_NO_PAD.encode_slice(self.fields(), &mut text);
-        debug_assert_eq!(written.ok(), Some(TEXT_LEN));
-        text
+        let written = URL_SAFE_NO_PAD.encode_slice(self.fields(), fields);
+        debug_assert_eq!(written.ok(), Some(FIELDS_TEXT_LEN));
+        last.copy_from_slice(LAST.as_bytes());
+        let length = if self.last { TEXT_LEN } else { FIELDS_TEXT_LEN };
+        std::str::from_utf8(&room[..length]).unwrap_or_default()
     }
 
     /// Reads the text of a user property.
     pub fn from_text(text: &str) -> Option<Self> {
+        let (text, last) = text.strip_suffix(LAST).map_or((text, false), |text| (text, true));
         let mut fields = [0; FIELDS_LEN];
-        if text.len() != TEXT_LEN {
+        if text.len() != FIELDS_TEXT_LEN {
             return None;
         }
         URL_SAFE_NO_PAD.decode_slice(text, &mut fields).ok()?;
-        Some(Self::from_fields(&fields))
+        Some(Self::from_fields(&fields, last))
     }
 
     /// Writes the mark over the first [`HEADER_LEN`] bytes of a payload.
     pub fn put(&self, payload: &mut [u8]) {
         if let Some((header, _)) = payload.split_first_chunk_mut::<HEADER_LEN>() {
-            header[..MAGIC.len()].copy_from_slice(&MAGIC);
+            header[..MAGIC.len()].copy_from_slice(if self.last { &MAGIC_OF_LAST } else { &MAGIC });
             header[MAGIC.len()..].copy_from_slice(&self.fields());
         }
     }
 
     /// Reads the mark in front of a payload.
     pub fn from_payload(payload: &[u8]) -> Option<Self> {
-        let fields = payload.strip_prefix(&MAGIC)?.first_chunk()?;
-        Some(Self::from_fields(fields))
+        let (magic, fields) = payload.split_first_chunk()?;
+        let last = *magic == MAGIC_OF_LAST;
+        if !last && *magic != MAGIC {
+            return None;
+        }
+        Some(Self::from_fields(fields.first_chunk()?, last))
     }
 
     fn fields(&self) -> [u8; FIELDS_LEN] {
@@ -136,13 +154,13 @@ impl Mark {
         fields
     }
 
-    fn from_fields(fields: &[u8; FIELDS_LEN]) -> Self {
+    fn from_fields(fields: &[u8; FIELDS_LEN], last: bool) -> Self {
         let mut values = [0; FIELDS_LEN / 8];
         for (value, bytes) in values.iter_mut().zip(fields.as_chunks::<8>().0) {
             *value = u64::from_be_bytes(*bytes);
         }
         let [publisher, sequence_number, begun, monotonic, wall, boot] = values;
-        Self { publisher, sequence_number, begun, sent: Clocks { monotonic, wall, boot } }
+        Self { publisher, sequence_number, begun, sent: Clocks { monotonic, wall, boot }, last }
     }
 }
 
@@ -153,18 +171,32 @@ mod tests {
 
     fn mark() -> Mark {
         let sent = Clocks { monotonic: 5_000_000, wall: 90_000_000, boot: 7 };
-        Mark { publisher: u64::MAX, sequence_number: 3, begun: 4, sent }
+        Mark { publisher: u64::MAX, sequence_number: 3, begun: 4, sent, last: false }
     }
 
     #[test]
     fn a_mark_survives_both_ways_of_carrying_it() {
-        let text = mark().text();
-        assert_eq!(Mark::from_text(std::str::from_utf8(&text).unwrap()), Some(mark()));
-        let mut payload = vec![9; HEADER_LEN + 3];
-        mark().put(&mut payload);
-        assert_eq!((Mark::from_payload(&payload), &payload[HEADER_LEN..]), (Some(mark()), &[9; 3][..]));
+        for mark in [mark(), Mark { last: true, ..mark() }] {
+            assert_eq!(Mark::from_text(mark.text(&mut [0; TEXT_LEN])), Some(mark));
+            let mut payload = vec![9; HEADER_LEN + 3];
+            mark.put(&mut payload);
+            assert_eq!((Mark::from_payload(&payload), &payload[HEADER_LEN..]), (Some(mark), &[9; 3][..]));
+            assert_eq!(Mark::from_payload(&payload[..HEADER_LEN - 1]), None);
+        }
         assert_eq!((Mark::from_payload(b"weirmqt"), Mark::from_text("weir")), (None, None));
-        assert_eq!(Mark::from_payload(&payload[..HEADER_LEN - 1]), None);
+        assert_eq!((Mark::from_text(".last"), Mark::from_text("")), (None, None));
+    }
+
+    #[test]
+    fn a_mark_that_was_written_before_there_were_last_ones_is_read() {
+        // Publisher 1, message 2, begun at 3, sent at 4 by the monotonic clock, 5 by the wall clock, boot 6.
+        let text = "AAAAAAAAAAEAAAAAAAAAAgAAAAAAAAADAAAAAAAAAAQAAAAAAAAABQAAAAAAAAAG";
+        let sent = Clocks { monotonic: 4, wall: 5, boot: 6 };
+        let mark = Mark { publisher: 1, sequence_number: 2, begun: 3, sent, last: false };
+        assert_eq!((Mark::from_text(text), mark.text(&mut [0; TEXT_LEN])), (Some(mark), text));
+        let mut payload = b"weirmqt\x01".to_vec();
+        payload.extend((1..=6).flat_map(u64::to_be_bytes));
+        assert_eq!(Mark::from_payload(&payload), Some(mark));
     }
 
     #[test]
@@ -173,8 +205,8 @@ mod tests {
         mark().put(&mut payload);
         assert_eq!(Mark::of(&Publish::new("t", &payload)), (Some(mark()), &[9; 3][..]));
         assert_eq!(Mark::of(&Publish::new("t", &[9; 3])), (None, &[9; 3][..]));
-        let text = mark().text();
-        let property = Property::UserProperty((PROPERTY, std::str::from_utf8(&text).unwrap()));
+        let mut room = [0; TEXT_LEN];
+        let property = Property::UserProperty((PROPERTY, mark().text(&mut room)));
         let properties = PropertyBuffer::new().with(property).unwrap();
         let message = Publish { properties: properties.properties(), ..Publish::new("t", &[9; 3]) };
         assert_eq!(Mark::of(&message), (Some(mark()), &[9; 3][..]));

@@ -413,6 +413,11 @@ impl PropertyBuffer {
         self.present = 0;
     }
 
+    /// Bytes of memory that it holds beside itself.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// What is in it.
     pub fn properties(&self) -> Properties<'_> {
         Properties { bytes: &self.bytes, present: self.present }

@@ -108,6 +108,11 @@ impl Reader {
         Self { version, limits, phase: Phase::Packet, pending: Vec::new() }
     }
 
+    /// Puts up with more, or with less, from the next packet on: a server trusts nobody before CONNECT.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// The version by which packets are read: that of the CONNECT that came, or as it was made.
     pub fn version(&self) -> Version {
         self.version
@@ -263,6 +268,17 @@ impl Reader {
     fn learn(version: &mut Version, packet: &Packet<'_>) {
         if let Packet::Connect(connect) = packet {
             *version = connect.version;
+        }
+    }
+
+    /// Whether a message has begun and is not complete.
+    pub fn is_inside_message(&self) -> bool {
+        match self.phase {
+            Phase::Packet => {
+                self.pending.first().is_some_and(|first| first >> 4 == PacketKind::Publish as u8)
+            }
+            Phase::Spent => false,
+            Phase::SpentHead(_) | Phase::Payload(_) => true,
         }
     }
 

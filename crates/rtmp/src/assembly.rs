@@ -33,11 +33,27 @@ pub enum AssemblyError {
         /// The longest allowed.
         limit: u32,
     },
+    /// The messages that are under way on all chunk streams come to more than is kept of them.
+    #[error("unfinished messages of {length} bytes on all chunk streams together, allowed are {limit}")]
+    TooMuch {
+        /// Their length, as announced.
+        length: usize,
+        /// What is allowed.
+        limit: usize,
+    },
 }
+
+/// Capacity that a buffer keeps from one message to the next: keyframes of most streams fit.
+const KEPT_CAPACITY: usize = 256 * 1024;
 
 /// How much of a message to keep, decided when it starts.
 pub(crate) trait Appetite {
     fn wanted(&self, header: &MessageHeader) -> Result<u32, AssemblyError>;
+
+    /// Bytes that are kept of messages under way, all together.
+    fn most_held(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// What is under way between two inputs.
@@ -45,6 +61,9 @@ pub(crate) trait Appetite {
 pub(crate) struct Assembly {
     partials: Vec<Partial>,
     splitter: Option<Splitter>,
+    /// Wanted bytes of all messages under way. They count when they are announced, so that it does not matter in which
+    /// pieces they come.
+    held: usize,
 }
 
 /// The kept part of a message under way. Its buffer stays when the message is over.
@@ -109,6 +128,11 @@ impl<'a, A: Appetite> Pass<'_, 'a, A> {
             Event::Start(header) => {
                 self.spill();
                 let wanted = self.appetite.wanted(&header)? as usize;
+                self.assembly.held += wanted;
+                let (length, limit) = (self.assembly.held, self.appetite.most_held());
+                if length > limit {
+                    return Err(AssemblyError::TooMuch { length, limit }.into());
+                }
                 self.in_place = Some(InPlace { header, wanted, bytes: &[] });
             }
             Event::Payload { chunk_stream_id, bytes } => match &mut self.in_place {
@@ -124,22 +148,25 @@ impl<'a, A: Appetite> Pass<'_, 'a, A> {
             },
             Event::End { chunk_stream_id } => match &self.in_place {
                 Some(message) if message.header.chunk_stream_id == chunk_stream_id => {
-                    let InPlace { header, bytes, .. } = *message;
+                    let InPlace { header, bytes, wanted } = *message;
                     self.in_place = None;
+                    self.assembly.held -= wanted;
                     on(&header, bytes)?;
                 }
                 _ => {
                     if let Some(partial) = self.partial(chunk_stream_id) {
                         partial.under_way = false;
                         on(&partial.header, &partial.kept)?;
+                        let wanted = partial.release();
+                        self.assembly.held -= wanted;
                     }
                 }
             },
             Event::Abort { chunk_stream_id } => {
-                self.in_place.take_if(|message| message.header.chunk_stream_id == chunk_stream_id);
-                if let Some(partial) = self.partial(chunk_stream_id) {
-                    partial.under_way = false;
-                }
+                let in_place =
+                    self.in_place.take_if(|message| message.header.chunk_stream_id == chunk_stream_id);
+                let partial = self.partial(chunk_stream_id).map(Partial::release);
+                self.assembly.held -= in_place.map_or(0, |message| message.wanted) + partial.unwrap_or(0);
             }
         }
         Ok(())
@@ -210,5 +237,15 @@ impl<'a, A: Appetite> Pass<'_, 'a, A> {
     fn partial(&mut self, chunk_stream_id: u32) -> Option<&mut Partial> {
         let mut partials = self.assembly.partials.iter_mut();
         partials.find(|partial| partial.under_way && partial.header.chunk_stream_id == chunk_stream_id)
+    }
+}
+
+impl Partial {
+    /// The message is over: gives up what a long one needed, and says how much of it was wanted.
+    fn release(&mut self) -> usize {
+        self.under_way = false;
+        self.kept.clear();
+        self.kept.shrink_to(KEPT_CAPACITY);
+        self.wanted
     }
 }

@@ -4,8 +4,9 @@ mod pair;
 
 use pair::{Owner, Pair, options, payload, summary};
 use weir_rtmp::amf0::Object;
+use weir_rtmp::chunk::MessageHeader;
 use weir_rtmp::client::{HEAD_LEN, NotStreaming, Role};
-use weir_rtmp::message::{MediaKind, data};
+use weir_rtmp::message::{MediaKind, MessageKind, data};
 use weir_rtmp::{Client, ClientOptions, Server, ServerEvent, ServerOptions};
 
 const PIECES: [usize; 9] = [1, 2, 3, 11, 128, 1000, 1537, 4096, usize::MAX];
@@ -236,4 +237,52 @@ fn a_message_longer_than_the_server_allows_ends_the_connection() {
         error.to_string(),
         "chunk stream: byte 0: a message of 10001 bytes on chunk stream 6, allowed are 10000"
     );
+}
+
+/// The beginning of a message of `length` bytes on a chunk stream, up to the end of its first chunk.
+fn begun(chunk_stream_id: u32, length: usize, chunk_size: u32) -> Vec<u8> {
+    let header = MessageHeader {
+        chunk_stream_id,
+        kind: MessageKind::Video,
+        timestamp: 0,
+        length: length as u32,
+        message_stream_id: 1,
+    };
+    let mut bytes = Vec::new();
+    weir_rtmp::chunk::frame(&header, &vec![0; length], chunk_size, &mut bytes);
+    bytes.truncate(12 + chunk_size as usize);
+    bytes
+}
+
+#[test]
+fn messages_begun_on_many_chunk_streams_are_bounded_together() {
+    let mut publisher = Pair::publishing(1000);
+    let chunk_size = publisher.client.framing().unwrap().chunk_size;
+    let most = ServerOptions::default().max_message_length as usize;
+    let mut refused = None;
+    for chunk_stream_id in 10..60 {
+        let bytes = begun(chunk_stream_id, most, chunk_size);
+        refused = publisher.server.input(&bytes, &mut |_| ()).err();
+        if refused.is_some() {
+            assert_eq!(chunk_stream_id, 12, "the third of 8 MiB");
+            break;
+        }
+    }
+    let words = refused.expect("fifty messages of 8 MiB were begun").to_string();
+    assert_eq!(
+        words,
+        "message: unfinished messages of 25165824 bytes on all chunk streams together, allowed are 16777216"
+    );
+}
+
+#[test]
+fn little_is_kept_of_a_client_that_has_not_said_connect() {
+    let mut shaken = vec![3];
+    shaken.resize(1 + 2 * 1536, 0);
+    for (length, is_taken) in [(64 * 1024, true), (64 * 1024 + 1, false)] {
+        let mut server = Server::new(ServerOptions::default(), 1);
+        server.input(&shaken, &mut |_| ()).unwrap();
+        let outcome = server.input(&begun(4, length, 128), &mut |_| ());
+        assert_eq!(outcome.is_ok(), is_taken, "{length}: {outcome:?}");
+    }
 }

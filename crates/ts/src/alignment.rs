@@ -2,10 +2,10 @@
 //!
 //! A packet counts when the sync byte after it is in its place, so that a packet that was cut short is not taken
 //! for a whole one; where that byte is wrong, when alignment holds all the same, or when no lock begins inside the
-//! packet. A lock wants sync bytes at the stride, and headers that are not reserved ones: of three packets
-//! in a row none is lost, whatever lies before and after them. Decisions are functions of the bytes of the stream
-//! alone, never of how the caller cut them: what cannot be decided yet waits in a carry of bounded size. Nothing
-//! here knows what a packet means.
+//! packet. A lock wants five sync bytes at the stride (ETSI TR 101 290, section 5.2.1, indicator 1.1), and headers
+//! that are not reserved ones: of five packets in a row none is lost, whatever lies before and after them. Decisions
+//! are functions of the bytes of the stream alone, never of how the caller cut them: what cannot be decided yet waits
+//! in a carry of bounded size. Nothing here knows what a packet means.
 
 use crate::packet::{PACKET_LENGTH, SYNC_BYTE};
 
@@ -53,9 +53,9 @@ pub(crate) trait Sink {
     fn damaged(&mut self, byte: u64, size: u64);
     /// Alignment was lost at `byte`; `wrong` sync bytes that have not been told of were missing.
     fn lost(&mut self, byte: u64, wrong: u64);
-    /// Alignment was found at `byte`, after `skipped` bytes that belong to no packet. Not said of a stream that begins with
-    /// a packet.
-    fn found(&mut self, byte: u64, skipped: u64);
+    /// Alignment was found at `byte`, after `skipped` bytes that belong to no packet; `was_due`: where it was before it
+    /// was lost. Not said of a stream that begins with a packet.
+    fn found(&mut self, byte: u64, skipped: u64, was_due: bool);
     /// The stream ended in `skipped` bytes without alignment.
     fn unaligned_end(&mut self, skipped: u64);
     /// The stream ended in the first `bytes` of the packet at `byte`.
@@ -66,14 +66,14 @@ pub(crate) trait Sink {
     fn enter(&mut self, base: u64);
 }
 
-/// So many sync bytes at the stride make a lock.
-const LOCK: usize = 3;
-/// So many make a lock on another packet size than the one before.
-const OTHER_LOCK: usize = 5;
+/// So many do where the stream ends, whose last packets have no others behind them.
+const LAST_LOCK: usize = 3;
+/// So many sync bytes at the stride make a lock. Three would make packets of one junk byte in 65,536 that is one.
+const LOCK: usize = 5;
 /// So many places after a wrong sync byte are looked at, of which two must be right, before alignment is given up.
 const CONFIRM: usize = 3;
 /// No decision needs more bytes than this after the place that it is about.
-const LOOK_AHEAD: usize = (OTHER_LOCK - 1) * 204 + 4;
+const LOOK_AHEAD: usize = (LOCK - 1) * 204 + 4;
 /// The most that is carried over: a packet in doubt, and what a decision about the byte after it needs.
 pub(crate) const MAX_CARRY: usize = 2 * 204 + LOOK_AHEAD;
 
@@ -95,6 +95,8 @@ pub(crate) struct Aligner {
     at: usize,
     /// There has been a lock.
     begun: bool,
+    /// Where a sync byte was due when alignment was lost, as a position in the stream.
+    due: Option<u64>,
     /// Position in the stream after the last byte that has been accounted for.
     settled: u64,
     /// Number of the byte that the piece under way begins with.
@@ -111,6 +113,7 @@ impl Aligner {
             pending: None,
             at: 0,
             begun: false,
+            due: None,
             settled: 0,
             base: 0,
             carry: Vec::new(),
@@ -283,6 +286,7 @@ impl Aligner {
             sink.lost(self.base + self.at as u64, wrong);
         }
         self.state = State::Searching;
+        self.due = Some(self.base + self.at as u64);
         if let Some(pending) = self.pending {
             self.at = pending + 1;
         }
@@ -332,11 +336,15 @@ impl Aligner {
             }
             if let Some(size) = self.lock(bytes, ended) {
                 self.pending = None;
+                let stride = size.bytes() as u64;
+                let at = self.base + self.at as u64;
+                let due = self.due.take().filter(|_| size == self.size);
+                let was_due = due.is_some_and(|due| at.abs_diff(due) % stride == 0);
                 self.size = size;
                 let begin = (self.base + self.at as u64).saturating_sub(size.lead() as u64);
                 let skipped = begin.saturating_sub(self.settled);
                 if self.begun || skipped > 0 {
-                    sink.found(begin, skipped);
+                    sink.found(begin, skipped, was_due);
                 }
                 self.begun = true;
                 self.settled = self.settled.max(begin);
@@ -351,8 +359,8 @@ impl Aligner {
 
     /// The packet size that packets from `at` on have.
     fn lock(&self, bytes: &[u8], ended: bool) -> Option<PacketSize> {
-        let fits = |size: PacketSize, wanted: usize| {
-            let places = (0..wanted).map(|place| self.at + place * size.bytes());
+        let fits = |size: PacketSize| {
+            let places = (0..LOCK).map(|place| self.at + place * size.bytes());
             let mut seen = 0;
             for place in places.take_while(|&place| place < bytes.len()) {
                 let head = &bytes[place..bytes.len().min(place + 4)];
@@ -363,16 +371,13 @@ impl Aligner {
                 seen += 1;
             }
             let rest = bytes.len() - self.at;
-            seen == wanted
+            seen == LOCK
                 || ended
                     && rest >= PACKET_LENGTH
-                    && (seen >= LOCK || (rest + size.lead()).is_multiple_of(size.bytes()))
+                    && (seen >= LAST_LOCK || (rest + size.lead()).is_multiple_of(size.bytes()))
         };
-        if fits(self.size, LOCK) {
-            return Some(self.size);
-        }
-        let others = || PacketSize::ALL.into_iter().filter(|&size| size != self.size);
-        if self.fixed { None } else { others().find(|&size| fits(size, OTHER_LOCK)) }
+        let others = || PacketSize::ALL.into_iter().filter(|&size| size != self.size && !self.fixed);
+        std::iter::once(self.size).chain(others()).find(|&size| fits(size))
     }
 }
 

@@ -109,6 +109,11 @@ impl Analyser {
         self.scan.time()
     }
 
+    /// Whether that time goes on between two clock references: not before the second of them.
+    pub fn keeps_time(&self) -> bool {
+        self.scan.has_rate()
+    }
+
     /// The size of its packets; `None` until some were found.
     pub fn packet_size(&self) -> Option<PacketSize> {
         self.aligner.size()

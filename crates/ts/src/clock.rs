@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::losses;
 use crate::packet::Pcr;
 
 /// Ticks of the system clock in a second (ISO/IEC 13818-1 section 2.4.2.1).
@@ -23,6 +24,19 @@ const AGREEMENT: f64 = 1.0 / 2000.0;
 const LEEWAY: f64 = 4.0 * TOLERANCE;
 /// So many intervals in a row that are off the same way say that the rate is another one.
 const STRAYS: i8 = 8;
+/// A clock that goes on by more than this has jumped, where no rate says how much is due. Servers that put a reference
+/// in front of each keyframe have one in 2 to 10 s.
+const LONGEST_SPARSE: i64 = 10 * TICKS_PER_SECOND as i64;
+/// Less than this is no stream but a jump: a packet in so many ticks, which is 32 kbit/s.
+const SLOWEST: f64 = 188.0 * 8.0 / 32_000.0 * TICKS_PER_SECOND as f64;
+/// Of references that are usually further apart than allowed, an interval may hold this many times as many packets as
+/// another, or as few, and twice that if it is as long as usual: streams of servers that send no null packets have no
+/// constant rate.
+const SPARSE_FACTOR: f64 = 2.0;
+/// So many jumps in a row say that the rate is wrong by which they are judged.
+const WRONG_RATE: u8 = 3;
+/// How far the clock goes on without a reference, at the least.
+const SHORTEST_REACH: u64 = TICKS_PER_SECOND;
 /// The rate is a mean over at least so long.
 const MEMORY: f64 = 10.0 * TICKS_PER_SECOND as f64;
 
@@ -80,6 +94,12 @@ pub(crate) struct Tick {
     pub(crate) inaccurate: Option<f64>,
     /// 27 MHz ticks that a packet takes.
     pub(crate) ticks_per_packet: f64,
+    /// Ticks from one reference to the next as it usually is.
+    pub(crate) usual: u64,
+    /// The first interval was so long that until now nothing was known of the time.
+    pub(crate) learnt_late: bool,
+    /// What passed since the reference before it; `None` where the time that passed is unknown.
+    pub(crate) interval: Option<losses::Interval>,
 }
 
 /// Ticks by packets.
@@ -122,6 +142,12 @@ impl Rate {
         missing >= 1.0 && (deviation - missing * packet).abs() <= TOLERANCE
     }
 
+    /// How many packets are missing that no counter tells, if it is a multiple of 16.
+    fn hidden_sixteens(self, interval: Self) -> u64 {
+        let is_hidden = self.lacks_packets(interval) && self.lacks_sixteens(interval);
+        if is_hidden { (self.deviation(interval) / self.ticks_per_packet()).round() as u64 } else { 0 }
+    }
+
     /// Whether so many are missing that a counter of four bits would hide them, if all were of one PID.
     fn lacks_sixteens(self, interval: Self) -> bool {
         (self.deviation(interval) / self.ticks_per_packet()).round() % 16.0 == 0.0
@@ -149,6 +175,12 @@ pub(crate) struct PcrTrack {
     steady: u8,
     /// Intervals in a row that were too long; below zero, too short.
     strays: i8,
+    /// Ticks of an interval: the mean of all, the latest weighing a quarter.
+    usual: i64,
+    /// The rate is that of one interval of more than 100 ms, which may have been a jump.
+    guessed: bool,
+    /// Jumps in a row.
+    jumps: u8,
     pub(crate) figures: PcrFigures,
 }
 
@@ -161,6 +193,7 @@ impl PcrTrack {
         let passed = (reference.place - last.place) as f64;
         let known = self.rate.packets > 0.0;
         let estimate = passed * self.rate.ticks_per_packet();
+        let is_broken = reference.breaks > last.breaks;
         let mut tick = Tick::default();
         if announced {
             tick.broken = true;
@@ -171,15 +204,27 @@ impl PcrTrack {
             if !regular {
                 tick.out_of_range = Some(step);
             }
-            let explained = step >= 0 && (step as f64 - estimate).abs() <= LONGEST_INTERVAL as f64;
-            if regular || known && explained {
-                let by_packets = if known { estimate } else { step as f64 };
+            let interval = Rate { ticks: step as f64, packets: passed };
+            let mut hidden = 0;
+            if regular || self.explains(interval) {
+                let by_packets = if known && !self.is_sparse() { estimate } else { step as f64 };
                 if !regular && by_packets > LONGEST_INTERVAL as f64 {
                     tick.late = Some(step as u64);
                 }
+                tick.learnt_late = !known && !regular;
+                let guess = self.rate.ticks_per_packet();
+                if std::mem::replace(&mut self.guessed, tick.learnt_late)
+                    && regular
+                    && !within(interval.ticks_per_packet(), guess, 2.0 * SPARSE_FACTOR)
+                {
+                    // The long interval was a jump.
+                    (self.rate, self.run) = (Rate::default(), Rate::default());
+                }
                 tick.elapsed = step as u64;
-                let interval = Rate { ticks: step as f64, packets: passed };
-                tick.inaccurate = self.measure(interval, reference.breaks > last.breaks);
+                if self.steady >= STEADY && !is_broken {
+                    hidden = self.rate.hidden_sixteens(interval);
+                }
+                tick.inaccurate = self.measure(interval, is_broken);
                 self.count_interval(step as u64);
             } else {
                 tick.jump = Some(step - estimate as i64);
@@ -190,10 +235,39 @@ impl PcrTrack {
                 if estimate > LONGEST_INTERVAL as f64 {
                     tick.late = Some(estimate as u64);
                 }
+                self.jumps += 1;
+                if self.jumps == WRONG_RATE {
+                    (self.rate, self.run, self.steady, self.jumps) = (Rate::default(), Rate::default(), 0, 0);
+                }
             }
+            // Packets that are missing in bulk make a jump as well.
+            let lasted = tick.jump.is_none() || is_broken && (1..=LONGEST_SPARSE).contains(&step);
+            tick.interval =
+                lasted.then_some(losses::Interval { ticks: step as f64, packets: passed, is_broken, hidden });
         }
         tick.ticks_per_packet = self.rate.ticks_per_packet();
+        tick.usual = self.usual as u64;
         tick
+    }
+
+    /// Whether references usually are further apart than allowed.
+    fn is_sparse(&self) -> bool {
+        self.usual > LONGEST_INTERVAL
+    }
+
+    /// Whether the packets of an interval of more than 100 ms, or what is usual, explain how long it is.
+    fn explains(&self, interval: Rate) -> bool {
+        let estimate = interval.packets * self.rate.ticks_per_packet();
+        if interval.ticks < 0.0 || interval.packets == 0.0 {
+            false
+        } else if self.rate.packets == 0.0 {
+            interval.ticks <= LONGEST_SPARSE as f64 && interval.ticks_per_packet() <= SLOWEST
+        } else if self.is_sparse() && interval.ticks <= LONGEST_SPARSE as f64 {
+            let most = if within(interval.ticks, self.usual as f64, SPARSE_FACTOR) { 2.0 } else { 1.0 };
+            within(interval.ticks, estimate, most * SPARSE_FACTOR)
+        } else {
+            (interval.ticks - estimate).abs() <= LONGEST_INTERVAL as f64
+        }
     }
 
     fn count_interval(&mut self, step: u64) {
@@ -202,6 +276,9 @@ impl PcrTrack {
         figures.interval_max = figures.interval_max.max(step);
         figures.interval_sum += step;
         figures.intervals += 1;
+        let step = step as i64;
+        self.usual = if figures.intervals == 1 { step } else { self.usual + (step - self.usual) / 4 };
+        self.jumps = 0;
     }
 
     /// Takes an interval into the rate; how far it is off a constant one, in nanoseconds, when over the tolerance.
@@ -254,6 +331,11 @@ impl PcrTrack {
     }
 }
 
+/// Whether one is at most so many times the other.
+fn within(one: f64, other: f64, factor: f64) -> bool {
+    one.max(other) <= factor * one.min(other)
+}
+
 /// The time of the whole stream: that of one clock among those that it carries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamClock {
@@ -263,6 +345,8 @@ pub(crate) struct StreamClock {
     /// The place of the last reference.
     place: u64,
     ticks_per_packet: f64,
+    /// Ticks from one reference to the next as it usually is.
+    usual: u64,
     pcr: Option<Pcr>,
     /// Counts new time bases.
     pub(crate) epoch: u32,
@@ -276,7 +360,7 @@ impl StreamClock {
         let reference = *self.reference.get_or_insert(pid);
         if reference != pid {
             self.silence += tick.elapsed;
-            if self.silence < TICKS_PER_SECOND {
+            if self.silence < self.reach() {
                 return;
             }
             // The followed clock has gone: another program's takes over.
@@ -291,6 +375,28 @@ impl StreamClock {
         self.place = place;
         self.pcr = Some(pcr);
         self.ticks_per_packet = tick.ticks_per_packet;
+        self.usual = tick.usual;
+    }
+
+    /// Whether the time is that of this PID's clock.
+    pub(crate) fn follows(&self, pid: u16) -> bool {
+        self.reference == Some(pid)
+    }
+
+    /// Whether it is known how fast the time goes on.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.ticks_per_packet > 0.0
+    }
+
+    /// How far off the time may be between two references, in ticks: where they are further apart than allowed, half the
+    /// usual interval, because a variable rate says little of the time within it.
+    pub(crate) fn leeway(&self) -> u64 {
+        if self.usual > LONGEST_INTERVAL as u64 { self.usual / 2 } else { 0 }
+    }
+
+    /// How far the time goes on without a reference.
+    fn reach(&self) -> u64 {
+        SHORTEST_REACH.max(2 * self.usual)
     }
 
     /// The time at a place; `None` before the first reference.
@@ -306,7 +412,7 @@ impl StreamClock {
 
     fn beyond(&self, place: u64) -> u64 {
         let ticks = place.saturating_sub(self.place) as f64 * self.ticks_per_packet;
-        (ticks as u64).min(TICKS_PER_SECOND)
+        (ticks as u64).min(self.reach())
     }
 }
 
@@ -403,6 +509,54 @@ mod tests {
         // 5 s and packets for 30 ms: a jump.
         let tick = observe(&mut track, 14 * STEP + 5 * TICKS_PER_SECOND, 1400);
         assert_eq!((tick.jump, tick.late, tick.elapsed), (Some(5 * TICKS_PER_SECOND as i64), None, STEP));
+    }
+
+    /// References 2 s apart, of a stream whose rate is never the same.
+    #[test]
+    fn references_that_are_seconds_apart_are_late_and_no_jumps() {
+        let (mut track, mut clock) = (PcrTrack::default(), StreamClock::default());
+        let (mut place, mut ticks) = (0, 0);
+        for number in 0..30u64 {
+            let tick = observe(&mut track, ticks, place);
+            clock.follow(0x100, Pcr::new(ticks), place, &tick);
+            let late = (number > 0).then_some(2 * TICKS_PER_SECOND);
+            assert_eq!((tick.jump, tick.late, tick.broken), (None, late, false), "{number}");
+            assert_eq!(tick.learnt_late, number == 1);
+            assert_eq!(clock.at(place), Some(StreamTime(ticks)));
+            if number > 1 {
+                // Between two references it goes on by the packets.
+                let later = clock.at(place + 1_000).unwrap().0 - ticks;
+                assert!((TICKS_PER_SECOND / 2..2 * TICKS_PER_SECOND).contains(&later), "{later}");
+            }
+            ticks += 2 * TICKS_PER_SECOND;
+            place += [1_500, 2_400, 1_100, 3_000][number as usize % 4];
+        }
+        assert_eq!((track.figures.discontinuities, track.figures.intervals), (0, 29));
+        assert_eq!(track.figures.interval_max, 2 * TICKS_PER_SECOND);
+        // A jump is one all the same.
+        ticks += 7 * TICKS_PER_SECOND;
+        assert!(observe(&mut track, ticks, place).jump.is_some());
+        assert!(observe(&mut track, 5, place + 2_000).jump.is_some());
+    }
+
+    #[test]
+    fn a_rate_that_a_jump_has_taught_is_forgotten() {
+        let mut track = PcrTrack::default();
+        observe(&mut track, 0, 0);
+        // Nothing says yet that 9 s are too long for 400 packets.
+        assert_eq!(observe(&mut track, 9 * TICKS_PER_SECOND, 400).jump, None);
+        let ticks = |number: u64| 9 * TICKS_PER_SECOND + number * 2 * TICKS_PER_SECOND;
+        let jumps =
+            (1..20).filter(|number| observe(&mut track, ticks(*number), 400 + number * 2_000).jump.is_some());
+        assert_eq!(jumps.count(), usize::from(WRONG_RATE));
+        let mut track = PcrTrack::default();
+        observe(&mut track, 0, 0);
+        assert!(observe(&mut track, 9 * TICKS_PER_SECOND, 10).jump.is_some(), "10 packets are no stream");
+        for number in 1..20 {
+            let tick = observe(&mut track, 9 * TICKS_PER_SECOND + number * STEP, 10 + number * 100);
+            assert_eq!((tick.jump, tick.late), (None, None));
+        }
+        assert_eq!(track.rate.ticks_per_packet(), STEP as f64 / 100.0);
     }
 
     #[test]

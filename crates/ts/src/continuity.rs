@@ -165,6 +165,11 @@ impl Lane {
         }
     }
 
+    /// The packet that was [`Continuity::Repeated`] is another one: what repeats it next is its first repetition.
+    pub(crate) fn renew(&mut self) {
+        self.repeats = 0;
+    }
+
     /// A packet with `transport_error_indicator` on this PID. If its counter is the next one, it was not lost.
     pub(crate) fn damaged(&mut self, header: Header) {
         self.disarm();

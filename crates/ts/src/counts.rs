@@ -60,10 +60,13 @@ counts! {
     gap_events,
     /// How many are missing there at the least: a counter of four bits hides every whole 16.
     lost_packets,
+    /// About how many are missing: `lost_packets`, or more where between two clock references more are missing by the
+    /// rate of the stream, beyond that rate's own scatter.
+    lost_estimate,
     /// Repetitions that section 2.4.3.3 allows: one, at once, every byte the same but the clock reference.
     legal_duplicates,
-    /// A counter that repeats in any other way: other bytes, a second time, or not at once. What 15 lost packets
-    /// look like.
+    /// A packet that repeats in any other way: a second time, or not at once. A counter that repeats with another content
+    /// is a gap of 15.
     illegal_duplicates,
     /// Packets with `transport_error_indicator`. Nothing else in them is believed.
     transport_errors,
@@ -75,12 +78,15 @@ counts! {
     discontinuity_indicators,
     /// Packets with an adaptation field of impossible length, or with the reserved `adaptation_field_control` 00.
     malformed_packets,
-    /// Continuity errors as the npm package aribts counts them: the classic `#DROPS`. One for each packet with a
-    /// payload, PID 0x1FFF apart, whose counter is neither the next nor a first repetition; packets with
+    /// Continuity errors, the classic `#DROPS`: as the npm package aribts counts them, and `aribts_missed`. One for each
+    /// packet with a payload, PID 0x1FFF apart, whose counter is neither the next nor a first repetition; packets with
     /// `transport_error_indicator` are passed over; `discontinuity_indicator` starts anew only with a payload.
     /// The rule is applied to whole packets: where alignment breaks, aribts' own reader loses packets that are there,
     /// and takes packets without a sync byte for whole ones.
     aribts_drops,
+    /// Of `aribts_drops`, those that aribts itself does not count: the counter repeats, and the content is another, so
+    /// that 15 packets are missing. aribts looks at the counter alone.
+    aribts_missed,
 
     /// Alignment found in another place than the one that was due, the beginning of the stream included.
     resyncs,

@@ -49,7 +49,7 @@ kinds! {
     IllegalDuplicate {
         /// The counter.
         counter: u8,
-    }: "see whether 15 packets are missing (the clock or time stamps jump), or the sender repeats packets",
+    }: "see to the sender: it repeats packets, and not as it may",
     /// `transport_error_indicator`.
     TransportError: "see to the signal: the demodulator could not correct the packet",
     /// The payload is scrambled; told once for each PID that becomes so.

@@ -24,6 +24,7 @@ mod clock;
 mod continuity;
 mod counts;
 mod finding;
+mod losses;
 mod psi;
 mod record;
 mod report;

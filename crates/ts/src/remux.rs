@@ -44,7 +44,7 @@ impl Sink for Gather {
     }
     fn damaged(&mut self, _: u64, _: u64) {}
     fn lost(&mut self, _: u64, _: u64) {}
-    fn found(&mut self, _: u64, _: u64) {}
+    fn found(&mut self, _: u64, _: u64, _: bool) {}
     fn unaligned_end(&mut self, _: u64) {}
     fn truncated(&mut self, _: u64, _: u64) {}
     fn leave(&mut self, _: &[u8]) {}

@@ -9,10 +9,11 @@ use crate::clock::{StreamClock, StreamTime, TICKS_PER_SECOND};
 use crate::continuity::{Continuity, Lane, NOWHERE};
 use crate::counts::{Counts, PidCounts};
 use crate::finding::{Finding, FindingKind, Findings};
+use crate::losses::Losses;
 use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, pid};
 use crate::record::{Mark, Record};
 use crate::section;
-use crate::tables::{HALF_SECOND, Tables, Watch};
+use crate::tables::{Tables, Watch};
 use crate::text::TextCoding;
 
 mod sections;
@@ -39,6 +40,9 @@ pub(crate) struct Scan {
     first_reference: Option<u64>,
     last_reference: u64,
     elapsed_at_reference: u64,
+    losses: Losses,
+    /// Some program map has said what some PIDs are for.
+    roles_are_known: bool,
     tables: Tables,
     findings: Findings,
     decodable: Option<Mark>,
@@ -84,11 +88,14 @@ impl Sink for Scan {
         self.find(None, FindingKind::LostAlignment);
     }
 
-    fn found(&mut self, byte: u64, skipped: u64) {
+    fn found(&mut self, byte: u64, skipped: u64, was_due: bool) {
         self.byte = byte;
-        self.counts.resyncs += 1;
         self.counts.skipped_bytes += skipped;
-        self.find(None, FindingKind::Resync { skipped });
+        // That alignment was lost has been told, and nothing says that bytes were lost or put in.
+        if !was_due {
+            self.counts.resyncs += 1;
+            self.find(None, FindingKind::Resync { skipped });
+        }
     }
 
     fn unaligned_end(&mut self, skipped: u64) {
@@ -138,6 +145,8 @@ impl Scan {
             first_reference: None,
             last_reference: 0,
             elapsed_at_reference: 0,
+            losses: Losses::default(),
+            roles_are_known: false,
             tables: Tables::default(),
             findings: Findings::new(options.findings_per_kind),
             decodable: None,
@@ -161,6 +170,7 @@ impl Scan {
         counts.packets = self.place - self.damaged;
         counts.null_packets = self.pid_counts(pid::NULL).packets;
         counts.continuity_count_error = counts.gap_events + counts.illegal_duplicates;
+        counts.lost_estimate = self.losses.estimate(counts.lost_packets);
         counts.transport_error = counts.transport_errors;
         counts
     }
@@ -189,6 +199,10 @@ impl Scan {
 
     pub(crate) fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    pub(crate) fn has_rate(&self) -> bool {
+        self.clock.has_rate()
     }
 
     pub(crate) fn time(&self) -> Option<StreamTime> {
@@ -279,8 +293,9 @@ impl Scan {
             self.records[slot].stamp = None;
         }
         let is_new = self.continuity(slot, bytes, packet, discontinuity);
+        // What a repetition is compared with is the last packet that has something in it.
         let lane = &mut self.lanes[slot];
-        if std::mem::replace(&mut lane.last_at, at as u32) == NOWHERE {
+        if header.has_payload() && std::mem::replace(&mut lane.last_at, at as u32) == NOWHERE {
             self.touched.push(slot as u16);
         }
         let scrambled = header.scrambling_control() != 0 && header.has_payload();
@@ -301,7 +316,7 @@ impl Scan {
             }
         }
         if pid == pid::PAT {
-            let late = self.pat_packets.seen(self.clock.at(self.place), HALF_SECOND);
+            let late = self.pat_packets.seen(self.clock.at(self.place), self.half_second());
             self.counts.pat_error += u64::from(late);
         }
         if header.has_payload() && is_new && !scrambled {
@@ -338,7 +353,8 @@ impl Scan {
         let [_, _, _, _, length, flags, ..] = *packet.bytes();
         let as_aribts = header.has_adaptation_field() && length > 0 && flags & 0x80 != 0;
         let lane = &mut self.lanes[slot];
-        if lane.aribts_drop(header, as_aribts) {
+        let dropped = lane.aribts_drop(header, as_aribts);
+        if dropped {
             self.counts.aribts_drops += 1;
             self.records[slot].counts.aribts_drops += 1;
         }
@@ -355,15 +371,7 @@ impl Scan {
                 true
             }
             Continuity::Gap { expected, lost } => {
-                self.counts.gap_events += 1;
-                self.counts.lost_packets += u64::from(lost);
-                record.counts.gap_events += 1;
-                record.counts.lost_packets += u64::from(lost);
-                if let Some(sections) = &mut record.sections {
-                    sections.interrupt();
-                }
-                let found = header.continuity_counter();
-                self.find(Some(pid), FindingKind::Gap { expected, found, lost });
+                self.gap(slot, header, expected, lost);
                 true
             }
             Continuity::Repeated { may_be_legal, unprovable } => {
@@ -372,22 +380,53 @@ impl Scan {
                 } else {
                     Packet::at(bytes, last_at as usize)
                 };
-                let same = unprovable || original.is_some_and(|original| packet.repeats(original));
-                if same && may_be_legal {
-                    self.counts.legal_duplicates += 1;
-                    record.counts.legal_duplicates += 1;
-                } else {
-                    self.counts.illegal_duplicates += 1;
-                    record.counts.illegal_duplicates += 1;
-                    if !same && let Some(sections) = &mut record.sections {
-                        sections.interrupt();
+                let same =
+                    if unprovable { Some(true) } else { original.map(|original| packet.repeats(original)) };
+                match same {
+                    Some(true) if may_be_legal => {
+                        self.counts.legal_duplicates += 1;
+                        record.counts.legal_duplicates += 1;
                     }
-                    let counter = header.continuity_counter();
-                    self.find(Some(pid), FindingKind::IllegalDuplicate { counter });
+                    // Another packet under the same counter: the 15 that have the other counters are missing.
+                    Some(false) => {
+                        lane.renew();
+                        if !dropped {
+                            self.counts.aribts_missed += 1;
+                            self.counts.aribts_drops += 1;
+                            record.counts.aribts_drops += 1;
+                        }
+                        let counter = header.continuity_counter();
+                        self.gap(slot, header, (counter + 1) & 15, 15);
+                    }
+                    _ => {
+                        self.counts.illegal_duplicates += 1;
+                        record.counts.illegal_duplicates += 1;
+                        if same.is_none()
+                            && let Some(sections) = &mut record.sections
+                        {
+                            sections.interrupt();
+                        }
+                        let counter = header.continuity_counter();
+                        self.find(Some(pid), FindingKind::IllegalDuplicate { counter });
+                    }
                 }
-                !same
+                same != Some(true)
             }
         }
+    }
+
+    /// At least `lost` packets are missing before this one.
+    fn gap(&mut self, slot: usize, header: Header, expected: u8, lost: u8) {
+        let record = &mut self.records[slot];
+        self.counts.gap_events += 1;
+        self.counts.lost_packets += u64::from(lost);
+        record.counts.gap_events += 1;
+        record.counts.lost_packets += u64::from(lost);
+        if let Some(sections) = &mut record.sections {
+            sections.interrupt();
+        }
+        let found = header.continuity_counter();
+        self.find(Some(header.pid()), FindingKind::Gap { expected, found, lost });
     }
 
     fn scrambled(&mut self, slot: usize, header: Header) {

@@ -135,15 +135,23 @@ impl Set {
         if matches!(self, Self::Kanji | Self::Unknown2) { 2 } else { 1 }
     }
 
-    fn push(self, code: &[u8], text: &mut String) {
+    /// `wide`: at normal size, at which a letter of Latin script is as wide as a kanji (section 7.1.1.2).
+    fn push(self, code: &[u8], wide: bool, text: &mut String) {
         let row = |row: u8, cell: u8, text: &mut String| {
             text.push_str(&EUC_JP.decode_without_bom_handling(&[row | 0x80, cell | 0x80]).0);
         };
         match (self, code) {
             (Self::Kanji, &[row_code @ 0x7A..=0x7E, cell]) => text.push_str(symbol(row_code, cell)),
             (Self::Kanji, &[high, low]) => row(high, low, text),
-            (Self::Alphanumeric, &[0x5C]) => text.push('¥'),
-            (Self::Alphanumeric, &[0x7E]) => text.push('‾'),
+            (Self::Alphanumeric, &[0x5C]) => text.push(if wide { '￥' } else { '¥' }),
+            (Self::Alphanumeric, &[0x7E]) => text.push(if wide { '￣' } else { '‾' }),
+            (Self::Alphanumeric, &[0x22]) if wide => text.push('”'),
+            (Self::Alphanumeric, &[0x27]) if wide => text.push('’'),
+            (Self::Alphanumeric, &[0x60]) if wide => text.push('‘'),
+            // U+FF01 on has the wide forms of ASCII from 0x21 on.
+            (Self::Alphanumeric, &[code]) if wide => {
+                text.extend(char::from_u32(0xFF01 - 0x21 + u32::from(code)));
+            }
             (Self::Alphanumeric, &[code]) => text.push(char::from(code)),
             // The last cells of both rows hold marks that are elsewhere in JIS X 0208 (table 7-5).
             (Self::Hiragana, &[0x77]) => text.push('ゝ'),
@@ -213,7 +221,7 @@ fn arib(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     let mut sets = [Set::Kanji, Set::Alphanumeric, Set::Hiragana, Set::Katakana];
     let (mut left, mut right) = (0, 2);
-    let mut single = None;
+    let (mut single, mut wide) = (None, true);
     let mut rest = bytes;
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
@@ -226,18 +234,25 @@ fn arib(bytes: &[u8]) -> String {
             0x16 => rest = rest.get(1..).unwrap_or(&[]),
             0x1C => rest = rest.get(2..).unwrap_or(&[]),
             0x1B => rest = escape(rest, &mut sets, &mut left, &mut right),
-            0x20 | 0xA0 => text.push(if sets[left].width() == 2 { '\u{3000}' } else { ' ' }),
+            0x20 | 0xA0 => text.push(if wide { '\u{3000}' } else { ' ' }),
             0x21..=0x7E | 0xA1..=0xFE => {
                 let set = sets[single.take().unwrap_or(if byte < 0x80 { left } else { right })];
                 if set.width() == 1 {
-                    set.push(&[byte & 0x7F], &mut text);
+                    set.push(&[byte & 0x7F], wide, &mut text);
                 } else if let Some((&second, after)) = rest.split_first() {
                     rest = after;
-                    set.push(&[byte & 0x7F, second & 0x7F], &mut text);
+                    set.push(&[byte & 0x7F, second & 0x7F], wide, &mut text);
                 }
             }
-            // Colours, sizes and the like; some have a parameter.
-            0x8B | 0x90..=0x94 | 0x97 | 0x98 => rest = rest.get(1..).unwrap_or(&[]),
+            // SSZ, MSZ and NSZ: small, middle and normal size; SZX with 0x60 is a tiny one.
+            0x88 | 0x89 => wide = false,
+            0x8A => wide = true,
+            0x8B => {
+                wide = rest.first() != Some(&0x60);
+                rest = rest.get(1..).unwrap_or(&[]);
+            }
+            // Colours and the like; some have a parameter.
+            0x90..=0x94 | 0x97 | 0x98 => rest = rest.get(1..).unwrap_or(&[]),
             _ => {}
         }
     }
@@ -274,9 +289,9 @@ mod tests {
     fn arib_strings_shift_between_kanji_kana_and_latin() {
         // The samples of libaribb24's documentation.
         let first = b"\x1b\x7c\xda\xeb\xbd\xca\x0e\x34\x0f\x21\x21\x21\x74\x0e\x31\x38";
-        assert_eq!(TextCoding::Arib.decode(first, 0), "ペルソナ4\u{3000}＃18");
+        assert_eq!(TextCoding::Arib.decode(first, 0), "ペルソナ４\u{3000}＃１８");
         let second = b"\x4d\x45\x38\x51\x21\x5f\x4b\x4d\x0e\x53\x53\x0f\x21\x21\x21\x74\x0e\x35\x0f\x1b\x24\x3b\x7a\x56";
-        assert_eq!(TextCoding::Arib.decode(second, 0), "妖狐×僕SS\u{3000}＃5[字]");
+        assert_eq!(TextCoding::Arib.decode(second, 0), "妖狐×僕ＳＳ\u{3000}＃５[字]");
     }
 
     #[test]
@@ -291,6 +306,21 @@ mod tests {
 
     #[test]
     fn the_network_says_which_standard_holds() {
-        assert_eq!(TextCoding::Detect.decode(b"\x0eNHK", 0x7FE0), "NHK");
+        assert_eq!(TextCoding::Detect.decode(b"\x0eNHK", 0x7FE0), "ＮＨＫ");
+        assert_eq!(TextCoding::Detect.decode(b"\x0eNHK", 1), "NHK");
+    }
+
+    /// As the npm package aribts 1.3.5 has these strings.
+    #[test]
+    fn letters_of_normal_size_are_wide_and_those_of_middle_size_are_not() {
+        for (bytes, said) in [
+            (&b"\x0eNHK\x0f\x41\x6d\x39\x67"[..], "ＮＨＫ総合"),
+            (b"\x89\x0eBS 11", "BS 11"),
+            (b"\x0eBS 11", "ＢＳ\u{3000}１１"),
+            (b"\x88\x0eA\x8aA~\x5c", "AＡ￣￥"),
+            (b"\x0e\x8b\x60A\x8b\x41A", "AＡ"),
+        ] {
+            assert_eq!(TextCoding::Arib.decode(bytes, 0), said);
+        }
     }
 }

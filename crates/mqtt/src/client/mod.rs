@@ -382,6 +382,29 @@ impl Client {
         self.session
     }
 
+    /// The connection is gone: begins the next one, with CONNECT ready to be sent.
+    pub fn reconnect(&mut self, now: Duration) {
+        let mut session = std::mem::take(&mut self.session);
+        session.part();
+        *self = Self::new(self.options.clone(), session, now);
+    }
+
+    /// The tokens of messages that were sent and wait for an acknowledgement, in the order of sending.
+    pub fn in_flight(&self) -> Vec<u64> {
+        let waiting = |it| matches!(it, Awaits::Puback | Awaits::Pubrec | Awaits::Pubcomp);
+        self.session.flight.waiting(waiting).into_iter().map(|(_, token)| token).collect()
+    }
+
+    /// See [`Session::lost`].
+    pub fn lost(&mut self) -> Vec<u64> {
+        self.session.lost()
+    }
+
+    /// Whether a message has begun to come and is not complete.
+    pub fn is_inside_message(&self) -> bool {
+        self.large.is_some() || self.reader.is_inside_message()
+    }
+
     /// What outlives the connection.
     pub fn session(&self) -> &Session {
         &self.session

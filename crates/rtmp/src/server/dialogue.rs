@@ -1,6 +1,8 @@
 //! What a server says, and what it makes of what it is told.
 
-use super::{ConnectRequest, Error, MAX_STREAMS, MediaMessage, ServerEvent, ServerOptions};
+use super::{
+    ConnectRequest, Error, MAX_STREAMS, MOST_HELD_BEFORE_CONNECT, MediaMessage, ServerEvent, ServerOptions,
+};
 use crate::acknowledgement::Acknowledger;
 use crate::amf0::{Object, Value};
 use crate::chunk::{MediaFraming, MessageHeader, Writer};
@@ -22,6 +24,8 @@ pub(super) struct Dialogue {
     acknowledger: Acknowledger,
     /// The transaction that waits for the owner's answer to `connect`.
     connecting: Option<f64>,
+    /// Whether the client has ever said `connect`.
+    introduced: bool,
     /// The message streams in use.
     streams: Vec<u32>,
 }
@@ -34,12 +38,18 @@ impl Dialogue {
             writer: Writer::new(),
             acknowledger: Acknowledger::new(0),
             connecting: None,
+            introduced: false,
             streams: Vec::new(),
         }
     }
 
     pub(super) fn framing(&self, message_stream_id: u32) -> MediaFraming {
         MediaFraming { chunk_size: self.writer.chunk_size(), message_stream_id }
+    }
+
+    /// Bytes of unfinished messages that are kept of the client.
+    pub(super) fn most_held(&self) -> usize {
+        if self.introduced { self.options.max_unfinished } else { MOST_HELD_BEFORE_CONNECT }
     }
 
     /// Counts received bytes, and acknowledges them when a window is full.
@@ -102,6 +112,7 @@ impl Dialogue {
         match &*command.name {
             "connect" => {
                 self.connecting = Some(id);
+                self.introduced = true;
                 let text = |name| command.object.get(name).and_then(Value::as_str).unwrap_or_default();
                 on(ServerEvent::Connect(ConnectRequest {
                     app: text("app"),

@@ -11,6 +11,8 @@ pub struct ServerOptions {
     pub peer_bandwidth: u32,
     /// The longest message a client may announce. It is kept in memory until it is complete.
     pub max_message_length: u32,
+    /// Bytes of messages that may be under way at once, as announced, on all chunk streams of a client together.
+    pub max_unfinished: usize,
 }
 
 impl Default for ServerOptions {
@@ -20,6 +22,8 @@ impl Default for ServerOptions {
             acknowledgement_window: 2_500_000,
             peer_bandwidth: 2_500_000,
             max_message_length: 8 * 1024 * 1024,
+            // Two of the longest: clients send the pieces of sound between those of a picture.
+            max_unfinished: 16 * 1024 * 1024,
         }
     }
 }

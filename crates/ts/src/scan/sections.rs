@@ -5,7 +5,7 @@ use crate::finding::FindingKind;
 use crate::packet::pid;
 use crate::psi::table;
 use crate::section::Section;
-use crate::tables::{HALF_SECOND, Program, Watch};
+use crate::tables::{Program, Watch};
 
 impl Scan {
     pub(super) fn sections(&mut self, slot: usize, payload: &[u8], start: bool) {
@@ -28,9 +28,9 @@ impl Scan {
             self.find(Some(pid), FindingKind::Crc { table_id });
             return false;
         }
-        let now = self.clock.at(self.place);
+        let (now, half_second) = (self.clock.at(self.place), self.half_second());
         match (pid, table_id) {
-            (pid::PAT, table::PAT) if self.pat_sections.seen(now, HALF_SECOND) => {
+            (pid::PAT, table::PAT) if self.pat_sections.seen(now, half_second) => {
                 self.counts.pat_error_2 += 1;
                 self.find(Some(pid), FindingKind::PatMissing);
             }
@@ -55,7 +55,7 @@ impl Scan {
                 let program =
                     |program: &&mut Program| program.number == long.extension && program.pmt_pid == pid;
                 let late = self.tables.programs.iter_mut().find(program);
-                if late.is_some_and(|program| program.watch.seen(now, HALF_SECOND)) {
+                if late.is_some_and(|program| program.watch.seen(now, half_second)) {
                     self.pmt_missing(pid);
                 }
                 self.tables.pmt(pid, long)
@@ -87,7 +87,12 @@ impl Scan {
                 record.codec = Some(codec);
                 record.needed |= needed;
                 record.presence = Watch::from(now);
+                self.roles_are_known = true;
             }
+        }
+        // What a new map no longer names may end without being late.
+        for record in self.records.iter_mut().filter(|record| record.codec.is_none()) {
+            (record.stamp, record.stamps) = (None, None);
         }
     }
 }

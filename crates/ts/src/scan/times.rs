@@ -40,6 +40,12 @@ impl Scan {
         }
         self.clock.follow(pid, pcr, self.place, &tick);
         let Some(now) = self.clock.at(self.place) else { return };
+        if self.clock.follows(pid) {
+            self.losses.reference(tick.interval, self.counts.lost_packets);
+            if tick.learnt_late {
+                self.begin_watching(now);
+            }
+        }
         self.first_reference.get_or_insert(self.place);
         self.last_reference = self.place;
         self.elapsed_at_reference = now.0;
@@ -51,30 +57,50 @@ impl Scan {
         }
     }
 
+    /// Until now nothing was known of the time: what has come by now has come now.
+    fn begin_watching(&mut self, now: StreamTime) {
+        let watch = Watch::from(Some(now));
+        (self.pat_packets, self.pat_sections) = (watch, watch);
+        self.scrambled_since = self.scrambled_since.map(|_| watch);
+        self.tables.programs.iter_mut().for_each(|program| program.watch = watch);
+        for record in &mut self.records {
+            record.stamp = None;
+            record.stamps = record.stamps.map(|_| watch);
+            record.presence = watch;
+        }
+    }
+
+    /// How long PAT and PMT may be away, as far as the clock can tell.
+    pub(super) fn half_second(&self) -> u64 {
+        HALF_SECOND + self.clock.leeway()
+    }
+
     /// Looks for what is not there.
     fn sweep(&mut self, now: StreamTime) {
-        self.counts.pat_error += u64::from(self.pat_packets.missing(now, HALF_SECOND));
-        if self.pat_sections.missing(now, HALF_SECOND) {
+        let half_second = self.half_second();
+        self.counts.pat_error += u64::from(self.pat_packets.missing(now, half_second));
+        if self.pat_sections.missing(now, half_second) {
             self.counts.pat_error_2 += 1;
             self.find(Some(pid::PAT), FindingKind::PatMissing);
         }
         if !self.cat_seen
-            && self.scrambled_since.as_mut().is_some_and(|since| since.missing(now, HALF_SECOND))
+            && self.scrambled_since.as_mut().is_some_and(|since| since.missing(now, half_second))
         {
             self.counts.cat_error += 1;
             self.find(Some(pid::CAT), FindingKind::CatMissing);
         }
         for program in 0..self.tables.programs.len() {
             let program = &mut self.tables.programs[program];
-            if program.watch.missing(now, HALF_SECOND) {
+            if program.watch.missing(now, half_second) {
                 let pid = program.pmt_pid;
                 self.pmt_missing(pid);
             }
         }
+        let pts_limit = PTS_LIMIT + self.clock.leeway();
         for slot in 1..self.lanes.len() {
             let (pid, packets) = (self.lanes[slot].pid, self.lanes[slot].packets);
             let record = &mut self.records[slot];
-            let late = record.stamps.as_mut().is_some_and(|stamps| stamps.missing(now, PTS_LIMIT));
+            let late = record.stamps.as_mut().is_some_and(|stamps| stamps.missing(now, pts_limit));
             let mut gone = false;
             if record.codec.is_some_and(|codec| codec.is_video() || codec.is_audio()) {
                 if packets == record.packets_seen {
@@ -108,20 +134,22 @@ impl Scan {
     pub(super) fn pes(&mut self, slot: usize, payload: &[u8], random_access: bool) {
         let Some(header) = PesHeader::parse(payload) else { return };
         let now = self.clock.at(self.place);
+        let leeway = self.clock.leeway();
         let pid = self.lanes[slot].pid;
         let record = &mut self.records[slot];
         record.counts.pes_packets += 1;
         let codec = record.codec;
-        let media = codec.map_or(header.is_media(), |codec| codec.is_video() || codec.is_audio());
+        let unnamed = !self.roles_are_known && header.is_media();
+        let media = codec.map_or(unnamed, |codec| codec.is_video() || codec.is_audio());
         if media && let (Some(ticks), Some(time)) = (header.dts.or(header.pts), now) {
             let watch = record.stamps.get_or_insert_with(|| Watch::from(now));
-            let late = watch.seen(now, PTS_LIMIT);
+            let late = watch.seen(now, PTS_LIMIT + leeway);
             let epoch = self.clock.epoch;
             let before = record.stamp.replace(Stamp { ticks, time, epoch });
             let jump = before.filter(|before| before.epoch == epoch).and_then(|before| {
                 let by_clock = (time.0.saturating_sub(before.time.0) / 300) as i64;
                 let by = timestamp_since(ticks, before.ticks) - by_clock;
-                (by.abs() > PTS_JUMP).then_some(by)
+                (by.abs() > PTS_JUMP + (leeway / 300) as i64).then_some(by)
             });
             if let Some(by) = jump {
                 record.counts.pts_jumps += 1;

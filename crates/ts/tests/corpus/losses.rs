@@ -21,9 +21,8 @@ pub(crate) fn without(count: usize) -> Vec<Bytes188> {
     clean.iter().enumerate().filter(kept).map(|(_, packet)| *packet).collect()
 }
 
-/// What the counters of each PID must say when these packets are missing at one place: 16 are hidden, 15 look like
-/// a repetition with other bytes, anything else is a gap of the rest. One counter a PID; aribts tells any but the
-/// first repetition.
+/// What the counters of each PID must say when these packets are missing at one place: 16 are hidden, anything else is
+/// a gap of the rest. One counter a PID; aribts takes 15 for a repetition. The rate says how many are missing in truth.
 pub(crate) fn expected_of_one_loss(gone: &[Bytes188]) -> Counts {
     let mut missing: BTreeMap<u16, u64> = BTreeMap::new();
     for packet in gone {
@@ -32,29 +31,23 @@ pub(crate) fn expected_of_one_loss(gone: &[Bytes188]) -> Counts {
             *missing.entry(header.pid()).or_default() += 1;
         }
     }
-    let mut counts = Counts::default();
-    for hidden in missing.into_values().map(|count| count % 16) {
-        match hidden {
-            0 => {}
-            15 => {
-                counts.illegal_duplicates += 1;
-                counts.continuity_count_error += 1;
-            }
-            lost => {
-                counts.gap_events += 1;
-                counts.lost_packets += lost;
-                counts.aribts_drops += 1;
-                counts.continuity_count_error += 1;
-            }
-        }
+    let mut counts = Counts { lost_estimate: gone.len() as u64, ..Counts::default() };
+    for lost in missing.into_values().map(|count| count % 16).filter(|lost| *lost > 0) {
+        counts.gap_events += 1;
+        counts.lost_packets += lost;
+        counts.aribts_drops += 1;
+        counts.aribts_missed += u64::from(lost == 15);
+        counts.continuity_count_error += 1;
     }
     counts
 }
 
-/// Beside the counters, each loss makes one clock reference come too early for a constant rate.
+/// Beside the counters, each loss makes one clock reference come too early for a constant rate, which says how many
+/// packets are missing.
 fn check(count: usize, by_counters: Counts) {
     let packets = without(count);
-    let expected = sound(&packets) + by_counters + Counts { pcr_accuracy_error: 10, ..Counts::default() };
+    let by_rate = Counts { pcr_accuracy_error: 10, lost_estimate: 10 * count as u64, ..Counts::default() };
+    let expected = sound(&packets) + by_counters + by_rate;
     assert_eq!(analyse(&joined(&packets)).counts, expected);
 }
 
@@ -78,12 +71,32 @@ fn five_lost_packets_are_one_gap_of_five() {
 }
 
 #[test]
-fn fifteen_lost_packets_look_like_an_illegal_duplicate() {
-    check(15, Counts { illegal_duplicates: 10, continuity_count_error: 10, ..Counts::default() });
+fn fifteen_lost_packets_are_a_gap_of_fifteen_although_the_counter_stands_still() {
+    let ten = Counts { gap_events: 10, lost_packets: 150, aribts_drops: 10, ..Counts::default() };
+    check(15, Counts { continuity_count_error: 10, aribts_missed: 10, ..ten });
+}
+
+/// A packet without a payload repeats the counter, and is nothing to compare with.
+#[test]
+fn fifteen_lost_packets_behind_one_without_a_payload_are_a_gap_as_well() {
+    let mut packets = clean().to_vec();
+    let [high, low] = VIDEO.to_be_bytes();
+    let videos: Vec<usize> =
+        (2_000..2_200).filter(|&place| pid_of(&clean()[place]) == VIDEO).take(16).collect();
+    assert!(videos.iter().all(|place| is_plain_video(&clean()[*place])));
+    let mut empty = [0xFF; 188];
+    empty[..6].copy_from_slice(&[0x47, high, low, 0x20 | packets[videos[0]][3] & 15, 183, 0]);
+    packets[videos[1]] = empty;
+    for (gone, place) in videos[2..].iter().enumerate() {
+        packets.remove(place - gone);
+    }
+    let counts = analyse(&joined(&packets)).counts;
+    assert_eq!((counts.gap_events, counts.lost_packets, counts.illegal_duplicates), (1, 15, 0));
 }
 
 #[test]
 fn sixteen_lost_packets_are_seen_by_the_clock_alone() {
+    // Only the estimate says so.
     check(16, Counts::default());
 }
 
@@ -148,10 +161,11 @@ fn a_loss_before_the_rate_is_known_spoils_no_later_reference() {
     for (count, lost) in [(3, 3), (31, 15)] {
         let packets = without_early(count);
         let gap = Counts { gap_events: 1, lost_packets: lost, aribts_drops: 1, ..Counts::default() };
-        let duplicate = Counts { illegal_duplicates: 1, ..Counts::default() };
-        let by_counters = if count == 31 { duplicate } else { gap };
-        let expected =
-            sound(&packets) + by_counters + Counts { continuity_count_error: 1, ..Counts::default() };
+        let hidden = Counts { aribts_missed: u64::from(lost == 15), ..Counts::default() };
+        let expected = sound(&packets)
+            + gap
+            + hidden
+            + Counts { continuity_count_error: 1, lost_estimate: lost, ..Counts::default() };
         let report = analyse(&joined(&packets));
         assert_eq!(report.counts, expected, "{count} lost");
         let clock = report.pids.iter().find_map(|pid| pid.pcr).expect("a clock");

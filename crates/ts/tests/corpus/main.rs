@@ -6,4 +6,5 @@ mod base;
 mod counterparts;
 mod faults;
 mod losses;
+mod sparse_clock;
 mod splits;

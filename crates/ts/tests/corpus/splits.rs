@@ -59,9 +59,9 @@ proptest! {
 
 proptest! {
     #[test]
-    fn no_packet_of_three_in_a_row_is_lost_to_junk(
-        runs in prop::collection::vec((3..40usize, prop::collection::vec(0x48..=0xFFu8, 0..900)), 1..12),
-        tail in 3..10usize,
+    fn no_packet_of_five_in_a_row_is_lost_to_junk(
+        runs in prop::collection::vec((5..40usize, prop::collection::vec(0x48..=0xFFu8, 0..900)), 1..12),
+        tail in 5..10usize,
     ) {
         let clean = clean();
         let mut bytes = Vec::new();

@@ -17,6 +17,10 @@ use crate::chunk::{Limits, MediaFraming, MessageHeader, Reader};
 use crate::handshake::{self, Progress};
 use crate::message::{MediaKind, MessageKind, Status};
 use dialogue::Dialogue;
+use std::cell::Cell;
+
+/// Bytes of unfinished messages that are kept of a client that has not said `connect`: its longest command.
+pub const MOST_HELD_BEFORE_CONNECT: usize = MAX_COMMAND_LEN as usize;
 
 /// The longest command or control message that a client may send.
 pub const MAX_COMMAND_LEN: u32 = 64 * 1024;
@@ -67,9 +71,12 @@ impl Server {
             }
         }
         self.dialogue.acknowledge(input.len());
-        let mut pass = self.assembly.pass(&WholeMessages);
+        // What may be kept grows when `connect` is heard, in the midst of an input.
+        let appetite = WholeMessages { most_held: Cell::new(self.dialogue.most_held()) };
+        let mut pass = self.assembly.pass(&appetite);
         while let Some(event) = self.reader.next(&mut input)? {
             pass.take(event, &mut |header, payload| self.dialogue.message(header, payload, on))?;
+            appetite.most_held.set(self.dialogue.most_held());
         }
         pass.finish();
         Ok(())
@@ -124,8 +131,10 @@ impl Server {
 }
 
 /// Media whole, commands and control messages whole, nothing of anything else.
-#[derive(Clone, Copy, Debug)]
-struct WholeMessages;
+#[derive(Clone, Debug)]
+struct WholeMessages {
+    most_held: Cell<usize>,
+}
 
 impl Appetite for WholeMessages {
     #[inline]
@@ -139,5 +148,9 @@ impl Appetite for WholeMessages {
             }
             _ => Ok(length),
         }
+    }
+
+    fn most_held(&self) -> usize {
+        self.most_held.get()
     }
 }
