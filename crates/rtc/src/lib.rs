@@ -14,6 +14,7 @@
 //! | [`reorder`] | packets put back into their order before they are taken apart | |
 //! | [`rtx`] | retransmissions in a stream of their own | RFC 4588 |
 //! | [`Bundle`] | packets that leave in one system call | |
+//! | [`random_number`] | names of sessions, which nobody can compute | |
 //! | [`sender`] | numbers, time stamps and sender reports of an outgoing stream | RFC 3550 section 6.4.1 |
 //! | [`srtp`] | encryption and authentication of both, in place | RFC 3711, RFC 7714, RFC 5764 section 4.2 |
 //! | [`transport`] | ICE, full and lite, and DTLS in both roles, up to the keys of SRTP | RFC 8445, RFC 6347, RFC 9147, RFC 5764 |
@@ -55,8 +56,10 @@ pub mod turn;
 
 mod bundle;
 mod datagram;
+mod random;
 mod time;
 
 pub use bundle::Bundle;
 pub use datagram::Datagram;
+pub use random::random_number;
 pub use time::NtpTime;

@@ -6,6 +6,7 @@
 
 mod certificate;
 mod clock;
+mod records;
 
 pub use certificate::{Certificate, Fingerprint, ParseFingerprintError};
 pub use clock::Clock;
@@ -29,6 +30,27 @@ const DTLS_MTU: usize = 1200;
 
 /// How many candidates of the peer are taken: an agent forms a pair with each.
 const MOST_CANDIDATES: usize = 32;
+
+/// How many DTLS datagrams are kept of a peer that begins before our own check of its address was answered: a ClientHello
+/// in fragments.
+const MOST_HELD: usize = 4;
+
+/// Timing of ICE's checks (RFC 8445 section 14).
+struct Timing {
+    /// The time until a check is repeated for the first time; it doubles with each.
+    first: Duration,
+    /// After how many unanswered checks in a row a pair has failed.
+    most: usize,
+}
+
+/// Before there are keys. Servers drop checks that come right behind their description (OvenMediaEngine), and a set-up
+/// that waits for the 500 ms of section 14.3 would be a figure of the timer. Browsers send one every 48 ms until one is
+/// answered. The last is sent after the same 20 s as with the usual timing.
+const SETTING_UP: Timing = Timing { first: Duration::from_millis(20), most: 13 };
+/// With keys, checks are for consent only (RFC 7675).
+const SET_UP: Timing = Timing { first: Duration::from_millis(250), most: 9 };
+/// The least time between two checks of one transport: Ta, which section 14.2 has at 50 ms and lets be as short as 5.
+const PACE: Duration = Duration::from_millis(20);
 
 /// Who says the first word in DTLS (`a=setup`, RFC 5763 section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -165,6 +187,10 @@ pub struct Transport {
     state: State,
     outputs: VecDeque<Output>,
     buffer: Vec<u8>,
+    /// DTLS of candidates of the peer whose address our own check has not proven yet.
+    held: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// The last alert that nothing protected.
+    alert: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +220,8 @@ impl Transport {
         let mut ice = IceAgent::new(IceCreds::new());
         ice.set_ice_lite(settings.lite);
         ice.set_controlling(settings.controlling);
+        ice.set_timing_advance(PACE);
+        set_timing(&mut ice, &SETTING_UP);
         Self {
             settings,
             ice,
@@ -206,6 +234,8 @@ impl Transport {
             state: State::SettingUp,
             outputs: VecDeque::new(),
             buffer: vec![0; 2048],
+            held: VecDeque::new(),
+            alert: None,
         }
     }
 
@@ -301,17 +331,44 @@ impl Transport {
                     return if is_peer && !is_request { Reception::Taken } else { Reception::Strange };
                 }
             }
-            Datagram::Dtls => {
-                let Some(dtls) = &mut self.dtls else { return Reception::Taken };
-                self.path.get_or_insert(source);
-                let handled = dtls.handle_timeout(instant).and_then(|()| dtls.handle_packet(datagram));
-                if let Err(error) = handled {
-                    self.fail(TransportError::Dtls(error));
-                }
-            }
+            Datagram::Dtls if self.is_validated(source) => self.take_dtls(instant, source, datagram),
+            Datagram::Dtls => return self.hold(source, datagram),
             _ => return Reception::Strange,
         }
         self.pass(now);
+        Reception::Taken
+    }
+
+    /// Whether ICE has proven that the peer is at this address. DTLS itself proves nothing before its end, so that whoever
+    /// guesses our address could take part in the handshake, or end it.
+    fn is_validated(&self, source: SocketAddr) -> bool {
+        self.path == Some(source) || self.ice.has_viable_remote_candidate(source)
+    }
+
+    fn take_dtls(&mut self, now: Instant, source: SocketAddr, datagram: &[u8]) {
+        let Some(dtls) = &mut self.dtls else { return };
+        self.path.get_or_insert(source);
+        let (datagram, alert) = records::without_plain_alerts(datagram);
+        self.alert = alert.or(self.alert);
+        let handled = dtls.handle_timeout(now).and_then(|()| dtls.handle_packet(&datagram));
+        if let Err(error) = handled {
+            self.fail(TransportError::Dtls(error));
+        }
+    }
+
+    /// DTLS of an address that is not proven: a peer that has proven ours may begin before that. What a candidate of it says
+    /// then waits, as in browsers; it would be sent again after a second only.
+    fn hold(&mut self, source: SocketAddr, datagram: &[u8]) -> Reception {
+        let is_awaited = self.dtls.is_some() && self.path.is_none();
+        if !is_awaited || !self.ice.remote_candidates().any(|candidate| candidate.addr() == source) {
+            return Reception::Strange;
+        }
+        // Anybody may have sent what waits. The latest stays: a peer speaks once it has proven our address, shortly before
+        // we prove its own.
+        if self.held.len() == MOST_HELD {
+            self.held.pop_front();
+        }
+        self.held.push_back((source, datagram.to_vec()));
         Reception::Taken
     }
 
@@ -328,6 +385,11 @@ impl Transport {
         while let Some(transmit) = self.ice.poll_transmit() {
             let datagram = transmit.contents.to_vec();
             self.outputs.push_back(Output::Send { destination: transmit.destination, datagram });
+        }
+        while let Some(at) = self.held.iter().position(|(source, _)| self.is_validated(*source))
+            && let Some((source, datagram)) = self.held.remove(at)
+        {
+            self.take_dtls(instant, source, &datagram);
         }
         if let Some(dtls) = &mut self.dtls
             && self.dtls_due.is_some_and(|due| due <= instant)
@@ -356,6 +418,12 @@ impl Transport {
     /// The round trip of connectivity checks on the path in use.
     pub fn round_trip(&self) -> Option<Duration> {
         self.ice.nominated_pair_rtt()
+    }
+
+    /// The last alert that came without protection, while there are no keys: what the peer says of the handshake, or
+    /// anybody who sends under its address.
+    pub fn unproven_alert(&self) -> Option<(u8, &'static str)> {
+        self.alert.map(|code| (code, records::name(code)))
     }
 
     /// Says goodbye to the peer.
@@ -460,6 +528,7 @@ impl Transport {
             _ => (keys.client, keys.server),
         };
         self.state = State::Keyed;
+        set_timing(&mut self.ice, &SET_UP);
         self.outputs.push_back(Output::Event(Event::Keys { inbound, outbound, profile }));
     }
 
@@ -476,6 +545,11 @@ impl fmt::Debug for Transport {
         let mut debug = formatter.debug_struct("Transport");
         debug.field("state", &self.state).field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+fn set_timing(ice: &mut IceAgent, timing: &Timing) {
+    ice.set_initial_stun_rto(timing.first);
+    ice.set_max_stun_retransmits(timing.most);
 }
 
 fn profile_of(profile: dimpl::SrtpProfile) -> Option<Profile> {

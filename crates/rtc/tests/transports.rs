@@ -8,7 +8,8 @@ use weir_metrics::Moment;
 use weir_rtc::rtp::Header;
 use weir_rtc::srtp::{Inbound, Outbound};
 use weir_rtc::transport::{
-    Certificate, Clock, DtlsRole, Event, Fingerprint, Output, Remote, Settings, Transport, TransportError,
+    Certificate, Clock, DtlsRole, Event, Fingerprint, Output, Reception, Remote, Settings, Transport,
+    TransportError,
 };
 
 /// One side, and what it has reached.
@@ -85,7 +86,17 @@ fn media_flows(sides: &mut [Side; 2]) {
 }
 
 /// A network with a delay of 5 ms that loses what it is told to. Returns the time that it took to agree on keys.
-fn simulate(sides: &mut [Side; 2], first: DtlsRole, mut loses: impl FnMut(usize) -> bool) -> Duration {
+fn simulate(sides: &mut [Side; 2], first: DtlsRole, loses: impl FnMut(usize) -> bool) -> Duration {
+    simulate_with(sides, first, loses, |_, _| ())
+}
+
+/// The same; `meddles` is called whenever time has passed.
+fn simulate_with(
+    sides: &mut [Side; 2],
+    first: DtlsRole,
+    mut loses: impl FnMut(usize) -> bool,
+    mut meddles: impl FnMut(&mut [Side; 2], Moment),
+) -> Duration {
     let start = Moment::from_nanos(1_000_000_000);
     let mut now = start;
     introduce(sides, now, first);
@@ -112,6 +123,7 @@ fn simulate(sides: &mut [Side; 2], first: DtlsRole, mut loses: impl FnMut(usize)
             let source = sides[1 - to].address;
             sides[to].transport.receive(now, source, &datagram);
         }
+        meddles(sides, now);
     }
     now.since(start)
 }
@@ -181,6 +193,173 @@ fn floods_and_strangers_are_passed_over() {
     introduce(&mut sides, now, DtlsRole::Server);
     flood(&mut sides[0]);
     assert!(sides[0].failed.is_none());
+}
+
+/// An alert in a record that nothing protects: fatal, handshake_failure.
+const FORGED_ALERT: [u8; 15] = [21, 254, 253, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, 2, 40];
+
+#[test]
+fn a_forged_alert_ends_nobody_from_wherever_it_comes() {
+    for role in [DtlsRole::Client, DtlsRole::Server] {
+        // From a port of its own, from that of a candidate that no check has proven, and under the peer's address.
+        for source in ["127.0.0.1:9", "127.0.0.1:6000", "127.0.0.1:5000"] {
+            let mut sides = pair(false);
+            let unproven = "1 1 UDP 50 127.0.0.1 6000 typ host";
+            sides[0].transport.add_candidate(unproven).unwrap();
+            let source: SocketAddr = source.parse().unwrap();
+            let mut taken = 0;
+            simulate_with(
+                &mut sides,
+                role,
+                |_| false,
+                |sides, now| {
+                    let reception = sides[0].transport.receive(now, source, &FORGED_ALERT);
+                    taken += u32::from(reception == Reception::Taken && source.port() == 9);
+                },
+            );
+            let failed = [&sides[0].failed, &sides[1].failed];
+            assert!(failed.iter().all(|failed| failed.is_none()), "{role:?} {source}: {failed:?}");
+            media_flows(&mut sides);
+            // With keys there is protection, and what has none is nothing.
+            let now = Moment::from_nanos(40_000_000_000);
+            sides[0].transport.receive(now, source, &FORGED_ALERT);
+            sides[0].drain(|_, _| ());
+            assert!(sides[0].failed.is_none() && !sides[0].closed);
+            assert_eq!(taken, 0, "of a stranger nothing is taken");
+        }
+    }
+}
+
+#[test]
+fn a_handshake_from_an_address_that_is_not_proven_is_not_answered() {
+    let [mut side, stranger] = pair(false);
+    let now = Moment::from_nanos(1_000_000_000);
+    let (remote, _) = stranger.description();
+    // The server of DTLS, whose peer has not been found yet.
+    side.transport.add_candidate("1 1 UDP 50 127.0.0.1 5000 typ host").unwrap();
+    side.transport.connect(now, remote, DtlsRole::Server);
+    side.drain(|_, _| ());
+    // A piece of a ClientHello in a record: type, version, epoch, number, length.
+    let body = [[1, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4].as_slice(), &[254, 253, 0, 0]].concat();
+    let record = [&[22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 0, 0, body.len() as u8][..], &body].concat();
+    for port in [9, 5000] {
+        for _ in 0..100 {
+            side.transport.receive(now, SocketAddr::from(([127, 0, 0, 1], port)), &record);
+        }
+        let mut answers = 0;
+        side.drain(|_, datagram| answers += usize::from(datagram[0] >= 20));
+        assert!(answers == 0 && side.failed.is_none(), "port {port}");
+    }
+}
+
+#[test]
+fn a_peer_that_begins_before_our_check_is_answered_is_not_made_to_wait() {
+    let undisturbed = simulate(&mut pair(false), DtlsRole::Server, |_| false);
+    let mut sides = pair(false);
+    let mut held = 0;
+    let taken = simulate_with(
+        &mut sides,
+        DtlsRole::Server,
+        |_| false,
+        |sides, now| {
+            // Out of order: DTLS of the candidate, before any check was answered.
+            if held == 0 {
+                let reception = sides[0].transport.receive(now, sides[1].address, &[22, 254, 253, 0, 0]);
+                held += u32::from(reception == Reception::Taken);
+            }
+        },
+    );
+    assert!(held > 0 && taken < undisturbed + Duration::from_millis(500), "{taken:?} {undisturbed:?}");
+    media_flows(&mut sides);
+}
+
+/// Whoever sends under a candidate's address before the peer does cannot take the room in which its first word waits.
+#[test]
+fn what_came_first_under_an_unproven_address_does_not_keep_the_peer_out() {
+    let mut sides = pair(false);
+    let start = Moment::from_nanos(1_000_000_000);
+    introduce(&mut sides, start, DtlsRole::Client);
+    let (client, server) = (sides[0].address, 1);
+    for _ in 0..100 {
+        sides[server].transport.receive(start, client, &[22, 254, 253, 0, 0]);
+    }
+    let mut now = start;
+    let (answers_come, mut hellos) = (start + Duration::from_millis(200), 0);
+    while sides.iter().any(|side| side.keys.is_none()) {
+        assert!(now.since(start) < Duration::from_millis(900), "the client's first word was lost: {hellos}");
+        for from in [0, 1] {
+            let mut sent = Vec::new();
+            sides[from].transport.pass(now);
+            sides[from].drain(|_, datagram| sent.push(datagram));
+            let source = sides[from].address;
+            for datagram in sent {
+                // Answers to the server's own checks, by which it knows that the client is there (RFC 8489, section 5).
+                let is_answer = datagram.starts_with(&[1, 1]);
+                if from == 0 && is_answer && now < answers_come {
+                    continue;
+                }
+                hellos += usize::from(from == 0 && datagram[0] == 22 && now < answers_come);
+                sides[1 - from].transport.receive(now, source, &datagram);
+            }
+        }
+        now = now + Duration::from_millis(1);
+    }
+    assert!(hellos > 0, "the client began before the server had proven its address");
+    media_flows(&mut sides);
+}
+
+#[test]
+fn a_lost_check_is_repeated_after_20_40_and_80_ms() {
+    // A lite server, as OvenMediaEngine is one: it drops checks that come right behind the answer.
+    let path_after = |lost: usize| {
+        let mut sides = pair(true);
+        let mut found = None;
+        let start = Moment::from_nanos(1_000_000_000);
+        simulate_with(
+            &mut sides,
+            DtlsRole::Client,
+            |sent| sent < lost,
+            |sides, now| {
+                if sides[0].path.is_some() {
+                    found.get_or_insert(now.since(start));
+                }
+            },
+        );
+        media_flows(&mut sides);
+        found.unwrap()
+    };
+    let undisturbed = path_after(0);
+    for (lost, later) in [(1, 20), (2, 60), (3, 140)] {
+        let more = path_after(lost) - undisturbed;
+        let expected = Duration::from_millis(later);
+        assert!(
+            more >= expected && more <= expected + Duration::from_millis(25),
+            "{lost} lost: {more:?} later"
+        );
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_not_given_up_sooner_than_before() {
+    let [mut side, other] = pair(false);
+    let start = Moment::from_nanos(1_000_000_000);
+    let (remote, candidates) = other.description();
+    side.transport.add_candidate(&candidates[0]).unwrap();
+    side.transport.connect(start, remote, DtlsRole::Client);
+    let (mut now, mut checks, mut lost) = (start, 0, None);
+    while now.since(start) < Duration::from_secs(30) && lost.is_none() {
+        side.transport.pass(now);
+        while let Some(output) = side.transport.poll() {
+            match output {
+                Output::Send { .. } => checks += 1,
+                Output::Event(Event::PathLost) => lost = Some(now.since(start)),
+                Output::Event(_) => {}
+            }
+        }
+        now = side.transport.due().unwrap().max(now + Duration::from_millis(1));
+    }
+    assert!((8..=20).contains(&checks), "{checks} checks");
+    assert!(lost.is_some_and(|lost| lost > Duration::from_secs(18)), "{lost:?}");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Delay drift: how far arrival has moved against media time since the first frame.
 
-use weir_metrics::Moment;
+use weir_metrics::{FirstFrame, Moment};
 
 /// (arrival − first arrival) − (media time − first media time), in microseconds, signed: positive when media comes
-/// later than it should.
+/// later than it should. First is the frame from which arrival follows the media clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Drift {
-    /// Arrival minus media time, at the first frame.
-    first: Option<(Moment, i64)>,
+    first: FirstFrame,
+    /// The most that any sequence brought in a burst.
+    burst: Option<u64>,
     last_media: i64,
     last: i64,
     least: i64,
@@ -18,20 +19,23 @@ pub struct Drift {
 
 impl Drift {
     pub(super) fn arrive(&mut self, now: Moment, media_micros: i64) {
-        let (first_arrival, first_media) = *self.first.get_or_insert((now, media_micros));
-        self.last = now.micros_since(first_arrival).saturating_sub(media_micros.saturating_sub(first_media));
         self.last_media = media_micros;
+        let value = self.first.arrive(now, media_micros);
+        self.burst = self.burst.max(self.first.burst_micros());
+        let Some(value) = value else { return };
+        self.last = value;
         (self.least, self.most) = match self.count {
-            0 => (self.last, self.last),
-            _ => (self.least.min(self.last), self.most.max(self.last)),
+            0 => (value, value),
+            _ => (self.least.min(value), self.most.max(value)),
         };
-        self.sum = self.sum.saturating_add(self.last);
+        self.sum = self.sum.saturating_add(value);
         self.count += 1;
     }
 
-    /// Media time begins anew. What follows is measured from its own first frame, and the extremes are kept.
+    /// Media time begins again from elsewhere. What follows is measured from its own first frame, and the extremes are
+    /// kept.
     pub(super) fn restart(&mut self) {
-        self.first = None;
+        self.first = FirstFrame::default();
     }
 
     /// The drift of the last frame; `None` before the first.
@@ -54,10 +58,14 @@ impl Drift {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
+    /// How much more media than time came at the beginning; `None` while arrival does not follow the media clock yet.
+    pub fn burst_micros(&self) -> Option<u64> {
+        self.burst
+    }
+
     /// The drift that the last frame would have if it came now. That of a silent stream grows with the clock.
     pub fn at(&self, now: Moment) -> Option<i64> {
-        let (first_arrival, first_media) = self.first?;
-        Some(now.micros_since(first_arrival).saturating_sub(self.last_media.saturating_sub(first_media)))
+        self.first.at(now, self.last_media)
     }
 }
 
@@ -71,14 +79,16 @@ mod tests {
         let mut drift = Drift::default();
         assert_eq!((drift.last_micros(), drift.at(at(0))), (None, None));
         drift.arrive(at(0), 500);
-        drift.arrive(at(100), 800);
+        drift.arrive(at(600_000), 600_500);
+        drift.arrive(at(600_100), 600_800);
         assert_eq!(drift.last_micros(), Some(-200));
-        drift.arrive(at(1_000), 900);
+        drift.arrive(at(601_000), 600_900);
         assert_eq!((drift.least_micros(), drift.most_micros()), (Some(-200), Some(600)));
-        assert_eq!(drift.at(at(3_000)), Some(2_600));
-        assert_eq!(drift.mean_micros(), Some(400.0 / 3.0));
+        assert_eq!(drift.at(at(603_000)), Some(2_600));
+        assert_eq!(drift.mean_micros(), Some(400.0 / 4.0));
+        assert_eq!(drift.burst_micros(), Some(0));
         drift.restart();
-        drift.arrive(at(9_000), 7);
+        drift.arrive(at(609_000), 7);
         assert_eq!(drift.last_micros(), Some(0));
     }
 }

@@ -294,8 +294,9 @@ impl Track {
         if packet.hints.keyframe == Some(true) {
             self.keyframes.frame(media_micros);
         }
-        for _ in 0..framed.completed {
-            self.freezes.frame(packet.at);
+        // Sound does not freeze: a gap of it is loss, or silence that its sender leaves out.
+        if self.settings.kind == Kind::Video {
+            (0..framed.completed).for_each(|_| self.freezes.frame(packet.at));
         }
         framed
     }
@@ -310,8 +311,6 @@ impl Track {
             0 => ticks,
             known => ((u64::from(known) * 7 + u64::from(ticks)) / 8) as u32,
         };
-        let micros = u64::from(self.frame_ticks) * 1_000_000 / u64::from(clock_rate);
-        self.freezes.set_frame_time(Duration::from_micros(micros));
     }
 
     /// A retransmission in a stream of its own brought the packet with this number (RFC 4588 section 4). Its extended
@@ -419,6 +418,12 @@ impl Track {
     pub fn media_micros(&self) -> Option<i64> {
         let source = self.source.as_ref()?;
         Some(source.media_ticks * 1_000_000 / i64::from(self.settings.clock_rate))
+    }
+
+    /// The source's time from one frame to the next, in ticks of its clock: smoothed over frames that followed each other
+    /// without a gap. `None` before the first two.
+    pub fn frame_ticks(&self) -> Option<u32> {
+        (self.frame_ticks > 0).then_some(self.frame_ticks)
     }
 
     /// Delay drift, by the first packet of each frame.

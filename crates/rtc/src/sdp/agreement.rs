@@ -1,5 +1,7 @@
 //! Answering an offer, making one, and what both sides have agreed on.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::{Description, Direction, Extension, Format, Media, MediaKind, Setup};
 use crate::transport::{DtlsRole, Fingerprint};
 use crate::{h264, opus};
@@ -67,7 +69,8 @@ impl Local {
             media.iter().any(|media| !media.rejected && media.identifier == **identifier)
         };
         let bundle = offer.bundle.iter().filter(kept).cloned().collect();
-        Description { ice_lite: self.lite, bundle, media }
+        let extensions_mixed = offer.extensions_mixed;
+        Description { session: self.session(), ice_lite: self.lite, extensions_mixed, bundle, media }
     }
 
     fn answer_media(&self, offered: &Media, wishes: &Wishes<'_>) -> Media {
@@ -155,7 +158,14 @@ impl Local {
             }
         }
         let bundle = media.iter().map(|media: &Media| media.identifier.clone()).collect();
-        Description { ice_lite: self.lite, bundle, media }
+        Description { session: self.session(), ice_lite: self.lite, extensions_mixed: true, bundle, media }
+    }
+
+    /// As random as the user fragment is, within 63 bits, and the same in each description of one transport.
+    fn session(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.user_fragment, &self.password).hash(&mut hasher);
+        hasher.finish() >> 1
     }
 
     /// What all sections have in common.

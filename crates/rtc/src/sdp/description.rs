@@ -5,8 +5,12 @@ use crate::transport::Fingerprint;
 /// A session description. What a session says for all its media is repeated in each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
+    /// The session's identifier (`o=`); browsers have a random one of 63 bits (RFC 8829 section 5.2.1).
+    pub session: u64,
     /// `a=ice-lite`.
     pub ice_lite: bool,
+    /// `a=extmap-allow-mixed`: header extensions of one and of two bytes may follow each other (RFC 8285 section 6).
+    pub extensions_mixed: bool,
     /// The identifiers of the media that share one transport (`a=group:BUNDLE`).
     pub bundle: Vec<String>,
     /// The media, in their order, which an answer keeps.
@@ -32,6 +36,9 @@ pub struct Media {
     pub fingerprint: Option<Fingerprint>,
     /// `a=setup`.
     pub setup: Option<Setup>,
+    /// The stream and the track of it that is sent (`a=msid`, RFC 8830), as written. Servers make tracks of it: SRS 6 has
+    /// none of a section without.
+    pub stream: Option<String>,
     /// `a=candidate`, each without its name.
     pub candidates: Vec<String>,
     /// `a=end-of-candidates`.
@@ -111,6 +118,44 @@ pub struct Extension {
     pub identifier: u8,
     /// What it is.
     pub name: String,
+}
+
+/// The sources of what one publisher sends (RFC 3550 section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sources {
+    /// Packets of pictures.
+    pub pictures: u32,
+    /// Pictures' packets that are sent again.
+    pub repair: u32,
+    /// Packets of sound.
+    pub sound: u32,
+}
+
+impl Sources {
+    /// Three that differ, out of a random one.
+    pub fn new(random: u32) -> Self {
+        Self { pictures: random, repair: random.wrapping_add(2), sound: random.wrapping_add(4) }
+    }
+}
+
+impl Description {
+    /// Says under which sources we send, and that all of them are tracks of one stream (RFC 8830), as a browser's are.
+    /// Both have names that differ from those of other publishers.
+    pub fn announce(&mut self, sources: Sources) {
+        let stream = format!("weir-{:08x}", sources.pictures);
+        for media in &mut self.media {
+            media.stream = Some(format!("{stream} {stream}-{}", media.identifier));
+            match media.kind {
+                MediaKind::Video if media.formats.iter().any(|format| format.is("rtx")) => {
+                    media.sources = vec![sources.pictures, sources.repair];
+                    media.repairs = vec![(sources.pictures, sources.repair)];
+                }
+                MediaKind::Video => media.sources = vec![sources.pictures],
+                MediaKind::Audio => media.sources = vec![sources.sound],
+                MediaKind::Other => {}
+            }
+        }
+    }
 }
 
 impl Format {

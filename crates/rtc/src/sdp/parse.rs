@@ -70,10 +70,16 @@ impl FromStr for Description {
                         .ok_or(ParseError::Value { line: line_number, attribute: "m=" })?;
                     description.media.push(media);
                 }
+                // What is no number of ours identifies the session as well as any other.
+                b'o' => {
+                    let session = value.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+                    description.session = session.unwrap_or_default();
+                }
                 b'a' => {
                     let (name, value) = value.split_once(':').unwrap_or((value, ""));
                     match name {
                         "ice-lite" => description.ice_lite = true,
+                        "extmap-allow-mixed" => description.extensions_mixed = true,
                         "group" => {
                             if let Some(identifiers) = value.strip_prefix("BUNDLE") {
                                 let identifiers = identifiers.split_whitespace().take(MOST_MEDIA);
@@ -149,6 +155,7 @@ fn attribute(media: &mut Media, name: &str, value: &str) -> Result<(), Fault> {
                 _ => return Err(Fault::Value("setup")),
             };
         }
+        "msid" => media.stream = Some(value.trim().to_owned()).filter(|stream| !stream.is_empty()),
         "candidate" => push(&mut media.candidates, value.to_owned(), "candidate")?,
         "end-of-candidates" => media.end_of_candidates = true,
         "rtcp-mux" => media.rtcp_mux = true,

@@ -4,6 +4,7 @@
 //! session; each with the bearer token, if there is one.
 
 use url::Url;
+use weir_web::Fields;
 
 /// The media type of descriptions.
 pub const SDP: &str = "application/sdp";
@@ -74,27 +75,23 @@ pub enum Refusal {
     Status(u16),
 }
 
-/// Reads the response to the posted offer. `headers` are all of the response, in their order.
+/// Reads the response to the posted offer. `fields` are all of the response.
 ///
 /// Servers are borne that say 200 for 201, give no content type, or a relative `Location`.
 ///
 /// # Errors
 ///
 /// A [`Refusal`] when there is no session.
-pub fn session(request: &Url, status: u16, headers: &[(&str, &str)], body: &str) -> Result<Session, Refusal> {
-    let all = |name: &'static str| {
-        let named = headers.iter();
-        named.filter(move |(this, _)| this.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-    };
-    let location = all("location").next().and_then(|location| request.join(location).ok());
+pub fn session(request: &Url, status: u16, fields: &Fields, body: &str) -> Result<Session, Refusal> {
+    let location = fields.get("location").and_then(|location| request.join(location).ok());
     let is_description = body.trim_start().starts_with("v=0");
     match status {
         200 | 201 if is_description => Ok(Session {
             sdp: body.to_owned(),
             resource: location,
-            entity_tag: all("etag").next().map(str::to_owned),
-            ice_servers: all("link").flat_map(links).take(MOST_SERVERS).collect(),
-            trickles: all("accept-patch").flat_map(|types| types.split(',')).any(is_trickle),
+            entity_tag: fields.get("etag").map(str::to_owned),
+            ice_servers: fields.all("link").flat_map(links).take(MOST_SERVERS).collect(),
+            trickles: fields.all("accept-patch").flat_map(|types| types.split(',')).any(is_trickle),
         }),
         200 | 201 => Err(Refusal::NoAnswer(status)),
         301 | 302 | 303 | 307 | 308 => {
@@ -105,7 +102,7 @@ pub fn session(request: &Url, status: u16, headers: &[(&str, &str)], body: &str)
         404 | 409 => Err(Refusal::NoStream(status)),
         406 | 415 | 422 => Err(Refusal::NotAcceptable(status)),
         429 | 503 => {
-            let retry_after_seconds = all("retry-after").next().and_then(|seconds| seconds.parse().ok());
+            let retry_after_seconds = fields.get("retry-after").and_then(|seconds| seconds.parse().ok());
             Err(Refusal::Busy { status, retry_after_seconds })
         }
         _ => Err(Refusal::Status(status)),
@@ -216,7 +213,7 @@ mod tests {
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Session, Refusal> {
         let request = Url::parse("http://127.0.0.1:1985/rtc/v1/whep/?app=live&stream=x").unwrap();
-        session(&request, status, headers, body)
+        session(&request, status, &headers.iter().copied().collect(), body)
     }
 
     #[test]

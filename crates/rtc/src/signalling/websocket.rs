@@ -1,29 +1,30 @@
-//! WebSocket (RFC 6455), as much as signalling needs: text both ways, pings answered, a close heard and said. Messages
-//! are bounded; what a peer may not send is an error.
+//! WebSocket (RFC 6455) behind its handshake, as much as signalling needs: text both ways, pings answered, a close heard
+//! and said. Frames are tungstenite's; messages are bounded, and what a peer may not send is an error.
 
+use super::oven::MOST_BYTES;
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use tungstenite::error::{Error, ProtocolError};
+use tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tungstenite::{Message, WebSocket as Protocol};
 
-use super::oven::MOST_BYTES;
+pub use tungstenite::protocol::Role;
 
 /// What the server's key is made with (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Opcodes (section 5.2).
-const CONTINUATION: u8 = 0;
-const TEXT: u8 = 1;
-const BINARY: u8 = 2;
-const CLOSE: u8 = 8;
-const PING: u8 = 9;
-const PONG: u8 = 10;
-
-/// The longest payload of a frame that says something about the connection (section 5.5).
-const MOST_CONTROL: usize = 125;
+/// Bytes that are held for each connection, and moved at a time. A description comes in ten such pieces.
+const BUFFER: usize = 1024;
 
 /// A key for the request to open a WebSocket, of 16 random bytes.
 pub fn key() -> String {
-    STANDARD.encode(random::<16>())
+    let mut bytes = [0; 16];
+    // Keys are against caches between the peers: no secret is lost without randomness.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    STANDARD.encode(bytes)
 }
 
 /// What a server answers to a key (section 4.2.2).
@@ -31,23 +32,15 @@ pub fn accept(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{}{GUID}", key.trim()).as_bytes()))
 }
 
-/// Which end of the connection this is: clients mask what they send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The one that opened it.
-    Client,
-    /// The one that took it.
-    Server,
-}
-
 /// One end of an open WebSocket.
 #[derive(Debug)]
-pub struct WebSocket {
-    role: Role,
-    inbox: Vec<u8>,
-    /// The message under way, of several frames.
-    message: Option<Vec<u8>>,
-    closed: bool,
+pub struct WebSocket(Protocol<Wire>);
+
+/// What has come and what is to be sent, in the place of a socket.
+#[derive(Debug, Default)]
+struct Wire {
+    inbox: VecDeque<u8>,
+    outbox: Vec<u8>,
 }
 
 /// What a peer says.
@@ -62,7 +55,7 @@ pub enum Incoming {
 /// Why a WebSocket cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum WebSocketError {
-    /// Nobody needs so much.
+    /// More than any message of signalling.
     #[error("a WebSocket message over {MOST_BYTES} bytes")]
     TooLong,
     /// Clients mask, servers do not (section 5.1).
@@ -82,13 +75,18 @@ pub enum WebSocketError {
 impl WebSocket {
     /// An end of a connection that has just been opened.
     pub fn new(role: Role) -> Self {
-        Self { role, inbox: Vec::new(), message: None, closed: false }
+        let config = WebSocketConfig::default()
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(0)
+            .max_message_size(Some(MOST_BYTES))
+            .max_frame_size(Some(MOST_BYTES));
+        Self(Protocol::from_raw_socket(Wire::default(), role, Some(config)))
     }
 
     /// Takes what came; [`Self::poll`] follows.
     pub fn input(&mut self, bytes: &[u8]) {
-        if !self.closed {
-            self.inbox.extend_from_slice(bytes);
+        if self.0.can_read() {
+            self.0.get_mut().inbox.extend(bytes);
         }
     }
 
@@ -98,137 +96,84 @@ impl WebSocket {
     ///
     /// When the peer sends what it may not; the connection is to be closed.
     pub fn poll(&mut self, out: &mut Vec<u8>) -> Result<Option<Incoming>, WebSocketError> {
-        while !self.closed {
-            let Some((head, length)) = self.head()? else { break };
-            let frame: Vec<u8> = self.inbox.drain(..head.payload_at + length).collect();
-            let mut payload = frame[head.payload_at..].to_vec();
-            if let Some(mask) = head.mask {
-                apply(mask, &mut payload);
-            }
-            match head.opcode {
-                PING => self.frame(PONG, &payload, out),
-                PONG => {}
-                CLOSE => {
-                    self.closed = true;
-                    self.frame(CLOSE, payload.get(..2).unwrap_or_default(), out);
-                    let code = payload.first_chunk().map_or(1005, |code| u16::from_be_bytes(*code));
-                    let reason = String::from_utf8_lossy(payload.get(2..).unwrap_or_default()).into_owned();
-                    return Ok(Some(Incoming::Close(code, reason)));
+        let mut outcome = Ok(None);
+        while self.0.can_read() {
+            outcome = match self.0.read() {
+                Ok(Message::Text(text)) => Ok(Some(Incoming::Text(text.as_str().to_owned()))),
+                Ok(Message::Close(close)) => {
+                    let (code, reason) = close.map_or((1005, String::new()), |close| {
+                        (close.code.into(), close.reason.as_str().to_owned())
+                    });
+                    Ok(Some(Incoming::Close(code, reason)))
                 }
-                opcode => {
-                    let whole = match (self.message.take(), opcode) {
-                        (None, CONTINUATION) | (Some(_), TEXT | BINARY) => return Err(WebSocketError::Order),
-                        (_, BINARY) => return Err(WebSocketError::NoText),
-                        (Some(before), _) if before.len() + payload.len() > MOST_BYTES => {
-                            return Err(WebSocketError::TooLong);
-                        }
-                        (before, _) => [before.unwrap_or_default(), payload].concat(),
-                    };
-                    if head.last {
-                        let text = String::from_utf8(whole).map_err(|_| WebSocketError::NoText)?;
-                        return Ok(Some(Incoming::Text(text)));
-                    }
-                    self.message = Some(whole);
-                }
-            }
+                Ok(Message::Binary(_)) => Err(WebSocketError::NoText),
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
+                Err(Error::Io(_) | Error::ConnectionClosed | Error::AlreadyClosed) => Ok(None),
+                Err(error) => Err(of(&error)),
+            };
+            break;
         }
-        Ok(None)
+        self.flush(out);
+        outcome
     }
 
-    /// Appends a text message.
-    pub fn text(&self, text: &str, out: &mut Vec<u8>) {
-        self.frame(TEXT, text.as_bytes(), out);
+    /// Appends a text message, unless a goodbye was said.
+    pub fn text(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.say(Message::text(text), out);
+    }
+
+    /// Appends a ping: whoever is at the other end answers it (section 5.5.2).
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
+        self.say(Message::Ping(Default::default()), out);
     }
 
     /// Appends a goodbye (1000: all is well).
-    pub fn close(&self, code: u16, out: &mut Vec<u8>) {
-        if !self.closed {
-            self.frame(CLOSE, &code.to_be_bytes(), out);
-        }
+    pub fn close(&mut self, code: u16, out: &mut Vec<u8>) {
+        self.say(Message::Close(Some(CloseFrame { code: code.into(), reason: Default::default() })), out);
     }
 
-    fn frame(&self, opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
-        let masked = if self.role == Role::Client { 0x80 } else { 0 };
-        out.push(0x80 | opcode);
-        match payload.len() {
-            length @ 0..=MOST_CONTROL => out.push(masked | length as u8),
-            length @ 126..=0xFFFF => {
-                out.push(masked | 126);
-                out.extend((length as u16).to_be_bytes());
-            }
-            length => {
-                out.push(masked | 127);
-                out.extend((length as u64).to_be_bytes());
-            }
-        }
-        let mask = (masked != 0).then(random::<4>);
-        out.extend(mask.iter().flatten());
-        let at = out.len();
-        out.extend_from_slice(payload);
-        if let Some(mask) = mask {
-            apply(mask, &mut out[at..]);
-        }
+    fn say(&mut self, message: Message, out: &mut Vec<u8>) {
+        // Memory takes all; nothing else is in the way but a goodbye before it.
+        let _ = self.0.write(message);
+        self.flush(out);
     }
 
-    /// The head of the frame at the front, and the length of its payload, once all of it is here.
-    fn head(&self) -> Result<Option<(Head, usize)>, WebSocketError> {
-        let [first, second, rest @ ..] = &self.inbox[..] else { return Ok(None) };
-        let (opcode, last) = (first & 0x0F, first & 0x80 != 0);
-        let is_control = opcode >= 8;
-        if first & 0x70 != 0 || !matches!(opcode, CONTINUATION | TEXT | BINARY | CLOSE | PING | PONG) {
-            return Err(WebSocketError::Frame);
-        }
-        let is_masked = second & 0x80 != 0;
-        if is_masked != (self.role == Role::Server) {
-            return Err(WebSocketError::Mask);
-        }
-        let (length, mut payload_at) = match second & 0x7F {
-            126 => match rest.first_chunk() {
-                Some(length) => (u64::from(u16::from_be_bytes(*length)), 4),
-                None => return Ok(None),
-            },
-            127 => match rest.first_chunk() {
-                Some(length) => (u64::from_be_bytes(*length), 10),
-                None => return Ok(None),
-            },
-            length => (u64::from(length), 2),
-        };
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        if is_control && (length > MOST_CONTROL || !last) {
-            return Err(WebSocketError::Frame);
-        }
-        if length > MOST_BYTES {
-            return Err(WebSocketError::TooLong);
-        }
-        let mut mask = None;
-        if is_masked {
-            mask = self.inbox.get(payload_at..).and_then(<[u8]>::first_chunk).copied();
-            payload_at += 4;
-        }
-        let is_here = self.inbox.len() >= payload_at + length;
-        Ok(is_here.then_some((Head { opcode, last, mask, payload_at }, length)))
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        // It says that a server may close now, once it has answered a goodbye.
+        let _ = self.0.flush();
+        out.append(&mut self.0.get_mut().outbox);
     }
 }
 
-struct Head {
-    opcode: u8,
-    last: bool,
-    mask: Option<[u8; 4]>,
-    payload_at: usize,
-}
-
-/// Section 5.3; twice is not at all.
-fn apply(mask: [u8; 4], payload: &mut [u8]) {
-    for (byte, mask) in payload.iter_mut().zip(mask.iter().cycle()) {
-        *byte ^= mask;
+/// What kind of error it is.
+fn of(error: &Error) -> WebSocketError {
+    match error {
+        Error::Capacity(_) => WebSocketError::TooLong,
+        Error::Utf8(_) => WebSocketError::NoText,
+        Error::Protocol(ProtocolError::UnmaskedFrameFromClient | ProtocolError::MaskedFrameFromServer) => {
+            WebSocketError::Mask
+        }
+        Error::Protocol(ProtocolError::UnexpectedContinueFrame | ProtocolError::ExpectedFragment(_)) => {
+            WebSocketError::Order
+        }
+        _ => WebSocketError::Frame,
     }
 }
 
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    // Masks are against caches between the peers, and keys against the same: no secret is lost without randomness.
-    let _ = aws_lc_rs::rand::fill(&mut bytes);
-    bytes
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.inbox.is_empty() { Err(ErrorKind::WouldBlock.into()) } else { self.inbox.read(buffer) }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.outbox.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -256,6 +201,28 @@ mod tests {
     }
 
     #[test]
+    fn a_letter_may_be_cut_by_the_end_of_a_frame() {
+        let mut client = WebSocket::new(Role::Client);
+        client.input(&[0x01, 1, 0xC3, 0x89, 0, 0x80, 1, 0xA9]);
+        assert_eq!(client.poll(&mut Vec::new()), Ok(Some(Incoming::Text("\u{e9}".to_owned()))));
+    }
+
+    /// To take each frame off the front, or to copy the message for each, would take time by the square of their number.
+    #[test]
+    fn a_message_in_very_many_frames_is_read_once() {
+        let mut client = WebSocket::new(Role::Client);
+        let mut wire = vec![0x01, 0];
+        (0..MOST_BYTES).for_each(|_| wire.extend([0x00, 1, b'x']));
+        (0..600_000).for_each(|_| wire.extend([0x00, 0]));
+        wire.extend([0x80, 0, 0x81, 1, b'y']);
+        client.input(&wire);
+        let Ok(Some(Incoming::Text(text))) = client.poll(&mut Vec::new()) else { panic!("no text") };
+        assert_eq!(text.len(), MOST_BYTES);
+        assert_eq!(client.poll(&mut Vec::new()), Ok(Some(Incoming::Text("y".to_owned()))));
+        assert_eq!((client.poll(&mut Vec::new()), client.0.get_ref().inbox.len()), (Ok(None), 0));
+    }
+
+    #[test]
     fn a_close_is_answered_and_is_the_last() {
         let (mut client, mut server) = (WebSocket::new(Role::Client), WebSocket::new(Role::Server));
         let mut out = Vec::new();
@@ -277,7 +244,7 @@ mod tests {
             (&[0xC1, 0], WebSocketError::Frame),
             (&[0x83, 0], WebSocketError::Frame),
             (&[0x09, 0], WebSocketError::Frame),
-            (&[0x89, 126, 0, 126], WebSocketError::Frame),
+            (&[&[0x89, 126, 0, 126][..], &[0; 126]].concat(), WebSocketError::Frame),
             (&[0x80, 0], WebSocketError::Order),
             (&[0x01, 0, 0x01, 0], WebSocketError::Order),
             (&[0x82, 0], WebSocketError::NoText),
@@ -291,6 +258,41 @@ mod tests {
         }
     }
 
+    /// First bytes of frames: whole texts and those in fragments, pings and pongs between them; seldom a close, a
+    /// binary message or something that means nothing.
+    fn first_bytes() -> impl Strategy<Value = u8> {
+        prop::sample::select(vec![
+            0x81, 0x81, 0x81, 0x81, 0x01, 0x01, 0x00, 0x00, 0x80, 0x80, 0x89, 0x89, 0x8A, 0x88, 0x82, 0x83,
+            0xC1,
+        ])
+    }
+
+    /// A frame as the other side of this role sends it.
+    fn frame(to: Role, first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
+        let masks = to == Role::Server;
+        let mut frame = vec![first, payload.len() as u8 | if masks { 0x80 } else { 0 }];
+        frame.extend(mask.iter().filter(|_| masks));
+        let key = if masks { mask } else { [0; 4] };
+        frame.extend(payload.iter().zip(key.iter().cycle()).map(|(byte, key)| byte ^ key));
+        frame
+    }
+
+    /// What is heard in these pieces, how it ends, and how many bytes are answered.
+    fn hear(role: Role, pieces: &[&[u8]]) -> (Vec<Incoming>, Option<WebSocketError>, usize) {
+        let (mut end, mut heard, mut out) = (WebSocket::new(role), Vec::new(), Vec::new());
+        for piece in pieces {
+            end.input(piece);
+            loop {
+                match end.poll(&mut out) {
+                    Ok(Some(message)) => heard.push(message),
+                    Ok(None) => break,
+                    Err(error) => return (heard, Some(error), out.len()),
+                }
+            }
+        }
+        (heard, None, out.len())
+    }
+
     proptest! {
         #[test]
         fn both_sides_read_what_the_other_writes_in_any_pieces(
@@ -299,7 +301,7 @@ mod tests {
         ) {
             let (from, to) = if from_client { (Role::Client, Role::Server) } else { (Role::Server, Role::Client) };
             let texts: Vec<String> = texts.into_iter().chain(["x".repeat(long)]).collect();
-            let (from, mut to) = (WebSocket::new(from), WebSocket::new(to));
+            let (mut from, mut to) = (WebSocket::new(from), WebSocket::new(to));
             let mut wire = Vec::new();
             texts.iter().for_each(|text| from.text(text, &mut wire));
             let mut read = Vec::new();
@@ -311,6 +313,23 @@ mod tests {
                 }
             }
             prop_assert_eq!(read, texts);
+        }
+
+        #[test]
+        fn every_split_of_a_stream_reads_the_same(
+            frames in prop::collection::vec((first_bytes(), ".{0,25}", any::<[u8; 4]>()), 1..12),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+            role in prop::sample::select(vec![Role::Client, Role::Server]),
+        ) {
+            let mut wire = Vec::new();
+            for (first, text, mask) in &frames {
+                wire.extend(frame(role, *first, text.as_bytes(), *mask));
+            }
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(wire.len() + 1)).chain([0, wire.len()]).collect();
+            cuts.sort_unstable();
+            let whole = hear(role, &[&wire]);
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &wire[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(hear(role, &pieces), whole);
         }
 
         #[test]

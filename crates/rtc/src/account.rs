@@ -10,6 +10,7 @@ mod freezes;
 mod gaps;
 mod jitter;
 mod keyframes;
+mod sent;
 mod sequence;
 mod track;
 
@@ -19,5 +20,6 @@ pub use frames::FrameCounts;
 pub use freezes::Freezes;
 pub use gaps::GapLengths;
 pub use keyframes::Keyframes;
+pub use sent::{Came, Sent};
 pub use sequence::{Loss, MAX_DROPOUT, MAX_MISORDER};
 pub use track::{Kind, Settings, Track, TrackCounts};

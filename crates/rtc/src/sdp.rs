@@ -8,7 +8,7 @@ mod parse;
 mod write;
 
 pub use agreement::{Agreement, Local, Wishes, agree};
-pub use description::{Description, Direction, Extension, Format, Media, MediaKind, Setup};
+pub use description::{Description, Direction, Extension, Format, Media, MediaKind, Setup, Sources};
 pub use parse::{MOST_BYTES, ParseError};
 
 /// Header extensions by their names.
