@@ -1,6 +1,6 @@
 //! Measures an origin in another process: `load ADDRESS PID VIEWERS SECONDS [SERVICES]`. Publishes 0.235 Mbit/s
 //! in 68 messages a second, plays it, and prints the process's CPU per viewer-second and memory per viewer. With
-//! SERVICES it reads so many services of a tuner server instead, in turn, and looks at no byte.
+//! SERVICES it reads that number of services of a tuner server instead, in turn, and looks at no byte.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};

@@ -10,9 +10,6 @@ use weir_shard::{Context, Event, Session};
 /// How often a client that sends is told how much has come.
 const REPORT: Duration = Duration::from_millis(100);
 
-/// How long a client may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 /// What bulk streams have carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkCounts {
@@ -46,7 +43,7 @@ pub(crate) enum BulkSession {
         /// When it may be told again.
         next: Moment,
     },
-    /// It receives blocks of so many bytes; so many of the one under way are left.
+    /// It receives blocks of `block` bytes; `left` bytes of the one under way are still to be sent.
     Sending { block: usize, left: usize },
 }
 
@@ -67,7 +64,7 @@ impl BulkSession {
                     Ok(Some((request, length))) => {
                         let rest = &bytes[length - before..];
                         context.send(CONSENT);
-                        context.clear_timer();
+                        context.established();
                         context.world.bulk.streams += 1;
                         *self = match request {
                             Request::Up => Self::Receiving { total: 0, told: 0, next: context.now },
@@ -126,16 +123,16 @@ impl BulkSession {
 impl Session<Worker> for BulkSession {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
         match event {
-            Event::Connected => context.set_timer(context.now + PATIENCE),
             Event::Bytes(bytes) => self.read(bytes, context),
             Event::Writable => self.send(context),
             Event::Timer => match self {
-                Self::Asking(_) => context.close(),
+                Self::Asking(_) => {}
                 Self::Receiving { .. } => self.tell(context),
                 Self::Sending { .. } => self.send(context),
             },
             Event::Stop => context.close(),
             Event::Opening
+            | Event::Connected
             | Event::Woken
             | Event::Datagrams(_)
             | Event::Side(_)

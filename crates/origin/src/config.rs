@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_rtc::signalling::oven::IceServer;
+use weir_shard::Deadlines;
 
 /// What an origin is to do. The default listens nowhere.
 #[derive(Clone, Debug)]
@@ -142,18 +143,30 @@ pub enum Departure {
 /// How long the origin waits for peers that do not move on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// From the connection to a request to play or publish.
+    /// From the connection, TLS included, to a request to play or publish; likewise from one request over HTTP to the
+    /// next, and from the answer to an offer to the keys of WebRTC.
     pub request: Duration,
+    /// While a peer neither sends nor acknowledges a byte, whatever it has asked for. Over MQTT the keep-alive takes its
+    /// place: of MQTT 5 two thirds of this at most, of MQTT 3.1.1 whatever the client says.
+    pub idle: Duration,
     /// While a publisher sends nothing.
     pub publisher: Duration,
     /// While a viewer takes nothing of what waits for it.
     pub viewer: Duration,
 }
 
+impl Patience {
+    /// What every listener holds its peers to.
+    pub(crate) fn deadlines(&self) -> Deadlines {
+        Deadlines { request: self.request, idle: self.idle }
+    }
+}
+
 impl Default for Patience {
     fn default() -> Self {
         Self {
             request: Duration::from_secs(15),
+            idle: Duration::from_secs(600),
             publisher: Duration::from_secs(60),
             viewer: Duration::from_secs(30),
         }

@@ -7,7 +7,7 @@
 //! | `stall at=2s for=1500ms [every=5s]` | nothing is sent for 1.5 s, then all that waited; in every 5 s, if said |
 //! | `stall unit=100 for=1500ms` | the same before unit 100 |
 //! | `drop unit=every:100` | units 100, 200, … are never sent |
-//! | `duplicate unit=7 [times=2]` | unit 7 is sent twice, or once more so many times |
+//! | `duplicate unit=7 [times=2]` | unit 7 is sent twice, or `times` times more |
 //! | `swap unit=7` | unit 7 is sent after unit 8 |
 //! | `delay 80ms` | every unit is sent 80 ms later |
 //! | `jump at=3s by=-500ms` · `jump unit=90 by=2s` | from then on, timestamps are moved |
@@ -18,7 +18,7 @@
 //! | `scramble unit=7 [control=2]` | unit 7 has this `transport_scrambling_control` |
 //! | `unsync unit=7` | unit 7 has 0 for its sync byte |
 //! | `crop unit=7 bytes=100` | the first 100 bytes of unit 7 are never sent |
-//! | `junk unit=7 bytes=100 [of=71]` | before unit 7, so many bytes of this value are sent; unless said, noise without sync bytes |
+//! | `junk unit=7 bytes=100 [of=71]` | before unit 7, 100 bytes of this value are sent; unless said, noise without sync bytes |
 //! | `unauthorized [phase=play] [unless=USER:PASSWORD] [words=…]` | the request is answered with 401 or its like |
 //! | `reject [phase=connect] [code=…] [words=…]` | the request is refused; HTTP: with this status, or 503 |
 //! | `redirect to=URL [phase=play] [code=302]` | the request is sent elsewhere |
@@ -170,7 +170,7 @@ pub enum Damage {
     Scrambling(u8),
     /// The sync byte is 0.
     Sync,
-    /// So many bytes at its front are never sent.
+    /// This number of bytes at its front is never sent.
     Crop(usize),
     /// Other bytes are sent before it.
     Junk {

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
+use weir_address::shown;
 use weir_metrics::Moment;
 use weir_shard::{Door, Shard};
 
@@ -64,13 +65,15 @@ impl Route {
     }
 }
 
-/// A URL as it may be printed: without user, password and query.
-fn shown(text: &str) -> String {
-    let text = text.split_once('?').map_or(text, |(text, _)| text);
-    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-    let host = rest.find('/').unwrap_or(rest.len());
-    let begin = rest[..host].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}{}{}", if scheme.is_empty() { "" } else { "://" }, &rest[begin..])
+/// Another server that a stream is to be forwarded to, and does not get it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardTrouble {
+    /// `rtmp://HOST:PORT`.
+    pub server: String,
+    /// The stream's name here.
+    pub stream: Arc<str>,
+    /// What went wrong, without the stream's key.
+    pub words: String,
 }
 
 /// One publication on its way to one server.
@@ -86,6 +89,17 @@ pub(crate) struct Forwarding {
 impl Forwarding {
     pub(crate) fn first(route: usize, name: Arc<str>, publication: u64) -> Self {
         Self { route, name, publication, tries: 0, not_before: Moment::default() }
+    }
+
+    /// What to say when a connection ends that did not hold: once a series of tries.
+    pub(crate) fn trouble(&self, route: &Route, held: bool, words: &str) -> Option<ForwardTrouble> {
+        if held || self.tries > 0 {
+            return None;
+        }
+        let (app, stream) = route.destination(&self.name);
+        let there = weir_address::SecretUrl::new(format!("{}/{app}/{stream}", route.server));
+        let words = there.hide_in(words);
+        Some(ForwardTrouble { server: route.server.clone(), stream: self.name.clone(), words })
     }
 
     /// The next try, after one whose connection began to carry the stream at `since`, if it did.
@@ -146,13 +160,25 @@ mod tests {
     #[test]
     fn a_refused_route_is_named_without_its_secrets() {
         for (url, named) in [
-            ("http://joe:pw@h/live/a?key=1", "'http://h/live/a'"),
+            ("http://joe:pw@h/live/a?key=1", "'http://h/live/a?…'"),
             ("joe:p@w@h/live", "'h/live'"),
             ("rtmp://joe:pw@", "'rtmp://'"),
+            ("rtmp://me:pw/cr3t@h/live/pwkey", "'rtmp://h/live/…'"),
         ] {
             let said = Route::parse(url).unwrap_err().to_string();
-            assert!(said.contains(named) && !said.contains("pw") && !said.contains("key"), "{said}");
+            assert!(said.contains(named) && !said.contains("pw") && !said.contains("key="), "{said}");
         }
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_forwarded_to_is_told_of_once_without_the_key() {
+        let route = Route::parse("rtmp://127.0.0.1:1936/app/s3cret").unwrap();
+        let forwarding = Forwarding::first(0, "live/a".into(), 1);
+        let said = forwarding.trouble(&route, false, "s3cret: already published").unwrap();
+        assert_eq!((&*said.server, &*said.words), ("rtmp://127.0.0.1:1936", "…: already published"));
+        assert_eq!(forwarding.trouble(&route, true, "gone"), None);
+        let again = forwarding.again(None, Moment::from_nanos(0));
+        assert_eq!(again.trouble(&route, false, "refused"), None);
     }
 
     #[test]

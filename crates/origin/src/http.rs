@@ -4,7 +4,6 @@
 
 mod answer;
 mod api;
-mod request;
 mod session;
 
 pub(crate) use session::HttpSession;

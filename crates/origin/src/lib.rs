@@ -12,6 +12,9 @@ mod counts;
 mod error;
 pub mod fault;
 mod forward;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod harness;
 mod http;
 mod mqtt;
 mod origin;
@@ -29,6 +32,7 @@ pub use config::{Departure, MissingStream, OriginConfig, Patience, Secure, Tuner
 pub use counts::{Counts, StreamCounts, Tally, ViewerCounts};
 pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
+pub use forward::ForwardTrouble;
 pub use mqtt::MessageCounts;
 pub use origin::{Addresses, Origin};
 pub use rtc::{Counts as RtcCounts, IntakeCounts};

@@ -3,9 +3,16 @@
 //! It runs in a thread of its own beside the workers. Sessions end with their connections; nothing is stored.
 
 mod broker;
+mod retained;
+mod role;
 mod session;
+mod subscriptions;
 mod thread;
 
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use broker::Broker;
 pub use broker::MessageCounts;
 pub(crate) use broker::{Message, Report};
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use session::MqttSession;
 pub(crate) use thread::start;

@@ -6,7 +6,7 @@ use crate::config::OriginConfig;
 use crate::counts::Counts;
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
-use crate::forward::{self, Route};
+use crate::forward::{self, ForwardTrouble, Route};
 use crate::http::HttpSession;
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
@@ -16,9 +16,9 @@ use crate::tuner::{self, Catalogue};
 use crate::worker::{Message, Report, Settings, Terms, Worker};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_metrics::Moment;
@@ -32,6 +32,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// A running origin. Dropping it stops it.
 #[derive(Debug)]
 pub struct Origin {
+    settings: Arc<Settings>,
     addresses: Addresses,
     mailboxes: Vec<Mailbox<Message>>,
     /// The broker's, if there is one.
@@ -135,8 +136,10 @@ impl Origin {
             routes,
             turn: config.turn.clone(),
             registry: Registry::default(),
+            troubles: Mutex::default(),
         });
         let mut origin = Self {
+            settings: settings.clone(),
             addresses,
             mailboxes: Vec::new(),
             broker: None,
@@ -237,6 +240,11 @@ impl Origin {
         counts
     }
 
+    /// Servers that streams could not be forwarded to, each once a series of tries; what was handed out is not again.
+    pub fn forward_troubles(&self) -> Vec<ForwardTrouble> {
+        std::mem::take(&mut self.settings.troubles.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Streams whose sound viewers by WebRTC are not sent, because it is not Opus and nothing is transcoded.
     pub fn mute_streams(&self) -> Vec<Arc<str>> {
         let mut names: Vec<_> = self.reports().flat_map(|report| report.mute).collect();
@@ -286,7 +294,9 @@ type Listeners = Vec<(Protocol, TcpListener, Option<Arc<rustls::ServerConfig>>)>
 
 /// The life of a worker's thread.
 fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
+    let deadlines = settings.patience.deadlines();
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
+        shard.set_deadlines(deadlines);
         if let Some((_, listener, _)) = listeners.iter().find(|(protocol, ..)| *protocol == Protocol::Rtc) {
             open_port(&mut shard, listener.local_addr()?.ip())?;
         }
@@ -295,17 +305,17 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
                 Protocol::Rtmp => {
                     shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
                 }
-                Protocol::Rtc => shard.listen(listener, tls, |worker, peer| {
-                    Box::new(RtcSession::new(worker, peer, clock::now()))
-                })?,
+                Protocol::Rtc => {
+                    shard.listen(listener, tls, |worker, peer| Box::new(RtcSession::new(worker, peer)))?;
+                }
                 Protocol::Bulk => {
                     shard.listen(listener, tls, |worker, _| Box::new(BulkSession::new(worker)))?;
                 }
                 // They go to the broker's own thread.
                 Protocol::Mqtt => {}
-                Protocol::Http => shard.listen(listener, tls, |worker, peer| {
-                    Box::new(HttpSession::new(worker, peer, clock::now()))
-                })?,
+                Protocol::Http => {
+                    shard.listen(listener, tls, |worker, peer| Box::new(HttpSession::new(worker, peer)))?;
+                }
             }
         }
         Ok(shard)

@@ -2,16 +2,12 @@
 //! the log of this worker and to the other workers, faults of the stream act on the way.
 
 use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
-use crate::stream::{Opening, Packet};
+use crate::stream::{Opening, Packet, Remake};
 use crate::worker::{Arrival, StreamKey, Worker};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_metrics::{BitRate, Moment};
 use weir_shard::SessionId;
-
-/// Makes a packet, or a part of one, as links want it, its timestamp moved by so many microseconds; the
-/// protocol knows where it stands.
-pub(crate) type Remake = fn(&Packet, i64) -> Packet;
 
 /// The faults of a stream, and the packets that they hold back.
 type StreamFaults = (Script, Gate<Option<Arc<Opening>>>);
@@ -100,11 +96,7 @@ impl Publisher {
                 dropped.count(&part);
             }
             let owner = match &opening {
-                Some(opening) if ruling.shift != 0 => {
-                    let packets = opening.packets.iter();
-                    let packets = packets.map(|packet| (self.remake)(packet, ruling.shift)).collect();
-                    Some(Arc::new(Opening { version: opening.version, packets }))
-                }
+                Some(opening) if ruling.shift != 0 => Some(Arc::new(opening.moved(ruling.shift))),
                 opening => opening.clone(),
             };
             let packet = (self.remake)(&part, ruling.shift);

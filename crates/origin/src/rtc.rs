@@ -9,6 +9,7 @@ mod answer;
 mod channel;
 mod desk;
 mod feed;
+mod identity;
 mod ingest;
 mod lane;
 mod page;

@@ -3,6 +3,7 @@
 mod forward;
 mod framing;
 mod intake;
+mod liveness;
 mod session;
 
 pub(crate) use forward::ForwardSession;

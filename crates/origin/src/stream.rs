@@ -17,7 +17,7 @@ pub use log::History;
 pub(crate) use log::Log;
 pub(crate) use outlet::{Outlet, Written};
 pub use packet::Kind;
-pub(crate) use packet::{Opening, Packet, View};
+pub(crate) use packet::{Opening, Packet, Remake, Settings, View};
 
 #[cfg(test)]
 mod laws;

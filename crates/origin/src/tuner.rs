@@ -15,12 +15,12 @@ use crate::publisher::Publisher;
 use crate::stream::{Kind, Packet};
 use crate::worker::Worker;
 use programme::{PACKET, Player};
-use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::{SessionId, Shard};
 use weir_ts::remux::shift;
+use weir_web::{CHUNK_END, begin_chunk};
 
 /// From one piece of the stream to the next.
 const TICK: Duration = Duration::from_millis(10);
@@ -132,15 +132,14 @@ impl Tuner {
 /// Packets as links want them: with the framing of HTTP's chunked coding around them (RFC 9112, section 7.1)
 /// for those that do.
 fn frame(packets: usize, length: usize, piece: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) -> Packet {
-    // Writing to memory does not fail.
-    let _ = write!(piece, "{length:X}\r\n");
+    begin_chunk(length, piece);
     let before = piece.len();
     fill(piece);
-    piece.extend_from_slice(b"\r\n");
-    Packet::units(Kind::Transport, packets, &piece[..], (before, 2))
+    piece.extend_from_slice(CHUNK_END);
+    Packet::units(Kind::Transport, packets, &piece[..], (before, CHUNK_END.len()))
 }
 
-/// A packet, or a part of one, as links want it, its times moved by so many microseconds.
+/// A packet, or a part of one, as links want it, its times moved by `by` microseconds.
 pub(crate) fn remake(packet: &Packet, by: i64) -> Packet {
     if by == 0 && !packet.is_bare() {
         return packet.clone();

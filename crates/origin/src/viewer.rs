@@ -23,8 +23,8 @@ const TURNS: u64 = 16;
 /// How long packets wait on their way to another server: its viewers will wait once more.
 const FORWARD_MERGE: Duration = Duration::from_millis(40);
 
-/// Frames a packet otherwise than its stream does: for another link, at a timestamp that is so many
-/// microseconds later. `None`: this link has no use for the packet.
+/// Frames a packet otherwise than its stream does: for another link, at a timestamp that is later by
+/// the given microseconds. `None`: this link has no use for the packet.
 pub(crate) type Rewrite = Box<dyn Fn(&Packet, i64) -> Option<Packet>>;
 
 /// Who watches.
@@ -313,6 +313,11 @@ impl Viewer {
             counts.sent.add(&sent);
             counts.link_bytes += bytes as u64;
         }
+    }
+
+    /// Bytes that went over its link, as far as they are counted.
+    pub(crate) fn link_bytes(&self, worker: &mut Worker) -> u64 {
+        self.counts.map_or(0, |counts| worker.viewer_counts(counts).link_bytes)
     }
 
     /// The stream woke it: it will have to ask to be woken again.

@@ -4,7 +4,7 @@ use crate::bulk::BulkCounts;
 use crate::config::{Departure, MissingStream, Patience};
 use crate::counts::{Counts, StreamCounts, Tally, ViewerCounts};
 use crate::fault::{Effect, Fault};
-use crate::forward::{Forwarding, Route};
+use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::registry::Registry;
 use crate::rtc::{Counts as RtcCounts, Desk};
 use crate::stream::{History, Joined, Log, Opening, Packet};
@@ -12,8 +12,8 @@ use crate::tuner::{Catalogue, Tuner};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::signalling::oven::IceServer;
@@ -40,9 +40,21 @@ pub(crate) struct Settings {
     pub(crate) routes: Vec<Route>,
     pub(crate) turn: Option<IceServer>,
     pub(crate) registry: Registry,
+    /// What the origin's owner has not heard yet; rare, and bounded.
+    pub(crate) troubles: Mutex<Vec<ForwardTrouble>>,
 }
 
+/// Troubles that wait to be told, at most.
+const MOST_TROUBLES: usize = 100;
+
 impl Settings {
+    pub(crate) fn tell(&self, trouble: ForwardTrouble) {
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        if troubles.len() < MOST_TROUBLES {
+            troubles.push(trouble);
+        }
+    }
+
     fn terms(&self, name: &str) -> Terms {
         match &self.tuners {
             Some(tuners) if tuners.station_of(name).is_some() => tuners.terms,

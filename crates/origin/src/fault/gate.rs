@@ -33,7 +33,7 @@ pub(crate) struct Unit<T> {
 /// What [`Gate::front`] finds.
 #[derive(Debug)]
 pub(crate) enum Front {
-    /// So many units may go.
+    /// This number of units may go.
     Units(usize),
     /// The connection ends.
     Cut(Cut),

@@ -1,17 +1,16 @@
 //! What the paths mean: a subset of the API that Mirakurun and mirakc share, and `/N.ts`.
 
-use super::answer::Answer;
-use super::request::Request;
+use super::answer::{document, error};
 use crate::tuner::{Catalogue, Service, Station};
 use serde::Serialize;
 use serde_json::{Value, json};
 use weir_shard::clock;
+use weir_web::{Message, Request};
 
 /// What a path leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Resource {
     /// An answer that is known at once.
-    Answer(Answer),
+    Answer(Message),
     /// The stream of a service, by its place.
     Stream(usize),
 }
@@ -63,7 +62,8 @@ struct ServiceOf<'a> {
 
 /// What a request leads to.
 pub(super) fn find(tuners: &Catalogue, request: &Request) -> Resource {
-    let path: Vec<&str> = request.path.iter().map(|part| &**part).collect();
+    let path = request.segments();
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
     let by_id = |id: &str| {
         let id: u64 = id.parse().ok()?;
         tuners.stations.iter().position(|station| station.service.id() == id)
@@ -116,11 +116,11 @@ pub(super) fn find(tuners: &Catalogue, request: &Request) -> Resource {
         }
         _ => return not_found(),
     };
-    Resource::Answer(Answer::json(&value))
+    Resource::Answer(document(&value))
 }
 
 fn not_found() -> Resource {
-    Resource::Answer(Answer::error(404, None))
+    Resource::Answer(error(404, None))
 }
 
 fn service(tuners: &Catalogue, place: usize) -> Value {

@@ -1,8 +1,7 @@
 //! One accepted HTTP connection: someone who asks, or a reader of a stream.
 
-use super::answer::{Answer, stream_head};
+use super::answer::{error, stream_head};
 use super::api::{self, Resource};
-use super::request::{BadHead, HEAD_LIMIT, Method, Request};
 use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
 use crate::stream::View;
 use crate::tuner;
@@ -12,13 +11,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::{Context, Event, Session};
+use weir_web::{LAST_CHUNK, Message, Request, Requests};
 
 /// Bytes of answers that may wait for a peer that does not read.
 const UNSENT_LIMIT: usize = 256 * 1024;
-/// How long a peer may take to hear the last answer and go.
+/// Requests of one peer that are answered before others have their turn.
+const ANSWERS_A_TURN: usize = 16;
+/// How long a peer may take to go when the kernel has taken the last answer.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The end of a body in the chunked coding.
-const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// A session of an HTTP connection.
 pub(crate) struct HttpSession {
@@ -26,8 +26,7 @@ pub(crate) struct HttpSession {
     link: u64,
     faults: LinkFaults,
     stage: Stage,
-    /// What has come of the next request's head.
-    inbox: Vec<u8>,
+    requests: Requests,
     /// Bytes sent before the peer became a reader.
     said: u64,
     /// The end of the connection, if it is decided.
@@ -35,8 +34,8 @@ pub(crate) struct HttpSession {
 }
 
 enum Stage {
-    /// Has asked for nothing that is not answered, since then.
-    Asking(Moment),
+    /// Has asked for nothing that is not answered.
+    Asking,
     Playing(Box<Playing>),
     /// Was answered for the last time; is closed then.
     Leaving(Moment),
@@ -52,14 +51,15 @@ struct Playing {
 
 impl HttpSession {
     /// The session of a connection that was just accepted.
-    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr, now: Moment) -> Self {
+    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr) -> Self {
         let link = worker.accept();
         Self {
             peer,
             link,
             faults: LinkFaults::of(&worker.settings().faults, link),
-            stage: Stage::Asking(now),
-            inbox: Vec::new(),
+            stage: Stage::Asking,
+            // Nothing here takes a body.
+            requests: Requests::new(0),
             said: 0,
             cut: None,
         }
@@ -67,59 +67,47 @@ impl HttpSession {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
         // Who reads a stream, or is on the way out, has nothing more to say.
-        if !matches!(self.stage, Stage::Asking(_)) {
+        if !matches!(self.stage, Stage::Asking) {
             return;
         }
-        if self.inbox.is_empty() && self.fault(Phase::Handshake, None, None, context).is_some() {
-            self.stage = Stage::Silent;
+        if self.requests.is_empty() && self.fault(Phase::Handshake, None, None, context).is_some() {
+            self.fall_silent(context);
             return;
         }
-        let mut rest = bytes;
-        while !rest.is_empty() && matches!(self.stage, Stage::Asking(_)) && self.cut.is_none() {
-            // One head's worth at a time: the inbox is bounded by that, whatever comes.
-            let taken = rest.len().min(HEAD_LIMIT - self.inbox.len());
-            self.inbox.extend_from_slice(&rest[..taken]);
-            rest = &rest[taken..];
-            self.hear(context);
+        let (mut rest, mut answered) = (bytes, 0);
+        while matches!(self.stage, Stage::Asking) && self.cut.is_none() && !rest.is_empty() {
+            if answered == ANSWERS_A_TURN {
+                return context.give_back(rest);
+            }
+            answered += 1;
+            match self.requests.take(&mut rest) {
+                Ok(Some(request)) => self.answer(&request, context),
+                Ok(None) => {}
+                Err(bad) => self.say(error(bad.status(), None), false, false, context),
+            }
         }
     }
 
-    /// Answers the requests that are whole.
-    fn hear(&mut self, context: &mut Context<'_, Worker>) {
-        while matches!(self.stage, Stage::Asking(_)) && !self.inbox.is_empty() && self.cut.is_none() {
-            match Request::parse(&self.inbox) {
-                Ok(Some((request, length))) => {
-                    self.inbox.drain(..length);
-                    self.answer(&request, context);
-                }
-                Ok(None) => return,
-                Err(bad) => {
-                    let status = match bad {
-                        BadHead::Malformed => 400,
-                        BadHead::TooLong => 431,
-                        BadHead::Body => 413,
-                    };
-                    self.say(&Answer::error(status, None), false, false, context);
-                }
-            }
-        }
-        self.inbox.shrink_to(0);
+    /// Nothing is answered any more, because of a fault, and the link stays.
+    fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
+        self.stage = Stage::Silent;
+        context.established();
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(decree) = self.fault(Phase::Connect, None, request.credentials(), context) {
+        if let Some(decree) = self.fault(Phase::Connect, None, request.basic().as_deref(), context) {
             return self.refuse(decree, request, context);
         }
         let settings = context.world.settings().clone();
         let found = match &settings.tuners {
-            _ if request.method == Method::Other => {
-                Resource::Answer(Answer::error(405, None).with("Allow", "GET, HEAD"))
+            _ if !matches!(&*request.method, "GET" | "HEAD") => {
+                Resource::Answer(error(405, None).field("Allow", "GET, HEAD"))
             }
             Some(tuners) => api::find(tuners, request),
-            None => Resource::Answer(Answer::error(404, None)),
+            None => Resource::Answer(error(404, None)),
         };
         match found {
-            Resource::Answer(answer) => self.reply(&answer, request, context),
+            Resource::Answer(answer) => self.reply(answer, request, context),
             Resource::Stream(station) => self.play(station, request, context),
         }
     }
@@ -129,18 +117,18 @@ impl HttpSession {
         let Some(tuners) = &settings.tuners else { return };
         let chunked = request.modern && request.asks("chunked").map_or(tuners.chunked, |said| said != "0");
         let head = stream_head(&self.peer.to_string(), chunked);
-        if request.method == Method::Head {
+        if request.method == "HEAD" {
             self.said += head.len() as u64;
-            context.send(head.as_bytes());
+            context.send(&head);
             return self.after_answer(request.keep_alive && chunked, context);
         }
         let number = settings.registry.next_viewer();
-        let (who, offered) = (Some(Subject::Viewer(number)), request.credentials());
-        if let Some(decree) = self.fault(Phase::Play, who, offered, context) {
+        let (who, offered) = (Some(Subject::Viewer(number)), request.basic());
+        if let Some(decree) = self.fault(Phase::Play, who, offered.as_deref(), context) {
             return self.refuse(decree, request, context);
         }
         self.said += head.len() as u64;
-        context.send(head.as_bytes());
+        context.send(&head);
         tuner::attend(station, context.world, context.now);
         let view = if chunked { View::Framed } else { View::Bare };
         let watcher = Watcher::Viewer { number, peer: self.peer, said: self.said, view };
@@ -152,15 +140,15 @@ impl HttpSession {
             || Box::new(|packet, by| Some(tuner::remake(packet, by))),
             context,
         );
-        self.inbox = Vec::new();
         self.stage = Stage::Playing(Box::new(Playing { viewer, station, chunked }));
+        context.established();
         self.pump(context);
     }
 
     /// Answers a request as a fault wants it.
     fn refuse(&mut self, decree: Decree, request: &Request, context: &mut Context<'_, Worker>) {
         match decree {
-            Decree::Nothing => self.stage = Stage::Silent,
+            Decree::Nothing => self.fall_silent(context),
             Decree::Refusal { why, code, words } => {
                 let usual = match why {
                     Why::Unauthorized { .. } => 401,
@@ -168,35 +156,32 @@ impl HttpSession {
                     Why::Moved { .. } => 302,
                 };
                 let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual);
-                let mut answer = Answer::error(status, words.as_deref());
-                answer = match why {
-                    Why::Unauthorized { .. } => answer.with("WWW-Authenticate", "Basic realm=\"weir\""),
-                    Why::Moved { to } => answer.with("Location", &to),
+                let answer = error(status, words.as_deref());
+                let answer = match why {
+                    Why::Unauthorized { .. } => answer.field("WWW-Authenticate", "Basic realm=\"weir\""),
+                    Why::Moved { to } => answer.field("Location", to),
                     Why::Rejected => answer,
                 };
-                self.reply(&answer, request, context);
+                self.reply(answer, request, context);
             }
         }
     }
 
-    fn reply(&mut self, answer: &Answer, request: &Request, context: &mut Context<'_, Worker>) {
-        self.say(answer, request.method == Method::Head, request.keep_alive, context);
+    fn reply(&mut self, answer: Message, request: &Request, context: &mut Context<'_, Worker>) {
+        self.say(answer, request.method == "HEAD", request.keep_alive, context);
     }
 
-    fn say(&mut self, answer: &Answer, head_only: bool, keep_alive: bool, context: &mut Context<'_, Worker>) {
-        let bytes = answer.bytes(head_only, keep_alive);
+    fn say(&mut self, answer: Message, head_only: bool, keep_alive: bool, context: &mut Context<'_, Worker>) {
+        let answer = answer.keep_alive(keep_alive);
+        let bytes = if head_only { answer.end_of_head() } else { answer.end() };
         self.said += bytes.len() as u64;
         context.send(&bytes);
         self.after_answer(keep_alive, context);
     }
 
     fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
-        self.stage = if keep_alive {
-            Stage::Asking(context.now)
-        } else {
-            self.inbox = Vec::new();
-            Stage::Leaving(context.now + FAREWELL)
-        };
+        context.answered();
+        self.stage = if keep_alive { Stage::Asking } else { Stage::Leaving(context.now + FAREWELL) };
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);
         }
@@ -209,6 +194,7 @@ impl HttpSession {
             Standing::Same | Standing::Begun => {}
             Standing::Ended if playing.chunked => {
                 playing.viewer.say(LAST_CHUNK, context);
+                context.answered();
                 self.leave(context);
                 self.stage = Stage::Leaving(context.now + FAREWELL);
             }
@@ -224,13 +210,12 @@ impl HttpSession {
             self.cut = Some(cut);
             return;
         }
-        match &self.stage {
+        match &mut self.stage {
             Stage::Playing(_) => self.pump(context),
+            // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
+            Stage::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
             Stage::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
-            Stage::Asking(since) if now >= *since + context.world.settings().patience.request => {
-                self.cut = Some(Cut::Close);
-            }
-            Stage::Asking(_) | Stage::Leaving(_) | Stage::Silent => {}
+            Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
         }
     }
 
@@ -238,10 +223,9 @@ impl HttpSession {
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         let deadline = match &mut self.stage {
-            Stage::Asking(since) => Some(*since + context.world.settings().patience.request),
             Stage::Playing(playing) => playing.viewer.deadline(context.world, now),
             Stage::Leaving(at) => Some(*at),
-            Stage::Silent => None,
+            Stage::Asking | Stage::Silent => None,
         };
         match [deadline, self.faults.next_cut()].into_iter().flatten().min() {
             Some(at) => context.set_timer(at),
@@ -261,7 +245,7 @@ impl HttpSession {
 
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        match std::mem::replace(&mut self.stage, Stage::Asking(context.now)) {
+        match std::mem::replace(&mut self.stage, Stage::Asking) {
             Stage::Playing(playing) => {
                 playing.viewer.leave(context);
                 tuner::leave(playing.station, context.world);
@@ -287,7 +271,7 @@ impl Session<Worker> for HttpSession {
             Event::Connected => {
                 self.faults.begin(context.now);
                 if self.fault(Phase::Accept, None, None, context).is_some() {
-                    self.stage = Stage::Silent;
+                    self.fall_silent(context);
                 }
             }
             Event::Bytes(bytes) => self.read(bytes, context),
@@ -312,5 +296,27 @@ impl Session<Worker> for HttpSession {
 impl std::fmt::Debug for HttpSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpSession").field("link", &self.link).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::settings;
+    use weir_shard::Rig;
+
+    #[test]
+    fn who_takes_its_last_answer_slowly_is_sent_all_of_it() {
+        let mut rig = Rig::new(Worker::new(settings()));
+        let mut session = HttpSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
+        rig.tell(&mut session, Event::Connected);
+        rig.room = 10;
+        rig.tell(&mut session, Event::Bytes(b"GET /api/version HTTP/1.1\r\nConnection: close\r\n\r\n"));
+        rig.advance(&mut session, 10 * FAREWELL);
+        assert!(!rig.closed, "{} bytes wait", rig.unsent.len());
+        rig.make_room(&mut session, 1 << 20);
+        assert!(rig.sent.ends_with(b"}"));
+        rig.advance(&mut session, FAREWELL);
+        assert!(rig.closed);
     }
 }

@@ -1,10 +1,12 @@
 //! What all sessions of a broker share: who has subscribed to what, what waits for whom, and the counts.
 
+use super::retained::{Retained, Search};
+use super::subscriptions::{Subscriptions, Taken};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
 use crate::worker::Settings;
 use slab::Slab;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_metrics::Moment;
@@ -16,8 +18,10 @@ use weir_shard::{SessionId, World};
 
 /// Messages that wait for one subscriber. What comes beyond is left out, and counted.
 const QUEUE_KEPT: usize = 100_000;
-/// Messages that are kept for who subscribes later.
-const RETAINED_KEPT: usize = 65_536;
+/// Bytes of the messages that wait for one subscriber; a single one may be larger.
+const QUEUE_BYTES: usize = 64 << 20;
+/// Bytes of the messages that wait, those of all subscribers together. One that waits for several counts for each.
+const ALL_QUEUES_BYTES: usize = 256 << 20;
 /// Effects of faults that are kept.
 const EFFECTS_KEPT: usize = 262_144;
 
@@ -48,8 +52,10 @@ pub struct MessageCounts {
     pub confirmed: u64,
     /// Messages that a fault kept from one subscriber.
     pub dropped_for_one: u64,
-    /// Messages that were left out because too many waited for a subscriber.
+    /// Messages that were left out because too much waited for a subscriber.
     pub overflowed: u64,
+    /// Retained messages that were handed on and not kept, because too much is kept.
+    pub unretained: u64,
 }
 
 /// What the origin's owner tells a broker.
@@ -89,7 +95,7 @@ pub(crate) struct Delivery {
 }
 
 /// Names what waits for one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct InboxKey(usize);
 
 #[derive(Debug)]
@@ -97,16 +103,10 @@ struct Inbox {
     session: SessionId,
     client_id: String,
     queue: VecDeque<Delivery>,
+    queue_bytes: usize,
+    /// Its ways through what is kept, of new subscriptions.
+    searches: VecDeque<Search>,
     taken_over: bool,
-}
-
-#[derive(Debug)]
-struct Subscription {
-    inbox: InboxKey,
-    share: Option<String>,
-    pattern: String,
-    options: SubscriptionOptions,
-    identifier: Option<SubscriptionIdentifier>,
 }
 
 /// The [`World`] of a broker.
@@ -115,10 +115,10 @@ pub(crate) struct Broker {
     pub(crate) counts: MessageCounts,
     inboxes: Slab<Inbox>,
     names: HashMap<String, InboxKey>,
-    subscriptions: Vec<Subscription>,
-    /// Whose turn it is among those that share a subscription.
-    turns: HashMap<(String, String), usize>,
-    retained: BTreeMap<Box<str>, Arc<Publication>>,
+    subscriptions: Subscriptions,
+    retained: Retained,
+    /// Bytes of all queues.
+    queue_bytes: usize,
     /// Faults of messages as they come in, by topic filter.
     scripts: Vec<(String, Box<Script>)>,
     effects: Vec<Effect>,
@@ -144,9 +144,9 @@ impl Broker {
             counts: MessageCounts::default(),
             inboxes: Slab::new(),
             names: HashMap::new(),
-            subscriptions: Vec::new(),
-            turns: HashMap::new(),
-            retained: BTreeMap::new(),
+            subscriptions: Subscriptions::default(),
+            retained: Retained::default(),
+            queue_bytes: 0,
             effects: Vec::new(),
             stopping: false,
             settings,
@@ -161,8 +161,14 @@ impl Broker {
             inbox.session
         });
         let client_id = client_id.to_owned();
-        let (queue, taken_over) = (VecDeque::new(), false);
-        let inbox = Inbox { session, client_id: client_id.clone(), queue, taken_over };
+        let inbox = Inbox {
+            session,
+            client_id: client_id.clone(),
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            searches: VecDeque::new(),
+            taken_over: false,
+        };
         let key = InboxKey(self.inboxes.insert(inbox));
         self.names.insert(client_id, key);
         self.counts.clients += 1;
@@ -175,7 +181,8 @@ impl Broker {
         if self.names.get(&inbox.client_id) == Some(&key) {
             self.names.remove(&inbox.client_id);
         }
-        self.subscriptions.retain(|subscription| subscription.inbox != key);
+        self.queue_bytes -= inbox.queue_bytes;
+        self.subscriptions.leave(key);
     }
 
     /// Whether another client of the same name has come.
@@ -183,53 +190,67 @@ impl Broker {
         self.inboxes[key.0].taken_over
     }
 
-    /// The next message for a client.
-    pub(crate) fn next(&mut self, key: InboxKey) -> Option<Delivery> {
-        self.inboxes[key.0].queue.pop_front()
+    /// The next message for a client: of those that are kept first, after at most `steps` that are not for it.
+    pub(crate) fn next(&mut self, key: InboxKey, steps: &mut usize) -> Option<Delivery> {
+        let inbox = &mut self.inboxes[key.0];
+        while let Some(search) = inbox.searches.front_mut() {
+            if let Some(publication) = self.retained.find(search, steps) {
+                let (qos, identifier) = (publication.qos.min(search.options.qos), search.identifier);
+                return Some(Delivery { publication, qos, retain: true, identifier });
+            }
+            if *steps == 0 {
+                return None;
+            }
+            inbox.searches.pop_front();
+        }
+        let delivery = inbox.queue.pop_front()?;
+        inbox.queue_bytes -= delivery.publication.weight();
+        self.queue_bytes -= delivery.publication.weight();
+        Some(delivery)
     }
 
-    /// Subscribes, or changes a subscription; what had been kept goes to the client.
+    /// Whether anything may wait for a client.
+    pub(crate) fn has_more(&self, key: InboxKey) -> bool {
+        let inbox = &self.inboxes[key.0];
+        !inbox.queue.is_empty() || !inbox.searches.is_empty()
+    }
+
+    /// Subscribes, or changes a subscription; what had been kept goes to the client. `false`: it has too many.
     pub(crate) fn subscribe(
         &mut self,
         key: InboxKey,
         filter: &Filter<'_>,
         options: SubscriptionOptions,
         identifier: Option<SubscriptionIdentifier>,
-    ) {
-        let share = filter.share.map(str::to_owned);
-        let before = self.subscriptions.len();
-        self.unsubscribe(key, filter);
-        let is_new = self.subscriptions.len() == before;
+    ) -> bool {
+        let taken = self.subscriptions.add(key, filter, options, identifier);
         let wanted = match options.retain_handling {
+            _ if taken == Taken::TooMany => return false,
             RetainHandling::Always => true,
-            RetainHandling::New => is_new,
+            RetainHandling::New => taken == Taken::New,
             RetainHandling::Never => false,
         };
-        if share.is_none() && wanted {
-            let kept: Vec<_> = self
-                .retained
-                .values()
-                .filter(|kept| filter.matches(&kept.topic))
-                .map(|kept| Delivery {
-                    publication: kept.clone(),
-                    qos: kept.qos.min(options.qos),
-                    retain: true,
-                    identifier,
-                })
-                .collect();
-            self.inboxes[key.0].queue.extend(kept);
+        if filter.share.is_none() && wanted {
+            let search = self.retained.search(filter, options, identifier);
+            let searches = &mut self.inboxes[key.0].searches;
+            // Who asks again is told from the beginning, and once.
+            searches.retain(|search| !search.is_of(filter));
+            searches.push_back(search);
         }
-        let pattern = filter.pattern.to_owned();
-        self.subscriptions.push(Subscription { inbox: key, share, pattern, options, identifier });
+        true
     }
 
     /// Unsubscribes; says whether there was a subscription.
     pub(crate) fn unsubscribe(&mut self, key: InboxKey, filter: &Filter<'_>) -> bool {
-        let before = self.subscriptions.len();
-        self.subscriptions.retain(|it| {
-            it.inbox != key || it.pattern != filter.pattern || it.share.as_deref() != filter.share
-        });
-        self.subscriptions.len() < before
+        if filter.share.is_none() {
+            self.inboxes[key.0].searches.retain(|search| !search.is_of(filter));
+        }
+        self.subscriptions.remove(key, filter)
+    }
+
+    /// What a message costs, in comparisons with filters.
+    pub(crate) fn comparisons(&self) -> usize {
+        self.subscriptions.comparisons()
     }
 
     /// A message came in, from a client or out of a will. Says whether anyone has subscribed to it.
@@ -241,8 +262,8 @@ impl Broker {
         wake: &mut Vec<SessionId>,
     ) -> bool {
         let publication = Arc::new(publication);
-        if publication.retain {
-            self.keep(&publication);
+        if publication.retain && !self.retained.keep(&publication) {
+            self.counts.unretained += 1;
         }
         let mut times = 1;
         let unit = unit_of(publication.payload.len());
@@ -260,12 +281,7 @@ impl Broker {
             matched |= self.hand_out(from, &publication, wake);
         }
         // Who published it learns nothing of a fault.
-        matched
-            || times == 0
-                && self
-                    .subscriptions
-                    .iter()
-                    .any(|it| weir_mqtt::topic::matches(&it.pattern, &publication.topic))
+        matched || times == 0 && self.subscriptions.has_any(&publication.topic)
     }
 
     fn hand_out(
@@ -274,50 +290,29 @@ impl Broker {
         publication: &Arc<Publication>,
         wake: &mut Vec<SessionId>,
     ) -> bool {
-        let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-        let mut chosen: Vec<usize> = Vec::new();
-        for (position, it) in self.subscriptions.iter().enumerate() {
-            if !weir_mqtt::topic::matches(&it.pattern, &publication.topic) {
-                continue;
-            }
-            match &it.share {
-                Some(share) => groups.entry((share, &it.pattern)).or_default().push(position),
-                None if it.options.no_local && from == Some(it.inbox) => {}
-                None => chosen.push(position),
-            }
-        }
-        for ((share, pattern), members) in groups {
-            let turn = self.turns.entry((share.to_owned(), pattern.to_owned())).or_default();
-            chosen.push(members[*turn % members.len()]);
-            *turn += 1;
-        }
-        for position in &chosen {
-            let it = &self.subscriptions[*position];
-            let inbox = &mut self.inboxes[it.inbox.0];
-            if inbox.queue.len() >= QUEUE_KEPT {
-                self.counts.overflowed += 1;
-                continue;
+        let Self { subscriptions, inboxes, counts, queue_bytes, .. } = self;
+        let weight = publication.weight();
+        subscriptions.choose(from, &publication.topic, |it| {
+            let inbox = &mut inboxes[it.inbox.0];
+            let is_full = inbox.queue.len() >= QUEUE_KEPT
+                || inbox.queue_bytes > 0 && inbox.queue_bytes + weight > QUEUE_BYTES
+                || *queue_bytes + weight > ALL_QUEUES_BYTES;
+            if is_full {
+                counts.overflowed += 1;
+                return;
             }
             if inbox.queue.is_empty() {
                 wake.push(inbox.session);
             }
+            inbox.queue_bytes += weight;
+            *queue_bytes += weight;
             inbox.queue.push_back(Delivery {
                 publication: publication.clone(),
                 qos: publication.qos.min(it.options.qos),
                 retain: publication.retain && it.options.retain_as_published,
                 identifier: it.identifier,
             });
-        }
-        !chosen.is_empty()
-    }
-
-    /// The last message of a topic; one without payload takes it away (MQTT-3.3.1-6).
-    fn keep(&mut self, publication: &Arc<Publication>) {
-        if publication.payload.is_empty() {
-            self.retained.remove(&publication.topic);
-        } else if self.retained.len() < RETAINED_KEPT || self.retained.contains_key(&publication.topic) {
-            self.retained.insert(publication.topic.clone(), publication.clone());
-        }
+        })
     }
 
     /// Keeps what faults did.
@@ -341,7 +336,15 @@ impl World for Broker {
     }
 }
 
+/// Bytes beside its own that a message takes: where it is shared, and its place in a queue.
+const KEPT_WITH_EACH: usize = 192;
+
 impl Publication {
+    /// Bytes that are kept for it.
+    pub(crate) fn weight(&self) -> usize {
+        self.topic.len() + self.payload.len() + self.properties.memory() + KEPT_WITH_EACH
+    }
+
     pub(crate) fn of(publish: &Publish<'_>) -> Self {
         let mut properties = PropertyBuffer::new();
         for property in publish.properties {

@@ -1,25 +1,43 @@
 //! One accepted MQTT connection.
 
+mod keep_alive;
+#[cfg(test)]
+mod silence;
+mod subscribing;
+#[cfg(test)]
+mod turns;
+
 use super::broker::{Broker, Delivery, InboxKey, Publication, unit_of};
+use super::role::{Role, fault, reason};
 use crate::fault::{Answer, Cut, Front, Gate, GateUnit, Phase, Script, Subject, Why};
+use keep_alive::KeepAlive;
 use std::collections::HashSet;
 use std::time::Duration;
 use weir_metrics::Moment;
-use weir_mqtt::packet::{
-    Acknowledgement, Connack, Connect, Disconnect, Publish, Suback, Subscribe, Unsuback, Unsubscribe,
-};
+use weir_mqtt::packet::{Acknowledgement, Connack, Connect, Disconnect, Publish};
 use weir_mqtt::property::Properties;
-use weir_mqtt::topic::{Filter, FilterError};
 use weir_mqtt::{
     Event as Heard, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader, ReasonCode,
     Version, Violation,
 };
 use weir_shard::{Context, Event, Session};
 
-/// Bytes that may wait for a client before no more messages are written.
-const UNSENT_LIMIT: usize = 1 << 20;
+/// Bytes that may wait for a client before no more messages are written. The shard reads nothing from it while more wait.
+const UNSENT_LIMIT: usize = weir_shard::UNSENT_LIMIT;
 /// The largest packet that is taken, in bytes.
 const LARGEST_PACKET: u32 = 64 << 20;
+/// The same of a client that has not been let in: this much may be kept of anyone.
+const LARGEST_BEFORE_CONNECT: u32 = 64 << 10;
+/// What a client may have done in one turn before others have theirs, in units of about a microsecond.
+const WORK_A_TURN: usize = 2_000;
+/// Filters that are compared with a topic in one unit of work.
+const COMPARISONS: usize = 16;
+/// Bytes of a message that are copied in one unit of work.
+const COPIED: usize = 4 << 10;
+/// Messages that are looked at for a subscriber in one turn: those that are kept, and those that wait.
+const MESSAGES_A_TURN: usize = 1_024;
+/// Units that faults may hold back for one subscriber. What is more waits in its queue.
+const HELD_BACK: usize = 65_536;
 /// Messages in flight to a client that names no maximum.
 const WINDOW: u16 = 1_000;
 /// How long a client may take to hear the last word and go.
@@ -32,16 +50,14 @@ pub(crate) struct MqttSession {
     stage: Stage,
     /// Faults of the link.
     script: Option<Box<Script>>,
-    publisher: Option<Party>,
-    subscriber: Option<Party>,
+    publisher: Option<Role>,
+    subscriber: Option<Role>,
     gate: Gate<Delivery>,
     inbox: Option<InboxKey>,
     out: Vec<u8>,
     version: Version,
     client_id: String,
-    /// Longest silence of the client, if there is a limit.
-    keep_alive: Option<Duration>,
-    heard: Moment,
+    keep_alive: KeepAlive,
     will: Option<Publication>,
     in_flight: HashSet<PacketId>,
     window: u16,
@@ -49,14 +65,16 @@ pub(crate) struct MqttSession {
     /// When a message that waits because of a fault may go.
     resume: Option<Moment>,
     cut: Option<Cut>,
+    /// What it has had done in this turn.
+    work: usize,
     /// The client has said DISCONNECT.
     said_goodbye: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Has not said CONNECT, since then.
-    Accepted(Moment),
+    /// Has not said CONNECT.
+    Accepted,
     Connected,
     /// Has heard the last word; is closed then.
     Leaving(Moment),
@@ -64,23 +82,16 @@ enum Stage {
     Silent,
 }
 
-/// A client as a publisher or as a subscriber, with the faults that befall it.
-struct Party {
-    script: Option<Box<Script>>,
-    /// What it is answered because of a fault.
-    answer: Option<Answer>,
-}
-
 impl MqttSession {
     /// The session of a connection that was just accepted.
     pub(crate) fn new(broker: &mut Broker, now: Moment) -> Self {
         broker.counts.links += 1;
         let link = broker.settings.registry.next_link();
-        let limits = Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET };
+        let limits = Limits { packet: LARGEST_BEFORE_CONNECT, whole: LARGEST_BEFORE_CONNECT };
         Self {
             link,
             reader: Reader::new(Version::V5, limits),
-            stage: Stage::Accepted(now),
+            stage: Stage::Accepted,
             script: Script::of(&broker.settings.faults, Subject::Link(link)),
             publisher: None,
             subscriber: None,
@@ -89,28 +100,39 @@ impl MqttSession {
             out: Vec::new(),
             version: Version::V5,
             client_id: String::new(),
-            keep_alive: None,
-            heard: now,
+            keep_alive: KeepAlive::new(now),
             will: None,
             in_flight: HashSet::new(),
             window: WINDOW,
             last_id: 0,
             resume: None,
             cut: None,
+            work: 0,
             said_goodbye: false,
         }
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
-        self.heard = context.now;
+        self.keep_alive.on_bytes(context.now);
         // Apart, while packets borrow from it.
         let mut reader = std::mem::replace(&mut self.reader, Reader::new(self.version, Limits::default()));
         let mut input = bytes;
-        while matches!(self.stage, Stage::Accepted(_) | Stage::Connected) && self.cut.is_none() {
+        self.work = 0;
+        while matches!(self.stage, Stage::Accepted | Stage::Connected) && self.cut.is_none() {
+            // Who asks for much lets others ask in between.
+            if self.work >= WORK_A_TURN {
+                context.give_back(input);
+                break;
+            }
             match reader.next(&mut input) {
                 Ok(Some(Heard::Packet(packet))) => {
+                    self.work += 1;
+                    let before = self.stage;
                     if let Err(violation) = self.packet(&packet, context) {
-                        self.refuse(violation.reason(), context.now);
+                        self.refuse(violation.reason(), context);
+                    }
+                    if before == Stage::Accepted && self.stage == Stage::Connected {
+                        reader.set_limits(Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET });
                     }
                 }
                 // As large as may be is whole.
@@ -118,7 +140,7 @@ impl MqttSession {
                 Ok(None) => break,
                 Err(error) => {
                     self.version = reader.version();
-                    self.refuse(error.reason(), context.now);
+                    self.refuse(error.reason(), context);
                 }
             }
         }
@@ -127,8 +149,8 @@ impl MqttSession {
 
     fn packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
         match (packet, self.stage) {
-            (Packet::Connect(connect), Stage::Accepted(_)) => self.connect(connect, context),
-            (_, Stage::Accepted(_)) => return Err(Violation::FirstPacket),
+            (Packet::Connect(connect), Stage::Accepted) => self.connect(connect, context),
+            (_, Stage::Accepted) => return Err(Violation::FirstPacket),
             (Packet::Connect(_), _) => return Err(Violation::SecondConnect),
             (Packet::Publish(publish), _) => return self.publish(publish, context),
             (Packet::Puback(puback), _) => {
@@ -158,7 +180,10 @@ impl MqttSession {
             format!("{user}:{password}")
         });
         match fault(&mut self.script, Phase::Connect, offered.as_deref(), context) {
-            Some(Answer::Nothing) => return self.stage = Stage::Silent,
+            Some(Answer::Nothing) => {
+                context.established();
+                return self.stage = Stage::Silent;
+            }
             Some(Answer::Refusal { why, code, words }) => {
                 let usual = match why {
                     Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
@@ -178,6 +203,15 @@ impl MqttSession {
             return self.turn_away(ReasonCode::ClientIdentifierNotValid, None, context.now);
         }
         let mut properties = PropertyBuffer::new();
+        let idle = context.world.settings.patience.idle;
+        if let Some(seconds) = self.keep_alive.agree(connect.version, connect.keep_alive, idle) {
+            let told = properties.push(Property::ServerKeepAlive(seconds));
+            debug_assert_eq!(told, Ok(()), "a short property");
+        }
+        if let Some(limit) = self.keep_alive.limit() {
+            // A client that is silent for too long is told so before the shard ends its link.
+            context.allow_silence(limit + FAREWELL);
+        }
         self.client_id = connect.client_id.to_owned();
         if connect.version == Version::V5 {
             let told = properties.push(Property::MaximumQos(Qos::AtLeastOnce)).and_then(|()| {
@@ -197,14 +231,13 @@ impl MqttSession {
         }
         self.inbox = Some(key);
         self.window = connect.properties.receive_maximum().map_or(WINDOW, |most| most.get().min(WINDOW));
-        self.keep_alive =
-            (connect.keep_alive > 0).then(|| Duration::from_millis(u64::from(connect.keep_alive) * 1_500));
         self.will = connect.will.map(|will| {
             let publish =
                 Publish { qos: will.qos, retain: will.retain, ..Publish::new(will.topic, will.payload) };
             Publication::of(&publish)
         });
         self.stage = Stage::Connected;
+        context.established();
         let connack = Connack {
             session_present: false,
             reason: ReasonCode::Success,
@@ -215,7 +248,7 @@ impl MqttSession {
 
     fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
         if publish.qos == Qos::ExactlyOnce {
-            self.refuse(ReasonCode::QosNotSupported, context.now);
+            self.refuse(ReasonCode::QosNotSupported, context);
             return Ok(());
         }
         if publish.properties.topic_alias().is_some() {
@@ -228,7 +261,8 @@ impl MqttSession {
         if self.publisher.is_none() {
             counts.publishers += 1;
             let number = context.world.settings.registry.next_publisher();
-            self.publisher = Some(self.party(Phase::Publish, Subject::Publisher(number), context));
+            self.publisher =
+                Some(Role::begin(Phase::Publish, Subject::Publisher(number), &mut self.script, context));
         }
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
         let mut withheld = publisher.answer == Some(Answer::Nothing);
@@ -252,6 +286,8 @@ impl MqttSession {
         if refusal.is_none() {
             let mut wake = Vec::new();
             let matched = context.world.publish(self.inbox, Publication::of(publish), now, &mut wake);
+            self.work +=
+                context.world.comparisons() / COMPARISONS + publish.payload.len() / COPIED + wake.len();
             for id in wake {
                 context.wake(id);
             }
@@ -272,81 +308,6 @@ impl MqttSession {
         Ok(())
     }
 
-    fn subscribe(&mut self, subscribe: &Subscribe<'_>, context: &mut Context<'_, Broker>) {
-        let Some(key) = self.inbox else { return };
-        if self.subscriber.is_none() {
-            context.world.counts.subscribers += 1;
-            let number = context.world.settings.registry.next_viewer();
-            self.subscriber = Some(self.party(Phase::Play, Subject::Viewer(number), context));
-        }
-        let refusal = match self.subscriber.as_ref().and_then(|subscriber| subscriber.answer.as_ref()) {
-            Some(Answer::Nothing) => return,
-            Some(Answer::Refusal { why, code, .. }) => {
-                let usual = match why {
-                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
-                    _ => ReasonCode::UnspecifiedError,
-                };
-                Some(reason(code.as_deref(), PacketKind::Suback, usual))
-            }
-            None => None,
-        };
-        let mut reasons = Vec::new();
-        for subscription in subscribe.subscriptions.iter() {
-            let filter = self.filter(subscription.filter);
-            reasons.push(match (refusal, filter) {
-                (Some(reason), _) => reason,
-                (None, Err(_)) => ReasonCode::TopicFilterInvalid,
-                (None, Ok(filter)) => {
-                    let mut options = subscription.options;
-                    options.qos = options.qos.min(Qos::AtLeastOnce);
-                    let identifier = subscribe.properties.subscription_identifier();
-                    context.world.subscribe(key, &filter, options, identifier);
-                    if options.qos == Qos::AtMostOnce { ReasonCode::Success } else { ReasonCode::GrantedQos1 }
-                }
-            });
-        }
-        if self.version == Version::V311 {
-            reasons.iter_mut().filter(|reason| reason.is_error()).for_each(|reason| {
-                *reason = ReasonCode::UnspecifiedError;
-            });
-        }
-        let written = Suback::write(subscribe.packet_id, &reasons, self.version, &mut self.out);
-        debug_assert_eq!(written, Ok(()), "reasons of SUBACK");
-    }
-
-    fn unsubscribe(&mut self, unsubscribe: &Unsubscribe<'_>, context: &mut Context<'_, Broker>) {
-        let Some(key) = self.inbox else { return };
-        let mut reasons = Vec::new();
-        for text in unsubscribe.filters.iter() {
-            reasons.push(match self.filter(text) {
-                Ok(filter) if context.world.unsubscribe(key, &filter) => ReasonCode::Success,
-                Ok(_) => ReasonCode::NoSubscriptionExisted,
-                Err(_) => ReasonCode::TopicFilterInvalid,
-            });
-        }
-        let written = Unsuback::write(unsubscribe.packet_id, &reasons, self.version, &mut self.out);
-        debug_assert_eq!(written, Ok(()), "reasons of UNSUBACK");
-    }
-
-    /// `$share` means something in MQTT 5 only.
-    fn filter<'a>(&self, text: &'a str) -> Result<Filter<'a>, FilterError> {
-        match self.version {
-            Version::V311 => Filter::parse_unshared(text),
-            Version::V5 => Filter::parse(text),
-        }
-    }
-
-    /// A client becomes a publisher or a subscriber.
-    fn party(&mut self, phase: Phase, who: Subject, context: &mut Context<'_, Broker>) -> Party {
-        let mut script = Script::of(&context.world.settings.faults, who);
-        let answer = fault(&mut script, phase, None, context)
-            .or_else(|| fault(&mut self.script, phase, None, context));
-        if let Some(script) = &mut script {
-            script.begin(context.now);
-        }
-        Party { script, answer }
-    }
-
     /// Sends a subscriber what waits for it, as far as it takes it.
     fn pump(&mut self, context: &mut Context<'_, Broker>) {
         let (Some(key), Stage::Connected) = (self.inbox, self.stage) else { return };
@@ -354,19 +315,33 @@ impl MqttSession {
         let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_mut());
         let rules = script.as_ref().is_some_and(|script| script.rules_units());
         if let Some(script) = script.filter(|_| rules) {
-            while let Some(delivery) = context.world.next(key) {
+            let mut steps = MESSAGES_A_TURN;
+            while self.gate.len() < HELD_BACK
+                && let Some(delivery) = context.world.next(key, &mut steps)
+            {
                 let unit = unit_of(delivery.publication.payload.len());
                 let ruling = script.rule(&unit, now);
                 context.world.counts.dropped_for_one += u64::from(ruling.dropped);
                 self.gate.push(GateUnit { packet: unit, owner: delivery }, &ruling, now);
             }
             context.world.note(script.take_effects());
+            if self.gate.len() < HELD_BACK && context.world.has_more(key) {
+                let id = context.id();
+                context.wake(id);
+            }
         }
         self.resume = None;
+        let mut steps = MESSAGES_A_TURN;
+        let mut sent = 0;
         while self.cut.is_none() && self.out.len() + context.unsent() < UNSENT_LIMIT {
             if self.in_flight.len() >= usize::from(self.window) {
                 return;
             }
+            if steps == 0 || sent == MESSAGES_A_TURN {
+                let id = context.id();
+                return context.wake(id);
+            }
+            sent += 1;
             let delivery = if rules {
                 let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_deref_mut());
                 match self.gate.front(script, now) {
@@ -381,7 +356,11 @@ impl MqttSession {
                     }
                 }
             } else {
-                context.world.next(key)
+                let next = context.world.next(key, &mut steps);
+                if next.is_none() && context.world.has_more(key) {
+                    continue;
+                }
+                next
             };
             let Some(delivery) = delivery else { return };
             self.deliver(&delivery, context.world);
@@ -446,11 +425,10 @@ impl MqttSession {
     }
 
     /// Ends a connection that breaks the standard, or asks for what there is not (MQTT 5 section 4.13).
-    fn refuse(&mut self, reason: ReasonCode, now: Moment) {
+    fn refuse(&mut self, reason: ReasonCode, context: &Context<'_, Broker>) {
+        let now = context.now;
         match (self.version, self.stage) {
-            (Version::V5, Stage::Accepted(_))
-                if reason.code_in(PacketKind::Connack, Version::V5).is_some() =>
-            {
+            (Version::V5, Stage::Accepted) if reason.code_in(PacketKind::Connack, Version::V5).is_some() => {
                 self.turn_away(reason, None, now);
             }
             (Version::V5, Stage::Connected) => self.farewell(reason),
@@ -469,8 +447,8 @@ impl MqttSession {
 
     fn time(&mut self, context: &mut Context<'_, Broker>) {
         let now = context.now;
-        let parties = [&mut self.publisher, &mut self.subscriber].into_iter().flatten();
-        let scripts = parties.filter_map(|party| party.script.as_mut()).chain(self.script.as_mut());
+        let roles = [&mut self.publisher, &mut self.subscriber].into_iter().flatten();
+        let scripts = roles.filter_map(|role| role.script.as_mut()).chain(self.script.as_mut());
         for script in scripts {
             if let Some(cut) = script.cut(now) {
                 self.cut = Some(cut);
@@ -479,28 +457,24 @@ impl MqttSession {
             }
         }
         match self.stage {
-            Stage::Accepted(since) if now >= since + context.world.settings.patience.request => {
-                self.cut = Some(Cut::Close);
-            }
             Stage::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
-            Stage::Connected if self.keep_alive.is_some_and(|limit| now >= self.heard + limit) => {
+            Stage::Connected if self.keep_alive.is_over(now, is_read(context), || context.acknowledged()) => {
                 // MQTT-3.1.2-22.
-                self.refuse(ReasonCode::KeepAliveTimeout, now);
+                self.refuse(ReasonCode::KeepAliveTimeout, context);
             }
             _ => {}
         }
     }
 
     /// When [`Self::time`] has to be asked, or [`Self::pump`].
-    fn next_moment(&self, broker: &Broker) -> Option<Moment> {
+    fn next_moment(&self) -> Option<Moment> {
         let stage = match self.stage {
-            Stage::Accepted(since) => Some(since + broker.settings.patience.request),
-            Stage::Connected => self.keep_alive.map(|limit| self.heard + limit),
+            Stage::Connected => self.keep_alive.deadline(),
             Stage::Leaving(at) => Some(at),
-            Stage::Silent => None,
+            Stage::Accepted | Stage::Silent => None,
         };
-        let parties = [&self.publisher, &self.subscriber].into_iter().flatten();
-        let scripts = parties.filter_map(|party| party.script.as_ref()).chain(&self.script);
+        let roles = [&self.publisher, &self.subscriber].into_iter().flatten();
+        let scripts = roles.filter_map(|role| role.script.as_ref()).chain(&self.script);
         let cut = scripts.filter_map(|script| script.next_cut()).min();
         [stage, cut, self.resume].into_iter().flatten().min()
     }
@@ -519,6 +493,11 @@ impl MqttSession {
     }
 }
 
+/// Whether the shard reads a client: not while it has yet to take what waits for it.
+fn is_read(context: &Context<'_, Broker>) -> bool {
+    context.unsent() <= UNSENT_LIMIT
+}
+
 impl Session<Broker> for MqttSession {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Broker>) {
         match event {
@@ -533,12 +512,13 @@ impl Session<Broker> for MqttSession {
                 }
                 if fault(&mut self.script, Phase::Accept, None, context).is_some() {
                     self.stage = Stage::Silent;
+                    context.established();
                 }
             }
             Event::Bytes(bytes) => self.read(bytes, context),
             Event::Woken => {
                 if self.inbox.is_some_and(|key| context.world.is_taken_over(key)) {
-                    self.refuse(ReasonCode::SessionTakenOver, context.now);
+                    self.refuse(ReasonCode::SessionTakenOver, context);
                     self.leave(context);
                 }
             }
@@ -559,37 +539,16 @@ impl Session<Broker> for MqttSession {
             self.out.clear();
             self.out.shrink_to(64 << 10);
         }
+        self.keep_alive.on_reading(is_read(context));
         match self.cut.take() {
             Some(cut) => {
                 self.leave(context);
                 if cut == Cut::Reset { context.reset() } else { context.close() }
             }
-            None => match self.next_moment(context.world) {
+            None => match self.next_moment() {
                 Some(at) => context.set_timer(at),
                 None => context.clear_timer(),
             },
         }
     }
-}
-
-/// What a fault answers at a phase.
-fn fault(
-    script: &mut Option<Box<Script>>,
-    phase: Phase,
-    offered: Option<&str>,
-    context: &mut Context<'_, Broker>,
-) -> Option<Answer> {
-    let script = script.as_mut()?;
-    let answer = script.answer(phase, offered, context.now);
-    context.world.note(script.take_effects());
-    answer
-}
-
-/// The reason code that a fault names, by its number (`0x97`, `151`), or else the usual one.
-fn reason(code: Option<&str>, packet: PacketKind, usual: ReasonCode) -> ReasonCode {
-    let number = code.and_then(|text| match text.strip_prefix("0x") {
-        Some(digits) => u8::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    });
-    number.and_then(|number| ReasonCode::from_code(number, packet)).unwrap_or(usual)
 }

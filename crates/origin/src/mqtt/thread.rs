@@ -27,7 +27,9 @@ pub(crate) fn start(
 ) -> io::Result<(Mailbox<Message>, JoinHandle<()>)> {
     let (ready, started) = channel();
     let thread = std::thread::Builder::new().name("weir-mqtt".to_owned()).spawn(move || {
+        let deadlines = settings.patience.deadlines();
         let opened = Shard::new(Broker::new(settings)).and_then(|mut shard| {
+            shard.set_deadlines(deadlines);
             for (listener, tls) in listeners {
                 shard.listen(listener, tls, |broker, _| Box::new(MqttSession::new(broker, clock::now())))?;
             }

@@ -1,60 +1,38 @@
 //! What a request of signalling is answered over HTTP.
 
 use crate::fault::Why;
-use std::fmt::Write as _;
 use weir_rtc::signalling::oven::IceServer;
+use weir_web::{Message, PRODUCT, reason};
 
-/// An answer over HTTP.
-pub(super) struct Answer {
-    status: u16,
-    kind: &'static str,
-    fields: String,
-    body: String,
+/// An answer in plain text.
+///
+/// Like all others it is not for pages of other origins (CORS): the origin's own pages need no leave, and whatever else is
+/// open in a browser has no business with a server on loopback.
+pub(super) fn plain(status: u16, words: impl Into<Vec<u8>>) -> Message {
+    of_kind("text/plain; charset=utf-8", status, words)
 }
 
-impl Answer {
-    pub(super) fn new(status: u16, body: impl Into<String>) -> Self {
-        Self { status, kind: "text/plain; charset=utf-8", fields: String::new(), body: body.into() }
-    }
+/// An answer in the usual words of its status.
+pub(super) fn usual(status: u16) -> Message {
+    plain(status, reason(status))
+}
 
-    /// The same, of another kind than plain text.
-    pub(super) fn of(self, kind: &'static str) -> Self {
-        Self { kind, ..self }
-    }
+/// An answer of another kind.
+pub(super) fn of_kind(kind: &str, status: u16, body: impl Into<Vec<u8>>) -> Message {
+    Message::response(status).field("Server", PRODUCT).field("Content-Type", kind).body(body)
+}
 
-    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
-        let value: String = value.chars().filter(|c| !c.is_control()).collect();
-        let _ = write!(self.fields, "{name}: {value}\r\n");
-        self
-    }
-
-    /// Names a TURN server (RFC 9725 section 4.6).
-    pub(super) fn with_links(self, server: Option<&IceServer>) -> Self {
-        let Some(IceServer { urls, username, credential }) = server else { return self };
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-        let (username, credential) = (quoted(username), quoted(credential));
-        urls.iter().fold(self, |answer, url| {
-            let link = format!(
-                "<{url}>; rel=\"ice-server\"; username=\"{username}\"; credential=\"{credential}\"; credential-type=\"password\""
-            );
-            answer.with("Link", &link)
-        })
-    }
-
-    pub(super) fn bytes(&self, keep_alive: bool) -> Vec<u8> {
-        let Self { status, kind, fields, body } = self;
-        let connection = if keep_alive { "keep-alive" } else { "close" };
-        // Pages of any origin may play: browsers ask before they let them.
-        format!(
-            "HTTP/1.1 {status} {}\r\nServer: weir/{}\r\nConnection: {connection}\r\n\
-             Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: *\r\n{fields}\
-             Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
-            reason(*status),
-            env!("CARGO_PKG_VERSION"),
-            body.len(),
-        )
-        .into_bytes()
-    }
+/// The same, with a TURN server (RFC 9725 section 4.6).
+pub(super) fn with_links(answer: Message, server: Option<&IceServer>) -> Message {
+    let Some(IceServer { urls, username, credential }) = server else { return answer };
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let (username, credential) = (quoted(username), quoted(credential));
+    urls.iter().fold(answer, |answer, url| {
+        let link = format!(
+            "<{url}>; rel=\"ice-server\"; username=\"{username}\"; credential=\"{credential}\"; credential-type=\"password\""
+        );
+        answer.field("Link", link)
+    })
 }
 
 /// The status of a refusal for this reason.
@@ -63,27 +41,5 @@ pub(super) fn usual_status(why: &Why) -> u16 {
         Why::Unauthorized { .. } => 401,
         Why::Rejected => 503,
         Why::Moved { .. } => 307,
-    }
-}
-
-/// The usual words of a status (RFC 9110 section 15).
-pub(super) fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        204 => "No Content",
-        307 => "Temporary Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        406 => "Not Acceptable",
-        409 => "Conflict",
-        411 => "Length Required",
-        413 => "Content Too Large",
-        431 => "Request Header Fields Too Large",
-        503 => "Service Unavailable",
-        _ => "Unknown",
     }
 }

@@ -79,9 +79,9 @@ pub(crate) struct Desk {
     feeds: Slab<Feed>,
     peers: Slab<Peer>,
     ingests: Slab<Ingest>,
-    by_address: HashMap<SocketAddr, Party>,
-    by_fragment: HashMap<String, Party>,
-    by_session: HashMap<u64, Party>,
+    by_address: HashMap<SocketAddr, PeerRef>,
+    by_fragment: HashMap<String, PeerRef>,
+    by_session: HashMap<u64, PeerRef>,
     outbox: Outbox,
     /// Sessions that have to be woken: viewers, of any protocol, of what publishers have brought.
     pub(super) wakes: Vec<SessionId>,
@@ -91,9 +91,9 @@ pub(crate) struct Desk {
     pub(super) next: Option<Moment>,
 }
 
-/// Who is at the other end.
+/// Names a peer of this desk: its key among the viewers or among the publishers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Party {
+enum PeerRef {
     Viewer(usize),
     Publisher(usize),
 }
@@ -163,7 +163,7 @@ impl Desk {
         let script = script.filter(|script| script.rules_units());
         let channel = Channel::new(newcomer.transport, newcomer.session, now, settings.patience.request);
         let (fragment, session) = (channel.user_fragment.clone(), channel.session);
-        let at = Party::Viewer(self.peers.insert(Peer::new(feed, channel, tracks, counts, script, now)));
+        let at = PeerRef::Viewer(self.peers.insert(Peer::new(feed, channel, tracks, counts, script, now)));
         self.by_fragment.insert(fragment, at);
         self.by_session.insert(session, at);
         self.next = Some(now);
@@ -182,7 +182,7 @@ impl Desk {
         let channel = Channel::new(transport, session, now, worker.settings().patience.request);
         let fragment = channel.user_fragment.clone();
         let ingest = Ingest::new(channel, (stream, publisher), &agreed, sources[0], now);
-        let at = Party::Publisher(self.ingests.insert(ingest));
+        let at = PeerRef::Publisher(self.ingests.insert(ingest));
         self.by_fragment.insert(fragment, at);
         self.by_session.insert(session, at);
         self.counts.intake.publishers += 1;
@@ -213,8 +213,8 @@ impl Desk {
     /// The peer of a session leaves. Who has to be woken, if it is one of this worker's.
     pub(crate) fn dismiss(&mut self, session: u64, now: Moment) -> Option<SessionId> {
         match *self.by_session.get(&session)? {
-            Party::Viewer(at) => self.peers[at].channel.is_gone = true,
-            Party::Publisher(at) => self.ingests[at].channel.is_gone = true,
+            PeerRef::Viewer(at) => self.peers[at].channel.is_gone = true,
+            PeerRef::Publisher(at) => self.ingests[at].channel.is_gone = true,
         }
         self.next = Some(now);
         Some(self.port)
@@ -238,17 +238,17 @@ impl Desk {
                     .or(known),
                 (_, known) => known,
             };
-            let Some(party) = addressed else {
+            let Some(peer) = addressed else {
                 self.counts.strange += 1;
                 continue;
             };
             if matches!(kind, Datagram::Stun | Datagram::Dtls) {
-                self.by_address.insert(source, party);
+                self.by_address.insert(source, peer);
             }
             let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
             let mut service = Service { now, worker, link, counts, outbox, wakes };
-            let next = match party {
-                Party::Viewer(at) => {
+            let next = match peer {
+                PeerRef::Viewer(at) => {
                     let peer = &mut self.peers[at];
                     let feed = peer.feed;
                     let mut wants_keyframe = false;
@@ -269,7 +269,7 @@ impl Desk {
                     }
                     next
                 }
-                Party::Publisher(at) => {
+                PeerRef::Publisher(at) => {
                     let ingest = &mut self.ingests[at];
                     match kind {
                         Datagram::Stun | Datagram::Dtls => {
@@ -327,9 +327,9 @@ impl Desk {
         let mut next: Option<Moment> = None;
         let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
         let mut service = Service { now, worker, link, counts, outbox, wakes };
-        let mut judge = |party: Party, is_gone: bool, wish: Moment| {
+        let mut judge = |peer: PeerRef, is_gone: bool, wish: Moment| {
             if is_gone {
-                gone.push(party);
+                gone.push(peer);
             } else {
                 next = Some(next.map_or(wish, |before| before.min(wish)));
             }
@@ -338,43 +338,43 @@ impl Desk {
             if peer.next() <= now && !peer.channel.is_gone {
                 peer.time(&self.feeds[peer.feed], &mut service);
             }
-            judge(Party::Viewer(at), peer.channel.is_gone, peer.next());
+            judge(PeerRef::Viewer(at), peer.channel.is_gone, peer.next());
         }
         for (at, ingest) in &mut self.ingests {
             if ingest.next() <= now && !ingest.channel.is_gone {
                 ingest.time(&mut service);
             }
-            judge(Party::Publisher(at), ingest.channel.is_gone, ingest.next());
+            judge(PeerRef::Publisher(at), ingest.channel.is_gone, ingest.next());
         }
         self.next = next;
-        for party in gone {
-            self.remove(party, now, worker, link);
+        for peer in gone {
+            self.remove(peer, now, worker, link);
         }
     }
 
     /// Says goodbye to all.
     pub(super) fn close(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
-        let viewers = self.peers.iter().map(|(at, _)| Party::Viewer(at));
-        let publishers = self.ingests.iter().map(|(at, _)| Party::Publisher(at));
-        let all: Vec<Party> = viewers.chain(publishers).collect();
-        for party in all {
-            self.remove(party, now, worker, link);
+        let viewers = self.peers.iter().map(|(at, _)| PeerRef::Viewer(at));
+        let publishers = self.ingests.iter().map(|(at, _)| PeerRef::Publisher(at));
+        let all: Vec<PeerRef> = viewers.chain(publishers).collect();
+        for peer in all {
+            self.remove(peer, now, worker, link);
         }
     }
 
-    fn remove(&mut self, party: Party, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
-        let channel = match party {
-            Party::Viewer(at) => &self.peers[at].channel,
-            Party::Publisher(at) => &self.ingests[at].channel,
+    fn remove(&mut self, peer: PeerRef, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+        let channel = match peer {
+            PeerRef::Viewer(at) => &self.peers[at].channel,
+            PeerRef::Publisher(at) => &self.ingests[at].channel,
         };
         self.by_fragment.remove(&channel.user_fragment);
         self.by_session.remove(&channel.session);
-        self.by_address.retain(|_, other| *other != party);
+        self.by_address.retain(|_, other| *other != peer);
         let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
         let mut service = Service { now, worker, link, counts, outbox, wakes };
-        match party {
-            Party::Publisher(at) => self.ingests.remove(at).end(&mut service),
-            Party::Viewer(at) => {
+        match peer {
+            PeerRef::Publisher(at) => self.ingests.remove(at).end(&mut service),
+            PeerRef::Viewer(at) => {
                 let mut peer = self.peers.remove(at);
                 peer.channel.close(&mut service);
                 worker.depart(peer.counts);

@@ -34,6 +34,8 @@ pub(super) struct Feed {
     next: u64,
     packetiser: Packetiser,
     parameter_sets: Vec<Vec<u8>>,
+    /// The publication and the version of the settings that were looked at last.
+    settings: Option<(u64, u64)>,
     ordinals: [u32; 2],
     /// What is added to the timestamps of this publication, so that they go on; known with its first frame.
     offset: Option<i64>,
@@ -62,6 +64,7 @@ impl Feed {
             offset: None,
             newest: None,
             sound_left_out: false,
+            settings: None,
             asked_at: None,
         }
     }
@@ -75,8 +78,11 @@ impl Feed {
             self.offset = None;
         }
         for entry in stream.log.from(self.next) {
-            for setup in entry.opening.iter().flat_map(|opening| &opening.packets) {
-                self.take(setup, entry.arrived);
+            if let Some(opening) = &entry.opening
+                && self.settings != Some((self.publication, opening.version()))
+            {
+                self.settings = Some((self.publication, opening.version()));
+                opening.settings.packets.iter().for_each(|setup| self.take(setup, entry.arrived));
             }
             self.take(&entry.packet, entry.arrived);
         }
@@ -177,7 +183,7 @@ impl Feed {
         while low < high {
             let middle = low + (high - low) / 2;
             let unit = &self.units.get(middle)?.packet;
-            // So many units of the track lie before the one behind this.
+            // The number of the track's units that lie before the one behind this.
             let behind = ordinal_of(unit, lane).wrapping_add(u32::from(lane_of(unit) == lane));
             if behind.wrapping_sub(ordinal) as i32 <= 0 { low = middle + 1 } else { high = middle }
         }

@@ -116,7 +116,7 @@ mod tests {
         fn take(&mut self, packet: &Packet, opening: Option<&Opening>) {
             self.0.push((packet.kind, packet.keyframe, packet.timestamp));
             self.1.push(unframe(packet).unwrap().1);
-            self.2.extend(opening.map(|opening| opening.packets.len()));
+            self.2.extend(opening.map(|opening| opening.settings.packets.len()));
         }
     }
 

@@ -1,30 +1,45 @@
 //! One accepted connection of signalling: WHEP and WHIP over HTTP, or OvenMediaEngine's dialogue in a WebSocket.
 
-use super::answer::{Answer, reason, usual_status};
+mod socket;
+
+use super::answer::{of_kind, plain, usual, usual_status, with_links};
 use super::desk::{Desk, Newcomer, remote};
+use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
-use super::request::{BadRequest, Request};
+use super::request::{path, publishes, socket_key, stream, wants_relay};
 use crate::config::MissingStream;
 use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
 use crate::worker::{Message, Worker};
+use socket::Socket;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, Setup, Wishes, agree, extension};
-use weir_rtc::signalling::oven::{self, Offer};
-use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket};
+use weir_rtc::signalling::http::SDP;
 use weir_rtc::transport::{DtlsRole, Settings, Transport};
 use weir_shard::{Context, Event, Session};
+use weir_web::{Message as Answer, PRODUCT, Request, Requests};
 
 /// Bytes of answers that may wait for a peer that does not read.
 const UNSENT_LIMIT: usize = 256 * 1024;
 /// How long a peer may take to hear the last answer and go.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Bytes of a request.
+/// Requests of one peer that are answered before others have their turn: each may begin a session, which takes more than
+/// a millisecond.
+const ANSWERS_A_TURN: usize = 4;
+/// Bytes of a WebSocket that are looked at before others have their turn.
+const SOCKET_PIECE: usize = 4 * 1024;
+/// Sessions that may be begun over one connection within the patience for a request: more than any page of players.
+const BEGUN_OVER_ONE: usize = 64;
+/// Bytes of a request's body.
 const REQUEST_LIMIT: usize = weir_rtc::sdp::MOST_BYTES;
+
+/// What may be asked.
+const METHODS: &str = "OPTIONS, GET, POST, PATCH, DELETE";
 
 /// What the origin sends: H.264, and Opus where the stream has it.
 const WISHES: Wishes<'static> = Wishes {
@@ -50,14 +65,16 @@ pub(crate) struct RtcSession {
     link: u64,
     faults: LinkFaults,
     stage: Stage,
-    inbox: Vec<u8>,
+    requests: Requests,
+    /// When sessions were begun over this connection that may not have their keys yet.
+    begun: VecDeque<Moment>,
     /// The end of the connection, if it is decided.
     cut: Option<Cut>,
 }
 
 enum Stage {
-    /// Has asked for nothing that is not answered, since then.
-    Asking(Moment),
+    /// Has asked for nothing that is not answered.
+    Asking,
     /// Speaks OvenMediaEngine's dialogue.
     Socket(Box<Socket>),
     /// Was answered for the last time; is closed then.
@@ -66,35 +83,17 @@ enum Stage {
     Silent,
 }
 
-struct Socket {
-    socket: WebSocket,
-    stream: Arc<str>,
-    /// Media is to come by a relay.
-    relayed: bool,
-    offered: Option<Offered>,
-    /// The session of the viewer that came of it.
-    session: Option<u64>,
-}
-
-/// What was offered, until it is answered.
-struct Offered {
-    transport: Transport,
-    description: Description,
-    sources: [u32; 2],
-    number: u64,
-    session: u64,
-}
-
 impl RtcSession {
     /// The session of a connection that was just accepted.
-    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr, now: Moment) -> Self {
+    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr) -> Self {
         let link = worker.accept();
         Self {
             peer,
             link,
             faults: LinkFaults::of(&worker.settings().faults, link),
-            stage: Stage::Asking(now),
-            inbox: Vec::new(),
+            stage: Stage::Asking,
+            begun: VecDeque::new(),
+            requests: Requests::new(REQUEST_LIMIT),
             cut: None,
         }
     }
@@ -103,33 +102,34 @@ impl RtcSession {
         match &mut self.stage {
             Stage::Silent | Stage::Leaving(_) => return,
             Stage::Socket(socket) => {
-                socket.socket.input(bytes);
+                // A message at a time: an offer is made for a few bytes.
+                let (piece, rest) = bytes.split_at(bytes.len().min(SOCKET_PIECE));
+                socket.socket.input(piece);
+                context.give_back(rest);
                 return self.converse(context);
             }
-            Stage::Asking(_) => {}
+            Stage::Asking => {}
         }
-        if self.inbox.is_empty() && self.fault(Phase::Handshake, None, context).is_some() {
-            self.stage = Stage::Silent;
-            return;
+        if self.requests.is_empty() && self.fault(Phase::Handshake, None, context).is_some() {
+            return self.fall_silent(context);
         }
-        self.inbox.extend_from_slice(bytes);
-        while matches!(self.stage, Stage::Asking(_)) && !self.inbox.is_empty() && self.cut.is_none() {
-            match Request::parse(&self.inbox, REQUEST_LIMIT) {
-                Ok(Some((request, length))) => {
-                    self.inbox.drain(..length);
-                    self.stage = Stage::Asking(context.now);
+        let (mut rest, mut answered) = (bytes, 0);
+        while matches!(self.stage, Stage::Asking) && self.cut.is_none() && !rest.is_empty() {
+            if answered == ANSWERS_A_TURN {
+                return context.give_back(rest);
+            }
+            match self.requests.take(&mut rest) {
+                Ok(Some(request)) => {
+                    answered += 1;
+                    context.await_request();
                     self.answer(&request, context);
                 }
-                Ok(None) => return,
-                Err(BadRequest(status)) => self.say(&Answer::new(status, reason(status)), false, context),
+                Ok(None) => {}
+                Err(bad) => self.say(usual(bad.status()), false, context),
             }
         }
-        let rest = std::mem::take(&mut self.inbox);
-        if let Stage::Socket(socket) = &mut self.stage
-            && !rest.is_empty()
-        {
-            socket.socket.input(&rest);
-            self.converse(context);
+        if matches!(self.stage, Stage::Socket(_)) {
+            context.give_back(rest);
         }
     }
 
@@ -137,37 +137,41 @@ impl RtcSession {
         if let Some(decree) = self.fault(Phase::Connect, None, context) {
             return self.refuse(decree, request.keep_alive, context);
         }
-        let stream = request.stream();
-        let answer = match (&*request.method, stream) {
-            ("OPTIONS", _) => Answer::new(204, "")
-                .with("Access-Control-Allow-Methods", "OPTIONS, GET, POST, PATCH, DELETE")
-                .with("Access-Control-Allow-Headers", "*"),
+        let answer = match (&*request.method, stream(request)) {
+            ("POST", Some(_)) if !self.may_begin(context) => {
+                plain(503, "too many sessions were begun over this connection just now")
+            }
+            ("OPTIONS", _) => Answer::response(204)
+                .field("Server", PRODUCT)
+                .field("Allow", METHODS)
+                .field("Accept-Post", SDP),
             ("DELETE", _) => self.delete(request, context),
             // All of the origin's candidates are in its answer, and it needs none of its peers'.
-            ("PATCH", _) => Answer::new(405, "trickling is of no use here: the answer has all candidates"),
+            ("PATCH", _) => plain(405, "trickling is of no use here: the answer has all candidates"),
             ("POST", Some(stream)) => {
                 let stream = stream.into();
-                let made = if request.publishes() {
-                    self.publish(&stream, &request.body, context)
+                let offer = String::from_utf8_lossy(&request.body);
+                let made = if publishes(request) {
+                    self.publish(&stream, &offer, context)
                 } else {
-                    self.watch(&stream, &request.body, context)
+                    self.watch(&stream, &offer, context)
                 };
                 return match made {
-                    Ok(answer) => self.say(&answer, request.keep_alive, context),
+                    Ok(answer) => self.say(answer, request.keep_alive, context),
                     Err(decree) => self.refuse(decree, request.keep_alive, context),
                 };
             }
-            ("GET", Some(stream)) => match &request.socket_key {
-                Some(key) => return self.open(&stream.into(), key, request.wants_relay(), context),
+            ("GET", Some(stream)) => match socket_key(request) {
+                Some(key) => return self.open(&stream.into(), key, wants_relay(request), context),
                 None => {
-                    let page = if request.publishes() { PUBLISH } else { PLAY };
-                    Answer::new(200, page).of("text/html; charset=utf-8")
+                    let page = if publishes(request) { PUBLISH } else { PLAY };
+                    of_kind("text/html; charset=utf-8", 200, page)
                 }
             },
-            ("GET", None) => Answer::new(404, "ask for a stream: /APP/STREAM"),
-            _ => Answer::new(405, reason(405)).with("Allow", "OPTIONS, GET, POST, PATCH, DELETE"),
+            ("GET", None) => plain(404, "ask for a stream: /APP/STREAM"),
+            _ => usual(405).field("Allow", METHODS),
         };
-        self.say(&answer, request.keep_alive, context);
+        self.say(answer, request.keep_alive, context);
     }
 
     /// WHEP: an offer is answered, and a viewer comes.
@@ -208,7 +212,7 @@ impl RtcSession {
         };
         let claimed = Publisher::claim(stream, Some(number), retime, context.world, now);
         let Some(mut publisher) = claimed else {
-            return Ok(Answer::new(409, format!("{stream} is being published")));
+            return Ok(plain(409, format!("{stream} is being published")));
         };
         let wakes = publisher.flush(context.world);
         context.wake_all(wakes);
@@ -229,19 +233,20 @@ impl RtcSession {
         wishes: &Wishes<'_>,
         context: &Context<'_, Worker>,
     ) -> Result<(Newcomer, Answer), Answer> {
-        let mut offer: Description = offer.parse().map_err(|error| Answer::new(400, format!("{error}")))?;
+        let mut offer: Description = offer.parse().map_err(|error| plain(400, format!("{error}")))?;
         for kind in [MediaKind::Video, MediaKind::Audio] {
             // A stream has one track of each.
             let more = offer.media.iter_mut().filter(|media| media.kind == kind && !media.rejected).skip(1);
             more.for_each(|media| media.rejected = true);
         }
-        let theirs = remote(&offer).ok_or_else(|| Answer::new(400, "no ICE credentials or fingerprint"))?;
+        let theirs = remote(&offer).ok_or_else(|| plain(400, "no ICE credentials or fingerprint"))?;
         let made = context.world.rtc.as_deref().and_then(|desk| self.transport(desk));
-        let (mut transport, local) = made.ok_or_else(|| Answer::new(503, "no transport can be made"))?;
-        let sources = sources(number, context.now);
+        let made = made.and_then(|made| Some((made, Identity::new()?)));
+        let ((mut transport, local), identity) =
+            made.ok_or_else(|| plain(503, "no transport can be made"))?;
         let mut answer = local.answer(&offer, wishes);
         if wishes.direction == Direction::SendOnly {
-            name_sources(&mut answer, sources);
+            identity.name_sources(&mut answer);
         }
         let theirs_is = match wishes.direction {
             Direction::SendOnly => Direction::ReceiveOnly,
@@ -249,22 +254,20 @@ impl RtcSession {
         };
         let of_use = |direction: Direction| direction == Direction::SendReceive || direction == theirs_is;
         if !offer.media.iter().any(|media| media.kind == MediaKind::Video && of_use(media.direction)) {
-            return Err(Answer::new(406, "the offer has no pictures that go the right way"));
+            return Err(plain(406, "the offer has no pictures that go the right way"));
         }
         let agreed = agree(&offer, &answer, true);
         if !agreed.iter().any(|it| it.kind == MediaKind::Video) {
-            return Err(Answer::new(406, "the origin has H.264 with packetization-mode=1 only"));
+            return Err(plain(406, "the origin has H.264 with packetization-mode=1 only"));
         }
         transport.connect(context.now, theirs, role(&agreed));
-        let session = session_of(number, &sources, context.now);
+        let Identity { session, sources } = identity;
         let stream = stream.clone();
         let newcomer = Newcomer { transport, agreed, sources, number, peer: self.peer, stream, session };
-        let answer = Answer::new(201, answer.to_string())
-            .of("application/sdp")
-            .with("Location", &format!("/session/{session:016x}"))
-            .with("ETag", &format!("\"{session:x}\""))
-            .with_links(context.world.settings().turn.as_ref());
-        Ok((newcomer, answer))
+        let answer = of_kind(SDP, 201, answer.to_string())
+            .field("Location", format_args!("/session/{session:016x}"))
+            .field("ETag", format_args!("\"{session:x}\""));
+        Ok((newcomer, with_links(answer, context.world.settings().turn.as_ref())))
     }
 
     /// A transport that others reach at the worker's port.
@@ -306,10 +309,11 @@ impl RtcSession {
     }
 
     fn delete(&self, request: &Request, context: &mut Context<'_, Worker>) -> Answer {
-        let session = request.path.strip_prefix("session/").and_then(|it| u64::from_str_radix(it, 16).ok());
-        let Some(session) = session else { return Answer::new(404, reason(404)) };
+        let path = path(request);
+        let session = path.strip_prefix("session/").and_then(|it| u64::from_str_radix(it, 16).ok());
+        let Some(session) = session else { return usual(404) };
         self.dismiss(session, context);
-        Answer::new(200, "")
+        plain(200, "")
     }
 
     /// Lets a peer go, whichever worker it is with.
@@ -322,159 +326,46 @@ impl RtcSession {
         }
     }
 
-    /// A WebSocket is opened.
-    fn open(&mut self, stream: &Arc<str>, key: &str, relayed: bool, context: &mut Context<'_, Worker>) {
-        let accept = websocket::accept(key);
-        let head = format!(
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Accept: {accept}\r\n\r\n"
-        );
-        context.send(head.as_bytes());
-        let socket = WebSocket::new(Role::Server);
-        let stream = stream.clone();
-        self.stage =
-            Stage::Socket(Box::new(Socket { socket, stream, relayed, offered: None, session: None }));
+    /// Whether one session more may be begun over this connection. Each costs a good millisecond and some memory, until
+    /// it has keys or is given up.
+    fn may_begin(&mut self, context: &Context<'_, Worker>) -> bool {
+        let patience = context.world.settings().patience.request;
+        while self.begun.front().is_some_and(|at| *at + patience <= context.now) {
+            self.begun.pop_front();
+        }
+        let may = self.begun.len() < BEGUN_OVER_ONE;
+        if may {
+            self.begun.push_back(context.now);
+        }
+        may
     }
 
-    /// Hears what has come over a WebSocket.
-    fn converse(&mut self, context: &mut Context<'_, Worker>) {
-        let mut out = Vec::new();
-        while let Stage::Socket(socket) = &mut self.stage {
-            match socket.socket.poll(&mut out) {
-                Ok(Some(Incoming::Text(text))) => {
-                    if let Some(said) = self.hear(&text, context)
-                        && let Stage::Socket(socket) = &self.stage
-                    {
-                        socket.socket.text(&said, &mut out);
-                    }
-                }
-                Ok(None) => break,
-                Ok(Some(Incoming::Close(..))) | Err(_) => {
-                    self.cut = Some(Cut::Close);
-                    break;
-                }
-            }
-        }
-        context.send(&out);
-        if context.unsent() > UNSENT_LIMIT {
-            self.cut = Some(Cut::Close);
-        }
-    }
-
-    /// What is answered to a message.
-    fn hear(&mut self, text: &str, context: &mut Context<'_, Worker>) -> Option<String> {
-        let request = match oven::Request::parse(text) {
-            Ok(request) => request,
-            Err(error) => return Some(oven::refusal(400, &error.to_string())),
-        };
-        match request {
-            oven::Request::Offer => self.offer(context),
-            oven::Request::Answer { sdp, .. } => {
-                self.answered(&sdp, context).err().map(|words| oven::refusal(400, &words))
-            }
-            oven::Request::Stop => {
-                self.leave(context);
-                None
-            }
-            oven::Request::Other(_) => None,
-        }
-    }
-
-    fn offer(&mut self, context: &mut Context<'_, Worker>) -> Option<String> {
-        let Stage::Socket(socket) = &self.stage else { return None };
-        let (stream, relayed) = (socket.stream.clone(), socket.relayed);
-        let number = match self.number(&stream, context) {
-            Ok(number) => number,
-            Err(Decree::Nothing) => {
-                self.stage = Stage::Silent;
-                return None;
-            }
-            Err(Decree::Refusal { why, code, words }) => {
-                let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual_status(&why));
-                let words = words.unwrap_or_else(|| reason(status).to_owned());
-                return Some(oven::refusal(status.into(), &words));
-            }
-        };
-        let made = {
-            let desk = context.world.rtc.take()?;
-            let made = self.transport(&desk);
-            context.world.rtc = Some(desk);
-            made
-        };
-        let Some((transport, local)) = made else {
-            return Some(oven::refusal(503, "no transport can be made"));
-        };
-        let sources = sources(number, context.now);
-        let session = session_of(number, &sources, context.now);
-        let mut description = local.offer(&WISHES);
-        name_sources(&mut description, sources);
-        let offer = Offer {
-            // OvenMediaEngine's are of 32 bits.
-            id: session & 0x7FFF_FFFF,
-            sdp: description.to_string(),
-            candidates: local.candidates.clone(),
-            ice_servers: context.world.settings().turn.iter().filter(|_| relayed).cloned().collect(),
-        };
-        if let Stage::Socket(socket) = &mut self.stage {
-            socket.offered = Some(Offered { transport, description, sources, number, session });
-        }
-        Some(oven::offer(&offer))
-    }
-
-    fn answered(&mut self, sdp: &str, context: &mut Context<'_, Worker>) -> Result<(), String> {
-        let Stage::Socket(socket) = &mut self.stage else { return Ok(()) };
-        let Some(offered) = socket.offered.take() else { return Err("nothing was offered".to_owned()) };
-        let answer: Description = sdp.parse().map_err(|error| format!("{error}"))?;
-        let theirs = remote(&answer).ok_or("no ICE credentials or fingerprint")?;
-        let agreed = agree(&offered.description, &answer, false);
-        if agreed.is_empty() {
-            return Err("nothing of the offer was taken".to_owned());
-        }
-        let Offered { mut transport, sources, number, session, .. } = offered;
-        transport.connect(context.now, theirs, role(&agreed));
-        socket.session = Some(session);
-        let stream = socket.stream.clone();
-        let newcomer = Newcomer { transport, agreed, sources, number, peer: self.peer, stream, session };
-        if let Some(mut desk) = context.world.rtc.take() {
-            desk.admit(newcomer, context.world, context.now);
-            context.wake(desk.port);
-            context.world.rtc = Some(desk);
-        }
-        Ok(())
-    }
-
-    /// The viewer of a WebSocket leaves.
-    fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        let session = match &mut self.stage {
-            Stage::Socket(socket) => socket.session.take(),
-            _ => None,
-        };
-        if let Some(session) = session {
-            self.dismiss(session, context);
-        }
+    /// Nothing is answered any more, because of a fault, and the link stays.
+    fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
+        self.stage = Stage::Silent;
+        context.established();
     }
 
     /// Answers a request as a fault wants it.
     fn refuse(&mut self, decree: Decree, keep_alive: bool, context: &mut Context<'_, Worker>) {
         match decree {
-            Decree::Nothing => self.stage = Stage::Silent,
+            Decree::Nothing => self.fall_silent(context),
             Decree::Refusal { why, code, words } => {
                 let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual_status(&why));
-                let mut answer = Answer::new(status, words.unwrap_or_else(|| reason(status).to_owned()));
-                answer = match why {
-                    Why::Unauthorized { .. } => answer.with("WWW-Authenticate", "Bearer"),
-                    Why::Moved { to } => answer.with("Location", &to),
+                let answer = words.map_or_else(|| usual(status), |words| plain(status, words));
+                let answer = match why {
+                    Why::Unauthorized { .. } => answer.field("WWW-Authenticate", "Bearer"),
+                    Why::Moved { to } => answer.field("Location", to),
                     Why::Rejected => answer,
                 };
-                self.say(&answer, keep_alive, context);
+                self.say(answer, keep_alive, context);
             }
         }
     }
 
-    fn say(&mut self, answer: &Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
-        context.send(&answer.bytes(keep_alive));
+    fn say(&mut self, answer: Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
+        context.send(&answer.keep_alive(keep_alive).end());
         if !keep_alive {
-            self.inbox = Vec::new();
             self.stage = Stage::Leaving(context.now + FAREWELL);
         }
         if context.unsent() > UNSENT_LIMIT {
@@ -490,19 +381,17 @@ impl RtcSession {
         }
         match &self.stage {
             Stage::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
-            Stage::Asking(since) if now >= *since + context.world.settings().patience.request => {
-                self.cut = Some(Cut::Close);
-            }
-            Stage::Asking(_) | Stage::Leaving(_) | Stage::Socket(_) | Stage::Silent => {}
+            Stage::Socket(_) => self.ping(context),
+            Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
         }
     }
 
     /// Sets the one deadline of the session.
     fn arm(&self, context: &mut Context<'_, Worker>) {
         let deadline = match &self.stage {
-            Stage::Asking(since) => Some(*since + context.world.settings().patience.request),
             Stage::Leaving(at) => Some(*at),
-            Stage::Socket(_) | Stage::Silent => None,
+            Stage::Socket(socket) => socket.ping_at,
+            Stage::Asking | Stage::Silent => None,
         };
         match [deadline, self.faults.next_cut()].into_iter().flatten().min() {
             Some(at) => context.set_timer(at),
@@ -541,7 +430,7 @@ impl Session<Worker> for RtcSession {
             Event::Connected => {
                 self.faults.begin(context.now);
                 if self.fault(Phase::Accept, None, context).is_some() {
-                    self.stage = Stage::Silent;
+                    self.fall_silent(context);
                 }
             }
             Event::Bytes(bytes) => self.read(bytes, context),
@@ -573,26 +462,4 @@ fn reached_at(peer: SocketAddr) -> Option<std::net::IpAddr> {
 
 fn role(agreed: &[Agreement]) -> DtlsRole {
     agreed.first().map_or(DtlsRole::Server, |agreed| agreed.role)
-}
-
-/// Sources of pictures and sound that no other viewer has.
-fn sources(number: u64, now: Moment) -> [u32; 2] {
-    let mixed = (number ^ now.as_nanos().rotate_left(24)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    [(mixed >> 32) as u32 | 1, (mixed as u32) | 1]
-}
-
-/// Names a session; not to be guessed from another one's.
-fn session_of(number: u64, sources: &[u32; 2], now: Moment) -> u64 {
-    let seed = now.as_nanos() ^ u64::from(sources[0]) << 32 ^ u64::from(sources[1]);
-    (seed ^ number).wrapping_mul(0xD6E8_FEB8_6659_FD93).rotate_left(29).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-fn name_sources(description: &mut Description, sources: [u32; 2]) {
-    for media in description.media.iter_mut().filter(|media| !media.rejected) {
-        match media.kind {
-            MediaKind::Video => media.sources = vec![sources[0]],
-            MediaKind::Audio => media.sources = vec![sources[1]],
-            MediaKind::Other => {}
-        }
-    }
 }

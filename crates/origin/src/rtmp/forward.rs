@@ -32,14 +32,19 @@ impl ForwardSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        let (mut begins, mut refused) = (false, false);
+        let (mut begins, mut refused) = (false, None);
         let outcome = self.client.input(bytes, &mut |event| match event {
             ClientEvent::Publishing => begins = true,
-            ClientEvent::Status(status) => refused |= status.is_error(),
+            ClientEvent::Status(status) if status.is_error() => {
+                refused = Some(format!("{} {}", status.code, status.description));
+            }
             _ => {}
         });
-        if outcome.is_err() || refused {
-            return self.end(context);
+        if let Some(words) = refused {
+            return self.end(words.trim(), context);
+        }
+        if outcome.is_err() {
+            return self.end("it does not speak RTMP", context);
         }
         self.say(context);
         if begins && self.viewer.is_none() {
@@ -50,7 +55,7 @@ impl ForwardSession {
     fn begin(&mut self, context: &mut Context<'_, Worker>) {
         let Some(framing) = self.client.framing() else { return };
         if !context.world.is_under_way(self.forwarding.publication) {
-            return self.end(context);
+            return self.end("", context);
         }
         self.since = Some(context.now);
         let rewrite = || rewriter(framing, true);
@@ -65,7 +70,7 @@ impl ForwardSession {
         if viewer.pump(context) != Standing::Same {
             self.client.close();
             self.say(context);
-            self.end(context);
+            self.end("", context);
         }
     }
 
@@ -78,13 +83,18 @@ impl ForwardSession {
         }
     }
 
-    /// Ends this connection; asks for another one if the publication goes on.
-    fn end(&mut self, context: &mut Context<'_, Worker>) {
+    /// Ends this connection; asks for another one if the publication goes on, and says why.
+    fn end(&mut self, words: &str, context: &mut Context<'_, Worker>) {
         if let Some(viewer) = self.viewer.take() {
             viewer.leave(context);
         }
         context.close();
         if context.world.is_under_way(self.forwarding.publication) {
+            let settings = context.world.settings().clone();
+            let route = &settings.routes[self.forwarding.route];
+            if let Some(trouble) = self.forwarding.trouble(route, self.since.is_some(), words) {
+                settings.tell(trouble);
+            }
             let again = self.forwarding.again(self.since, context.now);
             context.world.forwardings.push(again);
         }
@@ -104,9 +114,11 @@ impl Session<Worker> for ForwardSession {
                 }
                 self.pump(context);
             }
-            Event::Timer if self.viewer.is_none() => self.end(context),
+            Event::Timer if self.viewer.is_none() => self.end("it did not answer within 10 s", context),
             Event::Timer => self.pump(context),
-            Event::Stop | Event::Closed { .. } => self.end(context),
+            Event::Stop => self.end("", context),
+            Event::Closed { words: "", .. } => self.end("it closed the connection", context),
+            Event::Closed { words, .. } => self.end(words, context),
         }
         let deadline = match &mut self.viewer {
             Some(viewer) => viewer.deadline(context.world, context.now),

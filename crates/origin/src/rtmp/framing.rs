@@ -46,7 +46,7 @@ pub(crate) fn unframe(packet: &Packet) -> Option<(MessageHeader, Vec<u8>)> {
     Some((header?, payload))
 }
 
-/// The packet at a timestamp that is so many microseconds later.
+/// The packet at a timestamp that is `by` microseconds later.
 pub(crate) fn retime(packet: &Packet, by: i64) -> Packet {
     reframe(packet, SHARED, by, false).unwrap_or_else(|| packet.clone())
 }

@@ -2,6 +2,7 @@
 
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
+use super::liveness::{Liveness, Look};
 use crate::config::{Departure, MissingStream};
 use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject, Why};
 use crate::publisher::Publisher;
@@ -22,6 +23,10 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 const NAME_LIMIT: usize = 1_024;
 /// How long a peer that was refused may take to hear it and go.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// What is heard of one peer before others have their turn. A publisher has some hundred messages a second.
+const EVENTS_A_TURN: usize = 1_024;
+/// Bytes after which the events are counted.
+const PIECE: usize = 16 * 1024;
 /// Bytes that are read at a time from a publisher that is read slowly.
 const SLOW_READ: usize = 4 * 1024;
 
@@ -39,6 +44,8 @@ struct Desk {
     app: String,
     stage: Stage,
     replies: Vec<Reply>,
+    /// What was heard in this turn.
+    events: usize,
     /// Bytes sent before the peer became a viewer.
     said: u64,
     /// The end of the connection, if it is decided.
@@ -48,8 +55,8 @@ struct Desk {
 enum Stage {
     /// The TCP connection is there, nothing was read.
     Accepted,
-    /// Has asked for nothing yet, since then.
-    Asking(Moment),
+    /// Has asked for nothing yet.
+    Asking,
     Playing(Box<Playing>),
     Publishing(Box<Publishing>),
     /// Was refused; is closed then.
@@ -61,6 +68,7 @@ enum Stage {
 struct Playing {
     viewer: Viewer,
     message_stream_id: u32,
+    liveness: Liveness,
 }
 
 struct Publishing {
@@ -95,6 +103,7 @@ impl RtmpSession {
                 app: String::new(),
                 stage: Stage::Accepted,
                 replies: Vec::new(),
+                events: 0,
                 said: 0,
                 cut: None,
             },
@@ -103,16 +112,30 @@ impl RtmpSession {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
         if matches!(self.desk.stage, Stage::Accepted) {
-            self.desk.stage = Stage::Asking(context.now);
+            self.desk.stage = Stage::Asking;
             if self.desk.fault(Phase::Handshake, None, context).is_some() {
-                self.desk.stage = Stage::Silent;
+                self.desk.fall_silent(context);
             }
         }
         if matches!(self.desk.stage, Stage::Silent | Stage::Leaving(_)) {
             return;
         }
+        if let Stage::Playing(playing) = &mut self.desk.stage {
+            playing.liveness.on_bytes();
+        }
         let Self { server, desk } = self;
-        let outcome = server.input(bytes, &mut |event| desk.hear(&event, context));
+        desk.events = 0;
+        let (mut rest, mut outcome) = (bytes, Ok(()));
+        while !rest.is_empty() && outcome.is_ok() {
+            if desk.events >= EVENTS_A_TURN {
+                context.give_back(rest);
+                break;
+            }
+            let (piece, more) = rest.split_at(rest.len().min(PIECE));
+            rest = more;
+            outcome = server.input(piece, &mut |event| desk.hear(&event, context));
+        }
+        let bytes = &bytes[..bytes.len() - rest.len()];
         if matches!(desk.stage, Stage::Silent) {
             return;
         }
@@ -190,6 +213,25 @@ impl RtmpSession {
         }
     }
 
+    /// Asks a viewer that is sent nothing whether it is there, and lets it go if it does not answer.
+    fn look(&mut self, context: &mut Context<'_, Worker>) {
+        let Stage::Playing(playing) = &mut self.desk.stage else { return };
+        let sent = playing.viewer.link_bytes(context.world);
+        match playing.liveness.look(context.now, sent) {
+            Look::Wait => {}
+            Look::Gone => self.desk.cut = Some(Cut::Close),
+            Look::Ask => {
+                // The server's time in milliseconds, which goes round.
+                self.server.ping((context.now.as_nanos() / 1_000_000) as u32);
+                self.say(context);
+                if let Stage::Playing(playing) = &mut self.desk.stage {
+                    let sent = playing.viewer.link_bytes(context.world);
+                    playing.liveness.on_asked(sent);
+                }
+            }
+        }
+    }
+
     fn time(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         if let Some(cut) = self.desk.faults.cut(context.world, now) {
@@ -197,7 +239,10 @@ impl RtmpSession {
             return;
         }
         match &mut self.desk.stage {
-            Stage::Playing(_) => self.pump(context),
+            Stage::Playing(_) => {
+                self.pump(context);
+                self.look(context);
+            }
             Stage::Publishing(publishing) => {
                 let publisher = &mut publishing.publisher;
                 publisher.release(context.world, now);
@@ -212,11 +257,7 @@ impl RtmpSession {
                 }
             }
             Stage::Leaving(at) if now >= *at => self.desk.cut = Some(Cut::Close),
-            Stage::Accepted => self.desk.cut = Some(Cut::Close),
-            Stage::Asking(since) if now >= *since + context.world.settings().patience.request => {
-                self.desk.cut = Some(Cut::Close);
-            }
-            Stage::Asking(_) | Stage::Leaving(_) | Stage::Silent => {}
+            Stage::Accepted | Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
         }
     }
 
@@ -232,17 +273,17 @@ impl RtmpSession {
     /// Sets the one deadline of the session.
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let patience = context.world.settings().patience;
         let deadline = match &mut self.desk.stage {
-            Stage::Accepted => Some(now + patience.request),
-            Stage::Asking(since) => Some(*since + patience.request),
-            Stage::Playing(playing) => playing.viewer.deadline(context.world, now),
+            Stage::Playing(playing) => {
+                let look = Some(playing.liveness.next());
+                playing.viewer.deadline(context.world, now).into_iter().chain(look).min()
+            }
             Stage::Publishing(publishing) => {
                 let deadline = publishing.publisher.deadline(context.world, now);
                 Some(publishing.resume.map_or(deadline, |resume| resume.min(deadline)))
             }
             Stage::Leaving(at) => Some(*at),
-            Stage::Silent => None,
+            Stage::Accepted | Stage::Asking | Stage::Silent => None,
         };
         let cut = self.desk.faults.next_cut();
         match [deadline, cut].into_iter().flatten().min() {
@@ -259,7 +300,7 @@ impl Session<Worker> for RtmpSession {
             Event::Connected => {
                 self.desk.faults.begin(context.now);
                 if self.desk.fault(Phase::Accept, None, context).is_some() {
-                    self.desk.stage = Stage::Silent;
+                    self.desk.fall_silent(context);
                 }
             }
             Event::Bytes(bytes) => self.read(bytes, context),
@@ -284,6 +325,7 @@ impl Session<Worker> for RtmpSession {
 impl Desk {
     fn hear(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
         // What follows a refusal or a silence in the same bytes is not heard.
+        self.events += 1;
         if matches!(self.stage, Stage::Silent | Stage::Leaving(_)) {
             return;
         }
@@ -300,7 +342,8 @@ impl Desk {
             ServerEvent::Closed { .. } => {
                 if matches!(self.stage, Stage::Playing(_) | Stage::Publishing(_)) {
                     self.leave(context);
-                    self.stage = Stage::Asking(context.now);
+                    self.stage = Stage::Asking;
+                    context.await_request();
                 }
             }
             _ => {}
@@ -312,7 +355,7 @@ impl Desk {
         app.clone_into(&mut self.app);
         match self.fault(Phase::Connect, None, context) {
             None => self.replies.push(Reply::AcceptConnect),
-            Some(Answer::Nothing) => self.stage = Stage::Silent,
+            Some(Answer::Nothing) => self.fall_silent(context),
             Some(Answer::Refusal { why, code, words }) => {
                 // Authentication by Adobe's plug-in is what clients know; it is told in words.
                 let usual = match why {
@@ -354,7 +397,9 @@ impl Desk {
             rewriter(weir_rtmp::chunk::MediaFraming { message_stream_id, ..SHARED }, false)
         });
         let viewer = Viewer::join(&watcher, &name, rewrite, || rewriter(SHARED, false), context);
-        self.stage = Stage::Playing(Box::new(Playing { viewer, message_stream_id: id }));
+        let liveness = Liveness::new(settings.patience.idle, context.now);
+        self.stage = Stage::Playing(Box::new(Playing { viewer, message_stream_id: id, liveness }));
+        context.established();
         self.replies.push(Reply::AcceptPlay(id));
     }
 
@@ -387,6 +432,7 @@ impl Desk {
             resume: None,
             used: context.now,
         }));
+        context.established();
         self.replies.push(Reply::AcceptPublish(id));
     }
 
@@ -416,7 +462,7 @@ impl Desk {
 
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        match std::mem::replace(&mut self.stage, Stage::Asking(context.now)) {
+        match std::mem::replace(&mut self.stage, Stage::Asking) {
             Stage::Playing(playing) => playing.viewer.leave(context),
             Stage::Publishing(publishing) => {
                 let wakes = publishing.publisher.end(context.world, context.now);
@@ -424,6 +470,12 @@ impl Desk {
             }
             other => self.stage = other,
         }
+    }
+
+    /// Nothing is answered any more, because of a fault, and the link stays.
+    fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
+        self.stage = Stage::Silent;
+        context.established();
     }
 
     fn turn_away(&mut self, id: u32, status: Status<'static>, context: &mut Context<'_, Worker>) {
@@ -437,7 +489,7 @@ impl Desk {
         match answer {
             Answer::Nothing => {
                 self.leave(context);
-                self.stage = Stage::Silent;
+                self.fall_silent(context);
             }
             Answer::Refusal { why, code, words } => {
                 let usual_words = match why {

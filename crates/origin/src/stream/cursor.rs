@@ -1,8 +1,7 @@
 //! Where one viewer stands in a stream.
 
 use super::log::{Log, Passed};
-use super::packet::{Opening, Packet};
-use std::sync::Arc;
+use super::packet::Packet;
 use weir_metrics::Moment;
 
 /// A viewer's position: at a keyframe first, with what must come before it; later packet by packet.
@@ -13,8 +12,16 @@ pub(crate) struct Cursor {
     /// The version of the opening that was sent whole.
     opened: Option<u64>,
     /// What is still to be sent before the packet that the viewer stands at.
-    preface: Option<(Arc<Opening>, usize)>,
+    preface: Option<Preface>,
     lost: Passed,
+}
+
+/// An opening as this viewer is sent it.
+#[derive(Debug)]
+struct Preface {
+    version: u64,
+    packets: Box<[Packet]>,
+    sent: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,12 +104,10 @@ impl Cursor {
     fn start(&mut self, log: &Log, keyframe: Position) {
         let opening = log.get(keyframe.number).and_then(|entry| entry.opening.as_ref());
         let under_way = self.preface.take();
-        self.preface = opening.filter(|opening| self.opened != Some(opening.version)).map(|opening| {
-            let sent = match under_way {
-                Some((other, sent)) if other.version == opening.version => sent,
-                _ => 0,
-            };
-            (opening.clone(), sent)
+        self.preface = opening.filter(|opening| self.opened != Some(opening.version())).map(|opening| {
+            let version = opening.version();
+            let sent = under_way.filter(|other| other.version == version).map_or(0, |other| other.sent);
+            Preface { version, packets: opening.packets().collect(), sent }
         });
         self.place = Place::At(keyframe);
     }
@@ -123,23 +128,23 @@ impl Cursor {
     /// What comes next, in order; fills `next` and says how many.
     pub(crate) fn gather<'a>(&'a self, log: &'a Log, next: &mut [Option<&'a Packet>]) -> usize {
         let Place::At(position) = self.place else { return 0 };
-        let preface = self.preface.iter().flat_map(|(opening, sent)| &opening.packets[*sent..]);
+        let preface = self.preface.iter().flat_map(|preface| &preface.packets[preface.sent..]);
         let packets = preface.chain(log.from(position.number).map(|entry| &entry.packet));
         next.iter_mut().zip(packets).map(|(slot, packet)| *slot = Some(packet)).count()
     }
 
-    /// Notes that so many of the gathered packets are on their way.
+    /// Notes that the first `packets` of the gathered packets are on their way.
     pub(crate) fn advance(&mut self, log: &Log, mut packets: usize) {
         let Place::At(position) = self.place else { return };
         if packets == 0 {
             return;
         }
-        if let Some((opening, sent)) = &mut self.preface {
-            let taken = packets.min(opening.packets.len() - *sent);
-            *sent += taken;
+        if let Some(preface) = &mut self.preface {
+            let taken = packets.min(preface.packets.len() - preface.sent);
+            preface.sent += taken;
             packets -= taken;
-            if *sent == opening.packets.len() {
-                self.opened = Some(opening.version);
+            if preface.sent == preface.packets.len() {
+                self.opened = Some(preface.version);
                 self.preface = None;
             }
         }

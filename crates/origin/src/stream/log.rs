@@ -13,7 +13,7 @@ pub struct History {
     pub gop_cache: bool,
     /// How far a viewer may fall behind before it is skipped to a later keyframe.
     pub queue: Duration,
-    /// The same in bytes.
+    /// The same in bytes, settings of decoders and what is kept with each packet among them.
     pub queue_bytes: u64,
     /// How long a group of pictures may be and still be kept whole.
     pub gop: Duration,
@@ -39,6 +39,8 @@ impl Default for History {
 pub(crate) struct Passed {
     pub(crate) units: u64,
     pub(crate) bytes: u64,
+    /// Bytes of memory that it took.
+    weight: u64,
 }
 
 /// A packet with its place in the stream.
@@ -63,11 +65,14 @@ pub(crate) struct Log {
     /// The stream so far.
     passed: Passed,
     last_keyframe: Option<u64>,
+    /// The version of the settings that were counted last.
+    settings: Option<u64>,
 }
 
 impl Log {
     pub(crate) fn new(history: History) -> Self {
-        Self { history, entries: VecDeque::new(), start: 0, passed: Passed::default(), last_keyframe: None }
+        let (entries, passed) = (VecDeque::new(), Passed::default());
+        Self { history, entries, start: 0, passed, last_keyframe: None, settings: None }
     }
 
     /// Takes the next packet of the stream, and forgets what is too old.
@@ -75,6 +80,13 @@ impl Log {
         let before = self.passed;
         self.passed.units += u64::from(packet.units);
         self.passed.bytes += packet.len() as u64;
+        self.passed.weight += packet.weight();
+        if let Some(opening) = &opening
+            && self.settings != Some(opening.version())
+        {
+            self.settings = Some(opening.version());
+            self.passed.weight += opening.settings.weight();
+        }
         if packet.keyframe {
             self.last_keyframe = Some(self.end());
         }
@@ -87,6 +99,7 @@ impl Log {
         self.start = self.end();
         self.entries = VecDeque::new();
         self.last_keyframe = None;
+        self.settings = None;
     }
 
     fn forget(&mut self, now: Moment) {
@@ -95,7 +108,7 @@ impl Log {
         // The last packet stays whatever its size: it has not been offered to anyone yet.
         while self.entries.len() > 1 {
             let first = &self.entries[0];
-            let (age, bytes) = (now.since(first.arrived), self.passed.bytes - first.before.bytes);
+            let (age, bytes) = (now.since(first.arrived), self.passed.weight - first.before.weight);
             let of_gop = gop_start.is_some_and(|keyframe| keyframe <= self.start);
             let keep = age <= queue && bytes <= queue_bytes || of_gop && age <= gop && bytes <= gop_bytes;
             if keep {
@@ -159,7 +172,7 @@ impl Log {
         number < self.start
             || self.get(number).is_some_and(|entry| {
                 now.since(entry.arrived) > self.history.queue
-                    || self.passed.bytes - entry.before.bytes > self.history.queue_bytes
+                    || self.passed.weight - entry.before.weight > self.history.queue_bytes
             })
     }
 }
@@ -192,7 +205,9 @@ mod tests {
 
     #[test]
     fn a_group_that_is_too_long_is_not_kept_whole() {
-        let mut log = Log::new(History { queue_bytes: 100, gop_bytes: 1_000, ..History::default() });
+        let each = packet(false, 10).weight();
+        let (queue_bytes, gop_bytes) = (10 * each, 100 * each);
+        let mut log = Log::new(History { queue_bytes, gop_bytes, ..History::default() });
         log.push(packet(true, 10), None, second(0));
         for _ in 0..10_000 {
             log.push(packet(false, 10), None, second(0));

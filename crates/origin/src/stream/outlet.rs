@@ -90,7 +90,7 @@ impl Outlet {
         self.cut.as_ref().map_or(&[], |(packet, sent)| &packet.view(self.view)[*sent..])
     }
 
-    /// Notes that the link took so many bytes.
+    /// Notes that the link took `bytes`.
     fn account(&mut self, packets: &[Option<&Packet>], bytes: usize, whole: bool) -> Written {
         let mut written = Written { packets: 0, bytes, sent: Tally::default(), whole };
         let mut left = bytes;

@@ -38,6 +38,10 @@ pub(crate) struct Packet {
     framing: (u16, u16),
 }
 
+/// Bytes beside its own that a packet takes in a log: its entry there, and the head and the rounding of its allocation.
+/// A flood of messages of one byte is bounded by these.
+const KEPT_WITH_EACH: u64 = 192;
+
 /// What of a packet goes onto a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum View {
@@ -62,7 +66,7 @@ impl Packet {
         Self { kind, keyframe, timestamp, units: 1, payload: payload as u32, bytes, bare, framing: (0, 0) }
     }
 
-    /// So many units between `before` and `behind` bytes of framing, which some links go without.
+    /// `units` units between `before` and `behind` bytes of framing, which some links go without.
     pub(crate) fn units(
         kind: Kind,
         units: usize,
@@ -93,6 +97,11 @@ impl Packet {
     /// Length of [`Self::framed`].
     pub(crate) fn len(&self) -> usize {
         self.bare.len() + usize::from(self.framing.0) + usize::from(self.framing.1)
+    }
+
+    /// Bytes that are kept for it: its own, and what goes with each packet however short it is.
+    pub(crate) fn weight(&self) -> u64 {
+        self.bytes.len() as u64 + KEPT_WITH_EACH
     }
 
     /// Units of which the last byte lies before byte `end` of `length`.
@@ -129,10 +138,52 @@ impl Packet {
     }
 }
 
-/// What a viewer must be sent before the keyframe that it starts at.
+/// Makes a packet, or a part of one, as links want it, its timestamp moved by the given microseconds; the
+/// protocol knows where it stands.
+pub(crate) type Remake = fn(&Packet, i64) -> Packet;
+
+/// What decoders must know before they decode. All keyframes up to the next change share it.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// A number for each change.
+    pub(crate) version: u64,
+    /// As they came, each at the time of its own.
+    pub(crate) packets: Box<[Packet]>,
+}
+
+impl Settings {
+    /// Bytes that are kept for it.
+    pub(crate) fn weight(&self) -> u64 {
+        self.packets.iter().map(Packet::weight).sum()
+    }
+}
+
+/// What a viewer must be sent before the keyframe that it starts at. Only a viewer that does start there has it framed:
+/// a stream of small keyframes and large settings would otherwise be kept at thousands of times its size.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
+    pub(crate) settings: Arc<Settings>,
+    /// The keyframe's media time in microseconds, at which all of it is sent.
+    pub(crate) timestamp: i64,
+    pub(crate) remake: Remake,
+}
+
+impl Opening {
     /// Which settings these are: openings of one version differ in timestamps at most.
-    pub(crate) version: u64,
-    pub(crate) packets: Box<[Packet]>,
+    pub(crate) fn version(&self) -> u64 {
+        self.settings.version
+    }
+
+    /// The same with a keyframe whose timestamp was moved by `by` microseconds.
+    pub(crate) fn moved(&self, by: i64) -> Self {
+        Self { timestamp: self.timestamp + by, ..self.clone() }
+    }
+
+    /// What is sent.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = Packet> + '_ {
+        self.settings.packets.iter().map(|packet| match self.timestamp - packet.timestamp {
+            0 => packet.clone(),
+            by => (self.remake)(packet, by),
+        })
+    }
 }

@@ -96,6 +96,7 @@ fn packets_of_a_pid_are_lost_for_everyone_or_for_one() {
     let expected = Counts {
         gap_events: 1,
         lost_packets: 3,
+        lost_estimate: 3,
         aribts_drops: 1,
         continuity_count_error: 1,
         // The first clock reference behind the gap comes three packets early for a constant rate.

@@ -1,5 +1,6 @@
 //! What the origin does, seen from outside: by ffmpeg, by nginx, and by clients that keep accounts.
 
+mod browsers;
 mod crowds;
 mod damages;
 mod faults;

@@ -234,7 +234,7 @@ impl Publisher {
         number
     }
 
-    /// Sends so many frames of 500 bytes, a keyframe first and every `gop`, with pauses.
+    /// Sends `count` frames of 500 bytes, a keyframe first and every `gop`, with pauses.
     pub(crate) fn frames(&mut self, count: u32, gop: u32, pause: Duration) {
         for _ in 0..count {
             self.frame((self.next - 1).is_multiple_of(gop), 500);

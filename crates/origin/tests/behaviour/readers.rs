@@ -11,7 +11,7 @@ use weir_ts::{Analyser, Counts, Options, Report};
 /// Bytes of a packet.
 pub(crate) const PACKET: usize = 188;
 
-/// So many made services of this rate.
+/// `count` made services of this rate.
 pub(crate) fn services(count: u16, rate: u64) -> Vec<Service> {
     let material = Material::Synthetic(BitRate::from_bps(rate));
     (1..=count).map(|number| Service::numbered(number, ChannelType::Gr, material.clone())).collect()
@@ -133,7 +133,7 @@ impl Reader {
         self.raw = rest.to_vec();
     }
 
-    /// Reads until the body has so many packets, or the connection has ended.
+    /// Reads until the body has `count` packets, or the connection has ended.
     pub(crate) fn packets(&mut self, count: usize) {
         let began = Instant::now();
         while self.body.len() < count * PACKET && self.end.is_none() {

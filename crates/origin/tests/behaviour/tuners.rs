@@ -1,11 +1,12 @@
 //! A tuner server's ordinary life: what it offers, what it plays, and when.
 
-use crate::peers::{secure, until};
+use crate::peers::{PATIENCE, secure, until};
 use crate::readers::{PACKET, Reader, address, report, serve, services, tuner, tuners, wrongs};
 use serde_json::json;
+use std::io::{Read, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use weir_origin::{ChannelType, Origin, OriginConfig, Service, Tuners};
+use weir_origin::{ChannelType, Origin, OriginConfig, Patience, Service, Tuners};
 use weir_ts::Counts;
 
 /// What a command printed; it must have succeeded.
@@ -41,6 +42,62 @@ fn a_service_plays_in_real_time_at_its_rate_and_without_fault() {
         assert_eq!(report.services[0].name, "weir GR 1");
         assert!(report.counts.null_packets > 0);
     }
+}
+
+/// Reads one answer a little at a time, for three times as long as a peer may take for a request, then the rest, and asks
+/// again. Whether that was answered, and the longest that it did nothing meanwhile.
+fn reads_slowly_and_asks_again(origin: &Origin, request: Duration) -> (bool, Duration) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    // What its kernel has room for is acknowledged at once.
+    socket.set_recv_buffer_size(8 << 10).unwrap();
+    socket.connect(&address(origin).into()).unwrap();
+    let mut stream = std::net::TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"GET /api/services HTTP/1.1\r\n\r\n").unwrap();
+    let mut heard = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    let began = Instant::now();
+    let (mut last, mut longest) = (began, Duration::ZERO);
+    while !is_whole(&heard) {
+        let is_slow = began.elapsed() < 3 * request;
+        std::thread::sleep(if is_slow { request / 40 } else { Duration::ZERO });
+        let n = stream.read(&mut buffer[..if is_slow { 1 << 10 } else { 64 << 10 }]).unwrap_or(0);
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
+        if n == 0 {
+            return (false, longest);
+        }
+        heard.extend_from_slice(&buffer[..n]);
+    }
+    assert!(began.elapsed() > 3 * request, "the answer is not long enough to be read slowly");
+    let _ = stream.write_all(b"GET /api/version HTTP/1.1\r\n\r\n");
+    let is_answered = stream.read(&mut buffer).is_ok_and(|n| buffer[..n].starts_with(b"HTTP/1.1 200"));
+    (is_answered, longest)
+}
+
+/// Whether a whole answer is there.
+fn is_whole(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+    body.len() >= length.parse().unwrap()
+}
+
+#[test]
+fn who_reads_a_long_answer_slowly_may_ask_again() {
+    let request = Duration::from_millis(400);
+    let patience = Patience { request, ..Patience::default() };
+    let services = services(3_000, 1_000_000);
+    let tuners = Tuners { services, ..Tuners::default() };
+    let origin = serve(OriginConfig { tuners, patience, ..OriginConfig::default() });
+    // On a busy machine the reader may itself be held up for longer than it may take: that shows nothing.
+    let disturbed = |longest: Duration| longest > request / 2;
+    let answered = (0..20).any(|_| {
+        let (answered, longest) = reads_slowly_and_asks_again(&origin, request);
+        assert!(answered || disturbed(longest), "ended though it never paused for longer than {longest:?}");
+        answered
+    });
+    assert!(answered);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn what_is_published_on_one_worker_reaches_viewers_on_all() {
         names.filter(|name| name.starts_with("weir-origin-")).count()
     };
     assert!(names() >= 4);
-    // The kernel spreads connections over the workers; with so many, none is left out.
+    // The kernel spreads connections over the workers; with forty of them, none is left out.
     let mut early: Vec<_> = (0..40).map(|_| Peer::player(address, "a")).collect();
     for viewer in &mut early {
         viewer.until("consent to play", |viewer| viewer.began);

@@ -1,0 +1,81 @@
+//! What a client subscribes to, and what it is answered.
+
+use super::{
+    Answer, Broker, Context, MqttSession, Phase, Qos, ReasonCode, Role, Subject, Version, Why, reason,
+};
+use weir_mqtt::PacketKind;
+use weir_mqtt::packet::{Suback, Subscribe, Unsuback, Unsubscribe};
+use weir_mqtt::topic::{Filter, FilterError};
+
+impl MqttSession {
+    pub(super) fn subscribe(&mut self, subscribe: &Subscribe<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
+        if self.subscriber.is_none() {
+            context.world.counts.subscribers += 1;
+            let number = context.world.settings.registry.next_viewer();
+            self.subscriber =
+                Some(Role::begin(Phase::Play, Subject::Viewer(number), &mut self.script, context));
+        }
+        let refusal = match self.subscriber.as_ref().and_then(|subscriber| subscriber.answer.as_ref()) {
+            Some(Answer::Nothing) => return,
+            Some(Answer::Refusal { why, code, .. }) => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
+                    _ => ReasonCode::UnspecifiedError,
+                };
+                Some(reason(code.as_deref(), PacketKind::Suback, usual))
+            }
+            None => None,
+        };
+        let mut reasons = Vec::new();
+        for subscription in subscribe.subscriptions.iter() {
+            let filter = self.filter(subscription.filter);
+            reasons.push(match (refusal, filter) {
+                (Some(reason), _) => reason,
+                (None, Err(_)) => ReasonCode::TopicFilterInvalid,
+                (None, Ok(filter)) => {
+                    let mut options = subscription.options;
+                    options.qos = options.qos.min(Qos::AtLeastOnce);
+                    let identifier = subscribe.properties.subscription_identifier();
+                    self.work += 4;
+                    if !context.world.subscribe(key, &filter, options, identifier) {
+                        ReasonCode::QuotaExceeded
+                    } else if options.qos == Qos::AtMostOnce {
+                        ReasonCode::Success
+                    } else {
+                        ReasonCode::GrantedQos1
+                    }
+                }
+            });
+        }
+        if self.version == Version::V311 {
+            reasons.iter_mut().filter(|reason| reason.is_error()).for_each(|reason| {
+                *reason = ReasonCode::UnspecifiedError;
+            });
+        }
+        let written = Suback::write(subscribe.packet_id, &reasons, self.version, &mut self.out);
+        debug_assert_eq!(written, Ok(()), "reasons of SUBACK");
+    }
+
+    pub(super) fn unsubscribe(&mut self, unsubscribe: &Unsubscribe<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
+        let mut reasons = Vec::new();
+        for text in unsubscribe.filters.iter() {
+            reasons.push(match self.filter(text) {
+                Ok(filter) if context.world.unsubscribe(key, &filter) => ReasonCode::Success,
+                Ok(_) => ReasonCode::NoSubscriptionExisted,
+                Err(_) => ReasonCode::TopicFilterInvalid,
+            });
+        }
+        let written = Unsuback::write(unsubscribe.packet_id, &reasons, self.version, &mut self.out);
+        debug_assert_eq!(written, Ok(()), "reasons of UNSUBACK");
+    }
+
+    /// `$share` means something in MQTT 5 only.
+    fn filter<'a>(&self, text: &'a str) -> Result<Filter<'a>, FilterError> {
+        match self.version {
+            Version::V311 => Filter::parse_unshared(text),
+            Version::V5 => Filter::parse(text),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a page of another site may learn in a browser that is open on the same machine: nothing. Browsers hand an answer to
+//! such a page only if the answer allows it (Fetch standard, section 3.2, `Access-Control-Allow-Origin`), and no page of the
+//! origin's own needs that.
+
+use crate::peers::PATIENCE;
+use crate::readers::services;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use weir_origin::{Origin, OriginConfig, Tuners};
+
+/// An offer as a browser makes it.
+const OFFER: &str = include_str!("../../../rtc/tests/descriptions/offer-chromium-156.sdp");
+
+/// What a page of another site makes its browser send.
+const FROM_ELSEWHERE: &str =
+    "Host: 127.0.0.1\r\nOrigin: http://elsewhere.example\r\nSec-Fetch-Site: cross-site\r\n";
+
+/// The head of the answer to a request from elsewhere.
+fn head(address: SocketAddr, request: &str, fields: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+    let request = format!("{request} HTTP/1.1\r\n{FROM_ELSEWHERE}{fields}{length}\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// The statuses of the answers to these requests (with their fields and bodies), none of which allows anything.
+fn statuses(address: SocketAddr, requests: &[(&str, &str, &str)]) -> Vec<u16> {
+    let status = |(request, fields, body): &(&str, &str, &str)| {
+        let head = head(address, request, fields, body);
+        assert!(!head.to_ascii_lowercase().contains("access-control-"), "{request}: {head}");
+        head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap()
+    };
+    requests.iter().map(status).collect()
+}
+
+fn start(faults: &[&str]) -> Origin {
+    Origin::start(&OriginConfig {
+        http: Some("127.0.0.1:0".parse().unwrap()),
+        rtc: Some("127.0.0.1:0".parse().unwrap()),
+        tuners: Tuners { services: services(1, 1_000_000), ..Tuners::default() },
+        faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(),
+        ..OriginConfig::default()
+    })
+    .unwrap()
+}
+
+const PREFLIGHT: &str =
+    "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n";
+
+#[test]
+fn no_answer_of_a_tuner_server_is_for_pages_of_other_sites() {
+    let requests = [
+        ("GET /api/services", "", ""),
+        ("HEAD /api/version", "", ""),
+        ("GET /1.ts", "", ""),
+        ("GET /1.ts?chunked=0", "", ""),
+        ("GET /nothing", "", ""),
+        ("OPTIONS /api/services", PREFLIGHT, ""),
+        ("POST /api/services", "", ""),
+        ("GET", "", ""),
+    ];
+    let origin = start(&[]);
+    let answers = statuses(origin.addresses().http.unwrap(), &requests);
+    assert_eq!(answers, [200, 200, 200, 200, 404, 405, 405, 400]);
+    let origin = start(&["unauthorized phase=connect"]);
+    assert_eq!(statuses(origin.addresses().http.unwrap(), &requests[..2]), [401, 401]);
+}
+
+#[test]
+fn no_answer_of_whip_or_whep_is_for_pages_of_other_sites() {
+    let sdp = "Content-Type: application/sdp\r\n";
+    let socket = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let offer_to_view = OFFER.replace("a=sendonly", "a=recvonly");
+    let requests = [
+        ("POST /live/a?direction=whep", sdp, &*offer_to_view),
+        ("POST /live/a?direction=whip", sdp, OFFER),
+        ("POST /live/a", sdp, "no description"),
+        ("OPTIONS /live/a", PREFLIGHT, ""),
+        ("GET /live/a", "", ""),
+        ("GET /live/a?direction=whip", "", ""),
+        ("GET /live/a", socket, ""),
+        ("GET /", "", ""),
+        ("PATCH /session/1", "", ""),
+        ("DELETE /session/1", "", ""),
+        ("PUT /live/a", "", ""),
+    ];
+    let origin = start(&[]);
+    let answers = statuses(origin.addresses().rtc.unwrap(), &requests);
+    assert_eq!(answers, [201, 201, 400, 204, 200, 200, 101, 404, 405, 200, 405]);
+    let origin = start(&["unauthorized phase=connect"]);
+    assert_eq!(statuses(origin.addresses().rtc.unwrap(), &requests[..1]), [401]);
+}
