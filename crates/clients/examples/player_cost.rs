@@ -87,7 +87,7 @@ fn main() {
         each(figures.counter(RECEIVED)),
         figures.counter(STALLS)
     );
-    println!("latency p50 {} µs", figures.spread(LATENCY).value_at_quantile(0.5));
+    println!("latency p50 {} µs", figures.signed(LATENCY).value_at_quantile(0.5));
     println!("send lag p99 {} µs", figures.spread(SEND_LAG).value_at_quantile(0.99));
     println!("memory {:.1} kB a client", resident().saturating_sub(memory) as f64 / f64::from(clients) / 1e3);
 }

@@ -9,7 +9,7 @@ use std::io::IoSlice;
 use weir_bulk::{CONSENT, Request, Totals, ZEROS};
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, UNITS};
 use weir_metrics::{Failure, Moment, Schema};
-use weir_shard::tls::Trust;
+use weir_shard::tls::ClientTls;
 use weir_shard::{Context, Door, Event, Session};
 
 const SCHEMES: &[Scheme] = &[Scheme { name: "bulk", port: 5201, secure: false }];
@@ -51,25 +51,25 @@ struct Bulk {
 /// Streams on which the far end sends.
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
     let block = options.bulk.block;
-    Ok(Box::new(Bulk::new("play", urls, &options.trust, options.timeouts, Request::Down { block }, block)?))
+    Ok(Box::new(Bulk::new("play", urls, &options.tls, options.timeouts, Request::Down { block }, block)?))
 }
 
 /// Streams on which the clients send.
 pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
     let block = options.bulk.block;
-    Ok(Box::new(Bulk::new("publish", urls, &options.trust, options.timeouts, Request::Up, block)?))
+    Ok(Box::new(Bulk::new("publish", urls, &options.tls, options.timeouts, Request::Up, block)?))
 }
 
 impl Bulk {
     fn new(
         verb: &'static str,
         urls: &[String],
-        trust: &Trust,
+        tls: &ClientTls,
         timeouts: Timeouts,
         request: Request,
         block: u32,
     ) -> Result<Self, WorkloadError> {
-        let places = Places::find(verb, urls, &mut Doors::new(SCHEMES, trust), |_| Ok(()))?;
+        let places = Places::find(verb, urls, &mut Doors::new(SCHEMES, tls), |_| Ok(()))?;
         Ok(Self { places, timeouts, request, block: (block as usize).clamp(1, ZEROS.len()) })
     }
 }

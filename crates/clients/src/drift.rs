@@ -1,37 +1,48 @@
 //! Delay drift: how far arrival has moved against media time since the first frame.
 
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{FirstFrame, Moment};
 
 /// How often the drift of a silent stream is looked at.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// (arrival − first arrival) − (media time − first media time), signed: positive when media comes later
-/// than it should. While nothing comes, the drift grows with the clock.
+/// than it should. First is the frame from which arrival follows the media clock. While nothing comes, the drift grows
+/// with the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Drift {
-    first: Option<(Moment, i64)>,
+    first: FirstFrame,
     /// Latest media time, and when the drift was last looked at.
-    last: (i64, Moment),
+    last: Option<(i64, Moment)>,
+    burst_told: bool,
 }
 
 impl Drift {
-    /// A frame of media time `media` (microseconds) arrived; its drift in microseconds.
-    pub fn arrive(&mut self, now: Moment, media: i64) -> i64 {
-        let (first_arrival, first_media) = *self.first.get_or_insert((now, media));
-        self.last = (media, now);
-        now.micros_since(first_arrival) - (media - first_media)
+    /// A frame of media time `media` (microseconds) arrived; its drift in microseconds, unless it came in a burst before
+    /// the first.
+    pub fn arrive(&mut self, now: Moment, media: i64) -> Option<i64> {
+        self.last = Some((media, now));
+        self.first.arrive(now, media)
+    }
+
+    /// How much more media than time came at the beginning, in microseconds: once, when arrival follows the media clock.
+    pub fn take_burst(&mut self) -> Option<u64> {
+        let burst = self.first.burst_micros().filter(|_| !self.burst_told);
+        self.burst_told |= burst.is_some();
+        burst
     }
 
     /// The drift of a stream that has been silent for a second since it was last looked at.
     pub fn pass(&mut self, now: Moment) -> Option<i64> {
         self.next().filter(|next| *next <= now)?;
-        Some(self.arrive(now, self.last.0))
+        let (media, looked) = self.last.as_mut()?;
+        *looked = now;
+        self.first.at(now, *media)
     }
 
     /// When to call [`Self::pass`]; `None` before the first frame.
     pub fn next(&self) -> Option<Moment> {
-        self.first.map(|_| self.last.1 + SILENCE)
+        self.last.map(|(_, looked)| looked + SILENCE)
     }
 }
 
@@ -49,11 +60,12 @@ mod tests {
             let phase = due % 5_000;
             let held = if phase >= 3_500 { 5_000 - phase } else { 0 };
             let now = Moment::from_nanos((1_000 + due + held) as u64 * 1_000_000);
-            let value = drift.arrive(now, due * 1_000);
+            let value = drift.arrive(now, due * 1_000).unwrap();
             assert_eq!(value, held * 1_000);
             (lowest, highest) = (lowest.min(value), highest.max(value));
         }
         assert_eq!((lowest, highest), (0, 1_480_000));
+        assert_eq!((drift.take_burst(), drift.take_burst()), (Some(0), None));
     }
 
     #[test]
@@ -70,10 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn media_that_comes_faster_than_its_clock_drifts_below_zero() {
+    fn media_that_comes_faster_than_its_clock_drifts_below_zero_unless_it_is_the_beginning() {
         let mut drift = Drift::default();
         let start = Moment::from_nanos(0);
         drift.arrive(start, 0);
-        assert_eq!(drift.arrive(start, 2_000_000), -2_000_000);
+        assert_eq!((drift.arrive(start, 2_000_000), drift.take_burst()), (None, None));
+        let later = start + Duration::from_millis(600);
+        assert_eq!(drift.arrive(later, 2_600_000), Some(0));
+        assert_eq!(drift.take_burst(), Some(2_000_000));
+        assert_eq!(drift.arrive(later, 4_600_000), Some(-2_000_000));
     }
 }

@@ -1,8 +1,9 @@
 //! The clocks of this machine, as a clock stamp carries them.
 
 use std::time::Duration;
-use weir_media::{ClockReading, WallOffset};
-use weir_metrics::Moment;
+use weir_media::{ClockReading, Latency, LatencyClock, WallOffset};
+use weir_metrics::common::{LATENCY, NEGATIVE_LATENCIES, STAMPED, WALL_LATENCIES};
+use weir_metrics::{Moment, Recorder};
 use weir_mqtt::mark::{Clocks, fold_boot_id};
 use weir_shard::clock;
 
@@ -51,6 +52,18 @@ impl HostClock {
     }
 }
 
+/// Books what the stamp of one frame tells, below zero too: two clocks that disagree are not to look like a fast
+/// server. Returns it in microseconds.
+pub(crate) fn record_latency(recorder: &mut Recorder, latency: Latency) -> i64 {
+    // Towards minus infinity: a latency of less than a microsecond below zero is still below zero.
+    let micros = latency.nanos.div_euclid(1_000);
+    recorder.count(STAMPED, 1);
+    recorder.count(WALL_LATENCIES, u64::from(latency.clock == LatencyClock::Wall));
+    recorder.count(NEGATIVE_LATENCIES, u64::from(micros < 0));
+    recorder.record_signed(LATENCY, micros);
+    micros
+}
+
 fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
     (digits.len() == 32).then_some(())?;
@@ -60,6 +73,20 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_latency_below_zero_is_counted_and_not_cut_off() {
+        let mut recorder = Recorder::new(weir_metrics::Schema::new(&[]));
+        for nanos in [-40_000_000, -1, 0, 35_000_000] {
+            let clock = LatencyClock::Wall;
+            record_latency(&mut recorder, Latency { nanos, uncertainty: Duration::MAX, clock });
+        }
+        let counted = [STAMPED, WALL_LATENCIES, NEGATIVE_LATENCIES].map(|figure| recorder.counter(figure));
+        assert_eq!(counted, [4, 4, 2]);
+        let latency = recorder.signed(LATENCY);
+        assert_eq!((latency.len(), latency.value_at_quantile(0.5)), (4, -1));
+        assert!((latency.min() + 40_000).abs() <= 40, "{}", latency.min());
+    }
 
     #[test]
     fn this_machine_has_a_boot_id_and_a_wall_clock() {

@@ -21,6 +21,13 @@ pub struct Slot {
     pub planned: Moment,
 }
 
+impl Slot {
+    /// The number of the client in all that is written down: from 1, as in a fault (`viewer=3`).
+    pub fn number(&self) -> u32 {
+        self.client + 1
+    }
+}
+
 /// How a slot ended, one way only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -86,7 +93,8 @@ pub struct Ledger {
     recorders: Vec<Recorder>,
     told: Vec<[u32; Failure::ALL.len()]>,
     remarks: Vec<Remark>,
-    ended: Vec<(Slot, Ending)>,
+    /// How slots ended, if anybody asks.
+    ended: Option<Vec<(Slot, Ending)>>,
     accounts: Vec<Account>,
     gaps: Vec<Gap>,
     /// How many gaps were kept so far.
@@ -102,11 +110,18 @@ impl Ledger {
             recorders,
             told,
             remarks: Vec::new(),
-            ended: Vec::new(),
+            ended: None,
             accounts: Vec::new(),
             gaps: Vec::new(),
             placed: 0,
         }
+    }
+
+    /// The same, which keeps how each slot ended for [`Self::take_ended`]: for tests of single clients. A run has this in
+    /// its figures.
+    pub fn keeping_endings(mut self) -> Self {
+        self.ended = Some(Vec::new());
+        self
     }
 
     /// The figures of a slot's workload.
@@ -123,7 +138,7 @@ impl Ledger {
             Ending::Late => recorder.count(common::LATE, 1),
             Ending::Failed(failure) => recorder.fail(failure),
         }
-        self.ended.push((slot, ending));
+        self.ended.iter_mut().for_each(|ended| ended.push((slot, ending)));
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.
@@ -169,9 +184,9 @@ impl Ledger {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Hands out the slots that ended since the last call.
+    /// Hands out the slots that ended since the last call, if they are kept.
     pub fn take_ended(&mut self) -> Vec<(Slot, Ending)> {
-        std::mem::take(&mut self.ended)
+        self.ended.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 

@@ -10,9 +10,9 @@ mod column;
 mod detour;
 mod drift;
 mod host_clock;
-mod http;
 mod ledger;
 mod life;
+mod likeness;
 mod material;
 mod mqtt;
 mod places;
@@ -32,20 +32,23 @@ pub use drift::Drift;
 pub use host_clock::HostClock;
 pub use ledger::{Account, Ending, Gap, Ledger, ON_TIME, Remark, Slot};
 pub use life::{Life, Phase, Timeouts};
+pub use likeness::meant;
 pub use material::{MaterialError, MaterialOptions};
 pub use mqtt::{
-    Filling, FillingError, Framing, MqttOptions, MqttSource, MqttVersion, PublishTimes, Qos, RecordFormat,
-    Will,
+    Filling, FillingError, Framing, MqttOptions, MqttSource, MqttVersion, PublishTimes, Published, Qos,
+    RecordFormat, Will,
 };
 pub use playout::{Change, Playout};
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
-pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, shown};
+pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};
+pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
 pub use workload::{
-    PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, columns_of, play, publish, schema_of,
+    PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, asked_of, columns_of, play, publish,
+    schema_of, schemes, shown_of,
 };

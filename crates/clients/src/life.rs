@@ -4,7 +4,7 @@ use crate::ledger::{Ending, Ledger, ON_TIME, Slot};
 use std::time::Duration;
 use weir_metrics::common::{
     ACTIVE, CONNECT, CONNECTED, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED, PLAYING, REQUEST, START_LAG,
-    STARTED, STARTUP,
+    STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
 
@@ -36,7 +36,7 @@ pub struct Timeouts {
     pub handshake: Duration,
     /// Until the server consents.
     pub request: Duration,
-    /// From consent to the first decodable frame.
+    /// From consent to the first decodable frame, and then without any media.
     pub media: Duration,
 }
 
@@ -57,6 +57,24 @@ pub struct Life {
     /// When the present timeout began: one covers waiting and opening.
     timeout_began: Moment,
     timeouts: Timeouts,
+    supply: Supply,
+    /// Whether it is in `starved`, which counts clients.
+    has_starved: bool,
+    /// Whether the last read found nothing.
+    found_nothing: bool,
+}
+
+/// Whether a client that plays gets media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supply {
+    /// It needs none: a publisher, or a subscriber to messages that come when they come.
+    Unneeded,
+    /// Last at this moment.
+    Fed(Moment),
+    /// None for the timeout: it does not play until some comes.
+    Starving,
+    /// It needs none, but has no link either: it does not play until it has one again.
+    Cut,
 }
 
 impl Life {
@@ -66,7 +84,17 @@ impl Life {
         recorder.count(STARTED, 1);
         recorder.record(START_LAG, micros(now, slot.planned));
         recorder.shift(ACTIVE, 1);
-        Self { slot, began: now, phase: Phase::Connecting, phase_began: now, timeout_began: now, timeouts }
+        Self {
+            slot,
+            began: now,
+            phase: Phase::Connecting,
+            phase_began: now,
+            timeout_began: now,
+            timeouts,
+            supply: Supply::Unneeded,
+            has_starved: false,
+            found_nothing: false,
+        }
     }
 
     /// Its slot.
@@ -106,14 +134,77 @@ impl Life {
         self.phase_began = now;
     }
 
-    /// When the present phase has lasted too long; `None` when it may last.
+    /// Media came in the read of `now`: a viewer that plays needs more of it from here on, and one that starved plays
+    /// again.
+    #[inline]
+    pub fn fed(&mut self, now: Moment, ledger: &mut Ledger) {
+        if self.phase == Phase::Playing {
+            if self.supply == Supply::Starving {
+                self.shift_starving(-1, ledger);
+            }
+            self.supply = Supply::Fed(now);
+        }
+    }
+
+    /// A read of `now` has ended; `empty` if nothing waited. A hungry viewer starves once two reads in a row found nothing:
+    /// after a long pause of weir itself the first may bring a part of a frame only, and a pull of TLS ends with an empty
+    /// one whatever it brought.
+    pub fn end_of_read(&mut self, empty: bool, now: Moment, ledger: &mut Ledger) {
+        if std::mem::replace(&mut self.found_nothing, empty) && empty {
+            self.starve(now, ledger);
+        }
+    }
+
+    /// Takes note that nothing more waits unread at `now`. A viewer that has got no media for its timeout does not play
+    /// any more: it starves until some comes.
+    pub fn starve(&mut self, now: Moment, ledger: &mut Ledger) {
+        if self.is_hungry(now) {
+            self.supply = Supply::Starving;
+            self.shift_starving(1, ledger);
+            let before = std::mem::replace(&mut self.has_starved, true);
+            ledger.of(self.slot).count(STARVED, u64::from(!before));
+        }
+    }
+
+    /// Whether a viewer that plays has got no media for its timeout, unless some waits unread.
+    pub fn is_hungry(&self, now: Moment) -> bool {
+        self.phase == Phase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
+    }
+
+    fn shift_starving(&self, by: i64, ledger: &mut Ledger) {
+        let recorder = ledger.of(self.slot);
+        recorder.shift(STARVING, by);
+        recorder.shift(PLAYING, -by);
+    }
+
+    /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
+    pub fn pause(&mut self, ledger: &mut Ledger) {
+        if self.phase == Phase::Playing && self.supply == Supply::Unneeded {
+            self.supply = Supply::Cut;
+            ledger.of(self.slot).shift(PLAYING, -1);
+        }
+    }
+
+    /// It plays again.
+    pub fn resume(&mut self, ledger: &mut Ledger) {
+        if self.supply == Supply::Cut {
+            self.supply = Supply::Unneeded;
+            ledger.of(self.slot).shift(PLAYING, 1);
+        }
+    }
+
+    /// When the present phase has lasted too long, or a viewer has got no media for too long; `None` when it may last.
     pub fn deadline(&self) -> Option<Moment> {
         let limit = match self.phase {
             Phase::Connecting => self.timeouts.connect,
             Phase::Handshaking => self.timeouts.handshake,
             Phase::Requesting => self.timeouts.request,
             Phase::Waiting | Phase::Opening => self.timeouts.media,
-            Phase::Playing | Phase::Over => return None,
+            Phase::Playing => {
+                let Supply::Fed(last) = self.supply else { return None };
+                return Some(last + self.timeouts.media);
+            }
+            Phase::Over => return None,
         };
         Some(self.timeout_began + limit)
     }
@@ -124,7 +215,10 @@ impl Life {
             Phase::Connecting => (Failure::ConnectTimeout, "the link was not established in time"),
             Phase::Handshaking => (Failure::HandshakeTimeout, "the handshake did not end in time"),
             Phase::Requesting => (Failure::RequestTimeout, "the server did not answer the request in time"),
-            Phase::Waiting => (Failure::NoMedia, "the server consented and sent no media in time"),
+            Phase::Waiting => (
+                Failure::NoMedia,
+                "the server consented and sent no media in time: perhaps nobody publishes this stream",
+            ),
             Phase::Opening | Phase::Playing | Phase::Over => {
                 (Failure::NoMedia, "media came, but no decodable frame in time")
             }
@@ -155,8 +249,9 @@ impl Life {
         }
         let recorder = ledger.of(self.slot);
         recorder.shift(ACTIVE, -1);
-        if self.phase == Phase::Playing {
-            recorder.shift(PLAYING, -1);
+        if self.phase == Phase::Playing && self.supply != Supply::Cut {
+            let level = if self.supply == Supply::Starving { STARVING } else { PLAYING };
+            recorder.shift(level, -1);
         }
         self.phase = Phase::Over;
         true
@@ -188,7 +283,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn begin(late: Duration) -> (Life, Ledger, Moment) {
-        let mut ledger = Ledger::new([Schema::new(&[])]);
+        let mut ledger = Ledger::new([Schema::new(&[])]).keeping_endings();
         let planned = Moment::from_nanos(7_000_000_000);
         let slot = Slot { client: 0, workload: 0, planned };
         let life = Life::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
@@ -203,6 +298,31 @@ mod tests {
         assert_eq!(life.deadline(), Some(start + 11 * SECOND));
         life.reach(Phase::Playing, start + 6 * SECOND, &mut ledger);
         assert_eq!(life.deadline(), None);
+    }
+
+    #[test]
+    fn a_viewer_without_media_does_not_play_until_some_comes() {
+        let (mut life, mut ledger, start) = begin(Duration::ZERO);
+        let slot = life.slot();
+        let levels = |ledger: &mut Ledger| {
+            let figures = ledger.of(slot);
+            (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
+        };
+        life.reach(Phase::Playing, start + SECOND, &mut ledger);
+        assert_eq!(life.deadline(), None, "nobody said that it needs media");
+        life.fed(start + 2 * SECOND, &mut ledger);
+        assert_eq!(life.deadline(), Some(start + 12 * SECOND));
+        life.starve(start + 11 * SECOND, &mut ledger);
+        assert_eq!(levels(&mut ledger), (1, 0, 0));
+        life.starve(start + 12 * SECOND, &mut ledger);
+        life.starve(start + 30 * SECOND, &mut ledger);
+        assert_eq!((levels(&mut ledger), life.deadline()), ((0, 1, 1), None));
+        life.fed(start + 31 * SECOND, &mut ledger);
+        assert_eq!((levels(&mut ledger), life.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
+        life.starve(start + 41 * SECOND, &mut ledger);
+        assert_eq!(levels(&mut ledger), (0, 1, 1), "it is one client, however often it starves");
+        life.finish(&mut ledger);
+        assert_eq!(levels(&mut ledger), (0, 0, 1));
     }
 
     #[test]

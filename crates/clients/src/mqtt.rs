@@ -6,6 +6,8 @@ mod options;
 mod pace;
 mod payloads;
 mod publish;
+mod published;
+mod reconnect;
 mod refusal;
 mod source;
 mod subscribe;
@@ -15,6 +17,7 @@ mod workload;
 
 pub use filling::{Filling, FillingError};
 pub use options::{MqttOptions, Will};
+pub use published::Published;
 pub use source::MqttSource;
 pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};

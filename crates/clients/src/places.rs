@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_shard::Door;
-use weir_shard::tls::{self, ClientConfig, Trust};
+use weir_shard::tls::{self, ClientConfig, ClientTls};
 
 /// Targets in the order of their URLs, with the way there and what to ask for. Client n goes to target n modulo
 /// their number.
@@ -19,14 +19,14 @@ pub(crate) struct Places<Request> {
 /// Finds the doors of targets. Resolves each name once, and makes TLS settings once.
 pub(crate) struct Doors {
     schemes: &'static [Scheme],
-    trust: Trust,
+    tls: ClientTls,
     addresses: HashMap<(String, u16), SocketAddr>,
-    tls: Option<Arc<ClientConfig>>,
+    config: Option<Arc<ClientConfig>>,
 }
 
 impl Doors {
-    pub(crate) fn new(schemes: &'static [Scheme], trust: &Trust) -> Self {
-        Self { schemes, trust: trust.clone(), addresses: HashMap::new(), tls: None }
+    pub(crate) fn new(schemes: &'static [Scheme], tls: &ClientTls) -> Self {
+        Self { schemes, tls: tls.clone(), addresses: HashMap::new(), config: None }
     }
 
     /// The way to a target. Asks the resolver, so it may take a while.
@@ -48,9 +48,9 @@ impl Doors {
     pub(crate) fn find_at(&mut self, target: &Target, address: SocketAddr) -> Result<Door, WorkloadError> {
         self.addresses.insert((target.host.clone(), target.port), address);
         let tls = if self.is_secure(target) {
-            let config = match &self.tls {
+            let config = match &self.config {
                 Some(config) => Arc::clone(config),
-                None => Arc::clone(self.tls.insert(tls::client_config(&self.trust)?)),
+                None => Arc::clone(self.config.insert(tls::client_config(&self.tls)?)),
             };
             Some((config, target.server_name()?))
         } else {
@@ -63,7 +63,7 @@ impl Doors {
     pub(crate) fn knows(&self, target: &Target) -> bool {
         let place = (target.host.clone(), target.port);
         let named = self.addresses.contains_key(&place) || target.host.parse::<IpAddr>().is_ok();
-        named && (self.tls.is_some() || !self.is_secure(target))
+        named && (self.config.is_some() || !self.is_secure(target))
     }
 
     fn is_secure(&self, target: &Target) -> bool {

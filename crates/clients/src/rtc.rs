@@ -46,6 +46,11 @@ impl Default for RtcOptions {
     }
 }
 
+/// What viewers are asked by default: a server that cannot keep up may queue, and loses nothing then.
+pub(crate) const WHOLE_FRAME_RATE: &str = "frames.ratio >= 90%";
+/// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
+pub(crate) const FEW_LOST: &str = "lost.ratio <= 1%";
+
 /// The schemes of viewers by WHEP.
 pub(crate) const WHEP_SCHEMES: &[Scheme] = &[
     Scheme { name: "whep+http", port: 80, secure: false },

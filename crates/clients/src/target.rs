@@ -1,8 +1,10 @@
 //! A URL, read once: where to connect, what to ask for there, and what of it may be shown.
 
+use crate::likeness::meant;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+use weir_address::{KeyNumbers, SecretUrl, has_unescaped_password, shown};
 use weir_shard::tls::ServerName;
 
 /// What a URL says, template expanded.
@@ -61,14 +63,16 @@ pub enum TargetError {
         url: String,
     },
     /// The scheme is not one of the verb's.
-    #[error("{url}: cannot {verb} {scheme}://; known: {known}")]
+    #[error("{url}: cannot {verb} {scheme}://{}; known: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownScheme {
-        /// The URL.
+        /// The URL, as far as its host: behind it there may be a secret, of which only its scheme could tell.
         url: String,
         /// What was asked for: play or publish.
         verb: &'static str,
         /// Its scheme.
         scheme: String,
+        /// The one of them that was meant, if one resembles it.
+        nearest: Option<String>,
         /// The schemes that would do.
         known: String,
     },
@@ -77,6 +81,14 @@ pub enum TargetError {
     NoHost {
         /// The URL.
         url: String,
+    },
+    /// The host has a sign in it that no name and no address has.
+    #[error("{url}: {host:?} is no host; give a name, an IPv4 address, or an IPv6 address in brackets")]
+    BadHost {
+        /// The URL.
+        url: String,
+        /// What stands there.
+        host: String,
     },
     /// The port is no number from 1 to 65535.
     #[error("{url}: '{port}' is no port; give a number from 1 to 65535")]
@@ -157,6 +169,32 @@ pub enum TargetError {
     None,
 }
 
+impl TargetError {
+    /// For a URL of a scheme that is none of `known`.
+    pub(crate) fn unknown_scheme(
+        url: &str,
+        verb: &'static str,
+        scheme: String,
+        known: impl Iterator<Item = &'static str> + Clone,
+    ) -> Self {
+        let shown = shown(url);
+        let host = scheme.len() + 3;
+        let end = shown.get(host..).and_then(|rest| rest.find('/')).map_or(shown.len(), |at| host + at);
+        let cut = if end < shown.len() { "/…" } else { "" };
+        Self::UnknownScheme {
+            url: format!("{}{cut}", &shown[..end]),
+            verb,
+            nearest: meant(&scheme, known.clone()).map(str::to_owned),
+            known: known.map(|name| format!("{name}://")).collect::<Vec<_>>().join(", "),
+            scheme,
+        }
+    }
+}
+
+fn did_you_mean(scheme: Option<&str>) -> String {
+    scheme.map_or_else(String::new, |scheme| format!("; did you mean {scheme}://?"))
+}
+
 /// The URLs that a template stands for: `{i}` becomes 0 to `streams` − 1; a URL without it is itself.
 pub fn expand(url: &str, streams: u32) -> Vec<String> {
     if url.contains("{i}") {
@@ -173,8 +211,8 @@ pub fn expand(url: &str, streams: u32) -> Vec<String> {
 /// One without the other, or another placeholder.
 pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), TargetError> {
     for url in urls {
-        // Not what a query holds: it may be a secret.
-        let mut rest = shown(url).replace("{i}", "");
+        // Not what a query holds: it may be a secret. Of a key, only what is a placeholder is shown.
+        let mut rest = SecretUrl::new(&**url).with_key().replace("{i}", "");
         if url.starts_with("mqtt") {
             // A topic may name the client and the message, too.
             rest = rest.replace("{seq}", "").replace("{client}", "");
@@ -215,8 +253,7 @@ impl Target {
     pub fn parse(url: &str, verb: &'static str, schemes: &[Scheme]) -> Result<Self, TargetError> {
         let name = scheme_of(url)?;
         let Some(scheme) = schemes.iter().find(|scheme| scheme.name == name) else {
-            let known = schemes.iter().map(|s| format!("{}://", s.name)).collect::<Vec<_>>().join(", ");
-            return Err(TargetError::UnknownScheme { url: shown(url), verb, scheme: name, known });
+            return Err(TargetError::unknown_scheme(url, verb, name, schemes.iter().map(|it| it.name)));
         };
         let rest = &url[name.len() + 3..];
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -228,14 +265,21 @@ impl Target {
         if host.is_empty() {
             return Err(TargetError::NoHost { url: shown(url) });
         }
+        if !is_host(host) {
+            return Err(match has_unescaped_password(url) {
+                true => TargetError::UnescapedPassword { url: shown(url) },
+                false => TargetError::BadHost { url: shown(url), host: host.to_owned() },
+            });
+        }
         let port = match port {
             None | Some("") => scheme.port,
-            Some(text) => {
-                text.parse().ok().filter(|port| *port > 0).ok_or_else(|| match behind_password(rest) {
-                    Some(_) => TargetError::UnescapedPassword { url: shown(url) },
-                    None => TargetError::BadPort { url: shown(url), port: text.to_owned() },
-                })?
-            }
+            Some(text) => text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+                if has_unescaped_password(url) {
+                    TargetError::UnescapedPassword { url: shown(url) }
+                } else {
+                    TargetError::BadPort { url: shown(url), port: text.to_owned() }
+                }
+            })?,
         };
         Ok(Self {
             scheme: name,
@@ -256,6 +300,20 @@ impl Target {
         } else {
             format!("{}://{host}:{}", self.scheme, self.port)
         }
+    }
+
+    /// All of it but user and password, as it goes to the server.
+    pub fn url(&self) -> SecretUrl {
+        SecretUrl::new(format!("{}{}", self.base(), self.path))
+    }
+
+    /// As it is called in reports, where streams are told apart by the numbers of their keys.
+    pub fn named(&self, numbers: &mut KeyNumbers) -> String {
+        self.labelled(&numbers.show(&self.url()))
+    }
+
+    fn labelled(&self, url: &str) -> String {
+        self.label.as_ref().map_or_else(|| url.to_owned(), |label| format!("{label}, {url}"))
     }
 
     /// The name that the server's certificate must carry.
@@ -293,6 +351,14 @@ impl Target {
     }
 }
 
+/// Whether it may be a host: it goes into requests as it is, and into brackets if it is an IPv6 address, which alone has
+/// colons, and may have a zone (RFC 4007, section 11).
+fn is_host(text: &str) -> bool {
+    let address = text.split('%').next().unwrap_or_default();
+    let has_place = !text.contains(':') || address.parse::<Ipv6Addr>().is_ok();
+    has_place && !text.contains(|sign: char| sign.is_control() || sign.is_whitespace() || "[]".contains(sign))
+}
+
 /// Host and port; `None` if brackets do not match. Two colons without brackets are an IPv6 literal.
 fn split_port(place: &str) -> Option<(&str, Option<&str>)> {
     if let Some(inner) = place.strip_prefix('[') {
@@ -309,40 +375,9 @@ fn split_port(place: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// A URL as it may be shown: without user and password, and without what a query holds, which is
-/// where tokens are.
-pub fn shown(url: &str) -> String {
-    let (front, query) = match url.split_once('?') {
-        Some((front, _)) => (front, "?…"),
-        None => (url, ""),
-    };
-    let start = front.find("://").map_or(0, |at| at + 3);
-    if let Some(end) = behind_password(&url[start..]) {
-        return shown(&format!("{}{}", &url[..start], &url[start + end..]));
-    }
-    let end = front[start..].find('/').map_or(front.len(), |at| start + at);
-    match front[start..end].rfind('@') {
-        Some(at) => format!("{}{}{query}", &front[..start], &front[start + at + 1..]),
-        None => format!("{front}{query}"),
-    }
-}
-
-/// Where the host begins in what follows `://`, if there is a `/`, a `?` or a `#` in a password before it: then what stands
-/// where the port would is no number.
-fn behind_password(rest: &str) -> Option<usize> {
-    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#'])?);
-    let (_, port) = authority.rsplit_once(':').filter(|_| !authority.contains('@'))?;
-    let at = behind.rfind('@').filter(|_| port.parse::<u16>().is_err())?;
-    Some(authority.len() + at + 1)
-}
-
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = shown(&format!("{}{}", self.base(), self.path));
-        match &self.label {
-            Some(label) => write!(f, "{label}, {url}"),
-            None => f.write_str(&url),
-        }
+        f.write_str(&self.labelled(&self.url().to_string()))
     }
 }
 
@@ -382,6 +417,7 @@ mod tests {
             ("rtmp://::1/live/a", "::1", 1935, "/live/a"),
             ("rtmp://u:p@ss@host:1/x", "host", 1, "/x"),
             ("rtmp://host", "host", 1935, ""),
+            ("rtmp://[fe80::1%eth0]/x", "fe80::1%eth0", 1935, "/x"),
         ] {
             let target = parse(url).unwrap();
             assert_eq!((&*target.host, target.port, &*target.path), (host, port, path), "{url}");
@@ -393,8 +429,17 @@ mod tests {
         for (url, words) in [
             ("host/live", "no scheme"),
             ("http://host/live", "known: rtmp://, rtmps://"),
+            (
+                "rtpm://host/live/s3cret",
+                "rtpm://host/…: cannot play rtpm://; did you mean rtmp://?; known: rtmp://",
+            ),
             ("rtmp:///live/a", "no host"),
             ("rtmp://[::1/live/a", "no host"),
+            ("rtmp://ho\u{17}st/a", "\"ho\\u{17}st\" is no host"),
+            ("rtmp://ho st/a", "is no host"),
+            ("rtmp://a:b::1]:8x]/a", "is no host"),
+            ("rtmp://[[a]/a", "is no host"),
+            ("rtmp://a:b:c/a", "is no host"),
             ("rtmp://host:0/a", "'0' is no port"),
             ("rtmp://host:99999/a", "'99999' is no port"),
         ] {
@@ -405,22 +450,17 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown() {
-        for (url, shows) in [
-            ("mqtt://me:s3/cr3t@h:1/t", "mqtt://h:1/t"),
-            ("mqtt://me:s3?cr3t@h/t?x=1", "mqtt://h/t?…"),
-            ("mqtt://me:s3#cr@3t@h/t", "mqtt://h/t"),
-            ("rtmp://h:1935/live/a@b", "rtmp://h:1935/live/a@b"),
-            ("rtmp://h/live/a@b", "rtmp://h/live/a@b"),
-        ] {
-            assert_eq!(shown(url), shows);
+        for url in ["rtmp://me:s3/cr3t@h/a", "rtmp://me:s3:x/cr3t@h/a", "rtmp://me:s3:x]/cr3t@h/a"] {
+            let said = parse(url).unwrap_err().to_string();
+            assert!(said.contains("%2F") && !said.contains("s3"), "{said}");
         }
-        let said = parse("rtmp://me:s3/cr3t@h/a").unwrap_err().to_string();
-        assert!(said.contains("%2F") && !said.contains("s3"), "{said}");
         let target = parse("rtmp://me:secret@[::1]:1/live/a?token=secret").unwrap();
         for shown in [target.to_string(), format!("{target:?}"), format!("{:?}", target.credentials)] {
             assert!(!shown.contains("secret") && !shown.contains("me:"), "{shown}");
         }
-        assert_eq!(target.to_string(), "rtmp://[::1]:1/live/a?…");
+        assert_eq!(target.to_string(), "rtmp://[::1]:1/live/…?…");
+        assert_eq!(target.named(&mut KeyNumbers::default()), "rtmp://[::1]:1/live/…1?…");
+        assert_eq!(target.named(&mut KeyNumbers::new(true)), "rtmp://[::1]:1/live/a?…");
         let said = parse("rtmp://me:secret@host:x/live/a?token=secret").unwrap_err().to_string();
         assert!(!said.contains("secret"), "{said}");
     }
@@ -444,6 +484,7 @@ mod tests {
             ("rtmp://h/l/s{i}", None, "--streams N"),
             ("rtmp://h/l/s{x}", Some(3), "{x} stands for nothing"),
             ("rtmp://h/l/{i}{", Some(3), "{ stands for nothing"),
+            ("rtmp://h/l/s3cret{x}", Some(3), "rtmp://h/l/…: {x} stands"),
         ] {
             let said = check(url, streams).unwrap_err();
             assert!(said.contains(words), "{said}");

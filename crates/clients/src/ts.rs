@@ -1,10 +1,10 @@
 //! MPEG-TS over HTTP: viewers that send one GET and judge the body packet by packet.
 
+mod container;
 mod fetch;
 mod figures;
 pub(crate) mod mirakurun;
 mod play;
-mod redirect;
 mod request;
 mod workload;
 
@@ -33,13 +33,17 @@ pub(crate) const COLUMNS: &[Column] = &[
     Column::sum("media", "#BYTES", ColumnUnit::Bytes).by_channel(),
     Column::sum("units", "#PACKETS", ColumnUnit::Count).by_channel(),
     Column::sum("ts.aribts_drops", "#DROPS", ColumnUnit::Count).by_channel(),
-    Column::sum("ts.lost_packets", "Lost", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.lost_packets", "Lost at least", ColumnUnit::Count).by_channel(),
+    Column::sum("ts.lost_estimate", "Lost about", ColumnUnit::Count).by_channel(),
     Column::sum("ts.gap_events", "Gaps", ColumnUnit::Count).by_channel(),
     Column::sum("ts.transport_errors", "TEI", ColumnUnit::Count).by_channel(),
     Column::sum("ts.scrambled_packets", "TSC", ColumnUnit::Count).by_channel(),
     Column::sum("ts.resyncs", "Resyncs", ColumnUnit::Count).by_channel(),
     Column::sum("ts.pcr_discontinuities", "PCR jumps", ColumnUnit::Count).by_channel(),
 ];
+
+/// What their viewers are asked by default: a packet that is missing shows.
+pub(crate) const WHOLE: &str = "ts.lost_packets == 0";
 
 /// Their figures.
 pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -6,7 +6,8 @@ use crate::timeline::{Timeline, Track};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_metrics::common::{
-    DRIFT, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+    BURST, DRIFT, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, TIMESTAMP_JUMP,
+    TIMESTAMP_JUMPS,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -46,7 +47,7 @@ const FEWEST_TICKS: u32 = 5;
 /// How often a client that does not play reads what waits, and books the time of a stall that lasts.
 const IDLE_READ: Duration = Duration::from_secs(1);
 
-/// A stream without pictures is measured in pieces of this length instead of groups of pictures.
+/// The rate of a stream without pictures is looked at so often, instead of once a group of pictures.
 const SOUND_PIECE: i64 = 1_000_000;
 
 /// How a viewer reads.
@@ -90,8 +91,12 @@ pub struct Viewing {
     /// Bytes of the largest frame.
     largest: u32,
     has_pictures: bool,
-    /// Media time and bytes before it where the present group of pictures began.
-    group: Option<(i64, u64)>,
+    /// Video frames since the first, that one included.
+    frames: u64,
+    /// Media time where the present group of pictures began.
+    group: Option<i64>,
+    /// Media time, bytes and frames that are in the source's rate, the first frame apart: it has no time before it.
+    measured: (i64, u64, u64),
     batch: usize,
     /// Where between two reads of others its own moments are, in parts of 2³².
     phase: u32,
@@ -135,7 +140,9 @@ impl Viewing {
             first: 0,
             largest: 0,
             has_pictures: false,
+            frames: 0,
             group: None,
+            measured: (0, 0, 0),
             batch: 1,
             // Steps of the golden ratio: however many viewers there are, they are spread evenly.
             phase: (number / TOGETHER).wrapping_mul(0x9E37_79B9),
@@ -157,6 +164,7 @@ impl Viewing {
         let media = position.media - *self.origin.get_or_insert(position.media);
         if self.bytes == 0 {
             self.first = frame.bytes;
+            self.measured = (0, u64::from(frame.bytes), u64::from(frame.track == Track::Video));
         }
         self.largest = self.largest.max(frame.bytes);
         if let Some(jump) = position.jump {
@@ -167,22 +175,24 @@ impl Viewing {
         self.read_brought_frames = true;
         self.has_pictures |= frame.track == Track::Video;
         if frame.keyframe && frame.track == Track::Video || !self.has_pictures {
-            self.group_boundary(media, recorder);
+            self.group_boundary(media);
         }
         self.bytes += u64::from(frame.bytes);
+        self.frames += u64::from(frame.track == Track::Video);
         self.media = self.media.max(media);
         if self.reading == Reading::Witness && (frame.track == Track::Video || !self.has_pictures) {
-            recorder.record_signed(DRIFT, self.drift.arrive(now, media));
+            self.record_drift(now, media, recorder);
         }
     }
 
     /// So many bytes of a stream that keeps its own clock came in the read of `now`, up to this media time in
     /// microseconds. Such a stream has no frames: it is measured in pieces, as one without pictures. Its first
-    /// bytes, which lead up to the time where counting begins, are in no rate.
+    /// bytes, which lead up to the time where counting begins, are in no rate. Of its source, `frames` are of that time.
     #[inline]
-    pub fn progress(&mut self, now: Moment, media: i64, bytes: u32, recorder: &mut Recorder) {
+    pub fn progress(&mut self, now: Moment, media: i64, bytes: u32, frames: u64, recorder: &mut Recorder) {
         let media = match self.origin {
             Some(origin) => {
+                self.frames += frames;
                 self.bytes += u64::from(bytes);
                 media - origin
             }
@@ -193,10 +203,19 @@ impl Viewing {
         };
         self.largest = self.largest.max(bytes);
         self.read_brought_frames = true;
-        self.group_boundary(media, recorder);
+        self.group_boundary(media);
         self.media = self.media.max(media);
         if self.reading == Reading::Witness {
-            recorder.record_signed(DRIFT, self.drift.arrive(now, media));
+            self.record_drift(now, media, recorder);
+        }
+    }
+
+    fn record_drift(&mut self, now: Moment, media: i64, recorder: &mut Recorder) {
+        if let Some(drift) = self.drift.arrive(now, media) {
+            recorder.record_signed(DRIFT, drift);
+        }
+        if let Some(burst) = self.drift.take_burst() {
+            recorder.record(BURST, burst);
         }
     }
 
@@ -214,6 +233,7 @@ impl Viewing {
         {
             self.book(change, now, recorder);
         }
+        self.measure_source(recorder);
         self.looked = now;
         self.covered = Duration::ZERO;
         self.own = self.next_own(now);
@@ -342,19 +362,29 @@ impl Viewing {
         self.stalled_booked = now;
     }
 
-    /// A group of pictures ends and the next begins at `media`.
-    fn group_boundary(&mut self, media: i64, recorder: &mut Recorder) {
-        if let Some((began, bytes_before)) = self.group {
+    /// Books what came since the last read, and how much media time it makes. Both belong to the same seconds, so that what
+    /// is expected of a window has as many keyframes in it as what came.
+    fn measure_source(&mut self, recorder: &mut Recorder) {
+        let (media, bytes, frames) = self.measured;
+        if self.media > media {
+            recorder.count(SOURCE, self.bytes - bytes);
+            recorder.count(SOURCE_TIME, (self.media - media) as u64);
+            recorder.count(SOURCE_FRAMES, self.frames - frames);
+            self.measured = (self.media, self.bytes, self.frames);
+        }
+    }
+
+    /// A group of pictures ends and the next begins at `media`: a moment to look at the rate.
+    fn group_boundary(&mut self, media: i64) {
+        if let Some(began) = self.group {
             if !self.has_pictures && media < began + SOUND_PIECE {
                 return;
             }
             if media > began {
-                recorder.count(SOURCE, self.bytes - bytes_before);
-                recorder.count(SOURCE_TIME, (media - began) as u64);
                 self.size_batch();
             }
         }
-        self.group = Some((media, self.bytes));
+        self.group = Some(media);
     }
 
     /// Makes a batch about two seconds of the stream within its bounds, if it is far from that. Three quarters of it are
@@ -434,6 +464,21 @@ mod tests {
             reader
         }
 
+        /// What arrives after `from` and up to `to`, when everything is read: the edge of a window. Says how many bytes
+        /// came, and takes what was recorded.
+        fn window(&mut self, arrivals: &[Arrival], from: Moment, to: Moment) -> (u64, Recorder) {
+            let mut bytes = 0;
+            for &(now, seen) in arrivals.iter().filter(|(at, _)| from < *at && *at <= to) {
+                bytes += u64::from(seen.bytes);
+                self.pass_until(now);
+                self.waiting.push((now, seen));
+                self.wake(now);
+            }
+            self.pass_until(to);
+            self.read(to);
+            (bytes, self.recorder.take())
+        }
+
         /// All deadlines before `now`.
         fn pass_until(&mut self, now: Moment) {
             while let Some(next) = self.viewing.next().filter(|next| *next < now) {
@@ -499,12 +544,43 @@ mod tests {
             let end = arrivals[arrivals.len() - 1].0 + Duration::from_secs(5);
             let witness = Reader::run(Reading::Witness, number, &arrivals, end);
             let crowd = Reader::run(Reading::Crowd, number, &arrivals, end);
-            for figure in [STALLS, STALLED, SOURCE, SOURCE_TIME, TIMESTAMP_JUMPS] {
+            for figure in [STALLS, STALLED, SOURCE, SOURCE_FRAMES, SOURCE_TIME, TIMESTAMP_JUMPS] {
                 prop_assert_eq!(witness.recorder.counter(figure), crowd.recorder.counter(figure));
             }
             prop_assert_eq!(witness.recorder.spread(STALL_LENGTH), crowd.recorder.spread(STALL_LENGTH));
             prop_assert!(witness.recorder.counter(STALLS) > 0, "nothing comes for the last five seconds");
             prop_assert!(crowd.reads.len() <= witness.reads.len());
+        }
+    }
+
+    /// A keyframe is as much as a second of the rest, so that by whole groups a window of 3 s has 20 % too much or too
+    /// little.
+    #[test]
+    fn a_viewer_that_keeps_up_gets_what_is_expected_of_it_in_any_window() {
+        let sizes: Vec<u32> = (0..50).map(|frame| if frame == 0 { 25_000 } else { 1_000 }).collect();
+        let arrivals = arrivals(&[7; 600], &sizes);
+        let second = Duration::from_secs(1);
+        for reading in [Reading::Witness, Reading::Crowd] {
+            for length in [1, 2, 3, 5, 7] {
+                let playout = Playout::new(second, second / 2);
+                let start = arrivals[0].0;
+                let mut reader = Reader {
+                    viewing: Viewing::new(reading, 5, Timeline::new(1_000, 32), playout, start),
+                    waiting: Vec::new(),
+                    recorder: Recorder::new(Schema::new(&[])),
+                    reads: Vec::new(),
+                };
+                let mut from = start + Duration::from_millis(2_990);
+                reader.window(&arrivals, Moment::default(), from);
+                for _ in 0..3 {
+                    let (bytes, figures) = reader.window(&arrivals, from, from + second * length);
+                    let expected = figures.counter(SOURCE) as f64 * 1e6 / figures.counter(SOURCE_TIME) as f64
+                        * f64::from(length);
+                    let ratio = bytes as f64 / expected;
+                    assert!((0.999..=1.001).contains(&ratio), "{reading:?}, {length} s: {ratio}");
+                    from = from + second * length;
+                }
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_metrics::{Moment, Schema};
-use weir_shard::tls::{TlsError, Trust};
+use weir_shard::tls::{ClientTls, TlsError};
 use weir_shard::{Door, Session};
 
 /// A group of clients that do the same. Client n goes to target n modulo the number of targets.
@@ -30,6 +30,12 @@ pub trait Workload: Send + Sync {
 
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
     fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>>;
+
+    /// Whether, of publishers and viewers in one run, the viewers leave last: what was sent last is to be received. Other
+    /// viewers leave first, so that none sees its stream end.
+    fn viewers_leave_last(&self) -> bool {
+        false
+    }
 
     /// What the servers say that they are, where they were asked.
     fn servers(&self) -> &[ServerVersion] {
@@ -66,8 +72,8 @@ pub struct PlayOptions {
     pub rebuffer: Option<Duration>,
     /// How long a stream that has ended may take to come back before its viewers have failed.
     pub end_grace: Duration,
-    /// Whom to trust over TLS.
-    pub trust: Trust,
+    /// How to secure links.
+    pub tls: ClientTls,
     /// What only RTMP has.
     pub rtmp: RtmpOptions,
     /// What only HTTP has.
@@ -92,7 +98,7 @@ impl Default for PlayOptions {
             playout_buffer: Duration::from_secs(1),
             rebuffer: None,
             end_grace: Duration::from_secs(2),
-            trust: Trust::System,
+            tls: ClientTls::default(),
             rtmp: RtmpOptions::default(),
             http: HttpOptions::default(),
             mirakurun: MirakurunOptions::default(),
@@ -123,8 +129,8 @@ pub struct PublishOptions {
     pub material: MaterialOptions,
     /// Whether every video frame carries a clock stamp.
     pub stamp: bool,
-    /// Whom to trust over TLS.
-    pub trust: Trust,
+    /// How to secure links.
+    pub tls: ClientTls,
     /// What only RTMP has.
     pub rtmp: RtmpOptions,
     /// What only MQTT has.
@@ -143,7 +149,7 @@ impl Default for PublishOptions {
             send_timeout: Duration::from_secs(10),
             material: MaterialOptions::default(),
             stamp: true,
-            trust: Trust::System,
+            tls: ClientTls::default(),
             rtmp: RtmpOptions::default(),
             mqtt: MqttOptions::default(),
             rtc: RtcOptions::default(),
@@ -216,6 +222,11 @@ const SCHEMAS: &[(&[&str], Schema)] = &[
     (&["bulk"], bulk::SCHEMA),
 ];
 
+/// Every scheme that clients speak.
+pub fn schemes() -> impl Iterator<Item = &'static str> {
+    SCHEMAS.iter().flat_map(|(schemes, _)| schemes.iter().copied())
+}
+
 /// The figures of the clients of a scheme, for reading back what they have written.
 pub fn schema_of(scheme: &str) -> Option<Schema> {
     SCHEMAS.iter().find(|(schemes, _)| schemes.contains(&scheme)).map(|(_, schema)| *schema)
@@ -228,6 +239,55 @@ const COLUMNS: &[(&[&str], &[Column])] =
 /// What viewers of a scheme leave behind when they end: the columns of [`crate::Account::numbers`]. None: nothing.
 pub fn columns_of(scheme: &str) -> &'static [Column] {
     COLUMNS.iter().find(|(schemes, _)| schemes.contains(&scheme)).map_or(&[], |(_, columns)| *columns)
+}
+
+/// What is asked of viewers that read the rate of their source off its stream. A tenth below it is more than the scatter
+/// of a window of ten seconds (a keyframe more or less at its edges), and less than a viewer in seven that gets nothing.
+const WHOLE_RATE: &str = "bitrate.ratio >= 90%";
+
+/// What is asked of viewers that need media all the time: one in a hundred may get none for its timeout.
+const NOBODY_STARVES: &str = "starved.ratio <= 1%";
+
+/// One line a protocol: the schemes, the least quality of service that promises it (0: it always holds), and what is
+/// asked of viewers by default, beside what is asked of every client. Where a protocol knows of loss, none is silent.
+const ASKED: &[(&[&str], u8, &[&str])] = &[
+    (&["rtmp", "rtmps"], 0, &[WHOLE_RATE, NOBODY_STARVES]),
+    (&["http", "https"], 0, &[WHOLE_RATE, NOBODY_STARVES, ts::WHOLE]),
+    // A server that was asked for all that it has: each service counts.
+    (
+        &["mirakurun+http", "mirakurun+https"],
+        0,
+        &["failed.ratio == 0", WHOLE_RATE, NOBODY_STARVES, ts::WHOLE],
+    ),
+    (
+        &["whep+http", "whep+https", "ws", "wss"],
+        0,
+        &[WHOLE_RATE, NOBODY_STARVES, rtc::WHOLE_FRAME_RATE, rtc::FEW_LOST],
+    ),
+    // What was acknowledged at QoS 1 and 2 is to arrive.
+    (&["mqtt", "mqtts"], 1, &["lost == 0"]),
+];
+
+/// What is asked of the viewers of a URL by default, written as thresholds: what its protocol promises at this quality
+/// of service (0 for protocols that have none).
+pub fn asked_of(url: &str, qos: u8) -> impl Iterator<Item = &'static str> + use<> {
+    let scheme = scheme_of(url).unwrap_or_default();
+    let rows = ASKED.iter().filter(move |(schemes, least, _)| schemes.contains(&&*scheme) && *least <= qos);
+    rows.flat_map(|(_, _, asked)| asked.iter().copied())
+}
+
+/// One line a protocol whose streams are played at the URL that they are published to, and whose viewers count pictures
+/// and sound apart: what is asked for the pictures, and for the sound. A server takes a codec that it has not, and shows
+/// nothing of it.
+const SHOWN: &[(&[&str], &str, &str)] = &[(&["rtmp", "rtmps"], "keyframes > 0", "rtmp.audio_frames > 0")];
+
+/// What is asked of the viewers of a stream that the run itself publishes at this URL, written as thresholds: that its
+/// pictures are shown, and its sound if it has one. None where it is played elsewhere.
+pub fn shown_of(url: &str, has_sound: bool) -> impl Iterator<Item = &'static str> + use<> {
+    let scheme = scheme_of(url).unwrap_or_default();
+    let row = SHOWN.iter().find(move |(schemes, _, _)| schemes.contains(&&*scheme));
+    let asked = row.map(|(_, pictures, sound)| [Some(*pictures), has_sound.then_some(*sound)]);
+    asked.into_iter().flatten().flatten()
 }
 
 /// Viewers of these URLs, by their scheme. Resolves names, so it may take a while.
@@ -251,7 +311,7 @@ pub fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Work
 /// Who makes workloads of the scheme of all these URLs.
 fn protocol<Options>(
     verb: &'static str,
-    protocols: &[(&[&str], Make<Options>)],
+    protocols: &[(&'static [&'static str], Make<Options>)],
     urls: &[String],
 ) -> Result<Make<Options>, WorkloadError> {
     let mut found: Option<(&[&str], Make<Options>, String)> = None;
@@ -265,11 +325,8 @@ fn protocol<Options>(
             None => match protocols.iter().find(|(schemes, _)| schemes.contains(&&*scheme)) {
                 Some((schemes, make)) => found = Some((schemes, *make, scheme)),
                 None => {
-                    let known: Vec<_> =
-                        protocols.iter().flat_map(|(s, _)| *s).map(|s| format!("{s}://")).collect();
-                    let url = crate::target::shown(url);
-                    let known = known.join(", ");
-                    return Err(TargetError::UnknownScheme { url, verb, scheme, known }.into());
+                    let known = protocols.iter().flat_map(|(schemes, _)| *schemes).copied();
+                    return Err(TargetError::unknown_scheme(url, verb, scheme, known).into());
                 }
             },
         }

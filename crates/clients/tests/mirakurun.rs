@@ -4,7 +4,9 @@ mod bench;
 
 use bench::transport::{Framing, Response, Server};
 use std::sync::{Arc, Mutex};
-use weir_clients::{Credentials, MirakurunOptions, PlayOptions, Workload, WorkloadError, play};
+use weir_clients::{Credentials, Ledger, MirakurunOptions, PlayOptions, Slot, Workload, WorkloadError, play};
+use weir_metrics::Failure;
+use weir_shard::{Event, Rig};
 
 const SERVICES: &str = r#"[
     {"id": 3273601024, "serviceId": 1024, "networkId": 32736, "name": "One", "type": 1,
@@ -63,6 +65,23 @@ fn services_are_found_and_named_and_the_server_says_its_version() {
     assert_eq!(found.servers()[0].version, "3.9.0");
     let heard = heard.lock().unwrap();
     assert!(heard.len() == 3 && heard.iter().all(|request| request.contains("\r\nAuthorization: Basic ")));
+}
+
+/// mirakc answers 404 when all its tuners are taken; Mirakurun says 503.
+#[test]
+fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
+    let (server, _) = server(true);
+    let found = discover(&server.url(""), all(1)).unwrap();
+    let mut rig = Rig::new(Ledger::new([found.schema()]));
+    let slot = Slot { client: 0, workload: 0, planned: rig.now };
+    let mut session = found.start(slot, rig.now, &mut rig.world);
+    rig.tell(&mut *session, Event::Opening);
+    rig.tell(&mut *session, Event::Connected);
+    rig.tell(&mut *session, Event::Bytes(Response::refusal("404 Not Found").head().as_bytes()));
+    let figures = rig.world.take_figures().remove(0);
+    assert_eq!(figures.failures().collect::<Vec<_>>(), [(Failure::Unavailable, 1)]);
+    let said = rig.world.take_remarks().remove(0).words;
+    assert!(said.contains("404 Not Found") && said.contains("no free tuner, or gone"), "{said}");
 }
 
 #[test]

@@ -4,15 +4,17 @@ mod bench;
 
 use bench::Bench;
 use bench::broker::{Mosquitto, lines};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
-    Credentials, Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Qos, Remark,
-    Slot, Workload, play, publish,
+    Credentials, Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published,
+    Qos, Remark, Slot, Workload, play, publish,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
+use weir_shard::tls::{ClientTls, Identity, Trust};
 
 const QOS: [Qos; 3] = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
 const VERSIONS: [MqttVersion; 2] = [MqttVersion::V311, MqttVersion::V5];
@@ -106,7 +108,7 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
             assert!(heard[0].ends_with(&format!(" {size}")), "{}", heard[0]);
             assert_eq!((sent.counter(UNITS), sent.counter(MEDIA)), (COUNT, COUNT * size));
             assert_eq!((received.counter(UNITS), received.counter(MEDIA)), (2 * COUNT, 2 * COUNT * size));
-            assert_eq!((received.counter(STAMPED), received.spread(LATENCY).len()), (2 * COUNT, 2 * COUNT));
+            assert_eq!((received.counter(STAMPED), received.signed(LATENCY).len()), (2 * COUNT, 2 * COUNT));
             assert_eq!(received.counter(LOST) + received.counter(DUPLICATE) + received.counter(REORDERED), 0);
             assert_eq!(received.counter(WALL_LATENCIES), 0);
             let acknowledged = if qos == Qos::AtMostOnce { 0 } else { COUNT };
@@ -188,6 +190,42 @@ fn what_the_broker_drops_is_counted_to_the_message() {
     assert!(received.counter(UNITS) < 400, "the broker dropped nothing: {}", received.counter(UNITS));
     assert_eq!(received.counter(LOST), 500 - received.counter(UNITS));
     assert_eq!((received.counter(DUPLICATE), own(received, "mqtt.missing")), (0, 0));
+}
+
+/// What does not fit into the queue is dropped at the tail too, where no later message tells; mosquitto's own counter is the
+/// second witness.
+#[test]
+fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
+    let broker = Mosquitto::start("max_queued_messages 10\nmax_inflight_messages 5");
+    let published = Some(std::sync::Arc::new(Published::default()));
+    let all_at_once = MqttOptions {
+        rate: 1e9,
+        window: 5_000,
+        published,
+        linger: Duration::from_millis(300),
+        // In MQTT 5 mosquitto takes no more at a time than it hands on.
+        ..burst(5_000, Qos::AtLeastOnce, MqttVersion::V311)
+    };
+    let watch = subscriber(&broker.url("q/#"), all_at_once.clone());
+    let sender = publisher(&broker.url("q/{seq}"), all_at_once);
+    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    let watching = bench.start(0, 0..1);
+    until_playing(&mut bench, 0, 1);
+    bench.start(1, 0..1);
+    until_done(&mut bench, 1);
+    bench.shard.stop(watching[0]);
+    bench.run_until(PATIENCE, "it leaves", |ledger| of(ledger, 0).gauge(PLAYING) == 0);
+    let (figures, _, _) = bench.stop();
+    let (received, sent) = (&figures[0], &figures[1]);
+    assert_eq!(own(sent, "mqtt.acknowledged"), 5_000);
+    assert!(received.counter(UNITS) < 5_000, "the broker dropped nothing");
+    assert_eq!(received.counter(LOST), 5_000 - received.counter(UNITS));
+    assert_eq!((own(received, "open_ends"), received.counter(DUPLICATE)), (0, 0));
+    std::thread::sleep(Duration::from_millis(2_500));
+    let counter = broker
+        .client("mosquitto_sub", &["-t", "$SYS/broker/publish/messages/dropped", "-C", "1", "-W", "10"]);
+    let dropped: u64 = lines(&counter.wait_with_output().unwrap())[0].parse().unwrap();
+    assert_eq!(received.counter(LOST), dropped);
 }
 
 #[test]
@@ -306,13 +344,11 @@ fn mqtts_is_mqtt_over_tls() {
     });
     let url = |topic: &str| [format!("mqtts://127.0.0.1:{}/{topic}", broker.port)];
     let mqtt = burst(50, Qos::AtLeastOnce, MqttVersion::V5);
-    let trust = weir_shard::tls::Trust::File(broker.file("cert.pem"));
-    let watch = play(
-        &url("t/#"),
-        &PlayOptions { mqtt: mqtt.clone(), trust: trust.clone(), ..PlayOptions::default() },
-    );
+    let tls = ClientTls { trust: Trust::File(broker.file("cert.pem")), identity: None };
+    let watch =
+        play(&url("t/#"), &PlayOptions { mqtt: mqtt.clone(), tls: tls.clone(), ..PlayOptions::default() });
     let sender =
-        publish(&url("t/{seq}"), &PublishOptions { mqtt: mqtt.clone(), trust, ..PublishOptions::default() });
+        publish(&url("t/{seq}"), &PublishOptions { mqtt: mqtt.clone(), tls, ..PublishOptions::default() });
     let (watch, sender) = (watch.unwrap(), sender.unwrap());
     let mut bench = Bench::new(vec![&*watch, &*sender]);
     bench.start(0, 0..1);
@@ -326,11 +362,59 @@ fn mqtts_is_mqtt_over_tls() {
     assert_eq!(failure(&*stranger).0, Failure::TlsFailed);
 }
 
+/// The broker's certificate is one that `openssl req -x509` makes: marked as an authority's, and signed by itself.
+#[test]
+fn a_broker_that_asks_for_a_certificate_is_shown_one() {
+    let made = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        (CertificateParams::new(names).unwrap(), KeyPair::generate().unwrap())
+    };
+    let ((mut authority, authority_key), (mut server, server_key)) = (made(&[]), made(&["127.0.0.1"]));
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    server.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let broker = Mosquitto::with_files(
+        "certfile DIR/server.pem\nkeyfile DIR/server.key\ncafile DIR/clients.pem\nrequire_certificate true",
+        |directory| {
+            let write = |name: &str, text: String| std::fs::write(directory.join(name), text).unwrap();
+            write("server.pem", server.self_signed(&server_key).unwrap().pem());
+            write("server.key", server_key.serialize_pem());
+            write("clients.pem", authority.self_signed(&authority_key).unwrap().pem());
+            let issuer = Issuer::new(authority, authority_key);
+            let (mut client, key) = made(&["me"]);
+            // One with the name of its issuer would have signed itself.
+            client.distinguished_name.push(DnType::CommonName, "me");
+            write("me.pem", client.signed_by(&key, &issuer).unwrap().pem());
+            write("me.key", key.serialize_pem());
+        },
+    );
+    let url = |topic: &str| [format!("mqtts://127.0.0.1:{}/{topic}", broker.port)];
+    let trust = Trust::File(broker.file("server.pem"));
+    let identity = Identity { chain: broker.file("me.pem"), key: broker.file("me.key") };
+    let known = ClientTls { trust: trust.clone(), identity: Some(identity) };
+    let mqtt = burst(20, Qos::AtLeastOnce, MqttVersion::V5);
+    let sender = publish(
+        &url("t/{seq}"),
+        &PublishOptions { mqtt: mqtt.clone(), tls: known, ..PublishOptions::default() },
+    );
+    let sender = sender.unwrap();
+    let mut bench = Bench::new(vec![&*sender]);
+    bench.start(0, 0..1);
+    until_done(&mut bench, 0);
+    let (figures, _, _) = bench.stop();
+    assert_eq!(own(&figures[0], "mqtt.acknowledged"), 20);
+    let nameless = ClientTls { trust, identity: None };
+    let stranger = play(&url("t/#"), &PlayOptions { mqtt, tls: nameless, ..PlayOptions::default() }).unwrap();
+    let (kind, words) = failure(&*stranger);
+    assert_eq!(kind, Failure::TlsFailed, "{words}");
+    assert!(words.contains("give one with --cert and --key"), "{words}");
+}
+
 /// Messages keep their schedule though the broker holds them up, and what was not sent is counted.
 #[test]
 fn a_broker_that_does_not_keep_up_makes_messages_late_and_none_forgotten() {
     let broker = Mosquitto::start("");
-    let mqtt = MqttOptions { rate: 50_000.0, window: 1, ..burst(100_000, Qos::AtLeastOnce, MqttVersion::V5) };
+    // One message a microsecond is more than any broker acknowledges one by one.
+    let mqtt = MqttOptions { rate: 1e6, window: 1, ..burst(1_000_000, Qos::AtLeastOnce, MqttVersion::V5) };
     let sender = publisher(&broker.url("slow"), mqtt);
     let mut bench = Bench::new(vec![&*sender]);
     let running = bench.start(0, 0..1);
@@ -371,5 +455,5 @@ fn a_file_is_sent_as_it_is() {
     until_received(&mut bench, 0, 1);
     let (figures, _, _) = bench.stop();
     // How long the broker kept it is no latency.
-    assert_eq!((own(&figures[0], "mqtt.retained"), figures[0].spread(LATENCY).len()), (1, 0));
+    assert_eq!((own(&figures[0], "mqtt.retained"), figures[0].signed(LATENCY).len()), (1, 0));
 }

@@ -22,10 +22,12 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     let workload = |number| Slot { client: 0, workload: number, planned: Moment::default() };
 
     bench.start(0, 0..1);
-    bench
-        .run_until(Duration::from_secs(5), "publishing", |ledger| ledger.of(workload(0)).gauge(PLAYING) == 1);
+    bench.run_until(Duration::from_secs(20), "publishing", |ledger| {
+        ledger.of(workload(0)).gauge(PLAYING) == 1
+    });
     bench.start(1, 0..20);
-    bench.run_until(Duration::from_secs(6), "all play", |ledger| ledger.of(workload(1)).gauge(PLAYING) == 20);
+    bench
+        .run_until(Duration::from_secs(20), "all play", |ledger| ledger.of(workload(1)).gauge(PLAYING) == 20);
     // From here on for ten seconds, counted alone.
     let _ = bench.shard.world.take_figures();
     bench.run(Duration::from_secs(10));
@@ -48,7 +50,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     // The four witnesses read the stamps of all frames.
     assert!(received.counter(STAMPED) >= 4 * 248, "{}", received.counter(STAMPED));
     assert_eq!(received.counter(LOST), 0);
-    assert!(received.spread(LATENCY).value_at_quantile(0.5) < 20_000);
+    assert!(received.signed(LATENCY).value_at_quantile(0.5) < 20_000);
     assert!(sent.spread(SEND_LAG).value_at_quantile(0.5) < 5_000);
     assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", ledger.take_remarks());
     assert_eq!(ended.len(), 21);

@@ -2,6 +2,8 @@
 
 #[path = "rtc/hostile.rs"]
 mod hostile;
+#[path = "rtc/oven.rs"]
+mod oven;
 #[path = "rtc/stage.rs"]
 mod stage;
 #[path = "rtc/whep.rs"]
@@ -11,7 +13,7 @@ use stage::{Server, Stage, counter, server_address};
 use std::time::Duration;
 use weir_clients::Ending;
 use weir_metrics::Failure;
-use weir_metrics::common::DRIFT;
+use weir_metrics::common::{BURST, DRIFT};
 use weir_rtc::srtp::Outbound;
 use weir_shard::{Event, clock};
 
@@ -36,6 +38,32 @@ fn a_viewer_plays_with_its_first_whole_keyframe_and_says_goodbye() {
         assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
         stage.answer("200 OK", "", "");
         assert!(stage.rig.closed);
+    }
+}
+
+#[test]
+fn a_viewer_that_gets_no_packet_for_its_timeout_plays_no_more_although_the_path_holds() {
+    for client in [0, 5] {
+        let mut stage = Stage::playing(client);
+        stage.keyframe(6, server_address());
+        let supply = |stage: &mut Stage| {
+            let figures = stage.figures();
+            ["playing", "starving", "starved"].map(|name| counter(&figures, name))
+        };
+        let pass = |stage: &mut Stage, tenths: u32| {
+            for _ in 0..tenths {
+                stage.exchange();
+                stage.pass(Duration::from_millis(100));
+            }
+        };
+        pass(&mut stage, 28);
+        assert_eq!(supply(&mut stage), [1, 0, 0], "client {client}");
+        pass(&mut stage, 4);
+        assert_eq!(supply(&mut stage), [0, 1, 1], "client {client}");
+        stage.keyframe(6, server_address());
+        assert_eq!(supply(&mut stage), [1, 0, 0], "client {client}");
+        stage.tell(Event::Stop);
+        assert_eq!(supply(&mut stage), [0, 0, 0], "client {client}");
     }
 }
 
@@ -120,4 +148,84 @@ fn each_phase_that_lasts_too_long_has_a_name() {
     let (failure, words) = wait(&mut stage);
     assert_eq!(failure, Failure::SrtpFailed);
     assert!(words.starts_with("5 packets came"), "{words}");
+}
+
+#[test]
+fn the_sources_rate_does_not_shrink_with_the_loss() {
+    let source = |drops: bool, reports: bool| {
+        let mut stage = Stage::playing(5);
+        stage.keyframe(5, server_address());
+        stage.figures();
+        for frame in 0..100 {
+            stage.pass(Duration::from_millis(100));
+            stage.rig.take_datagrams();
+            let server = stage.server.as_mut().unwrap();
+            let mut datagrams = server.keyframe(5);
+            if drops {
+                datagrams.remove(frame % 5);
+            }
+            if reports && frame % 10 == 5 {
+                datagrams.push(server.report());
+            }
+            for datagram in datagrams {
+                stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &datagram);
+            }
+        }
+        let figures = stage.figures();
+        let time = counter(&figures, "source_time") as f64;
+        let rate = counter(&figures, "source") as f64 / time;
+        // A tenth of a second a frame.
+        let fps = counter(&figures, "source_frames") as f64 / time * 1e6;
+        assert!((9.0..=11.0).contains(&fps), "{fps} {drops} {reports}");
+        assert_eq!(counter(&figures, "numbered"), if drops { 400 } else { 500 });
+        assert!(counter(&figures, "lost") >= if drops { 80 } else { 0 });
+        rate
+    };
+    let whole = source(false, false);
+    for reports in [false, true] {
+        let share = source(true, reports) / whole;
+        assert!((0.96..=1.04).contains(&share), "{share} of the rate, with reports: {reports}");
+    }
+}
+
+#[test]
+fn a_group_of_pictures_out_of_a_cache_is_a_burst_and_no_earliness() {
+    for client in [0, 5] {
+        let mut stage = Stage::playing(client);
+        stage.keyframe(6, server_address());
+        // Two seconds at once, and then on the clock.
+        stage.burst(20);
+        for _ in 0..30 {
+            stage.pass(Duration::from_millis(100));
+            stage.burst(1);
+        }
+        let figures = stage.figures();
+        let drift = figures.signed(DRIFT);
+        let ends = [0.0, 1.0].map(|quantile| drift.value_at_quantile(quantile));
+        assert!(drift.len() >= 30 && ends.iter().all(|end| end.abs() <= 2_000), "{ends:?}");
+        let burst = figures.spread(BURST);
+        assert_eq!(burst.len(), 1);
+        assert!((1_980_000..=2_020_000).contains(&burst.max()), "{}", burst.max());
+    }
+}
+
+#[test]
+fn a_gap_in_the_sound_is_no_freeze() {
+    let mut stage = Stage::playing(5);
+    stage.keyframe(6, server_address());
+    for frame in 0..40 {
+        stage.pass(Duration::from_millis(100));
+        stage.burst(1);
+        // Sound pauses for 2 s.
+        if !(10..30).contains(&frame) {
+            let datagrams: Vec<_> = (0..5).map(|_| stage.server.as_mut().unwrap().sound()).collect();
+            for datagram in datagrams {
+                stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &datagram);
+            }
+        }
+    }
+    stage.tell(Event::Stop);
+    let figures = stage.figures();
+    assert!(counter(&figures, "rtc.audio_packets") >= 100);
+    assert_eq!((counter(&figures, "rtc.freezes"), counter(&figures, "rtc.frozen")), (0, 0));
 }

@@ -4,12 +4,12 @@ mod bench;
 
 use bench::dialogue::{Dialogue, POLITE, STREAM};
 use std::time::Duration;
-use weir_clients::{HostClock, PlayOptions, Workload, play};
+use weir_clients::{HostClock, PlayOptions, Timeouts, Workload, play};
 use weir_media::{Framing, Stamp};
 use weir_metrics::common::{
     CONNECT, DRIFT, DUPLICATE, FIRST_BYTE, FIRST_FRAME, FRAMES, HANDSHAKE, KEYFRAMES, LATENCY, LOST, MEDIA,
-    PLAYED, READS, RECEIVED, REORDERED, REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STAMPED,
-    STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS,
+    PLAYED, PLAYING, READS, RECEIVED, REORDERED, REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS,
+    STAMPED, STARTUP, STARVED, STARVING, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS,
 };
 use weir_metrics::{Recorder, Spread};
 use weir_rtmp::amf0::Object;
@@ -82,8 +82,8 @@ fn every_byte_message_and_frame_is_counted_once() {
     assert_eq!((figures.counter(MEDIA), figures.counter(UNITS)), (250_000, 250));
     assert_eq!((figures.counter(FRAMES), figures.counter(KEYFRAMES)), (250, 5));
     assert_eq!(figures.counter(READS), 250);
-    // Four whole groups of 50 frames of 1,000 bytes in 2 s.
-    assert_eq!((figures.counter(SOURCE), figures.counter(SOURCE_TIME)), (200_000, 8_000_000));
+    // All frames but the first, 1,000 bytes in 40 ms each.
+    assert_eq!((figures.counter(SOURCE), figures.counter(SOURCE_TIME)), (249_000, 9_960_000));
     assert_eq!(figures.counter(STALLS), 0);
 }
 
@@ -108,6 +108,93 @@ fn held(client: u32) -> Recorder {
     }
     dialogue.tell(Event::Stop);
     dialogue.outcome().2
+}
+
+#[test]
+fn a_viewer_whose_source_stops_plays_no_more_after_its_timeout_and_again_with_the_next_frame() {
+    for client in [WITNESS, CROWD] {
+        let mut dialogue = connected(client);
+        let send = |dialogue: &mut Dialogue, frame: u32| {
+            let mut body = Vec::new();
+            flv::avc_frame(frame.is_multiple_of(50), 0, &[1; 1_000], &mut body);
+            dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
+            let bytes = std::mem::take(dialogue.server.output());
+            dialogue.deliver(&bytes);
+        };
+        // Playing, starving, and how often it began to starve since the last look.
+        let supply = |dialogue: &mut Dialogue| {
+            let figures = dialogue.outcome().2;
+            (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
+        };
+        for frame in 0..500 {
+            send(&mut dialogue, frame);
+            dialogue.advance(ms(40));
+        }
+        // Other messages come, and are no media.
+        for _ in 0..9 {
+            dialogue.server.send(STREAM, MediaKind::Audio, 20_000, &[]);
+            let bytes = std::mem::take(dialogue.server.output());
+            dialogue.deliver(&bytes);
+            dialogue.advance(ms(1_000));
+        }
+        assert_eq!(supply(&mut dialogue), (1, 0, 0), "client {client} after 9 s of nothing");
+        // A crowd client may have read the last frames up to two seconds after they came.
+        dialogue.advance(ms(3_100));
+        assert_eq!(supply(&mut dialogue), (0, 1, 1), "client {client} after 12 s of nothing");
+        dialogue.advance(ms(60_000));
+        assert_eq!(supply(&mut dialogue), (0, 1, 0));
+        send(&mut dialogue, 500);
+        dialogue.advance(ms(1_100));
+        assert_eq!(supply(&mut dialogue), (1, 0, 0), "client {client} has a frame again");
+        dialogue.tell(Event::Stop);
+        assert_eq!(supply(&mut dialogue), (0, 0, 0));
+    }
+}
+
+/// What the kernel kept while weir itself stood still is read in pieces, and the first may hold no whole frame.
+#[test]
+fn a_pause_of_weir_itself_starves_nobody() {
+    for client in [WITNESS, CROWD] {
+        let mut dialogue = connected(client);
+        let frame = |dialogue: &mut Dialogue, number: u32, length: usize| {
+            let mut body = Vec::new();
+            flv::avc_frame(number.is_multiple_of(50), 0, &vec![1; length], &mut body);
+            dialogue.server.send(STREAM, MediaKind::Video, number * 40, &body);
+            std::mem::take(dialogue.server.output())
+        };
+        for number in 0..50 {
+            let bytes = frame(&mut dialogue, number, 1_000);
+            dialogue.deliver(&bytes);
+            dialogue.advance(ms(40));
+        }
+        dialogue.rig.now = dialogue.rig.now + ms(15_000);
+        let bytes = frame(&mut dialogue, 50, 300_000);
+        let (first, rest) = bytes.split_at(200_000);
+        dialogue.deliver(first);
+        dialogue.deliver(rest);
+        dialogue.advance(ms(40));
+        let figures = dialogue.outcome().2;
+        let supply = (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED));
+        assert_eq!(supply, (1, 0, 0), "client {client}");
+    }
+}
+
+#[test]
+fn a_crowd_client_with_a_short_timeout_looks_before_it_says_that_nothing_came() {
+    let options = PlayOptions { timeouts: Timeouts::all(ms(500)), ..PlayOptions::default() };
+    let workload = play(&["rtmp://127.0.0.1/live/a".to_owned()], &options).unwrap();
+    let mut dialogue = Dialogue::new(&*workload, CROWD, POLITE);
+    dialogue.connect();
+    // Its batches are 1.5 s apart.
+    for frame in 0..1_000u32 {
+        let mut body = Vec::new();
+        flv::avc_frame(frame.is_multiple_of(50), 0, &[1; 1_000], &mut body);
+        dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
+        let bytes = std::mem::take(dialogue.server.output());
+        dialogue.deliver(&bytes);
+        dialogue.advance(ms(40));
+    }
+    assert_eq!(dialogue.outcome().2.counter(STARVED), 0);
 }
 
 #[test]
@@ -240,7 +327,7 @@ fn a_stamp_tells_latency_and_which_frames_are_missing() {
     let figures = dialogue.outcome().2;
     assert_eq!((figures.counter(STAMPED), figures.counter(LOST)), (450, dropped));
     assert_eq!((figures.counter(REORDERED), figures.counter(DUPLICATE)), (0, 0));
-    let latency = figures.spread(LATENCY);
+    let latency = figures.signed(LATENCY).above();
     assert!(latency.equivalent(latency.min(), 35_000) && latency.equivalent(latency.max(), 35_000));
 }
 

@@ -14,9 +14,13 @@ weir_metrics::figures! {
     UNMARKED: Counter = "mqtt.unmarked", Count, "messages received without a mark of weir's";
     LOWER_QOS: Counter = "mqtt.lower_qos", Count, "subscriptions granted at a lower QoS than was asked for";
     EXCESS: Counter = "mqtt.excess", Count, "messages received beyond the Receive Maximum that the broker was told";
+    CUT: Counter = "mqtt.cut", Count, "messages that had begun to come when the link or their subscriber ended";
+    RECONNECTS: Counter = "mqtt.reconnects", Count, "connections of clients after their first";
+    SESSIONS_LOST: Counter = "mqtt.sessions_lost", Count, "of these, those at which the broker did not have the session that it was to keep";
     PINGS: Counter = "mqtt.pings", Count, "PINGREQs that the broker answered";
     IN_FLIGHT: Gauge(Sum) = "mqtt.in_flight", Count, "messages sent and not acknowledged at the interval's end";
     MISSING: Gauge(Sum) = "mqtt.missing", Count, "messages that have not come to a subscriber although later ones have";
+    AWAY: Spread = "mqtt.away", Micros, "from the break of a client's link to the broker's consent on the next one";
     PUBLISH_LAG: Spread = "mqtt.publish_lag", Micros, "from a message's time on the schedule to its sending, the broker's back-pressure included";
     ACKNOWLEDGE_TIME: Spread = "mqtt.acknowledge_time", Micros, "from a message's sending to the broker's last acknowledgement";
     RESPONSE_TIME: Spread = "mqtt.response_time", Micros, "from a message's time on the schedule to the broker's last acknowledgement";

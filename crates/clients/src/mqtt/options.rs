@@ -1,6 +1,7 @@
 //! What MQTT clients do, and how.
 
 use super::filling::Filling;
+use super::published::Published;
 use super::times::PublishTimes;
 use crate::target::Credentials;
 use std::sync::Arc;
@@ -34,6 +35,12 @@ pub struct MqttOptions {
     pub qos: Qos,
     /// How many messages of QoS 1 and 2 may be unacknowledged, both ways.
     pub window: u16,
+    /// Whether a client whose broker or link breaks connects again.
+    pub reconnect: bool,
+    /// How long a subscriber that is told to stop waits for what publishers of its run have published.
+    pub linger: Duration,
+    /// Where publishers and subscribers of one run meet, if they are to.
+    pub published: Option<Arc<Published>>,
     /// A last will.
     pub will: Option<Will>,
     /// Messages a second of each publisher.
@@ -60,6 +67,9 @@ impl Default for MqttOptions {
             keep_alive: Duration::from_secs(60),
             qos: Qos::AtMostOnce,
             window: 1_000,
+            reconnect: false,
+            linger: Duration::ZERO,
+            published: None,
             will: None,
             rate: 1.0,
             count: None,

@@ -36,6 +36,11 @@ impl Payloads {
         self.bytes.len()
     }
 
+    /// The bytes of the longest.
+    pub(super) fn longest(&self) -> usize {
+        (0..self.len() as u64).map(|number| self.of(number).len()).max().unwrap_or(0)
+    }
+
     /// The bytes of one in the mean.
     pub(super) fn mean_size(&self) -> f64 {
         self.bytes() as f64 / self.len().max(1) as f64

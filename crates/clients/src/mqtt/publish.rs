@@ -1,28 +1,31 @@
 //! An MQTT publisher.
 
 use super::figures::{
-    ACKNOWLEDGE_TIME, ACKNOWLEDGED, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, REFUSED, RESPONSE_TIME,
-    UNACKNOWLEDGED, UNMATCHED, UNSENT,
+    ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS, REFUSED,
+    RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
 };
 use super::pace::Pace;
 use super::payloads::Payloads;
+use super::published::{Published, Sent};
+use super::reconnect::{Reconnecting, Turn, may_return};
 use super::refusal;
 use super::times::PublishTimes;
 use super::topic::Topic;
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, SENT, STAMPED, UNITS};
+use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, SENT, STAMPED, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
-use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
+use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY, TEXT_LEN};
 use weir_mqtt::packet::Disconnect;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
 };
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Door, Event, Session};
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -44,11 +47,16 @@ pub(super) struct Common {
     pub(super) retain: bool,
     pub(super) rate: f64,
     pub(super) count: Option<u64>,
+    /// Bytes of the longest payload.
+    pub(super) longest: usize,
+    /// Whether the broker is to keep the sessions of publishers that are gone.
+    pub(super) keeps_session: bool,
     /// Whether each message carries a mark.
     pub(super) mark: bool,
     pub(super) payloads: Payloads,
     pub(super) clock: HostClock,
     pub(super) times: Option<Arc<PublishTimes>>,
+    pub(super) published: Option<Arc<Published>>,
 }
 
 /// One virtual publisher. Message n is due at the moment when the broker consented plus n divided by the rate, and is
@@ -68,6 +76,14 @@ pub(super) struct Publisher {
     free_since: Moment,
     /// What of the messages in flight is in the ledger.
     in_flight: u16,
+    reconnecting: Reconnecting,
+    /// Whether messages of a resumed session are still to be sent again.
+    resending: bool,
+    /// Where the subscribers of the run look, if there may be any; and to which broker it publishes.
+    sent: Option<Arc<Sent>>,
+    broker: SocketAddr,
+    /// Messages of which nobody knows whether the broker has them.
+    unknown: Vec<u64>,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
 }
@@ -99,7 +115,12 @@ struct Maker {
 #[derive(Default)]
 struct Heard {
     connected: bool,
+    session_present: bool,
     refused: Option<(Failure, String)>,
+    /// Whether it is to stay away.
+    for_good: bool,
+    /// Numbers of messages that the broker did not take.
+    not_taken: Vec<u64>,
     acknowledged: bool,
 }
 
@@ -109,6 +130,7 @@ impl Publisher {
         options: ClientOptions,
         topic: Topic,
         common: Arc<Common>,
+        (broker, again): (SocketAddr, Option<Door>),
         now: Moment,
         ledger: &mut Ledger,
     ) -> Self {
@@ -137,6 +159,11 @@ impl Publisher {
             held_up: false,
             free_since: now,
             in_flight: 0,
+            reconnecting: Reconnecting::new(again, slot.client),
+            resending: false,
+            sent: None,
+            broker,
+            unknown: Vec::new(),
             blocked: None,
         }
     }
@@ -157,22 +184,97 @@ impl Publisher {
         {
             times.acknowledged.note(now);
         }
+        if self.sent.is_some() {
+            self.unknown.append(&mut heard.not_taken);
+        }
         if let Err(error) = outcome {
             self.life.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
         } else if let Some((failure, words)) = heard.refused {
-            self.life.fail(failure, &words, now, ledger);
+            if heard.for_good {
+                self.life.fail(failure, &words, now, ledger);
+            } else {
+                self.lose(failure, &words, context);
+            }
+        } else if heard.connected && self.reconnecting.is_away() {
+            self.come_back(heard.session_present, now, ledger);
         } else if heard.connected {
             self.life.reach(Phase::Playing, now, ledger);
             self.pace = Pace::new(now, self.common.rate, self.common.count);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
+            let published = self.common.published.as_ref();
+            self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
+        }
+    }
+
+    /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
+    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        let works = self.stage == Stage::Working && self.life.phase() == Phase::Playing;
+        if works && self.reconnecting.lost(failure, words, now) {
+            self.life.pause(context.world);
+            self.client.reconnect(time(now));
+            self.forget(context.world);
+            (self.blocked, self.resending) = (None, false);
+            context.stand_by();
+        } else {
+            let (failure, words) = self.reconnecting.verdict(failure, words);
+            self.life.fail(failure, &words, now, context.world);
+        }
+    }
+
+    /// The broker has consented again. The schedule has gone on meanwhile.
+    fn come_back(&mut self, session_present: bool, now: Moment, ledger: &mut Ledger) {
+        let due = self.pace.due(self.next).is_some_and(|due| due < now);
+        let recorder = ledger.of(self.life.slot());
+        recorder.count(RECONNECTS, 1);
+        recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
+        recorder.count(HELD_UP, u64::from(due && !self.held_up));
+        recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
+        self.life.resume(ledger);
+        self.forget(ledger);
+        self.resending = true;
+        (self.held_up, self.free_since) = (false, now);
+    }
+
+    /// Takes note of messages in flight whose session is no more: nobody knows whether the broker has them.
+    fn forget(&mut self, ledger: &mut Ledger) {
+        let lost = self.client.lost();
+        ledger.of(self.life.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
+        if self.sent.is_some() {
+            self.unknown.extend(lost.iter().map(|token| number_of(*token)));
+        }
+    }
+
+    /// Sends the messages of a resumed session again (MQTT-4.4.0-1), with the moments when they were sent first.
+    fn send_again(&mut self, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        while self.resending && context.unsent() <= UNSENT_LIMIT {
+            let Some(resend) = self.client.next_resend() else {
+                self.resending = false;
+                return;
+            };
+            let (number, lag) = (number_of(resend.token), Duration::from_micros(resend.token >> 32));
+            let sent = self.pace.due(number).map_or(now, |due| due + lag);
+            let common = &*self.common;
+            let mark = common.mark.then(|| self.maker.mark(number, common, common.clock.clocks(sent)));
+            let result = self.maker.make(number, mark, common, |message| {
+                self.client.resend(resend, message, time(now)).map(|()| message.payload.len())
+            });
+            if let Err(error) = result {
+                return self.life.fail(Failure::Rejected, &error.to_string(), now, context.world);
+            }
+            if self.client.output().len() > WRITE {
+                self.flush(context);
+            }
         }
     }
 
     /// Sends all messages that are due.
     fn send_due(&mut self, context: &mut Context<'_, Ledger>) {
         let now = context.now;
-        while self.stage == Stage::Working && self.life.phase() == Phase::Playing {
+        self.send_again(context);
+        while self.stage == Stage::Working && self.life.phase() == Phase::Playing && !self.resending {
             let Some(due) = self.pace.due(self.next).filter(|due| *due <= now) else { break };
             if self.client.output().len() > WRITE {
                 self.flush(context);
@@ -194,9 +296,8 @@ impl Publisher {
     fn send(&mut self, due: Moment, now: Moment, ledger: &mut Ledger) {
         let lag = now.since(due).as_micros() as u64;
         let common = &*self.common;
-        let mark = common.mark.then(|| self.maker.mark(self.next, common.clock.clocks(now)));
+        let mark = common.mark.then(|| self.maker.mark(self.next, common, common.clock.clocks(now)));
         let result = self.maker.make(self.next, mark, common, |message| {
-            // The lag in the upper half, the number in the lower: enough for an hour, and for four thousand million.
             let token = lag.min(u32::MAX.into()) << 32 | self.next & u64::from(u32::MAX);
             self.client.publish(message, token, time(now)).map(|_| message.payload.len())
         });
@@ -204,6 +305,9 @@ impl Publisher {
         match result {
             Ok(payload) => {
                 self.next += 1;
+                if let Some(sent) = &self.sent {
+                    sent.reached(self.next);
+                }
                 if let Some(times) = &common.times {
                     times.sent.note(now);
                 }
@@ -228,22 +332,30 @@ impl Publisher {
     }
 
     /// Time passed: deadlines of the phase, of the keep-alive, of a farewell.
-    fn time(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn time(&mut self, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        match self.reconnecting.turn(now, self.common.timeouts.handshake) {
+            Some(Turn::Connect(door)) => return context.reopen(door),
+            Some(Turn::LetGo) => {
+                return self.lose(Failure::HandshakeTimeout, "the broker did not consent in time", context);
+            }
+            None => {}
+        }
         if self.life.deadline().is_some_and(|deadline| deadline <= now) {
             let (failure, words) = self.life.overdue();
-            self.life.fail(failure, words, now, ledger);
+            self.life.fail(failure, words, now, context.world);
         }
         if self.life.phase() == Phase::Playing
             && let Err(error) = self.client.pass(time(now))
         {
-            self.life.fail(Failure::PingTimeout, &error.to_string(), now, ledger);
+            self.lose(Failure::PingTimeout, &error.to_string(), context);
         }
     }
 
     /// Says goodbye when all is done, or when it must.
     fn leave_when_done(&mut self, context: &mut Context<'_, Ledger>) {
         let now = context.now;
-        let in_flight = self.client.session().in_flight() > 0;
+        let in_flight = self.resending || self.client.session().in_flight() > 0;
         let done = match self.stage {
             Stage::Working => self.pace.due(self.next).is_none() && !in_flight,
             Stage::Stopping(since) => !in_flight || now >= since + FAREWELL,
@@ -269,13 +381,19 @@ impl Publisher {
             Stage::Leaving | Stage::Booked => return,
         };
         let recorder = ledger.of(self.life.slot());
+        recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
         if self.maker.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
         }
-        recorder.count(UNACKNOWLEDGED, self.client.session().in_flight().into());
+        let waiting = self.client.in_flight();
+        recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
         self.stage = Stage::Booked;
+        if let Some(sent) = &self.sent {
+            self.unknown.extend(waiting.into_iter().map(number_of));
+            sent.end(self.next, std::mem::take(&mut self.unknown));
+        }
     }
 
     fn book_in_flight(&mut self, ledger: &mut Ledger) {
@@ -299,6 +417,9 @@ impl Publisher {
     }
 
     fn next_moment(&self) -> Option<Moment> {
+        if self.reconnecting.is_away() {
+            return self.reconnecting.deadline();
+        }
         let playing = self.life.phase() == Phase::Playing;
         let due = match self.stage {
             Stage::Working if playing && !self.held_up => self.pace.due(self.next),
@@ -314,37 +435,50 @@ impl Session<Ledger> for Publisher {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            // The last two are for those that have datagrams.
-            Event::Opening
-            | Event::Writable
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
+            // A broker is heard while a message of any length is on its way to it.
+            Event::Opening => {
+                context.limit_unsent(weir_shard::UNSENT_LIMIT + self.common.longest);
+            }
+            Event::Writable | Event::Woken | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
+            Event::Connected if self.reconnecting.is_away() => {
+                self.reconnecting.connected();
+                self.flush(context);
+            }
             Event::Connected => self.life.reach(Phase::Handshaking, now, context.world),
             Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Timer => self.time(now, context.world),
+            Event::Timer => self.time(context),
+            Event::Stop if self.reconnecting.is_away() => {
+                if let Some((failure, words)) = self.reconnecting.why() {
+                    self.life.fail(failure, &words, now, context.world);
+                }
+            }
             Event::Stop if self.life.phase() == Phase::Playing => {
                 if self.stage == Stage::Working {
                     self.stage = Stage::Stopping(now);
+                    if let Some(sent) = &self.sent {
+                        sent.stop();
+                    }
                 }
             }
             Event::Stop => self.life.finish(context.world),
             Event::Closed { .. } if self.stage == Stage::Leaving => self.life.finish(context.world),
             Event::Closed { failure, words } => {
                 let words = if words.is_empty() { "the broker closed the link" } else { words };
-                self.life.fail(failure, words, now, context.world);
+                self.lose(failure, words, context);
             }
         }
-        if self.life.phase() > Phase::Connecting && self.life.phase() < Phase::Over {
+        let is_here = !self.reconnecting.is_away();
+        if is_here && self.life.phase() > Phase::Connecting && self.life.phase() < Phase::Over {
             self.send_due(context);
             self.flush(context);
             self.leave_when_done(context);
             self.watch_broker(context);
             if self.blocked_until().is_some_and(|until| until <= now) {
-                let words = "the broker took nothing more in time";
-                self.life.fail(Failure::SendTimeout, words, now, context.world);
+                self.lose(Failure::SendTimeout, "the broker took nothing more in time", context);
             }
+        }
+        if self.life.phase() == Phase::Over && self.reconnecting.is_away() {
+            self.client.output().clear();
         }
         if self.life.phase() == Phase::Over {
             // A DISCONNECT that tells the broker what it did wrong.
@@ -362,8 +496,9 @@ impl Session<Ledger> for Publisher {
 }
 
 impl Maker {
-    fn mark(&self, sequence_number: u64, sent: Clocks) -> Mark {
-        Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent }
+    fn mark(&self, sequence_number: u64, common: &Common, sent: Clocks) -> Mark {
+        let last = common.count == Some(sequence_number + 1);
+        Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent, last }
     }
 
     /// Makes a message and hands it over.
@@ -380,9 +515,8 @@ impl Maker {
         let mut payload = common.payloads.of(number);
         match (mark, common.version) {
             (Some(mark), Version::V5) => {
-                let text = mark.text();
-                let text = std::str::from_utf8(&text).unwrap_or_default();
-                self.properties.push(Property::UserProperty((PROPERTY, text)))?;
+                let mut room = [0; TEXT_LEN];
+                self.properties.push(Property::UserProperty((PROPERTY, mark.text(&mut room))))?;
             }
             (Some(mark), Version::V311) => {
                 if common.payloads.len() > 1 {
@@ -417,25 +551,35 @@ impl Heard {
                 self.acknowledged = true;
                 if reason.is_error() {
                     recorder.count(REFUSED, 1);
+                    self.not_taken.push(number_of(*token));
                 } else {
                     recorder.count(ACKNOWLEDGED, 1);
                     recorder.count(UNMATCHED, u64::from(*reason == ReasonCode::NoMatchingSubscribers));
                 }
-                if let Some(due) = pace.due(token & u64::from(u32::MAX)) {
+                if let Some(due) = pace.due(number_of(*token)) {
                     let response = now.since(due).as_micros() as u64;
                     recorder.record(RESPONSE_TIME, response);
                     recorder.record(ACKNOWLEDGE_TIME, response.saturating_sub(token >> 32));
                 }
             }
-            ClientEvent::Connected(_) => self.connected = true,
+            ClientEvent::Connected(connack) => {
+                (self.connected, self.session_present) = (true, connack.session_present);
+            }
             ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
             ClientEvent::Disconnected(disconnect) => {
+                self.for_good = !may_return(disconnect.reason);
                 self.refused = Some(refusal::of_disconnect(disconnect, version));
             }
             ClientEvent::Pong => recorder.count(PINGS, 1),
             _ => {}
         }
     }
+}
+
+/// The number of a message, out of its token: the lag is in the upper half, the number in the lower, which is enough for
+/// an hour, and for four thousand million.
+fn number_of(token: u64) -> u64 {
+    token & u64::from(u32::MAX)
 }
 
 /// A number that no other publisher has, whatever run and machine: the time, well mixed, and the client.

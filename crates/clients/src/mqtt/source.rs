@@ -6,7 +6,7 @@ use crate::places::Doors;
 use crate::target::{Credentials, Target};
 use crate::workload::WorkloadError;
 use weir_shard::Door;
-use weir_shard::tls::Trust;
+use weir_shard::tls::ClientTls;
 
 /// What a URL such as `mqtt://user:password@host/topic/#` leads to.
 #[derive(Clone, Debug)]
@@ -26,10 +26,10 @@ impl MqttSource {
     ///
     /// # Errors
     /// A URL that leads nowhere, a filter that is none, or TLS settings that cannot be made.
-    pub fn find(url: &str, trust: &Trust) -> Result<Self, WorkloadError> {
+    pub fn find(url: &str, tls: &ClientTls) -> Result<Self, WorkloadError> {
         let target = Target::parse(url, "ingest", SCHEMES)?;
         let filter = topic::filter(&target, 0)?;
-        let door = Doors::new(SCHEMES, trust).find(&target)?;
+        let door = Doors::new(SCHEMES, tls).find(&target)?;
         let credentials = target.credentials.as_ref().map(plain);
         Ok(Self { target, door, filter, credentials })
     }

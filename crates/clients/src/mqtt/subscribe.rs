@@ -1,23 +1,31 @@
 //! An MQTT subscriber.
 
-use super::figures::{DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RETAINED, UNMARKED};
+use super::figures::{
+    AWAY, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
+    UNMARKED,
+};
 use super::publish::{moment, time};
+use super::published::{Lacking, Published};
+use super::reconnect::{Reconnecting, Turn, may_return};
 use super::refusal;
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use weir_metrics::common::{
-    DUPLICATE, LATENCY, LOST, MEDIA, READS, RECEIVED, REORDERED, SENT, STAMPED, UNITS, WALL_LATENCIES,
+    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, SENT,
+    STAMPED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
-use weir_mqtt::mark::{Clocks, Mark, PROPERTY};
+use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
-use weir_mqtt::{Client, ClientEvent, ClientOptions, Qos, ReasonCode, Version};
-use weir_shard::{Context, Event, Session};
+use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, ReasonCode, Version};
+use weir_shard::{Context, Door, Event, Session};
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
@@ -26,7 +34,16 @@ pub(super) struct Common {
     pub(super) qos: Qos,
     pub(super) version: Version,
     pub(super) clock: HostClock,
+    /// Whether the broker is to keep the sessions of subscribers that are gone.
+    pub(super) keeps_session: bool,
+    /// How long one that is told to stop waits for what has been published.
+    pub(super) linger: Duration,
+    /// Where the publishers of the run leave what they have published.
+    pub(super) published: Option<Arc<Published>>,
 }
+
+/// How often a subscriber that lingers looks whether all has come.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What came, of one subscriber or of all that share a subscription.
 #[derive(Debug, Default)]
@@ -35,14 +52,24 @@ pub(super) struct Group {
     missing: u64,
     /// When the first was subscribed.
     since: Option<Moment>,
+    /// Whether all publishers of the run are followed from then on.
+    complete: bool,
     members: u32,
+}
+
+/// A message that comes in pieces: what is looked for at its end, and nothing of its payload but where a mark may be.
+struct Large {
+    dup: bool,
+    retain: bool,
+    mark: Option<Mark>,
+    head: Vec<u8>,
 }
 
 /// One virtual subscriber. It plays as soon as its subscription is granted.
 pub(super) struct Subscriber {
     client: Client,
-    filter: String,
     viewer: Viewer,
+    reconnecting: Reconnecting,
 }
 
 /// All of a subscriber but the protocol's machine.
@@ -50,11 +77,25 @@ struct Viewer {
     life: Life,
     common: Arc<Common>,
     following: Following,
+    filter: String,
+    broker: SocketAddr,
+    large: Option<Box<Large>>,
+    /// Whether the broker had a session of it, so that it may have been subscribed before this run.
+    resumed: bool,
     /// Whether it counts as a member of its group.
     member: bool,
     /// What of the missing messages is in the ledger.
     missing_booked: u64,
     stopping: bool,
+    /// When it was told to stop, and by when it leaves whatever has not come.
+    leaves: Option<Moment>,
+}
+
+/// What a subscriber asks for.
+pub(super) struct TopicFilter {
+    pub(super) filter: String,
+    /// The account that is kept together with the others of a shared subscription.
+    pub(super) group: Option<Arc<Mutex<Group>>>,
 }
 
 /// Who keeps the account. Those that share a subscription keep one together, and it is taken once a read.
@@ -75,20 +116,24 @@ struct Tally {
     retained: u64,
     dup: u64,
     walls: u64,
+    negatives: u64,
     excess: u64,
     pings: u64,
     connected: bool,
+    session_present: bool,
     granted: bool,
     refused: Option<(Failure, String)>,
+    /// Whether it is to stay away.
+    for_good: bool,
 }
 
 impl Subscriber {
     pub(super) fn new(
         slot: Slot,
         options: ClientOptions,
-        filter: String,
-        group: Option<Arc<Mutex<Group>>>,
+        TopicFilter { filter, group }: TopicFilter,
         common: Arc<Common>,
+        (broker, again): (SocketAddr, Option<Door>),
         now: Moment,
         ledger: &mut Ledger,
     ) -> Self {
@@ -96,14 +141,19 @@ impl Subscriber {
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
             client: Client::new(options, session, time(now)),
-            filter,
+            reconnecting: Reconnecting::new(again, slot.client),
             viewer: Viewer {
                 life: Life::begin(slot, common.timeouts, now, ledger),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
+                filter,
+                broker,
+                large: None,
+                resumed: false,
                 member: false,
                 missing_booked: 0,
                 stopping: false,
+                leaves: None,
             },
         }
     }
@@ -118,6 +168,7 @@ impl Subscriber {
         let mut tally = Tally::default();
         let here = viewer.common.clock.clocks(now);
         let common = &*viewer.common;
+        let large = &mut viewer.large;
         let outcome = {
             let mut guard;
             let (group, shared) = match &mut viewer.following {
@@ -129,21 +180,45 @@ impl Subscriber {
             };
             let outcome = self.client.input(bytes, time(now), &mut |event| match event {
                 ClientEvent::Message(message) => {
-                    tally.message(&message, message.publish.payload, &here, shared, group, recorder);
+                    let payload = message.publish.payload;
+                    tally.media += payload.len() as u64;
+                    let mark = marked(&message).or_else(|| Mark::from_payload(payload));
+                    tally.message(&message.publish, mark, &here, shared, group, recorder);
                 }
-                ClientEvent::MessageBegin { message, payload } => {
-                    // The mark in front of a payload is not looked for in one that comes in pieces.
-                    tally.media += u64::from(payload);
-                    tally.message(&message, &[], &here, shared, group, recorder);
+                ClientEvent::MessageBegin { message, .. } => {
+                    let (dup, retain) = (message.publish.dup, message.publish.retain);
+                    *large = Some(Box::new(Large { dup, retain, mark: marked(&message), head: Vec::new() }));
+                }
+                ClientEvent::MessagePayload(bytes) => {
+                    tally.media += bytes.len() as u64;
+                    if let Some(large) = large {
+                        large.keep(bytes);
+                    }
+                }
+                // It counts, and is timed, when all of it is there.
+                ClientEvent::MessageEnd { .. } => {
+                    if let Some(large) = large.take() {
+                        let publish =
+                            Publish { dup: large.dup, retain: large.retain, ..Publish::new("", &[]) };
+                        let mark = large.mark.or_else(|| Mark::from_payload(&large.head));
+                        tally.message(&publish, mark, &here, shared, group, recorder);
+                    }
                 }
                 ClientEvent::Subscribed { suback, .. } => {
                     tally.granted(&suback, common, now, group, recorder);
                 }
                 other => tally.hear(&other, common.version),
             });
-            if tally.granted {
+            viewer.resumed |= tally.session_present;
+            if tally.granted && !std::mem::replace(&mut viewer.member, true) {
                 group.members += 1;
-                viewer.member = true;
+                if group.members == 1
+                    && !viewer.resumed
+                    && let Some(published) = &common.published
+                {
+                    published.subscribe(viewer.broker, &viewer.filter, &mut group.account);
+                    group.complete = true;
+                }
             }
             tally.book(recorder);
             if !shared {
@@ -156,17 +231,60 @@ impl Subscriber {
         if let Err(error) = outcome {
             viewer.life.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
         } else if let Some((failure, words)) = tally.refused {
-            viewer.life.fail(failure, &words, now, ledger);
+            if tally.for_good {
+                viewer.life.fail(failure, &words, now, ledger);
+            } else {
+                self.lose(failure, &words, context);
+            }
+        } else if tally.granted && self.reconnecting.is_away() {
+            self.come_back(now, ledger);
         } else if tally.granted {
             viewer.life.reach(Phase::Playing, now, ledger);
+        } else if tally.connected && self.reconnecting.is_away() {
+            let recorder = ledger.of(slot);
+            recorder.count(RECONNECTS, 1);
+            recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !tally.session_present));
+            if tally.session_present {
+                // The broker has kept the subscription as well.
+                self.come_back(now, ledger);
+            } else {
+                self.subscribe(context);
+            }
         } else if tally.connected {
             viewer.life.reach(Phase::Requesting, now, ledger);
-            let options = SubscriptionOptions::qos(viewer.common.qos);
-            let subscription = [Subscription { filter: &self.filter, options }];
-            let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, time(now));
-            if let Err(error) = asked {
-                self.viewer.life.fail(Failure::SubscriptionRefused, &error.to_string(), now, context.world);
-            }
+            self.subscribe(context);
+        }
+    }
+
+    fn subscribe(&mut self, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        let options = SubscriptionOptions::qos(self.viewer.common.qos);
+        let subscription = [Subscription { filter: &self.viewer.filter, options }];
+        let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, time(now));
+        if let Err(error) = asked {
+            self.viewer.life.fail(Failure::SubscriptionRefused, &error.to_string(), now, context.world);
+        }
+    }
+
+    fn come_back(&mut self, now: Moment, ledger: &mut Ledger) {
+        let away = self.reconnecting.back(now);
+        ledger.of(self.viewer.life.slot()).record(AWAY, away.as_micros() as u64);
+        self.viewer.life.resume(ledger);
+    }
+
+    /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
+    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        let viewer = &mut self.viewer;
+        viewer.book_cut(&self.client, context.world);
+        let works = viewer.life.phase() == Phase::Playing && !viewer.stopping;
+        if works && self.reconnecting.lost(failure, words, now) {
+            viewer.life.pause(context.world);
+            self.client.reconnect(time(now));
+            context.stand_by();
+        } else {
+            let (failure, words) = self.reconnecting.verdict(failure, words);
+            viewer.life.fail(failure, &words, now, context.world);
         }
     }
 
@@ -181,20 +299,41 @@ impl Subscriber {
         }
     }
 
-    fn time(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn time(&mut self, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
+            Some(Turn::Connect(door)) => return context.reopen(door),
+            Some(Turn::LetGo) => {
+                return self.lose(Failure::HandshakeTimeout, "the broker did not consent in time", context);
+            }
+            None => {}
+        }
         let life = &mut self.viewer.life;
         if life.deadline().is_some_and(|deadline| deadline <= now) {
             let (failure, words) = life.overdue();
-            life.fail(failure, words, now, ledger);
+            life.fail(failure, words, now, context.world);
         }
         if life.phase() == Phase::Playing
             && let Err(error) = self.client.pass(time(now))
         {
-            life.fail(Failure::PingTimeout, &error.to_string(), now, ledger);
+            self.lose(Failure::PingTimeout, &error.to_string(), context);
         }
     }
 
+    /// Says goodbye, as soon as what has been published in this run has come, or has had its time.
     fn stop(&mut self, context: &mut Context<'_, Ledger>) {
+        let now = context.now;
+        let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.common.linger);
+        if self.reconnecting.is_away() {
+            if let Some((failure, words)) = self.reconnecting.why() {
+                self.viewer.life.fail(failure, &words, now, context.world);
+            }
+            return;
+        }
+        if self.viewer.life.phase() == Phase::Playing && now < leaves && self.viewer.waits() {
+            return;
+        }
+        self.viewer.book_cut(&self.client, context.world);
         if self.viewer.life.phase() > Phase::Connecting {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
@@ -208,23 +347,29 @@ impl Session<Ledger> for Subscriber {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            // The last two are for those that have datagrams.
             Event::Opening
             | Event::Writable
             | Event::Woken
             | Event::Datagrams(_)
             | Event::Side(_)
             | Event::HungUp { .. } => {}
+            Event::Connected if self.reconnecting.is_away() => self.reconnecting.connected(),
             Event::Connected => self.viewer.life.reach(Phase::Handshaking, now, context.world),
             Event::Bytes(bytes) => {
                 if !bytes.is_empty() {
                     self.read(bytes, context);
                 }
-                if self.viewer.stopping {
+                // One that lingers looks at its own times.
+                if self.viewer.stopping && self.viewer.leaves.is_none() {
                     self.stop(context);
                 }
             }
-            Event::Timer => self.time(now, context.world),
+            Event::Timer => {
+                self.time(context);
+                if self.viewer.stopping && self.viewer.life.phase() < Phase::Over {
+                    self.stop(context);
+                }
+            }
             Event::Stop => {
                 self.viewer.stopping = true;
                 context.pull();
@@ -232,10 +377,11 @@ impl Session<Ledger> for Subscriber {
             }
             Event::Closed { failure, words } => {
                 let words = if words.is_empty() { "the broker closed the link" } else { words };
-                self.viewer.life.fail(failure, words, now, context.world);
+                self.lose(failure, words, context);
             }
         }
-        if self.viewer.life.phase() > Phase::Connecting {
+        // CONNECT waits for the link.
+        if self.viewer.life.phase() > Phase::Connecting && self.reconnecting.has_link() {
             self.flush(context);
         }
         if self.viewer.life.phase() == Phase::Over {
@@ -244,7 +390,9 @@ impl Session<Ledger> for Subscriber {
             return;
         }
         let ping = self.client.deadline().map(moment);
-        match [self.viewer.life.deadline(), ping].into_iter().flatten().min() {
+        let look = self.viewer.leaves.map(|leaves| leaves.min(now + LOOK));
+        let reconnect = self.reconnecting.deadline();
+        match [self.viewer.life.deadline(), ping, look, reconnect].into_iter().flatten().min() {
             Some(next) => context.set_timer(next),
             None => context.clear_timer(),
         }
@@ -257,49 +405,101 @@ impl Viewer {
         if !std::mem::take(&mut self.member) {
             return;
         }
-        let recorder = ledger.of(self.life.slot());
-        let lost = match &mut self.following {
-            Following::Alone(group) => std::mem::take(&mut group.missing),
+        let Self { following, common, broker, filter, .. } = self;
+        let settle = |group: &mut Group| {
+            let lacking = group.lacking(common, *broker, filter);
+            let missing = std::mem::take(&mut group.missing);
+            (missing.saturating_sub(lacking.excused) + lacking.behind, lacking.open)
+        };
+        let (lost, open) = match following {
+            Following::Alone(group) => settle(group),
             Following::Shared(group) => {
                 let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
                 group.members -= 1;
-                if group.members == 0 { std::mem::take(&mut group.missing) } else { 0 }
+                if group.members == 0 { settle(&mut group) } else { (0, 0) }
             }
         };
+        let recorder = ledger.of(self.life.slot());
         recorder.count(LOST, lost);
+        recorder.count(OPEN_ENDS, open);
         recorder.shift(MISSING, -(self.missing_booked as i64));
         self.missing_booked = 0;
     }
+
+    /// Books a message that will not be complete.
+    fn book_cut(&mut self, client: &Client, ledger: &mut Ledger) {
+        self.large = None;
+        ledger.of(self.life.slot()).count(CUT, u64::from(client.is_inside_message()));
+    }
+
+    /// Whether something that publishers of this run have published has not come yet.
+    fn waits(&mut self) -> bool {
+        let Self { following, common, broker, filter, .. } = self;
+        if common.published.is_none() {
+            return false;
+        }
+        let lacking = match following {
+            Following::Alone(group) => group.lacking(common, *broker, filter),
+            Following::Shared(group) => {
+                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(common, *broker, filter)
+            }
+        };
+        lacking.behind + lacking.stopping > 0
+    }
+}
+
+impl Group {
+    /// What has not come of publishers of this run, and whose ends are not known.
+    fn lacking(&mut self, common: &Common, broker: SocketAddr, filter: &str) -> Lacking {
+        match &common.published {
+            Some(published) => published.lacking(broker, filter, self.complete, &mut self.account),
+            None => Published::default().lacking(broker, filter, false, &mut self.account),
+        }
+    }
+}
+
+impl Large {
+    /// Keeps what a mark may be in.
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.mark.is_none() && self.head.len() < HEADER_LEN {
+            let room = HEADER_LEN - self.head.len();
+            self.head.extend_from_slice(&bytes[..room.min(bytes.len())]);
+        }
+    }
+}
+
+/// The mark of a message, where MQTT 5 carries it.
+#[inline]
+fn marked(message: &Message<'_>) -> Option<Mark> {
+    message.publish.properties.user_property(PROPERTY).and_then(Mark::from_text)
 }
 
 impl Tally {
     #[inline]
     fn message(
         &mut self,
-        message: &Message<'_>,
-        payload: &[u8],
+        publish: &Publish<'_>,
+        mark: Option<Mark>,
         here: &Clocks,
         shared: bool,
         group: &mut Group,
         recorder: &mut Recorder,
     ) {
-        let publish = &message.publish;
         self.units += 1;
-        self.media += payload.len() as u64;
         self.dup += u64::from(publish.dup);
         if publish.retain {
             // It may be from any time.
             self.retained += 1;
             return;
         }
-        let property = publish.properties.user_property(PROPERTY).and_then(Mark::from_text);
-        let Some(mark) = property.or_else(|| Mark::from_payload(payload)) else {
+        let Some(mark) = mark else {
             self.unmarked += 1;
             return;
         };
         self.stamped += 1;
         let latency = here.since(&mark.sent);
-        recorder.record(LATENCY, latency.micros.max(0) as u64);
+        recorder.record_signed(LATENCY, latency.micros);
+        self.negatives += u64::from(latency.micros < 0);
         self.walls += u64::from(!latency.one_clock);
         let since = group.since;
         let number = mark.sequence_number;
@@ -314,7 +514,12 @@ impl Tally {
                 self.reordered += u64::from(!shared);
             }
             Some(Arrival::Again) => self.duplicate += 1,
+            // It was on its way when the subscription was granted.
+            Some(Arrival::Early) => {}
             None => self.unmarked += 1,
+        }
+        if mark.last {
+            group.account.end(mark.publisher);
         }
     }
 
@@ -340,9 +545,12 @@ impl Tally {
     #[cold]
     fn hear(&mut self, event: &ClientEvent<'_>, version: Version) {
         match event {
-            ClientEvent::Connected(_) => self.connected = true,
+            ClientEvent::Connected(connack) => {
+                (self.connected, self.session_present) = (true, connack.session_present);
+            }
             ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
             ClientEvent::Disconnected(disconnect) => {
+                self.for_good = !may_return(disconnect.reason);
                 self.refused = Some(refusal::of_disconnect(disconnect, version));
             }
             ClientEvent::Excess { .. } => self.excess += 1,
@@ -362,6 +570,7 @@ impl Tally {
             (RETAINED, self.retained),
             (DELIVERED_AGAIN, self.dup),
             (WALL_LATENCIES, self.walls),
+            (NEGATIVE_LATENCIES, self.negatives),
             (EXCESS, self.excess),
             (PINGS, self.pings),
         ] {

@@ -31,6 +31,20 @@ impl Topic {
         Ok(Self { parts })
     }
 
+    /// Its name, if all messages have the same.
+    pub(super) fn only(&self) -> Option<&str> {
+        if let [name] = &self.parts[..] { Some(name) } else { None }
+    }
+
+    /// Whether a filter matches the topics of all messages: a level either takes any number or names one.
+    pub(super) fn always_matches(&self, filter: &Filter<'_>) -> bool {
+        let mut name = String::new();
+        (0..2).all(|sequence_number| {
+            self.write(sequence_number, &mut name);
+            filter.matches(&name)
+        })
+    }
+
     /// Writes the topic of a message.
     #[inline]
     pub(super) fn write(&self, sequence_number: u64, out: &mut String) {

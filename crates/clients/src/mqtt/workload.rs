@@ -2,7 +2,7 @@
 
 use super::options::MqttOptions;
 use super::publish::{self, Publisher};
-use super::subscribe::{self, Group, Subscriber};
+use super::subscribe::{self, Group, Subscriber, TopicFilter};
 use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES};
 use crate::host_clock::HostClock;
@@ -11,12 +11,13 @@ use crate::places::{Doors, Places};
 use crate::target::{Credentials, Target};
 use crate::workload::{PlayOptions, PublishOptions, Workload, WorkloadError};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use weir_metrics::{Moment, Schema};
 use weir_mqtt::client::WillOptions;
 use weir_mqtt::topic::Filter;
 use weir_mqtt::{ClientOptions, PropertyBuffer, Qos, Version};
-use weir_shard::tls::Trust;
+use weir_shard::tls::ClientTls;
 use weir_shard::{Door, Session};
 
 /// What is asked for at one target.
@@ -29,6 +30,7 @@ struct Play {
     places: Places<Request>,
     settings: Settings,
     common: Arc<subscribe::Common>,
+    reconnect: bool,
     /// The accounts of shared subscriptions, by host and filter.
     groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>>,
 }
@@ -40,6 +42,7 @@ struct Publish {
     places: Places<Request>,
     settings: Settings,
     common: Arc<publish::Common>,
+    reconnect: bool,
 }
 
 /// What CONNECT says, but for the client's own name.
@@ -49,7 +52,7 @@ struct Settings {
 }
 
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = places("play", urls, &options.trust, &options.mqtt)?;
+    let places = places("play", urls, &options.tls, &options.mqtt)?;
     for target in places.targets() {
         topic::filter(target, 0)?;
     }
@@ -59,16 +62,22 @@ pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Wor
         qos: options.mqtt.qos,
         version: options.mqtt.version,
         clock: HostClock::read(),
+        keeps_session: options.mqtt.session.is_some(),
+        linger: options.mqtt.linger,
+        published: options.mqtt.published.clone(),
     });
-    Ok(Box::new(Play { places, settings, common, groups: Mutex::default() }))
+    let reconnect = options.mqtt.reconnect;
+    Ok(Box::new(Play { places, settings, common, reconnect, groups: Mutex::default() }))
 }
 
 pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = places("publish", urls, &options.trust, &options.mqtt)?;
+    let places = places("publish", urls, &options.tls, &options.mqtt)?;
     for target in places.targets() {
         Topic::of(target, 0)?;
     }
     let mqtt = &options.mqtt;
+    let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count)?;
+    let longest = payloads.longest();
     let common = Arc::new(publish::Common {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
@@ -78,20 +87,24 @@ pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<d
         rate: mqtt.rate,
         count: mqtt.count,
         mark: options.stamp,
-        payloads: mqtt.filling.payloads(mqtt.seed, mqtt.count)?,
+        payloads,
         clock: HostClock::read(),
         times: mqtt.times.clone(),
+        keeps_session: mqtt.session.is_some(),
+        longest,
+        published: mqtt.published.clone(),
     });
-    Ok(Box::new(Publish { places, settings: Settings::new("pub", mqtt)?, common }))
+    let (settings, reconnect) = (Settings::new("pub", mqtt)?, mqtt.reconnect);
+    Ok(Box::new(Publish { places, settings, common, reconnect }))
 }
 
 fn places(
     verb: &'static str,
     urls: &[String],
-    trust: &Trust,
+    tls: &ClientTls,
     options: &MqttOptions,
 ) -> Result<Places<Request>, WorkloadError> {
-    Places::find(verb, urls, &mut Doors::new(SCHEMES, trust), |target| {
+    Places::find(verb, urls, &mut Doors::new(SCHEMES, tls), |target| {
         let credentials = target.credentials.as_ref().map(plain).or_else(|| options.credentials.clone());
         Ok(Request { target, credentials })
     })
@@ -113,12 +126,18 @@ impl Workload for Play {
     fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
         let request = self.places.request(slot.client);
         // Checked when the workload was made, for any number of a client.
-        let filter = topic::filter(&request.target, slot.client).unwrap_or_default();
+        let filter = topic::filter(&request.target, slot.number()).unwrap_or_default();
         let shared =
             self.common.version == Version::V5 && Filter::parse(&filter).is_ok_and(|it| it.share.is_some());
         let group = shared.then(|| self.group(&request.target, &filter));
         let options = self.settings.of(slot, request.credentials.as_ref());
-        Box::new(Subscriber::new(slot, options, filter, group, self.common.clone(), now, ledger))
+        let way = way(self.door(slot.client), self.reconnect);
+        let filter = TopicFilter { filter, group };
+        Box::new(Subscriber::new(slot, options, filter, self.common.clone(), way, now, ledger))
+    }
+
+    fn viewers_leave_last(&self) -> bool {
+        true
     }
 
     fn describe(&self) -> String {
@@ -150,13 +169,23 @@ impl Workload for Publish {
     fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
         let request = self.places.request(slot.client);
         let options = self.settings.of(slot, request.credentials.as_ref());
-        let topic = Topic::of(&request.target, slot.client).unwrap_or_default();
-        Box::new(Publisher::new(slot, options, topic, self.common.clone(), now, ledger))
+        let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
+        let way = way(self.door(slot.client), self.reconnect);
+        Box::new(Publisher::new(slot, options, topic, self.common.clone(), way, now, ledger))
+    }
+
+    fn viewers_leave_last(&self) -> bool {
+        true
     }
 
     fn describe(&self) -> String {
         format!("publish {}", self.places.describe())
     }
+}
+
+/// The address of a broker, and the way to it for a client that is to connect again.
+fn way(door: &Door, reconnect: bool) -> (SocketAddr, Option<Door>) {
+    (door.address, reconnect.then(|| door.clone()))
 }
 
 impl Settings {
@@ -185,7 +214,8 @@ impl Settings {
             ..ClientOptions::new(options.version, &*prefix)
         };
         let settings = Self { base, prefix };
-        let any = Slot { client: u32::MAX, workload: 0, planned: Moment::default() };
+        // One with the longest number, which counts from 1.
+        let any = Slot { client: u32::MAX - 1, workload: 0, planned: Moment::default() };
         settings.of(any, options.credentials.as_ref()).check().map_err(WorkloadError::Mqtt)?;
         Ok(settings)
     }
@@ -193,7 +223,7 @@ impl Settings {
     fn of(&self, slot: Slot, credentials: Option<&Credentials>) -> ClientOptions {
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
         ClientOptions {
-            client_id: format!("{}-{}", self.prefix, slot.client),
+            client_id: format!("{}-{}", self.prefix, slot.number()),
             user_name: credentials.map(|it| it.user.clone()),
             password: password.map(String::into_bytes),
             ..self.base.clone()

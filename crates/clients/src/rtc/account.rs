@@ -10,6 +10,9 @@ const ICE_STATES: &[&str] =
 /// States of DTLS by their usual names (section 5.5.1).
 const DTLS_STATES: &[&str] = &["new", "connecting", "connected", "closed", "failed"];
 
+/// Ways that media goes.
+const PATHS: &[&str] = &["none", "UDP", "relay over TCP"];
+
 use ColumnUnit::{BitsPerSecond, Bytes, Count, PerSecond as EverySecond, Seconds, Word};
 use Statistic::{Last, Least, Mean, Most};
 
@@ -17,6 +20,7 @@ use Statistic::{Last, Least, Mean, Most};
 pub(crate) const COLUMNS: &[Column] = &[
     Column::once("rtc.ice_state", "ICE Connection State", Word(ICE_STATES)).summed().placed(Place::Own),
     Column::once("rtc.dtls_state", "DTLS State", Word(DTLS_STATES)).summed(),
+    Column::once("rtc.path", "Path", Word(PATHS)).summed(),
     Column::once("startup", "Startup", Seconds).summed(),
     Column::once("rtc.signalling_time", "· signalling", Seconds).summed(),
     Column::once("rtc.ice_time", "· ICE", Seconds).summed(),
@@ -32,6 +36,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     Column::of(Least, "rtc.audio_delay", "Audio Delay", Seconds),
     Column::of(Most, "rtc.audio_delay", "Audio Delay", Seconds),
     Column::of(Last, "rtc.audio_delay", "Audio Delay", Seconds),
+    Column::once("burst", "Burst at the start", Seconds).summed(),
     Column::once("rtc.gop", "GOP", Count).summed(),
     Column::of(Mean, "rtc.fps", "FPS", EverySecond).summed().placed(Place::Own),
     Column::of(Least, "rtc.fps", "FPS", EverySecond),

@@ -156,7 +156,9 @@ impl<R: Role> Client<R> {
 
     /// A deadline passed: one of many.
     fn time(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        if self.line.life.deadline().is_some_and(|deadline| deadline <= context.now) {
+        if self.line.life.is_hungry(context.now) {
+            self.line.life.starve(context.now, context.world);
+        } else if self.line.life.deadline().is_some_and(|deadline| deadline <= context.now) {
             return Err(self.overdue());
         }
         let milestone = self.line.connection.pass(context)?;

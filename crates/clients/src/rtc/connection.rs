@@ -7,7 +7,7 @@ pub(in crate::rtc) use way::Relayed;
 use super::account::Numbers;
 use super::dialogue::{Dialogue, Heard, Manner};
 use super::figures::{DTLS_TIME, FIRST_KEYFRAME, FIRST_PACKET, ICE_TIME, MALFORMED, STRANGE};
-use super::negotiation::{Negotiation, Sources, read_offer};
+use super::negotiation::{Negotiation, read_offer};
 use super::play::random;
 use super::refusal::{End, of_transport};
 use super::relay::{Relay, Server};
@@ -21,7 +21,7 @@ use std::time::Duration;
 use url::Url;
 use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment, Recorder, Spread};
-use weir_rtc::sdp::{Agreement, Wishes};
+use weir_rtc::sdp::{Agreement, Sources, Wishes};
 use weir_rtc::signalling::http::Session;
 use weir_rtc::srtp::{MasterKey, Profile};
 use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Reception};
@@ -241,6 +241,9 @@ impl Connection {
                     return Ok(None);
                 }
                 let description = read_offer(&offer)?;
+                // OvenMediaEngine names its relay to those that asked for TCP, and with `TcpForce` to everybody: its own
+                // players take no other path then.
+                self.is_relay_wanted |= Server::choose(&offer.ice_servers).is_ok();
                 let relayed = self.is_relay_wanted;
                 let mut negotiation = self.negotiate(description.ice_lite, relayed, context)?;
                 let (answer, agreed) =
@@ -362,6 +365,15 @@ impl Connection {
         };
         numbers.word("rtc.ice_state", ice);
         numbers.word("rtc.dtls_state", dtls);
+        let is_relayed = self.relay.as_ref().is_some_and(|relay| relay.is_in_use());
+        numbers.word(
+            "rtc.path",
+            match self.path {
+                None => "none",
+                Some(_) if is_relayed => "relay over TCP",
+                Some(_) => "UDP",
+            },
+        );
         numbers.duration("rtc.signalling_time", self.consented.map(|at| at.since(self.slot.planned)));
         for (figure, step) in [
             ("rtc.ice_time", ICE_TIME),
@@ -470,7 +482,17 @@ impl Connection {
                 "no candidate of the server answered a connectivity check in time".to_owned(),
             )),
             (false, Some(_), _) => {
-                Some((Failure::DtlsTimeout, "the DTLS handshake did not end in time".to_owned()))
+                let alert = self.negotiation.as_ref().and_then(|it| it.transport.unproven_alert());
+                Some(match alert {
+                    None => (Failure::DtlsTimeout, "the DTLS handshake did not end in time".to_owned()),
+                    Some((code, name)) => (
+                        Failure::DtlsFailed,
+                        format!(
+                            "the DTLS handshake did not end in time; the server's address has sent the alert {code} \
+                             ({name}), which nothing proves to be the server's. A server with an RSA certificate needs an ECDSA one"
+                        ),
+                    ),
+                })
             }
         }
     }
@@ -497,7 +519,10 @@ impl Connection {
             None => {
                 let words =
                     if words.is_empty() { "the server closed the link of the signalling" } else { words };
-                Err((failure, words.to_owned()))
+                // A server whose publisher leaves says so by closing the WebSocket, the association or the link,
+                // whichever it comes to first: one ending, not three.
+                let has_ended = failure == Failure::ClosedByPeer && self.has_keys;
+                Err((if has_ended { Failure::StreamEnded } else { failure }, words.to_owned()))
             }
         }
     }
@@ -520,7 +545,7 @@ impl Connection {
         }
         self.flush_relay(context);
         let mut words = Vec::new();
-        if let Some(dialogue) = self.dialogue.take() {
+        if let Some(mut dialogue) = self.dialogue.take() {
             dialogue.goodbye(&mut words);
         }
         self.say(&words, context);

@@ -2,10 +2,10 @@
 
 use super::refusal::{End, of_http, of_oven, of_upgrade};
 use super::request::Request;
-use crate::http::{Answer, Body, Head};
 use weir_metrics::Failure;
 use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket};
 use weir_rtc::signalling::{http, oven};
+use weir_web::{Ending, Part, Response, Responses};
 
 /// The longest answer that is read.
 const LONGEST: usize = weir_rtc::sdp::MOST_BYTES;
@@ -38,28 +38,26 @@ pub(super) enum Dialogue {
     Oven(Oven),
 }
 
-#[derive(Default)]
 pub(super) struct Http {
-    head: Head,
-    answer: Option<Answer>,
+    responses: Responses,
+    response: Option<Response>,
     body: Vec<u8>,
 }
 
 pub(super) struct Oven {
-    head: Head,
+    responses: Responses,
     key: String,
-    socket: Option<WebSocket>,
+    socket: Option<Box<WebSocket>>,
     /// The session, once it was offered.
     id: Option<u64>,
 }
 
 impl Dialogue {
     pub(super) fn new(manner: Manner) -> Self {
+        let responses = Responses::asked();
         match manner {
-            Manner::Http => Self::Http(Http::default()),
-            Manner::Oven => {
-                Self::Oven(Oven { head: Head::default(), key: websocket::key(), socket: None, id: None })
-            }
+            Manner::Http => Self::Http(Http { responses, response: None, body: Vec::new() }),
+            Manner::Oven => Self::Oven(Oven { responses, key: websocket::key(), socket: None, id: None }),
         }
     }
 
@@ -87,9 +85,7 @@ impl Dialogue {
     /// The link has ended; whether that ends the answer as well.
     pub(super) fn end(&mut self, request: &Request) -> Option<Result<Heard, End>> {
         match self {
-            Self::Http(Http { answer: Some(answer), body, .. }) if answer.body == Body::UntilClose => {
-                Some(judge(request, answer, body))
-            }
+            Self::Http(http) if http.responses.ending() == Ending::Whole => http.judge(request),
             _ => None,
         }
     }
@@ -102,7 +98,7 @@ impl Dialogue {
     }
 
     /// Says goodbye in a WebSocket.
-    pub(super) fn goodbye(&self, out: &mut Vec<u8>) {
+    pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
         if let Self::Oven(Oven { socket: Some(socket), id, .. }) = self {
             if let Some(id) = id {
                 socket.text(&oven::stop(*id), out);
@@ -114,50 +110,42 @@ impl Dialogue {
 
 impl Http {
     fn read(&mut self, request: &Request, bytes: &mut &[u8]) -> Result<Option<Heard>, End> {
-        if self.answer.is_none() {
-            self.answer = self.head.take(bytes).map_err(malformed)?;
-        }
-        let Some(answer) = &mut self.answer else { return Ok(None) };
-        while let Some(piece) = answer.body.take(bytes).map_err(malformed)? {
-            if self.body.len() + piece.len() > LONGEST {
-                let words = format!("an answer over {LONGEST} bytes");
-                return Err((Failure::MalformedInput, words));
+        loop {
+            match self.responses.take(bytes).map_err(malformed)? {
+                Some(Part::Head(response)) => self.response = Some(response),
+                Some(Part::Piece(piece)) if self.body.len() + piece.len() > LONGEST => {
+                    return Err((Failure::MalformedInput, format!("an answer over {LONGEST} bytes")));
+                }
+                Some(Part::Piece(piece)) => self.body.extend_from_slice(piece),
+                Some(Part::End) => return self.judge(request).transpose(),
+                None => return Ok(None),
             }
-            self.body.extend_from_slice(piece);
         }
-        if answer.body != Body::Over {
-            return Ok(None);
-        }
-        judge(request, answer, &self.body).map(Some)
     }
-}
 
-/// What a whole answer means.
-fn judge(request: &Request, answer: &Answer, body: &[u8]) -> Result<Heard, End> {
-    let fields: Vec<(&str, &str)> =
-        answer.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let body = String::from_utf8_lossy(body);
-    match http::session(request.url(), answer.status, &fields, &body) {
-        Ok(session) => Ok(Heard::Answer(Box::new(session))),
-        Err(refusal) => {
+    /// What a whole answer means.
+    fn judge(&self, request: &Request) -> Option<Result<Heard, End>> {
+        let response = self.response.as_ref()?;
+        let body = String::from_utf8_lossy(&self.body);
+        let session = http::session(request.url(), response.status, &response.fields, &body);
+        Some(session.map(|session| Heard::Answer(Box::new(session))).map_err(|refusal| {
             let text = body.lines().next().unwrap_or_default();
             // A description is no word to a person.
             let text = if text.starts_with("v=0") { "" } else { text };
-            let said = format!("{} {text}", answer.said());
-            Err(of_http(&refusal, request.publishes(), said.trim_end()))
-        }
+            let said = format!("{} {text}", response.said());
+            of_http(&refusal, request.publishes(), said.trim_end())
+        }))
     }
 }
 
 impl Oven {
     fn read(&mut self, bytes: &mut &[u8], out: &mut Vec<u8>) -> Result<Option<Heard>, End> {
         if self.socket.is_none() {
-            let Some(answer) = self.head.take(bytes).map_err(malformed)? else { return Ok(None) };
-            self.open(&answer)?;
-            self.socket = Some(WebSocket::new(Role::Client));
-            if let Some(socket) = &self.socket {
-                socket.text(oven::REQUEST_OFFER, out);
-            }
+            let Some(Part::Head(response)) = self.responses.take(bytes).map_err(malformed)? else {
+                return Ok(None);
+            };
+            self.open(&response)?;
+            self.socket.insert(Box::new(WebSocket::new(Role::Client))).text(oven::REQUEST_OFFER, out);
             return Ok(Some(Heard::Open));
         }
         let Some(socket) = &mut self.socket else { return Ok(None) };
@@ -182,12 +170,11 @@ impl Oven {
         Ok(None)
     }
 
-    fn open(&self, answer: &Answer) -> Result<(), End> {
-        if answer.status != 101 {
-            return Err((of_upgrade(answer.status), format!("no WebSocket: {}", answer.said())));
+    fn open(&self, response: &Response) -> Result<(), End> {
+        if response.status != 101 {
+            return Err((of_upgrade(response.status), format!("no WebSocket: {}", response.said())));
         }
-        let accept = answer.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-accept"));
-        if accept.is_none_or(|(_, accept)| *accept != websocket::accept(&self.key)) {
+        if response.fields.get("sec-websocket-accept") != Some(&websocket::accept(&self.key)) {
             let words = "the server's Sec-WebSocket-Accept is not that of the key".to_owned();
             return Err((Failure::MalformedInput, words));
         }

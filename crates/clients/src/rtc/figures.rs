@@ -22,7 +22,7 @@ weir_metrics::figures! {
     FRAMES_COMPLETE: Counter = "rtc.frames_complete", Count, "video frames of which every packet came";
     FRAMES_BROKEN: Counter = "rtc.frames_broken", Count, "video frames that lack a packet, or may lack one";
     FRAMES_UNPROVEN: Counter = "rtc.frames_unproven", Count, "broken frames of which nothing is known to be missing: a packet right before them is";
-    FREEZES: Counter = "rtc.freezes", Count, "times between two whole frames of over 200 ms and over three frame times";
+    FREEZES: Counter = "rtc.freezes", Count, "times between two whole frames of three means and 150 ms more than the mean at the least (W3C webrtc-stats)";
     FROZEN: Counter = "rtc.frozen", Micros, "length of all freezes";
     FREEZE_LENGTH: Spread = "rtc.freeze_length", Micros, "length of each freeze";
     FRAME_RATE: Spread = "rtc.frames_per_second", Count, "video frames of each second of each client, those of none included";

@@ -3,25 +3,9 @@
 use super::refusal::{End, of_transport};
 use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
-use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, MediaKind, Wishes, agree};
+use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, Sources, Wishes, agree};
 use weir_rtc::signalling::{http, oven};
 use weir_rtc::transport::{Certificate, Clock, Remote, Settings, Transport};
-
-/// The sources of what one client sends (RFC 3550 section 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sources {
-    pub(super) pictures: u32,
-    /// Pictures' packets that are sent again.
-    pub(super) repair: u32,
-    pub(super) sound: u32,
-}
-
-impl Sources {
-    /// Three that differ, out of a random one.
-    pub(super) fn new(random: u32) -> Self {
-        Self { pictures: random, repair: random.wrapping_add(2), sound: random.wrapping_add(4) }
-    }
-}
 
 /// A transport and what was said about it so far.
 pub(super) struct Negotiation {
@@ -84,16 +68,7 @@ impl Negotiation {
     pub(super) fn offer(&mut self, wishes: &Wishes<'_>, sources: Sources) -> String {
         let mut offer = self.local().offer(wishes);
         if wishes.direction == Direction::SendOnly {
-            for media in &mut offer.media {
-                match media.kind {
-                    MediaKind::Video => {
-                        media.sources = vec![sources.pictures, sources.repair];
-                        media.repairs = vec![(sources.pictures, sources.repair)];
-                    }
-                    MediaKind::Audio => media.sources = vec![sources.sound],
-                    MediaKind::Other => {}
-                }
-            }
+            offer.announce(sources);
         }
         let text = offer.to_string();
         self.offer = Some(offer);
@@ -103,8 +78,11 @@ impl Negotiation {
     /// The server has answered: begins to look for a path.
     pub(super) fn take_answer(&mut self, now: Moment, answer: &str) -> Result<Vec<Agreement>, End> {
         let answer = read(answer)?;
-        let Some(offer) = self.offer.take() else { return Err(nothing()) };
+        let offer = self.offer.take().unwrap_or_default();
         let agreed = agree(&offer, &answer, false);
+        if agreed.is_empty() {
+            return Err(nothing(&answer));
+        }
         self.connect(now, &answer, &agreed, &[])?;
         Ok(agreed)
     }
@@ -119,6 +97,9 @@ impl Negotiation {
     ) -> Result<(String, Vec<Agreement>), End> {
         let answer = self.local().answer(offer, wishes);
         let agreed = agree(offer, &answer, true);
+        if agreed.is_empty() {
+            return Err(nothing(offer));
+        }
         self.connect(now, offer, &agreed, candidates)?;
         Ok((answer.to_string(), agreed))
     }
@@ -131,7 +112,7 @@ impl Negotiation {
         agreed: &[Agreement],
         more: &[String],
     ) -> Result<(), End> {
-        let role = agreed.first().ok_or_else(nothing)?.role;
+        let role = agreed.first().ok_or_else(|| nothing(theirs))?.role;
         let credentials =
             |media: &&Media| !media.rejected && media.user_fragment.is_some() && media.password.is_some();
         let media = theirs.media.iter().find(credentials).ok_or_else(|| missing("ICE credentials"))?;
@@ -166,8 +147,16 @@ pub(super) fn read_offer(offer: &oven::Offer) -> Result<Description, End> {
     read(&offer.sdp)
 }
 
-fn nothing() -> End {
-    (Failure::Rejected, "the two descriptions agree on neither H.264 nor Opus".to_owned())
+/// The two sides have nothing in common; what the server has said tells why.
+fn nothing(theirs: &Description) -> End {
+    let words = if theirs.media.is_empty() {
+        "the server's description has no media: it did not take up the offer"
+    } else if theirs.media.iter().all(|media| media.rejected) {
+        "the server rejects all media (port 0 in each m= line)"
+    } else {
+        "the two descriptions agree on neither H.264 nor Opus"
+    };
+    (Failure::Rejected, words.to_owned())
 }
 
 fn missing(what: &str) -> End {

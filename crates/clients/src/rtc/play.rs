@@ -8,15 +8,15 @@ use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{Receiver, Tally};
 use super::refusal::End;
 use super::request::Request;
-use crate::host_clock::{HostClock, UNKNOWN_OFFSET};
+use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::ledger::{Account, Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
 use crate::timeline::Timeline;
 use crate::viewing::{Reading, Viewing};
 use std::sync::Arc;
-use weir_media::{Framing, LatencyClock, Stamp};
-use weir_metrics::common::{LATENCY, STAMPED, WALL_LATENCIES, WITNESSES};
+use weir_media::{Framing, Stamp};
+use weir_metrics::common::WITNESSES;
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::{Context, Door};
 
@@ -155,17 +155,21 @@ impl Role for Player {
             // they have came.
             context.let_datagrams_wait(!self.witness);
         }
+        life.fed(now, context.world);
         connection.with_sender(context, |recorder, send| {
             receiver.after_batch(now, &tally, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
-        self.untold += tally.media;
+        self.untold += tally.media + receiver.take_missing();
         if life.phase() == Phase::Playing
             && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
         {
+            // The first step is where counting begins.
+            let step = if self.media == i64::MIN { 0 } else { media - self.media };
             self.media = media;
+            let frames = receiver.source_frames(step);
             let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
             let recorder = context.world.of(life.slot());
-            self.viewing.progress(now, media, bytes, recorder);
+            self.viewing.progress(now, media, bytes, frames, recorder);
             self.viewing.end_of_read(now, false, recorder);
         }
     }
@@ -245,11 +249,7 @@ impl Role for Player {
 fn stamp(unit: &[u8], clock: &HostClock, now: Moment, all: &mut Extent, recorder: &mut Recorder) {
     let Some(stamp) = Stamp::find(unit, Framing::LengthPrefixed) else { return };
     let latency = stamp.latency(&clock.at(now), UNKNOWN_OFFSET);
-    recorder.count(STAMPED, 1);
-    recorder.count(WALL_LATENCIES, u64::from(latency.clock == LatencyClock::Wall));
-    let micros = (latency.nanos / 1_000).max(0);
-    recorder.record(LATENCY, micros as u64);
-    all.add(micros);
+    all.add(host_clock::record_latency(recorder, latency));
 }
 
 /// A source of our own: different for all clients of a run, and from run to run.

@@ -1,26 +1,24 @@
 //! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
 
+mod lane;
+
+use self::lane::Lane;
 use super::RtcOptions;
 use super::account::{Extent, Numbers, Rates};
 use super::connection::Keys;
 use super::figures::{
-    AUDIO_LOST, AUDIO_PACKETS, BYTE_RATE, FRAME_RATE, FRAMES_BROKEN, FRAMES_COMPLETE, FRAMES_UNPROVEN,
-    FREEZE_LENGTH, FREEZES, FROZEN, GAP_LENGTH, GAPS, GIVEN_UP, JITTER, KEYFRAME_INTERVAL, MALFORMED, NACKS,
-    OPENED, PICTURE_REQUESTS, RECOVERED, REPLAYED, REPORTS, RESTARTS, ROUND_TRIP, SENDER_REPORTS,
-    SILENT_SECONDS, STRANGE, STRAYS, UNAUTHENTIC, VIDEO_LOST, VIDEO_PACKETS,
+    BYTE_RATE, FRAME_RATE, GAP_LENGTH, JITTER, MALFORMED, OPENED, REPLAYED, REPORTS, ROUND_TRIP,
+    SENDER_REPORTS, SILENT_SECONDS, STRANGE, UNAUTHENTIC,
 };
 use std::time::Duration;
-use weir_media::STAMP_SEARCH_LEN;
-use weir_metrics::common::{DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS};
+use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS};
 use weir_metrics::{Moment, Recorder};
-use weir_rtc::account::{self, Arrival, Hints, Kind, Track};
+use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
-use weir_rtc::h264::{self, Assembler};
-use weir_rtc::nack;
-use weir_rtc::picture::{self, PictureRequests};
+use weir_rtc::h264;
 use weir_rtc::rtcp::{self, Compound, ExtendedBlock};
 use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
-use weir_rtc::sdp::{Agreement, MediaKind, extension};
+use weir_rtc::sdp::{MediaKind, extension};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
 use weir_rtc::{NtpTime, rtx, sender};
 
@@ -47,45 +45,6 @@ pub(super) struct Tally {
     pub(super) sound: bool,
     /// The last packet of a frame came.
     pub(super) frame_ended: bool,
-}
-
-/// A track.
-struct Lane {
-    kind: MediaKind,
-    payload_type: u8,
-    repair: Option<u8>,
-    frame_marking: Option<u8>,
-    track: Track,
-    requests: PictureRequests,
-    asks: bool,
-    assembler: Option<Box<Assembler>>,
-    jitter: Extent,
-    booked: Totals,
-    /// Missing packets and gaps a second ago.
-    before: (u64, u64),
-}
-
-/// What of a track's account goes into counters.
-#[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    packets: u64,
-    lost: u64,
-    gaps: u64,
-    reordered: u64,
-    duplicate: u64,
-    recovered: u64,
-    frames: u64,
-    complete: u64,
-    broken: u64,
-    unproven: u64,
-    keyframes: u64,
-    freezes: u64,
-    frozen: Duration,
-    strays: u64,
-    restarts: u64,
-    asked: u64,
-    given_up: u64,
-    requests: u64,
 }
 
 /// The receiving side of a session.
@@ -120,6 +79,10 @@ pub(super) struct Receiver {
     numbers: Vec<u16>,
     out: Vec<u8>,
     last_media: Moment,
+    /// Bytes that were sent and did not come, still to be told.
+    missing: u64,
+    /// Frames of the source, in parts of one, still to be told.
+    source_frames: f64,
 }
 
 impl Receiver {
@@ -164,6 +127,8 @@ impl Receiver {
             numbers: Vec::new(),
             out: Vec::new(),
             last_media: now,
+            missing: 0,
+            source_frames: 0.0,
         })
     }
 
@@ -224,7 +189,9 @@ impl Receiver {
         self.end_seconds(now, recorder);
         let lane = &mut self.lanes[at];
         tally.packets += 1;
-        tally.media += packet.body().len().saturating_sub(self.tag) as u64;
+        let payload_length = packet.body().len().saturating_sub(self.tag) as u64;
+        tally.media += payload_length;
+        lane.media += payload_length;
         self.last_media = now;
         let given_up = lane.track.nack().given_up();
         let first = lane.track.ssrc().is_none();
@@ -284,6 +251,7 @@ impl Receiver {
             return;
         };
         tally.media += payload.len() as u64;
+        lane.media += payload.len() as u64;
         let hints = match lane.kind {
             MediaKind::Video => {
                 Hints { start: Some(h264::starts_frame(payload)), keyframe: Some(h264::is_keyframe(payload)) }
@@ -306,6 +274,7 @@ impl Receiver {
                     recorder.count(SENDER_REPORTS, 1);
                     for lane in &mut self.lanes {
                         lane.track.sender_report(now, report.sender, report.figures);
+                        lane.sender_report(report.sender, &report.figures);
                     }
                 }
                 Ok(rtcp::Packet::Extended(extended)) => {
@@ -333,6 +302,7 @@ impl Receiver {
         send: &mut dyn FnMut(&[u8]),
     ) {
         recorder.count(UNITS, tally.packets);
+        recorder.count(NUMBERED, tally.packets);
         recorder.count(MEDIA, tally.media);
         for lane in &mut self.lanes {
             if lane.kind == MediaKind::Video {
@@ -421,7 +391,26 @@ impl Receiver {
             // What comes late is not lost: a packet counts once it has been missing for a second.
             let (lost, gaps) = std::mem::replace(&mut lane.before, (loss.lost(), loss.gaps));
             lane.book(loss.lost().min(lost), loss.gaps.min(gaps), recorder);
+            self.missing += lane.take_missing();
         }
+    }
+
+    /// Bytes that were sent and did not come, beyond those that were told before: once a second there may be some.
+    pub(super) fn take_missing(&mut self) -> u64 {
+        std::mem::take(&mut self.missing)
+    }
+
+    /// How many frames the source has in so much media time (microseconds), by the frames that followed each other.
+    pub(super) fn source_frames(&mut self, media: i64) -> u64 {
+        let video = self.lanes.iter().find(|lane| lane.kind == MediaKind::Video);
+        let Some((ticks, rate)) = video.and_then(|lane| Some((lane.track.frame_ticks()?, lane.clock_rate)))
+        else {
+            return 0;
+        };
+        self.source_frames += media.max(0) as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
+        let whole = self.source_frames.floor();
+        self.source_frames -= whole;
+        whole as u64
     }
 
     /// Sends a receiver report.
@@ -526,6 +515,9 @@ impl Receiver {
             numbers.track(&mut lane.track, is_video, seen, lane.requests.sent());
             numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &lane.jitter);
         }
+        let timed = self.video().or_else(|| self.lanes.first().map(|lane| &lane.track));
+        let burst = timed.and_then(|track| track.drift().burst_micros());
+        numbers.duration("burst", burst.map(Duration::from_micros));
         numbers.rates(&self.rates, has_video);
         numbers.extent("rtc.round_trip", &self.round_trips);
     }
@@ -553,97 +545,5 @@ impl Receiver {
     /// When the last RTP packet came.
     pub(super) fn last_media(&self) -> Moment {
         self.last_media
-    }
-}
-
-impl Lane {
-    fn new(agreed: &Agreement, options: &RtcOptions) -> Self {
-        let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
-        let is_video = agreed.kind == MediaKind::Video;
-        let asks_again = options.nack && gives("nack");
-        let settings = account::Settings {
-            kind: if is_video { Kind::Video } else { Kind::Audio },
-            clock_rate: agreed.format.clock_rate,
-            nack: if asks_again { nack::Settings::default() } else { nack::Settings::OFF },
-        };
-        let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);
-        Self {
-            kind: agreed.kind,
-            payload_type: agreed.format.payload_type,
-            repair: agreed.repair,
-            frame_marking: marking.map(|it| it.identifier).filter(|_| is_video),
-            track: Track::new(settings),
-            requests: PictureRequests::new(picture::Settings::default()),
-            asks: options.pli && is_video && gives("nack pli"),
-            assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
-            jitter: Extent::default(),
-            booked: Totals::default(),
-            before: (0, 0),
-        }
-    }
-
-    fn book_freezes(&mut self, recorder: &mut Recorder) {
-        let freezes = self.track.freezes();
-        if freezes.count() > self.booked.freezes {
-            let count = freezes.count() - self.booked.freezes;
-            let length = freezes.total() - self.booked.frozen;
-            recorder.count(FREEZES, count);
-            recorder.count(FROZEN, length.as_micros() as u64);
-            // Two between two looks are rare, and alike then.
-            (0..count)
-                .for_each(|_| recorder.record(FREEZE_LENGTH, (length / count as u32).as_micros() as u64));
-            (self.booked.freezes, self.booked.frozen) = (freezes.count(), freezes.total());
-        }
-    }
-
-    /// Books what has come since the last time; of what is missing, so much.
-    fn book(&mut self, lost: u64, gaps: u64, recorder: &mut Recorder) {
-        let (counts, frames, keyframes) = (self.track.counts(), self.track.frames(), *self.track.keyframes());
-        let nack = self.track.nack();
-        let now = Totals {
-            packets: counts.packets,
-            lost: lost.max(self.booked.lost),
-            gaps: gaps.max(self.booked.gaps),
-            reordered: counts.reordered,
-            duplicate: counts.duplicate,
-            recovered: counts.recovered,
-            complete: frames.complete,
-            broken: frames.broken,
-            unproven: frames.unproven,
-            keyframes: keyframes.count(),
-            strays: counts.strays,
-            restarts: counts.restarts,
-            asked: nack.asked(),
-            given_up: nack.given_up(),
-            requests: self.requests.sent(),
-            ..self.booked
-        };
-        let before = std::mem::replace(&mut self.booked, now);
-        let is_video = self.kind == MediaKind::Video;
-        let (packets, missing) =
-            if is_video { (VIDEO_PACKETS, VIDEO_LOST) } else { (AUDIO_PACKETS, AUDIO_LOST) };
-        recorder.count(packets, now.packets - before.packets);
-        recorder.count(missing, now.lost - before.lost);
-        recorder.count(LOST, now.lost - before.lost);
-        recorder.count(GAPS, now.gaps - before.gaps);
-        recorder.count(REORDERED, now.reordered - before.reordered);
-        recorder.count(DUPLICATE, now.duplicate - before.duplicate);
-        recorder.count(RECOVERED, now.recovered - before.recovered);
-        recorder.count(STRAYS, now.strays - before.strays);
-        recorder.count(RESTARTS, now.restarts - before.restarts);
-        recorder.count(NACKS, now.asked - before.asked);
-        recorder.count(GIVEN_UP, now.given_up - before.given_up);
-        if is_video {
-            recorder.count(FRAMES_COMPLETE, now.complete - before.complete);
-            recorder.count(FRAMES_BROKEN, now.broken - before.broken);
-            recorder.count(FRAMES_UNPROVEN, now.unproven - before.unproven);
-            recorder.count(PICTURE_REQUESTS, now.requests - before.requests);
-            recorder.count(KEYFRAMES, now.keyframes - before.keyframes);
-            if now.keyframes > before.keyframes
-                && let Some(interval) = keyframes.last_interval()
-            {
-                recorder.record(KEYFRAME_INTERVAL, interval.as_micros() as u64);
-            }
-        }
     }
 }

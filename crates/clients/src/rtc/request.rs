@@ -1,21 +1,21 @@
 //! What is asked of a server over HTTP: a session (POST), its end (DELETE), a WebSocket.
 
 use super::RtcOptions;
-use crate::http::path;
 use crate::target::Target;
-use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
-use url::{Host, Url};
+use url::{Host, Position, Url};
 use weir_rtc::signalling::http::{SDP, TRICKLE};
 use weir_shard::Door;
+use weir_web::uri::{authority, is_same_server, origin_form};
+use weir_web::{Message, credentials};
 
 /// What to ask for, and where.
 #[derive(Clone)]
 pub(super) struct Request {
     /// The target as a URL of HTTP.
     url: Url,
-    /// The field that proves who asks, with its line end; it is never shown.
-    authorization: String,
+    /// What proves who asks; it is never shown.
+    authorization: Option<String>,
     /// Whether it is for publishing.
     publishes: bool,
 }
@@ -27,11 +27,8 @@ impl Request {
         let place = base.split_once("://").map(|(_, place)| place)?;
         let secure = target.scheme.ends_with('s');
         let scheme = if secure { "https" } else { "http" };
-        let url = Url::parse(&format!("{scheme}://{place}{}", path(&target.path))).ok()?;
-        let authorization = match &options.token {
-            Some(token) => format!("Authorization: Bearer {token}\r\n"),
-            None => String::new(),
-        };
+        let url = Url::parse(&format!("{scheme}://{place}{}", origin_form(&target.path))).ok()?;
+        let authorization = options.token.as_deref().map(credentials::bearer);
         Some(Self { url, authorization, publishes: target.scheme.starts_with("whip") })
     }
 
@@ -50,15 +47,19 @@ impl Request {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Whether media is to come by a relay, as players of OvenMediaEngine ask for it (`?transport=tcp`).
+    /// Whether media is to come by a relay, as players of OvenMediaEngine ask for it: `?transport=tcp`, and since its
+    /// version 0.20, where that may also mean TCP without a relay, `?transport=relay`.
     pub(super) fn wants_relay(&self) -> bool {
-        self.url.query_pairs().any(|(name, value)| name == "transport" && value.eq_ignore_ascii_case("tcp"))
+        let mut pairs = self.url.query_pairs();
+        pairs.any(|(name, value)| {
+            name == "transport" && matches!(&*value.to_ascii_lowercase(), "tcp" | "relay")
+        })
     }
 
     /// The way to a resource, `home` being that to the target: the same, or an address that needs neither a name
     /// server nor TLS.
     pub(super) fn door_of(&self, resource: &Url, home: &Door) -> Option<Door> {
-        if self.is_home(resource) {
+        if is_same_server(resource, &self.url) {
             return Some(home.clone());
         }
         let address: IpAddr = match resource.host()? {
@@ -70,56 +71,39 @@ impl Request {
         Some(Door { address: SocketAddr::new(address, port), from: None, tls: None })
     }
 
-    fn is_home(&self, url: &Url) -> bool {
-        url.host_str() == self.url.host_str()
-            && url.port_or_known_default() == self.url.port_or_known_default()
-    }
-
     /// Asks for a session (draft-ietf-wish-whep section 4.2).
     pub(super) fn post(&self, offer: &str) -> Vec<u8> {
-        let fields = format!("Content-Type: {SDP}\r\nAccept: {SDP}\r\nContent-Length: {}\r\n", offer.len());
-        let mut bytes = self.head("POST", &self.url, &fields, "close");
-        bytes.extend_from_slice(offer.as_bytes());
-        bytes
+        let message = self.message("POST", &self.url).field("Content-Type", SDP).field("Accept", SDP);
+        message.body(offer).keep_alive(false).end()
     }
 
     /// Ends a session (section 4.5).
     pub(super) fn delete(&self, resource: &Url) -> Vec<u8> {
-        self.head("DELETE", resource, "Content-Length: 0\r\n", "close")
+        self.message("DELETE", resource).body("").keep_alive(false).end()
     }
 
     /// Tells candidates (section 4.3, RFC 9725 section 4.3.1).
     pub(super) fn patch(&self, resource: &Url, entity_tag: Option<&str>, fragment: &str) -> Vec<u8> {
-        let tag = entity_tag.map(|tag| format!("If-Match: {tag}\r\n")).unwrap_or_default();
-        let fields = format!("Content-Type: {TRICKLE}\r\n{tag}Content-Length: {}\r\n", fragment.len());
-        let mut bytes = self.head("PATCH", resource, &fields, "close");
-        bytes.extend_from_slice(fragment.as_bytes());
-        bytes
+        let message = self.message("PATCH", resource).field("Content-Type", TRICKLE);
+        message.maybe("If-Match", entity_tag).body(fragment).keep_alive(false).end()
     }
 
     /// Asks for a WebSocket (RFC 6455 section 4.1).
     pub(super) fn upgrade(&self, key: &str) -> Vec<u8> {
-        let fields = format!(
-            "Upgrade: websocket\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nOrigin: {}\r\n",
-            self.url.origin().ascii_serialization()
-        );
-        self.head("GET", &self.url, &fields, "Upgrade")
+        self.message("GET", &self.url)
+            .field("Upgrade", "websocket")
+            .field("Sec-WebSocket-Key", key)
+            .field("Sec-WebSocket-Version", 13)
+            .field("Origin", self.url.origin().ascii_serialization())
+            .field("Connection", "Upgrade")
+            .end()
     }
 
-    fn head(&self, method: &str, url: &Url, fields: &str, connection: &str) -> Vec<u8> {
-        let mut place = url.path().to_owned();
-        if let Some(query) = url.query() {
-            let _ = write!(place, "?{query}");
-        }
-        let host = url.host_str().unwrap_or_default();
+    fn message(&self, method: &str, url: &Url) -> Message {
         // A token is for the server that was named, not for places that it makes up.
-        let authorization = if self.is_home(url) { &*self.authorization } else { "" };
-        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        format!(
-            "{method} {place} HTTP/1.1\r\nHost: {host}{port}\r\nUser-Agent: weir/{}\r\n{authorization}{fields}Connection: {connection}\r\n\r\n",
-            env!("CARGO_PKG_VERSION"),
-        )
-        .into_bytes()
+        let authorization = self.authorization.as_ref().filter(|_| is_same_server(url, &self.url));
+        let target = &url[Position::BeforePath..Position::AfterQuery];
+        Message::request(method, target, &authority(url)).maybe("Authorization", authorization)
     }
 }
 
@@ -163,6 +147,7 @@ mod tests {
         for (url, wants) in [
             ("ws://h/app/stream?transport=tcp", true),
             ("ws://h/app/stream?a=b&transport=TCP", true),
+            ("ws://h/app/stream?transport=relay", true),
             ("ws://h/app/stream?transport=udp", false),
             ("ws://h/app/transport=tcp", false),
         ] {

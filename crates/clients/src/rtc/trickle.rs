@@ -2,9 +2,9 @@
 //! 4.3.1). Who does not take them has them in the offer.
 
 use super::request::Request;
-use crate::http::{Answer, Body, Head};
 use url::Url;
 use weir_rtc::signalling::http::Patched;
+use weir_web::{Ending, Part, Response, Responses};
 
 /// What is told, and how far that is.
 pub(super) struct Trickle {
@@ -16,8 +16,8 @@ pub(super) struct Trickle {
     again: bool,
     /// A tag that was wrong has been replaced once.
     has_replaced_tag: bool,
-    head: Head,
-    answer: Option<Answer>,
+    responses: Responses,
+    answer: Option<Response>,
 }
 
 /// What is to be done with the link.
@@ -41,7 +41,7 @@ impl Trickle {
             is_asking: false,
             again: false,
             has_replaced_tag: false,
-            head: Head::default(),
+            responses: Responses::new(),
             answer: None,
         }
     }
@@ -59,23 +59,24 @@ impl Trickle {
 
     /// The patch.
     pub(super) fn say(&mut self, request: &Request, resource: &Url, fragment: &str) -> Vec<u8> {
-        (self.head, self.answer) = (Head::default(), None);
+        (self.responses, self.answer) = (Responses::asked(), None);
         request.patch(resource, self.entity_tag.as_deref(), fragment)
     }
 
     /// Bytes of the answer came.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Next {
-        if self.answer.is_none() {
-            match self.head.take(&mut bytes) {
-                Ok(Some(answer)) => self.answer = Some(answer),
+        loop {
+            match self.responses.take(&mut bytes) {
+                Ok(Some(Part::Head(response))) => self.answer = Some(response),
+                Ok(Some(Part::Piece(_))) => {}
+                Ok(Some(Part::End)) => return self.judge(),
+                // What goes on to the end of the link is not waited for.
+                Ok(None) if self.responses.ending() == Ending::Whole => return self.judge(),
                 Ok(None) => return Next::Wait,
                 // Nobody waits for it: media says whether the session is well.
                 Err(_) => return self.over(false),
             }
         }
-        let Some(answer) = &mut self.answer else { return Next::Wait };
-        while let Ok(Some(_)) = answer.body.take(&mut bytes) {}
-        if matches!(answer.body, Body::Over | Body::UntilClose) { self.judge() } else { Next::Wait }
     }
 
     /// The link has ended.
@@ -85,10 +86,10 @@ impl Trickle {
 
     fn judge(&mut self) -> Next {
         let Some(answer) = self.answer.take() else { return Next::Wait };
-        let tag = answer.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("etag"));
-        let is_new = tag.is_some_and(|(_, tag)| self.entity_tag.as_ref() != Some(tag));
-        if let Some((_, tag)) = tag {
-            self.entity_tag = Some(tag.clone());
+        let tag = answer.fields.get("etag");
+        let is_new = tag.is_some_and(|tag| self.entity_tag.as_deref() != Some(tag));
+        if let Some(tag) = tag {
+            self.entity_tag = Some(tag.to_owned());
         }
         match Patched::of(answer.status) {
             Patched::Taken if std::mem::take(&mut self.again) => Next::Again,

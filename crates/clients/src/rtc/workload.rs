@@ -21,7 +21,7 @@ use weir_media::AudioCodec;
 use weir_metrics::{Moment, Schema};
 use weir_rtc::sdp::Wishes;
 use weir_rtc::transport::{Certificate, Clock};
-use weir_shard::tls::Trust;
+use weir_shard::tls::ClientTls;
 use weir_shard::{Door, Session};
 
 struct Play {
@@ -47,13 +47,13 @@ pub(crate) fn oven(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Wor
 
 /// Publishers by WHIP.
 pub(crate) fn whip(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = places("publish", urls, WHIP_SCHEMES, &options.trust, &options.rtc)?;
+    let places = places("publish", urls, WHIP_SCHEMES, &options.tls, &options.rtc)?;
     let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { Wishes::PUBLISHER.audio } else { &[] };
     let wishes = Wishes { audio, extensions: &[], ..Wishes::PUBLISHER };
     let common = Arc::new(publish::Common {
-        terms: terms(Manner::Http, wishes, &options.trust)?,
+        terms: terms(Manner::Http, wishes, &options.tls)?,
         timeouts: options.timeouts,
         material,
         stamp: options.stamp,
@@ -68,10 +68,10 @@ fn play(
     schemes: &'static [Scheme],
     manner: Manner,
 ) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = places("play", urls, schemes, &options.trust, &options.rtc)?;
+    let places = places("play", urls, schemes, &options.tls, &options.rtc)?;
     let resume = options.rebuffer.unwrap_or(options.playout_buffer);
     let common = Arc::new(play::Common {
-        terms: terms(manner, wishes(&options.rtc), &options.trust)?,
+        terms: terms(manner, wishes(&options.rtc), &options.tls)?,
         timeouts: options.timeouts,
         playout: Playout::new(options.playout_buffer, resume),
         options: options.rtc.clone(),
@@ -84,21 +84,21 @@ fn places(
     verb: &'static str,
     urls: &[String],
     schemes: &'static [Scheme],
-    trust: &Trust,
+    tls: &ClientTls,
     options: &RtcOptions,
 ) -> Result<Places<Request>, WorkloadError> {
-    Places::find(verb, urls, &mut Doors::new(schemes, trust), |target| {
+    Places::find(verb, urls, &mut Doors::new(schemes, tls), |target| {
         let missing = "no path that HTTP can ask for; write for example whep+http://host/app/stream";
         let incomplete = || TargetError::Incomplete { url: target.to_string(), missing };
         Request::new(&target, options).ok_or_else(incomplete)
     })
 }
 
-fn terms(manner: Manner, wishes: Wishes<'static>, trust: &Trust) -> Result<Arc<Terms>, WorkloadError> {
+fn terms(manner: Manner, wishes: Wishes<'static>, tls: &ClientTls) -> Result<Arc<Terms>, WorkloadError> {
     let certificate =
         Certificate::generate().map_err(|error| WorkloadError::Certificate(error.to_string()))?;
     let clock = Clock::new(weir_shard::clock::now(), Instant::now());
-    let detours = Detours::new(Doors::new(relay::SCHEMES, trust));
+    let detours = Detours::new(Doors::new(relay::SCHEMES, tls));
     Ok(Arc::new(Terms { manner, wishes, clock, certificate, detours }))
 }
 

@@ -5,7 +5,7 @@ use super::figures::{
     STREAM_ENDS, UNREADABLE_TAGS,
 };
 use super::refusal::{Verdict, verdict};
-use crate::host_clock::{HostClock, UNKNOWN_OFFSET};
+use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::ledger::{Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
@@ -14,10 +14,9 @@ use crate::timeline::{Timeline, Track};
 use crate::viewing::{Reading, Seen, Viewing};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_media::{Framing, LatencyClock, STAMP_SEARCH_LEN, Stamp};
+use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{
-    DUPLICATE, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, READS, RECEIVED, REORDERED, SENT, STAMPED, UNITS,
-    WALL_LATENCIES, WITNESSES,
+    DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, READS, RECEIVED, REORDERED, SENT, UNITS, WITNESSES,
 };
 use weir_metrics::{Failure, Moment};
 use weir_rtmp::client::{HEAD_LEN, Media};
@@ -128,6 +127,9 @@ impl Player {
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
             let outcome = self.client.input(bytes, &mut |event| viewer.hear(event, now, ledger));
+            if viewer.tally.frames + viewer.tally.sounds > 0 {
+                viewer.life.fed(now, ledger);
+            }
             viewer.tally.book(ledger, viewer.life.slot());
             if let Err(error) = outcome {
                 viewer.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
@@ -138,6 +140,7 @@ impl Player {
         }
         if viewer.life.phase() == Phase::Playing {
             viewer.viewing.end_of_read(now, bytes.is_empty(), ledger.of(viewer.life.slot()));
+            viewer.life.end_of_read(bytes.is_empty(), now, ledger);
         }
         if viewer.stopping {
             let connected = viewer.life.phase() > Phase::Connecting;
@@ -168,7 +171,6 @@ impl Session<Ledger> for Player {
         let viewer = &mut self.viewer;
         let now = context.now;
         match event {
-            // The last two are for those that have datagrams.
             Event::Opening
             | Event::Writable
             | Event::Woken
@@ -343,9 +345,7 @@ impl Viewer {
         let Some(stamp) = Stamp::find(access_unit, Framing::LengthPrefixed) else { return };
         let recorder = ledger.of(self.life.slot());
         let latency = stamp.latency(&self.common.clock.at(now), UNKNOWN_OFFSET);
-        recorder.count(STAMPED, 1);
-        recorder.count(WALL_LATENCIES, u64::from(latency.clock == LatencyClock::Wall));
-        recorder.record(LATENCY, (latency.nanos / 1_000).max(0) as u64);
+        host_clock::record_latency(recorder, latency);
         let finding = self.sequence.take(stamp.sequence_number);
         recorder.count(LOST, u64::from(finding.lost));
         recorder.count(REORDERED, u64::from(finding.reordered));
@@ -361,8 +361,10 @@ impl Viewer {
         {
             // It has been playing since its first frame.
             self.life.reach(Phase::Playing, first, ledger);
+            self.life.fed(now, ledger);
         }
-        if self.life.deadline().is_some_and(|deadline| deadline <= now) {
+        let hungry = self.life.is_hungry(now);
+        if !hungry && self.life.deadline().is_some_and(|deadline| deadline <= now) {
             let (failure, words) = self.life.overdue();
             return self.fail(failure, words, now, ledger);
         }
@@ -372,6 +374,7 @@ impl Viewer {
         if self.life.phase() == Phase::Playing
             && self.viewing.next().is_some_and(|next| next <= now)
             && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
+            || hungry
         {
             context.pull();
         }

@@ -247,7 +247,6 @@ impl Session<Ledger> for Publisher {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            // The last two are for those that have datagrams.
             Event::Opening
             | Event::Writable
             | Event::Woken

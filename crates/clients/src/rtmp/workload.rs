@@ -31,7 +31,7 @@ struct Publish {
 }
 
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = Places::find("play", urls, &mut Doors::new(SCHEMES, &options.trust), |target| {
+    let places = Places::find("play", urls, &mut Doors::new(SCHEMES, &options.tls), |target| {
         let address = Address::of(&target)?;
         Ok(ClientOptions {
             buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
@@ -50,7 +50,7 @@ pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Wor
 }
 
 pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = Places::find("publish", urls, &mut Doors::new(SCHEMES, &options.trust), |target| {
+    let places = Places::find("publish", urls, &mut Doors::new(SCHEMES, &options.tls), |target| {
         let address = Address::of(&target)?;
         Ok(ClientOptions {
             handshake: options.rtmp.scheme(),

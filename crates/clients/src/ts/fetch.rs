@@ -1,12 +1,11 @@
 //! One document over HTTP, waited for: what is asked before a run. It goes over the links of runs, with their TLS.
 
-use super::redirect;
-use super::request::Request;
-use crate::http::{Answer, Body, Head};
+use super::request::{MOST_REDIRECTS, Request};
 use crate::places::Doors;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Event, Session, SessionId, Shard, World, clock};
+use weir_web::{Ending, Part, Response, Responses};
 
 /// Longest wait for a whole document, redirects included.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,20 +61,20 @@ impl World for Outcome {
 /// No link, no answer in time, or one that is no document.
 pub(super) fn fetch(mut request: Request, doors: &mut Doors) -> Result<Vec<u8>, FetchError> {
     let end = clock::now() + TIMEOUT;
-    for _ in 0..=redirect::MOST {
+    for _ in 0..=MOST_REDIRECTS {
         match once(request, doors, end)? {
             Next::Document(document) => return Ok(document),
             Next::Elsewhere(next) => request = next,
         }
     }
-    Err(FetchError::Redirect(format!("more than {} redirects in a row", redirect::MOST)))
+    Err(FetchError::Redirect(format!("more than {MOST_REDIRECTS} redirects in a row")))
 }
 
 fn once(request: Request, doors: &mut Doors, end: Moment) -> Result<Next, FetchError> {
     let broken = |words: String| FetchError::Link { failure: Failure::SocketError, words };
     let door = doors.find(request.target()).map_err(|error| FetchError::Redirect(error.to_string()))?;
     let mut shard = Shard::new(Outcome::default()).map_err(|error| broken(error.to_string()))?;
-    let session = Fetcher { request, stage: Stage::Head(Head::default()), document: Vec::new() };
+    let session = Fetcher { request, responses: Responses::asked(), document: Vec::new() };
     // A link that cannot be begun has told its session.
     let _ = shard.open(&door, Box::new(session));
     loop {
@@ -91,37 +90,24 @@ fn once(request: Request, doors: &mut Doors, end: Moment) -> Result<Next, FetchE
 
 struct Fetcher {
     request: Request,
-    stage: Stage,
+    responses: Responses,
     document: Vec<u8>,
-}
-
-enum Stage {
-    Head(Head),
-    Body(Body),
 }
 
 impl Fetcher {
     fn read(&mut self, mut bytes: &[u8]) -> Option<Result<Next, FetchError>> {
-        if let Stage::Head(head) = &mut self.stage {
-            match head.take(&mut bytes) {
-                Ok(None) => return None,
-                Ok(Some(answer)) => {
-                    if let Some(outcome) = self.hear(&answer) {
+        loop {
+            match self.responses.take(&mut bytes) {
+                Ok(Some(Part::Head(response))) => {
+                    if let Some(outcome) = self.hear(&response) {
                         return Some(outcome);
                     }
-                    self.stage = Stage::Body(answer.body);
                 }
-                Err(error) => return Some(Err(FetchError::Malformed(error.to_string()))),
-            }
-        }
-        let Stage::Body(body) = &mut self.stage else { return None };
-        loop {
-            match body.take(&mut bytes) {
-                Ok(Some(piece)) if self.document.len() + piece.len() > LONGEST => {
+                Ok(Some(Part::Piece(piece))) if self.document.len() + piece.len() > LONGEST => {
                     return Some(Err(FetchError::TooLong));
                 }
-                Ok(Some(piece)) => self.document.extend_from_slice(piece),
-                Ok(None) if *body == Body::Over => return Some(Ok(self.whole())),
+                Ok(Some(Part::Piece(piece))) => self.document.extend_from_slice(piece),
+                Ok(Some(Part::End)) => return Some(Ok(self.whole())),
                 Ok(None) => return None,
                 Err(error) => return Some(Err(FetchError::Malformed(error.to_string()))),
             }
@@ -129,15 +115,14 @@ impl Fetcher {
     }
 
     /// What an answer without a document comes to.
-    fn hear(&self, answer: &Answer) -> Option<Result<Next, FetchError>> {
-        match answer.status {
+    fn hear(&self, response: &Response) -> Option<Result<Next, FetchError>> {
+        match response.status {
             200..=299 => None,
-            301 | 302 | 303 | 307 | 308 => Some(
-                redirect::follow(&self.request, answer.location.as_deref())
-                    .map(Next::Elsewhere)
-                    .map_err(FetchError::Redirect),
-            ),
-            _ => Some(Err(FetchError::Refused(answer.said()))),
+            _ if response.is_redirect() => {
+                let led = self.request.redirected(response.location());
+                Some(led.map(Next::Elsewhere).map_err(FetchError::Redirect))
+            }
+            _ => Some(Err(FetchError::Refused(response.said()))),
         }
     }
 
@@ -146,8 +131,8 @@ impl Fetcher {
     }
 
     fn close(&mut self, failure: Failure, words: &str) -> Result<Next, FetchError> {
-        match self.stage {
-            Stage::Body(Body::UntilClose) if failure == Failure::ClosedByPeer => Ok(self.whole()),
+        match self.responses.ending() {
+            Ending::Whole if failure == Failure::ClosedByPeer => Ok(self.whole()),
             _ => Err(FetchError::Link { failure, words: words.to_owned() }),
         }
     }

@@ -28,14 +28,16 @@ totals! {
     null_packets: Count, "null packets";
     gap_events: Count, "places where a continuity counter shows that packets are missing";
     lost_packets: Count, "packets that are missing there at the least";
+    lost_estimate: Count, "about how many packets are missing, by the rate of the stream too";
     legal_duplicates: Count, "repeated packets that the standard allows";
-    illegal_duplicates: Count, "continuity counters that repeat in any other way";
+    illegal_duplicates: Count, "packets that are repeated in any other way";
     transport_errors: Count, "packets with transport_error_indicator";
     scrambled_packets: Count, "packets scrambled with the even or the odd key";
     reserved_scrambling_packets: Count, "packets with the reserved scrambling control 1";
     discontinuity_indicators: Count, "packets with discontinuity_indicator";
     malformed_packets: Count, "packets with an impossible or reserved adaptation field";
-    aribts_drops: Count, "continuity errors as the npm package aribts counts them";
+    aribts_drops: Count, "continuity errors as the npm package aribts counts them, and `aribts_missed`";
+    aribts_missed: Count, "those of them that aribts takes for repetitions: 15 packets are missing";
     resyncs: Count, "alignments found in another place than the one that was due";
     skipped_bytes as skipped: Bytes, "bytes that belong to no whole packet";
     truncated_ends: Count, "streams that ended inside a packet";
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn every_column_is_a_counter_of_its_name() {
         let counts =
-            Counts { packets: 2, aribts_drops: 3, lost_packets: 4, gap_events: 5, ..Counts::default() };
+            Counts { packets: 2, aribts_drops: 3, lost_packets: 4, lost_estimate: 5, ..Counts::default() };
         assert_eq!(columns(1, &counts)[..5], [1, 2, 3, 4, 5]);
         for name in crate::ts::COLUMNS.iter().map(|column| column.figure) {
             assert!(SCHEMA.position(name).is_some(), "{name}");

@@ -2,13 +2,15 @@
 
 use super::fetch::{FetchError, fetch};
 use super::request::Request;
-use super::{HttpOptions, SCHEMES as HTTP, workload};
+use super::workload::{self, Source};
+use super::{HttpOptions, SCHEMES as HTTP};
 use crate::places::Doors;
 use crate::target::{Scheme, Target};
 use crate::workload::{PlayOptions, ServerVersion, Workload, WorkloadError};
 use serde::Deserialize;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use weir_web::uri::query_value;
 
 /// The schemes of such servers.
 pub(crate) const SCHEMES: &[Scheme] = &[
@@ -128,7 +130,7 @@ struct Version {
 }
 
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let mut doors = Doors::new(HTTP, &options.trust);
+    let mut doors = Doors::new(HTTP, &options.tls);
     let mut targets = Vec::new();
     let mut servers = Vec::new();
     for url in urls {
@@ -145,7 +147,7 @@ pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Wor
     if let Some(priority) = options.mirakurun.priority {
         http.fields.push(("X-Mirakurun-Priority", priority.to_string()));
     }
-    workload::play_targets(targets, doors, &PlayOptions { http, ..options.clone() }, servers)
+    workload::play_targets(targets, doors, &PlayOptions { http, ..options.clone() }, Source::Listed(servers))
 }
 
 /// A server whose API is asked.
@@ -191,11 +193,7 @@ impl<'a> Server<'a> {
         let mut services: Vec<Service> = self.get("/api/services", doors)?;
         // Services may lack their channel; then the list of channels has it.
         if services.iter().any(|service| service.channel.is_none()) {
-            let channels: Vec<Channel> = self.get("/api/channels", doors)?;
-            for service in services.iter_mut().filter(|service| service.channel.is_none()) {
-                let has = |channel: &&Channel| channel.services.iter().any(|of| of.id == service.id);
-                service.channel = channels.iter().find(has).cloned();
-            }
+            put_into_channels(&mut services, &self.get::<Vec<Channel>>("/api/channels", doors)?);
         }
         choose(&url, &services, options)
     }
@@ -205,7 +203,7 @@ impl<'a> Server<'a> {
         let mut path = format!("/api/services/{}/stream?decode={}", service.id, u8::from(!options.no_decode));
         for (key, names) in [("pre-filters", &options.pre_filters), ("post-filters", &options.post_filters)] {
             for (number, name) in names.iter().enumerate() {
-                let _ = write!(path, "&{key}[{number}]={}", encoded(name));
+                let _ = write!(path, "&{key}[{number}]={}", query_value(name));
             }
         }
         let mut target = self.at(&path);
@@ -247,6 +245,26 @@ impl Service {
     /// By what may stand for several: the service id of the broadcaster, the channel.
     fn may_be(&self, wanted: &str) -> bool {
         wanted == self.service_id.to_string() || wanted.eq_ignore_ascii_case(&self.place())
+    }
+}
+
+/// Gives services without a channel the first one that has them. One look at each channel and each service, however many
+/// a server says it has.
+fn put_into_channels(services: &mut [Service], channels: &[Channel]) {
+    let mut channel_of: HashMap<u64, &Channel> = HashMap::new();
+    for channel in channels {
+        for service in &channel.services {
+            channel_of.entry(service.id).or_insert(channel);
+        }
+    }
+    for service in services.iter_mut().filter(|service| service.channel.is_none()) {
+        let channel = channel_of.get(&service.id);
+        // What else the channel has is not needed, and may be long.
+        service.channel = channel.map(|channel| Channel {
+            r#type: channel.r#type.clone(),
+            channel: channel.channel.clone(),
+            services: Vec::new(),
+        });
     }
 }
 
@@ -294,19 +312,6 @@ fn choose(
         chosen.truncate(services as usize);
     }
     Ok(chosen)
-}
-
-/// A name as it may stand in a query (RFC 3986, section 3.4).
-fn encoded(name: &str) -> String {
-    let mut text = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(byte.into());
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -387,6 +392,30 @@ mod tests {
             assert_eq!(format!("{}{}", target.base(), target.path), format!("{base}{path}"));
             assert_eq!(target.label.as_deref(), Some("GR/27 One"));
         }
+    }
+
+    /// To look for each service in all channels would take time by the square of their number.
+    #[test]
+    fn services_find_their_channels_however_many_there_are() {
+        const MANY: u64 = 150_000;
+        let channel = |number: u64, services: &mut dyn Iterator<Item = u64>| Channel {
+            r#type: "GR".to_owned(),
+            channel: number.to_string(),
+            services: services.map(|id| ServiceOfChannel { id }).collect(),
+        };
+        let mut channels: Vec<Channel> =
+            (0..MANY).map(|number| channel(number, &mut std::iter::once(MANY + number))).collect();
+        channels.push(channel(MANY, &mut (0..MANY)));
+        channels.push(channel(MANY + 1, &mut (0..MANY)));
+        let mut services: Vec<Service> = (0..2 * MANY + 1)
+            .map(|id| Service { id, service_id: 1, name: String::new(), r#type: None, channel: None })
+            .collect();
+        put_into_channels(&mut services, &channels);
+        let place = |id: u64| services[id as usize].place();
+        assert_eq!(
+            [place(7), place(MANY + 7), place(2 * MANY)],
+            [format!("GR/{MANY}"), "GR/7".into(), String::new()]
+        );
     }
 
     #[test]

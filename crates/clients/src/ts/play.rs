@@ -1,10 +1,9 @@
 //! A viewer of a transport stream over HTTP.
 
+use super::container::Front;
 use super::figures;
-use super::redirect::{self, shown_location};
-use super::request::Request;
+use super::request::{MOST_REDIRECTS, Request};
 use crate::detour::{Detour, Detours};
-use crate::http::{Answer, Body, Head};
 use crate::ledger::{Account, Gap, Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
@@ -16,6 +15,8 @@ use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTA
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Event, Session};
 use weir_ts::{Analyser, Counts, FindingKind, Options};
+use weir_web::uri::shown_location;
+use weir_web::{Ending, Part, Response, Responses};
 
 /// A body without a packet in so many bytes is no transport stream.
 const LONGEST_SEARCH: u64 = 1 << 20;
@@ -32,6 +33,8 @@ pub(super) struct Common {
     pub(super) playout: Playout,
     /// Where redirects lead.
     pub(super) detours: Detours,
+    /// Whether a server has just listed what is asked for.
+    pub(super) listed: bool,
 }
 
 /// One virtual viewer.
@@ -43,7 +46,7 @@ pub(super) struct Player {
     request: Arc<Request>,
     /// How often it was sent on.
     redirects: u32,
-    answer: Stage,
+    answer: Answer,
     analyser: Box<Analyser>,
     /// What of the analyser's totals is in the ledger.
     booked: Counts,
@@ -51,6 +54,8 @@ pub(super) struct Player {
     findings: usize,
     /// Bytes of the body so far.
     body: u64,
+    /// How the answer begins, to name what is no transport stream.
+    front: Front,
     /// Position of what it reads among the workload's targets.
     target: u32,
     /// Since when it has read.
@@ -58,13 +63,13 @@ pub(super) struct Player {
     stopping: bool,
 }
 
-/// How much of the answer has come.
+/// What the server has answered.
 #[derive(Debug)]
-enum Stage {
-    Head(Head),
+enum Answer {
+    /// What is read.
+    Here(Responses),
     /// It leads elsewhere, to what the request now asks for; the way there is sought.
     Elsewhere,
-    Body(Body),
 }
 
 impl Player {
@@ -91,11 +96,12 @@ impl Player {
             common,
             request,
             redirects: 0,
-            answer: Stage::Head(Head::default()),
+            answer: Answer::Here(Responses::asked()),
             analyser: Box::new(Analyser::new(options)),
             booked: Counts::default(),
             findings: 0,
             body: 0,
+            front: Front::default(),
             target,
             since: None,
             stopping: false,
@@ -111,6 +117,7 @@ impl Player {
         }
         if self.life.phase() == Phase::Playing {
             self.viewing.end_of_read(now, bytes.is_empty(), ledger.of(self.life.slot()));
+            self.life.end_of_read(bytes.is_empty(), now, ledger);
         }
         if self.stopping {
             self.leave(None, now, ledger);
@@ -120,34 +127,38 @@ impl Player {
 
     /// Takes what a read brought: head, body, or both.
     fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) {
-        if let Stage::Head(head) = &mut self.answer {
-            match head.take(&mut bytes) {
-                Ok(Some(answer)) => self.hear(&answer, now, ledger),
-                Ok(None) => {}
-                Err(error) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
-            }
-        }
-        if self.life.phase() == Phase::Over {
-            return;
-        }
-        let mut media = 0;
+        let (mut media, mut is_over) = (0, false);
         let outcome = loop {
-            let Stage::Body(body) = &mut self.answer else { return };
-            match body.take(&mut bytes) {
-                Ok(Some(piece)) => {
+            let Answer::Here(responses) = &mut self.answer else { return };
+            match responses.take(&mut bytes) {
+                Ok(Some(Part::Piece(piece))) => {
                     media += piece.len() as u64;
+                    self.front.take(piece);
                     self.media(piece, now, ledger);
+                }
+                Ok(Some(Part::Head(response))) => {
+                    self.hear(&response, now, ledger);
+                    if self.life.phase() == Phase::Over {
+                        return;
+                    }
+                }
+                Ok(Some(Part::End)) => {
+                    is_over = true;
+                    break Ok(());
                 }
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
         ledger.of(self.life.slot()).count(MEDIA, media);
+        if media > 0 {
+            self.life.fed(now, ledger);
+        }
         self.body += media;
         self.book(now, ledger);
-        match (outcome, &self.answer) {
-            (Err(error), _) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
-            (Ok(()), Stage::Body(Body::Over)) => {
+        match outcome {
+            Err(error) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
+            Ok(()) if is_over => {
                 let words = format!("the answer ended after {} bytes, as announced", self.body);
                 self.ended(&words, now, ledger);
             }
@@ -159,36 +170,39 @@ impl Player {
     }
 
     /// The head of the answer is there.
-    fn hear(&mut self, answer: &Answer, now: Moment, ledger: &mut Ledger) {
-        if let 301 | 302 | 303 | 307 | 308 = answer.status {
-            return self.send_on(answer, now, ledger);
+    fn hear(&mut self, response: &Response, now: Moment, ledger: &mut Ledger) {
+        if response.is_redirect() {
+            return self.send_on(response, now, ledger);
         }
-        match refusal(answer.status) {
-            None => {
-                self.life.reach(Phase::Waiting, now, ledger);
-                self.answer = Stage::Body(answer.body);
+        match refusal(response.status) {
+            // mirakc answers so when its tuners are taken.
+            Some(Failure::StreamNotFound) if self.common.listed => {
+                let words =
+                    format!("{}; the server has just listed it: no free tuner, or gone", response.said());
+                self.fail(Failure::Unavailable, &words, now, ledger);
             }
-            Some(failure) => self.fail(failure, &answer.said(), now, ledger),
+            None => self.life.reach(Phase::Waiting, now, ledger),
+            Some(failure) => self.fail(failure, &response.said(), now, ledger),
         }
     }
 
     /// The server sends the viewer elsewhere.
-    fn send_on(&mut self, answer: &Answer, now: Moment, ledger: &mut Ledger) {
-        let location = answer.location.as_deref();
-        let led = if self.redirects == redirect::MOST {
-            Err(format!("{} redirects in a row came before it", redirect::MOST))
+    fn send_on(&mut self, response: &Response, now: Moment, ledger: &mut Ledger) {
+        let location = response.location();
+        let led = if self.redirects == MOST_REDIRECTS {
+            Err(format!("{MOST_REDIRECTS} redirects in a row came before it"))
         } else {
-            redirect::follow(&self.request, location)
+            self.request.redirected(location)
         };
         match led {
             Ok(request) => {
                 self.request = Arc::new(request);
                 self.redirects += 1;
-                self.answer = Stage::Elsewhere;
+                self.answer = Answer::Elsewhere;
             }
             Err(cause) => {
                 let place = location.map_or("nowhere".to_owned(), shown_location);
-                let words = format!("{} leads to {place}: {cause}", answer.said());
+                let words = format!("{} leads to {place}: {cause}", response.said());
                 self.fail(Failure::RedirectFailed, &words, now, ledger);
             }
         }
@@ -199,7 +213,7 @@ impl Player {
         match self.common.detours.find(self.request.target()) {
             Detour::Sought => context.pause_reading(true),
             Detour::Found(door) => {
-                self.answer = Stage::Head(Head::default());
+                self.answer = Answer::Here(Responses::asked());
                 context.reopen(door);
             }
             Detour::None(cause) => {
@@ -218,11 +232,13 @@ impl Player {
             if self.life.phase() == Phase::Opening && self.analyser.decodable().is_some() {
                 self.life.reach(Phase::Playing, now, ledger);
             }
+            // References may be seconds apart: before the second of them time stands still.
             if self.life.phase() == Phase::Playing
+                && self.analyser.keeps_time()
                 && let Some(time) = self.analyser.time()
             {
                 let media = (time.0 / 27) as i64;
-                self.viewing.progress(now, media, stride.len() as u32, ledger.of(self.life.slot()));
+                self.viewing.progress(now, media, stride.len() as u32, 0, ledger.of(self.life.slot()));
             }
         }
     }
@@ -269,19 +285,29 @@ impl Player {
     }
 
     fn no_stream(&self) -> String {
-        format!("no transport stream: the first {} bytes hold no packets of 188, 192 or 204 bytes", self.body)
+        match self.front.name() {
+            Some(name) => format!("no transport stream: {name}"),
+            None => {
+                format!(
+                    "no transport stream: the first {} bytes hold no packets of 188, 192 or 204 bytes",
+                    self.body
+                )
+            }
+        }
     }
 
     /// A deadline passed: one of two.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
         let unread = if self.viewing.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
-        if self.life.deadline().is_some_and(|deadline| deadline <= now) {
+        let hungry = self.life.is_hungry(now);
+        if !hungry && self.life.deadline().is_some_and(|deadline| deadline <= now) {
             return self.overdue(now, ledger);
         }
         if self.life.phase() == Phase::Playing
             && self.viewing.next().is_some_and(|next| next <= now)
             && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
+            || hungry
         {
             context.pull();
         }
@@ -306,25 +332,22 @@ impl Player {
 
     fn close(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
         // The end of the link is the end of the body only where nothing else is, and only in good order.
-        match &self.answer {
-            _ if failure != Failure::ClosedByPeer => self.fail(failure, words, now, ledger),
-            Stage::Head(head) => {
-                let part = if head.is_empty() { "before it answered" } else { "in the head of its answer" };
-                self.fail(failure, &format!("the server closed the link {part}"), now, ledger);
-            }
-            Stage::Elsewhere => {
-                self.fail(failure, "the server closed the link behind a redirect", now, ledger);
-            }
-            Stage::Body(Body::UntilClose) => {
+        if failure != Failure::ClosedByPeer {
+            return self.fail(failure, words, now, ledger);
+        }
+        let Answer::Here(responses) = &self.answer else {
+            return self.fail(failure, "the server closed the link behind a redirect", now, ledger);
+        };
+        match responses.ending() {
+            Ending::Whole => {
                 let words = format!("the server ended the answer after {} bytes", self.body);
                 self.ended(&words, now, ledger);
             }
-            Stage::Body(body) => {
-                let lacking = match body {
-                    Body::Length(left) => format!("{left} bytes before its announced end"),
-                    _ => "before its last chunk".to_owned(),
-                };
-                let words = format!("the server closed the link after {} bytes, {lacking}", self.body);
+            ending @ (Ending::Unanswered | Ending::InHead) => {
+                self.fail(failure, &format!("the server closed the link {ending}"), now, ledger);
+            }
+            ending @ (Ending::Short(_) | Ending::Unfinished) => {
+                let words = format!("the server closed the link after {} bytes, {ending}", self.body);
                 self.finish_stream(now, ledger);
                 self.fail(failure, &words, now, ledger);
             }
@@ -356,7 +379,7 @@ impl Player {
 
     fn next(&self, now: Moment) -> Option<Moment> {
         let viewing = if self.life.phase() == Phase::Playing { self.viewing.next() } else { None };
-        let again = matches!(self.answer, Stage::Elsewhere).then(|| now + ASK_AGAIN);
+        let again = matches!(self.answer, Answer::Elsewhere).then(|| now + ASK_AGAIN);
         [self.life.deadline(), viewing, again].into_iter().flatten().min()
     }
 
@@ -369,7 +392,6 @@ impl Session<Ledger> for Player {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match event {
-            // The last two are for those that have datagrams.
             Event::Opening
             | Event::Writable
             | Event::Woken
@@ -392,7 +414,7 @@ impl Session<Ledger> for Player {
             }
             Event::Closed { failure, words } => self.close(failure, words, now, context.world),
         }
-        if matches!(self.answer, Stage::Elsewhere) && self.life.phase() < Phase::Over {
+        if matches!(self.answer, Answer::Elsewhere) && self.life.phase() < Phase::Over {
             self.go_on(context);
         }
         if self.life.phase() == Phase::Over {

@@ -1,16 +1,17 @@
-//! The request for a stream: one GET (RFC 9112, section 3; RFC 7617 for user and password).
+//! The request for a stream: one GET, and another where a redirect leads.
 
-use super::HttpOptions;
-use crate::http::path;
-use crate::target::{Credentials, Target};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use super::{HttpOptions, SCHEMES};
+use crate::target::Target;
+use weir_web::{Message, credentials, uri};
+
+/// How many redirects in a row are followed.
+pub(super) const MOST_REDIRECTS: u32 = 5;
 
 /// What to ask for, and where.
 pub(super) struct Request {
     target: Target,
-    /// Fields of its own, each with its line end.
-    fields: String,
+    /// Fields of its own.
+    fields: Vec<(&'static str, String)>,
     /// They may hold a password: they are never shown.
     bytes: Vec<u8>,
 }
@@ -21,14 +22,34 @@ impl Request {
         if target.credentials.is_none() {
             target.credentials.clone_from(&options.credentials);
         }
-        let fields: String =
-            options.fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        Self { bytes: bytes(&target, &fields), target, fields }
+        Self::of(target, &options.fields)
     }
 
-    /// The same request for another target.
-    pub(super) fn to(&self, target: Target) -> Self {
-        Self { bytes: bytes(&target, &self.fields), target, fields: self.fields.clone() }
+    fn of(target: Target, fields: &[(&'static str, String)]) -> Self {
+        let base = target.base();
+        let host = base.split_once("://").map_or("", |(_, host)| host);
+        let credentials = target.credentials.as_ref();
+        let authorization = credentials.map(|it| credentials::basic(&it.user, &it.password));
+        let message = Message::request("GET", &target.path, host)
+            .field("Accept", "*/*")
+            .field("Accept-Encoding", "identity")
+            .maybe("Authorization", authorization);
+        let message = fields.iter().fold(message, |message, (name, value)| message.field(name, value));
+        Self { bytes: message.keep_alive(false).end(), target, fields: fields.to_vec() }
+    }
+
+    /// The request that follows from an answer that leads elsewhere. Credentials go along to the same server only.
+    ///
+    /// # Errors
+    /// The place is none that a viewer can go to; says why.
+    pub(super) fn redirected(&self, location: Option<&str>) -> Result<Self, String> {
+        let location = location.ok_or("it does not say where to")?;
+        let url = uri::resolve(self.target.url().reveal(), location).map_err(|error| error.to_string())?;
+        let mut target = Target::parse(url.as_str(), "play", SCHEMES).map_err(|error| error.to_string())?;
+        if target.credentials.is_none() && target.base() == self.target.base() {
+            target.credentials.clone_from(&self.target.credentials);
+        }
+        Ok(Self::of(target, &self.fields))
     }
 
     pub(super) fn target(&self) -> &Target {
@@ -41,52 +62,17 @@ impl Request {
     }
 }
 
-fn bytes(target: &Target, fields: &str) -> Vec<u8> {
-    let base = target.base();
-    let host = base.split_once("://").map_or("", |(_, host)| host);
-    let mut text = format!(
-        "GET {} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: weir/{}\r\nAccept: */*\r\nAccept-Encoding: identity\r\n",
-        path(&target.path),
-        env!("CARGO_PKG_VERSION")
-    );
-    if let Some(Credentials { user, password }) = &target.credentials {
-        let pair = [&decoded(user)[..], b":", &decoded(password)].concat();
-        text.push_str(&format!("Authorization: Basic {}\r\n", STANDARD.encode(pair)));
-    }
-    text.push_str(fields);
-    text.push_str("Connection: close\r\n\r\n");
-    text.into_bytes()
-}
-
-/// User or password without percent-encoding (RFC 3986, section 2.1).
-fn decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digit = |at: usize| after.get(at).and_then(|byte| (*byte as char).to_digit(16));
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high << 4 | low) as u8);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ts::SCHEMES;
+    use crate::target::Credentials;
+
+    fn request(url: &str) -> Request {
+        Request::new(Target::parse(url, "play", SCHEMES).unwrap(), &HttpOptions::default())
+    }
 
     fn lines(url: &str) -> Vec<String> {
-        let target = Target::parse(url, "play", SCHEMES).unwrap();
-        let request = Request::new(target, &HttpOptions::default());
-        let text = String::from_utf8(request.bytes().to_vec()).unwrap();
+        let text = String::from_utf8(request(url).bytes().to_vec()).unwrap();
         let text = text.strip_suffix("\r\n\r\n").unwrap();
         text.split("\r\n").map(str::to_owned).collect()
     }
@@ -125,7 +111,7 @@ mod tests {
         let fields = vec![("X-Mirakurun-Priority", "-1".to_owned())];
         let options = HttpOptions { fields, ..HttpOptions::default() };
         let first = Request::new(Target::parse("http://host/x", "play", SCHEMES).unwrap(), &options);
-        let second = first.to(Target::parse("http://other/y", "play", SCHEMES).unwrap());
+        let second = first.redirected(Some("http://other/y")).unwrap();
         for request in [first, second] {
             assert!(String::from_utf8_lossy(request.bytes()).contains("\r\nX-Mirakurun-Priority: -1\r\n"));
         }
@@ -136,5 +122,48 @@ mod tests {
         let sent = lines("http://host/a b\r\nX: y\u{e9}");
         assert_eq!(sent[0], "GET /a%20b%0D%0AX:%20y%C3%A9 HTTP/1.1");
         assert_eq!(sent.len(), 6);
+    }
+
+    #[test]
+    fn a_redirect_is_read_from_where_it_was_met() {
+        for (location, expected) in [
+            ("http://g", "http://g/"),
+            ("//g:80/x", "http://g/x"),
+            ("../g", "http://a/b/g"),
+            ("g#s", "http://a/b/c/g"),
+            ("", "http://a/b/c/d;p?q"),
+            ("/g?u=http://h/", "http://a/g?u=http://h/"),
+        ] {
+            let request = request("http://a/b/c/d;p?q").redirected(Some(location)).unwrap();
+            let target = request.target();
+            assert_eq!(format!("{}{}", target.base(), target.path), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn credentials_go_along_to_the_same_server_only() {
+        let request = request("http://me:secret@a/x");
+        for (location, expected) in [
+            ("/y", true),
+            ("http://a:80/y", true),
+            ("http://b/y", false),
+            ("https://a/y", false),
+            ("https://a:80/y", false),
+            ("//a:81/", false),
+            ("http:\\\\b/y", false),
+        ] {
+            let led = request.redirected(Some(location)).unwrap();
+            assert_eq!(led.target().credentials.is_some(), expected, "{location}");
+            let sent = String::from_utf8_lossy(led.bytes()).into_owned();
+            assert_eq!(sent.contains("Authorization"), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_none_says_so_without_secrets() {
+        for location in [None, Some("ftp://me:secret@a/x"), Some("http://"), Some("http://me:secret@a:x/")] {
+            let said = request("http://a/x").redirected(location).err().unwrap();
+            assert!(!said.contains("secret"), "{said}");
+        }
     }
 }

@@ -25,9 +25,17 @@ struct Play {
     servers: Vec<ServerVersion>,
 }
 
+/// Who says that the streams are there.
+pub(super) enum Source {
+    /// Whoever wrote the URLs.
+    Urls,
+    /// Servers that have just listed them.
+    Listed(Vec<ServerVersion>),
+}
+
 pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
     let targets = urls.iter().map(|url| Target::parse(url, "play", SCHEMES)).collect::<Result<_, _>>()?;
-    play_targets(targets, Doors::new(SCHEMES, &options.trust), options, Vec::new())
+    play_targets(targets, Doors::new(SCHEMES, &options.tls), options, Source::Urls)
 }
 
 /// Viewers of these streams.
@@ -35,7 +43,7 @@ pub(super) fn play_targets(
     targets: Vec<Target>,
     mut doors: Doors,
     options: &PlayOptions,
-    servers: Vec<ServerVersion>,
+    source: Source,
 ) -> Result<Box<dyn Workload>, WorkloadError> {
     let places = Places::of(targets, &mut doors, |target| Ok(Request::new(target, &options.http)))?;
     let resume = options.rebuffer.unwrap_or(options.playout_buffer);
@@ -43,7 +51,12 @@ pub(super) fn play_targets(
         timeouts: options.timeouts,
         playout: Playout::new(options.playout_buffer, resume),
         detours: Detours::new(doors),
+        listed: matches!(source, Source::Listed(_)),
     });
+    let servers = match source {
+        Source::Urls => Vec::new(),
+        Source::Listed(servers) => servers,
+    };
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
     Ok(Box::new(Play { places, options, common, servers }))
 }

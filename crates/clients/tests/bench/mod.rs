@@ -5,8 +5,9 @@ pub mod broker;
 pub mod dialogue;
 pub mod transport;
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_clients::{Ending, Ledger, Slot, Workload};
 use weir_metrics::Recorder;
@@ -21,7 +22,7 @@ pub struct Bench<'w> {
 
 impl<'w> Bench<'w> {
     pub fn new(workloads: Vec<&'w dyn Workload>) -> Self {
-        let ledger = Ledger::new(workloads.iter().map(|workload| workload.schema()));
+        let ledger = Ledger::new(workloads.iter().map(|workload| workload.schema())).keeping_endings();
         Self { shard: Shard::new(ledger).unwrap(), workloads, running: Vec::new() }
     }
 
@@ -66,9 +67,18 @@ impl<'w> Bench<'w> {
     }
 }
 
-/// A port of this machine that is free at the moment.
+/// A port of this machine that is free at the moment. It lies below those that the kernel hands to connections and to
+/// listeners that name none, so that no neighbour of this test is given it before it is used.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    for _ in 0..1_000 {
+        let step = NEXT.fetch_add(1, Relaxed).wrapping_add((std::process::id() as u16).wrapping_mul(61));
+        let port = 10_000 + step % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port of this machine is free");
 }
 
 /// nginx with libnginx-mod-rtmp on a free port, ended with the test.

@@ -6,7 +6,7 @@ use weir_clients::PlayOptions;
 use weir_metrics::Failure;
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::MOST_BYTES;
-use weir_rtc::signalling::oven::{self, Offer};
+use weir_rtc::signalling::oven::{self, IceServer, Offer};
 use weir_rtc::signalling::websocket::{self, Role, WebSocket};
 use weir_rtc::srtp::Outbound;
 use weir_rtc::transport::{Certificate, Clock, DtlsRole, Output, Remote, Settings, Transport};
@@ -183,16 +183,20 @@ fn rubbish_is_counted_and_nothing_else() {
 
 /// A viewer of OvenMediaEngine whose WebSocket is open, and that is told this.
 fn told(texts: &[String]) -> (Failure, String) {
+    told_stage(texts).failure()
+}
+
+fn told_stage(texts: &[String]) -> Stage {
     let (mut stage, asked) = Stage::of(0, "ws://127.0.0.1:9/app/stream", PlayOptions::default());
     let key = asked.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
     let accept = websocket::accept(key);
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
     stage.tell(Event::Bytes(head.as_bytes()));
     let mut out = Vec::new();
-    let socket = WebSocket::new(Role::Server);
+    let mut socket = WebSocket::new(Role::Server);
     texts.iter().for_each(|text| socket.text(text, &mut out));
     out.chunks(10_000).for_each(|piece| stage.tell(Event::Bytes(piece)));
-    stage.failure()
+    stage
 }
 
 fn offer(sdp: &str) -> String {
@@ -224,7 +228,7 @@ fn signalling_that_is_too_long_or_none_ends_the_client_in_words() {
         (offer("v=0\r\nm=video x\r\n"), Failure::MalformedInput, "line 2"),
         (offer("hello"), Failure::MalformedInput, "v=0"),
         (offer(&without("fingerprint")), Failure::MalformedInput, "no fingerprint"),
-        (offer(&without("m=")), Failure::Rejected, "neither H.264 nor Opus"),
+        (offer(&without("m=")), Failure::Rejected, "has no media"),
     ] {
         let shown: String = text.chars().take(60).collect();
         let (found, said) = told(&[text]);
@@ -234,4 +238,57 @@ fn signalling_that_is_too_long_or_none_ends_the_client_in_words() {
     let other = "{\"command\":\"notification\"}".to_owned();
     let (found, _) = told(&[other.clone(), other, oven::refusal(404, "Cannot create offer")]);
     assert_eq!(found, Failure::StreamNotFound);
+}
+
+#[test]
+fn a_relay_that_ovenmediaengine_names_unasked_is_followed() {
+    let (_, posted) = Stage::new(0);
+    let (_, sdp) = Server::answer(&posted, clock::now());
+    let turn = |url: &str| IceServer {
+        urls: vec![url.to_owned()],
+        username: "ome".to_owned(),
+        credential: "airen".to_owned(),
+    };
+    // `TcpForce` of its example configuration; and a server that names nothing, or nothing that weir speaks.
+    for (servers, follows) in [
+        (vec![turn("turn:127.0.0.7:3478?transport=tcp")], true),
+        (vec![], false),
+        (vec![turn("turn:127.0.0.7:3478?transport=udp")], false),
+    ] {
+        let candidates = vec!["candidate:0 1 UDP 50 127.0.0.1 10000 typ host".to_owned()];
+        let text = oven::offer(&Offer { id: 1, sdp: sdp.clone(), candidates, ice_servers: servers });
+        let mut stage = told_stage(&[text]);
+        assert_eq!(stage.rig.side.is_some(), follows);
+        stage.pass(std::time::Duration::from_millis(100));
+        // Nothing goes by its own socket then.
+        assert_eq!(stage.rig.take_datagrams().is_empty(), follows);
+    }
+}
+
+#[test]
+fn a_forged_alert_in_the_set_up_ends_no_viewer() {
+    // Fatal, handshake_failure, in a record that nothing protects: 15 bytes from whoever guesses the port.
+    let alert = [21, 254, 253, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, 2, 40];
+    for client in [0, 5] {
+        let (mut stage, offer) = Stage::new(client);
+        let (server, answer) = Server::answer(&offer, stage.rig.now);
+        stage.answer("201 Created", "", &answer);
+        stage.server = Some(server);
+        let mut sent = 0;
+        while stage.server.as_ref().is_some_and(|server| server.keys.is_none()) && sent < 200 {
+            for source in [stranger(), "127.0.0.1:5001".parse().unwrap()] {
+                stage.rig.tell_datagram(&mut *stage.viewer, source, &alert);
+                sent += 1;
+            }
+            // Not even under the server's address.
+            stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &alert);
+            stage.exchange();
+            stage.pass(std::time::Duration::from_millis(5));
+        }
+        stage.exchange();
+        stage.keyframe(4, server_address());
+        let figures = stage.figures();
+        assert_eq!((counter(&figures, "played"), stage.rig.closed), (1, false));
+        assert!(counter(&figures, "rtc.strange") >= sent, "{} of {sent}", counter(&figures, "rtc.strange"));
+    }
 }

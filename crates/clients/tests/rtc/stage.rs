@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_clients::{Ending, Ledger, PlayOptions, Slot, Timeouts, Workload, play, schema_of};
 use weir_metrics::{Failure, Moment, Recorder};
+use weir_rtc::NtpTime;
+use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, Setup, Wishes, agree};
 use weir_rtc::srtp::{MasterKey, Outbound};
@@ -38,10 +40,15 @@ pub(crate) struct Stage {
 /// A server with one viewer.
 pub(crate) struct Server {
     pub(crate) transport: Transport,
+    offer: Description,
     agreed: Vec<Agreement>,
     pub(crate) keys: Option<(Outbound, MasterKey)>,
     number: u16,
     timestamp: u32,
+    /// Packets of pictures and bytes of their payload so far.
+    sent: (u32, u32),
+    /// The number of the last packet of sound.
+    sounds: u16,
 }
 
 impl Stage {
@@ -57,7 +64,7 @@ impl Stage {
     /// Client `client` of a server, whose link is there; and what it said.
     pub(crate) fn of(client: u32, url: &str, options: PlayOptions) -> (Self, String) {
         let workload = workload(url, options);
-        let mut rig = Rig::new(Ledger::new([workload.schema()]));
+        let mut rig = Rig::new(Ledger::new([workload.schema()]).keeping_endings());
         let slot = Slot { client, workload: 0, planned: rig.now };
         let viewer = workload.start(slot, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
@@ -94,16 +101,21 @@ impl Stage {
         let (server, answer) = Server::answering(&offer, stage.rig.now, setup);
         stage.server = Some(server);
         stage.answer("201 Created", fields, &answer);
+        stage.agree_on_keys();
+        stage
+    }
+
+    /// ICE and DTLS.
+    pub(crate) fn agree_on_keys(&mut self) {
         for _ in 0..200 {
-            stage.exchange();
-            if stage.server.as_ref().is_some_and(|server| server.keys.is_some()) {
+            self.exchange();
+            if self.server.as_ref().is_some_and(|server| server.keys.is_some()) {
                 break;
             }
-            stage.pass(Duration::from_millis(5));
+            self.pass(Duration::from_millis(5));
         }
-        stage.exchange();
-        assert!(stage.server.as_ref().is_some_and(|server| server.keys.is_some()), "no keys");
-        stage
+        self.exchange();
+        assert!(self.server.as_ref().is_some_and(|server| server.keys.is_some()), "no keys");
     }
 
     pub(crate) fn pass(&mut self, span: Duration) {
@@ -179,8 +191,44 @@ impl Server {
 
     pub(crate) fn answering(offer: &str, now: Moment, setup: Setup) -> (Self, String) {
         let offer: Description = offer.parse().expect("an offer of weir's");
+        let (mut server, local) = Self::new();
+        let wishes = Wishes { direction: Direction::SendOnly, setup, ..Wishes::VIEWER };
+        let answer = local.answer(&offer, &wishes);
+        server.agreed = agree(&offer, &answer, true);
+        server.connect(&offer, now);
+        (server, answer.to_string())
+    }
+
+    /// A server that offers, and what it offers.
+    pub(crate) fn offering() -> (Self, String) {
+        let (mut server, local) = Self::new();
+        let offer = local.offer(&Wishes::PUBLISHER);
+        let text = offer.to_string();
+        server.offer = offer;
+        (server, text)
+    }
+
+    /// Its offer was answered.
+    pub(crate) fn accept(&mut self, answer: &str, now: Moment) {
+        let answer: Description = answer.parse().expect("an answer of weir's");
+        self.agreed = agree(&self.offer, &answer, false);
+        self.connect(&answer, now);
+    }
+
+    /// Knows its peer by what it has described.
+    fn connect(&mut self, theirs: &Description, now: Moment) {
+        let theirs = &theirs.media[0];
+        let remote = Remote {
+            user_fragment: theirs.user_fragment.clone().unwrap(),
+            password: theirs.password.clone().unwrap(),
+            fingerprint: theirs.fingerprint.clone().unwrap(),
+        };
+        self.transport.connect(now, remote, self.agreed[0].role);
+    }
+
+    fn new() -> (Self, Local) {
         let certificate = Certificate::generate().unwrap();
-        let mut transport = Transport::new(Settings {
+        let transport = Transport::new(Settings {
             local: server_address(),
             certificate: certificate.clone(),
             lite: true,
@@ -195,17 +243,17 @@ impl Server {
             candidates: transport.candidates().collect(),
             lite: true,
         };
-        let wishes = Wishes { direction: Direction::SendOnly, setup, ..Wishes::VIEWER };
-        let answer = local.answer(&offer, &wishes);
-        let agreed = agree(&offer, &answer, true);
-        let theirs = &offer.media[0];
-        let remote = Remote {
-            user_fragment: theirs.user_fragment.clone().unwrap(),
-            password: theirs.password.clone().unwrap(),
-            fingerprint: theirs.fingerprint.clone().unwrap(),
+        let server = Self {
+            transport,
+            offer: Description::default(),
+            agreed: Vec::new(),
+            keys: None,
+            number: 65_533,
+            timestamp: 90_000,
+            sent: (0, 0),
+            sounds: 0,
         };
-        transport.connect(now, remote, agreed[0].role);
-        (Self { transport, agreed, keys: None, number: 65_533, timestamp: 90_000 }, answer.to_string())
+        (server, local)
     }
 
     pub(crate) fn video_payload_type(&self) -> u8 {
@@ -230,11 +278,47 @@ impl Server {
             keys.protect_rtp(&mut packet, 0).unwrap();
             packet
         };
-        let datagrams = (0..packets).map(packet).collect();
+        let datagrams: Vec<Vec<u8>> = (0..packets).map(packet).collect();
+        // Of 200 bytes, 12 are the header.
+        self.sent = (self.sent.0 + packets as u32, self.sent.1 + packets as u32 * 188);
         self.number = self.number.wrapping_add(packets as u16);
         // A tenth of a second a frame.
         self.timestamp += 9_000;
         datagrams
+    }
+}
+
+impl Server {
+    /// A sender report of the pictures.
+    pub(crate) fn report(&mut self) -> Vec<u8> {
+        let figures = SenderFigures {
+            ntp_time: NtpTime::default(),
+            rtp_timestamp: self.timestamp,
+            packets: self.sent.0,
+            payload_bytes: self.sent.1,
+        };
+        let mut out = Vec::new();
+        rtcp::append_sender_report(7, &figures, &[], &mut out);
+        self.keys.as_mut().unwrap().0.protect_rtcp(&mut out, 0).unwrap();
+        out
+    }
+
+    /// 20 ms of sound.
+    pub(crate) fn sound(&mut self) -> Vec<u8> {
+        let audio = self.agreed.iter().find(|it| it.kind == MediaKind::Audio).unwrap();
+        self.sounds += 1;
+        let header = Header {
+            marker: false,
+            payload_type: audio.format.payload_type,
+            sequence_number: self.sounds,
+            timestamp: u32::from(self.sounds) * 960,
+            ssrc: 8,
+        };
+        let mut packet = Vec::new();
+        header.append(&[], &mut packet).unwrap();
+        packet.resize(92, 1);
+        self.keys.as_mut().unwrap().0.protect_rtp(&mut packet, 0).unwrap();
+        packet
     }
 }
 

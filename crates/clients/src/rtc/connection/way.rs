@@ -43,9 +43,7 @@ impl Connection {
                 self.spare = Some((context.now + DIRECT, Box::new(server)));
                 Ok(())
             }
-            Err(why) if is_wanted => {
-                Err((Failure::Rejected, format!("transport=tcp was asked for, and {why}")))
-            }
+            Err(why) if is_wanted => Err((Failure::Rejected, format!("a relay was asked for, and {why}"))),
             Err(_) => Ok(()),
         }
     }

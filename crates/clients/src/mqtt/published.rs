@@ -1,0 +1,227 @@
+//! What the publishers of a run have published, for its subscribers: what a broker has acknowledged should come.
+
+use super::topic::Topic;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use weir_mqtt::account::Account;
+use weir_mqtt::topic::Filter;
+
+/// Publishers that are kept, as many as a subscriber follows.
+const MOST: usize = 65_536;
+
+/// Numbers of one publisher of which nobody knows whether they were published, in ranges. Beyond that the last range
+/// grows, and what lies between is taken for unknown too: nothing is then called lost that may not have been sent.
+const MOST_RANGES: usize = 65_536;
+
+/// Where the publishers of a run leave what they have published.
+#[derive(Debug, Default)]
+pub struct Published(Mutex<Shelf>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    all: HashMap<u64, Arc<Sent>>,
+    /// Of those whose topic is always the same, by topic.
+    by_topic: HashMap<String, Vec<Arc<Sent>>>,
+    /// The others.
+    of_many_topics: Vec<Arc<Sent>>,
+}
+
+/// What one publisher has sent.
+#[derive(Debug)]
+pub(super) struct Sent {
+    publisher: u64,
+    broker: SocketAddr,
+    topic: Topic,
+    /// Messages below this number were handed to the link.
+    next: AtomicU64,
+    /// Whether it was told to stop, and will soon have ended.
+    stopping: AtomicBool,
+    end: OnceLock<End>,
+}
+
+/// What it had sent when it ended.
+#[derive(Debug)]
+struct End {
+    next: u64,
+    unknown: Vec<(u64, u64)>,
+}
+
+/// What a subscriber lacks that ends now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lacking {
+    /// Messages behind the last that came of their publisher, which should have come.
+    pub(super) behind: u64,
+    /// Messages that are missing before the last that came, and that nobody knows to have been published.
+    pub(super) excused: u64,
+    /// Publishers whose end is not known.
+    pub(super) open: u64,
+    /// Those of them that were told to stop.
+    pub(super) stopping: u64,
+}
+
+impl Published {
+    /// A publisher begins to send to this topic of a broker.
+    pub(super) fn begin(&self, publisher: u64, broker: SocketAddr, topic: &Topic) -> Arc<Sent> {
+        let (next, stopping, end) = (AtomicU64::new(0), AtomicBool::new(false), OnceLock::new());
+        let sent = Arc::new(Sent { publisher, broker, topic: topic.clone(), next, stopping, end });
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if shelf.all.len() < MOST {
+            shelf.all.insert(publisher, sent.clone());
+            match topic.only() {
+                Some(name) => shelf.by_topic.entry(name.to_owned()).or_default().push(sent.clone()),
+                None => shelf.of_many_topics.push(sent.clone()),
+            }
+        }
+        sent
+    }
+
+    /// A subscription was granted just now: what publishers send from now on should come.
+    pub(super) fn subscribe(&self, broker: SocketAddr, filter: &str, account: &mut Account) {
+        for sent in self.matching(broker, filter) {
+            // What is handed to the link behind this reaches the broker behind the subscription.
+            account.expect(sent.publisher, sent.next.load(Ordering::Acquire));
+        }
+    }
+
+    /// What an account lacks. `complete`: whether it has subscribed with [`Self::subscribe`], so that it should have
+    /// heard publishers that began later from their first message on.
+    pub(super) fn lacking(
+        &self,
+        broker: SocketAddr,
+        filter: &str,
+        complete: bool,
+        account: &mut Account,
+    ) -> Lacking {
+        if complete {
+            for sent in self.matching(broker, filter) {
+                account.expect(sent.publisher, 0);
+            }
+        }
+        let mut lacking = Lacking::default();
+        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for publisher in account.known() {
+            let sent = shelf.all.get(&publisher);
+            match sent.and_then(|sent| sent.end.get()) {
+                Some(end) => {
+                    let unreceived = account.unreceived(publisher, end.next, &end.unknown);
+                    let behind = unreceived.behind.saturating_sub(unreceived.excused_behind);
+                    lacking.behind += behind;
+                    lacking.excused += unreceived.excused - unreceived.excused_behind;
+                }
+                None if account.has_ended(publisher) => {}
+                None => {
+                    lacking.open += 1;
+                    lacking.stopping +=
+                        u64::from(sent.is_some_and(|sent| sent.stopping.load(Ordering::Relaxed)));
+                }
+            }
+        }
+        lacking
+    }
+
+    /// The publishers of a broker all of whose messages match a filter.
+    fn matching(&self, broker: SocketAddr, filter: &str) -> Vec<Arc<Sent>> {
+        let Ok(filter) = Filter::parse(filter) else { return Vec::new() };
+        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let named: Vec<&Arc<Sent>> = if filter.has_wildcards() {
+            let all = shelf.by_topic.iter().filter(|(topic, _)| filter.matches(topic));
+            all.flat_map(|(_, sent)| sent).collect()
+        } else {
+            shelf.by_topic.get(filter.pattern).into_iter().flatten().collect()
+        };
+        let others = shelf.of_many_topics.iter().filter(|sent| sent.topic.always_matches(&filter));
+        named.into_iter().chain(others).filter(|sent| sent.broker == broker).cloned().collect()
+    }
+}
+
+impl Sent {
+    /// Messages below `next` were handed to the link.
+    #[inline]
+    pub(super) fn reached(&self, next: u64) {
+        self.next.store(next, Ordering::Release);
+    }
+
+    /// It was told to stop.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// It has ended. Of those in `unknown` nobody knows whether the broker has them.
+    pub(super) fn end(&self, next: u64, mut unknown: Vec<u64>) {
+        unknown.sort_unstable();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for number in unknown {
+            let full = ranges.len() >= MOST_RANGES;
+            match ranges.last_mut() {
+                Some(last) if number <= last.1 || full => last.1 = last.1.max(number + 1),
+                _ => ranges.push((number, number + 1)),
+            }
+        }
+        // It ends once.
+        let _ = self.end.set(End { next, unknown: ranges });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mqtt::SCHEMES;
+    use crate::target::Target;
+
+    const BROKER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1883);
+
+    fn topic(path: &str) -> Topic {
+        Topic::of(&Target::parse(&format!("mqtt://h/{path}"), "publish", SCHEMES).unwrap(), 0).unwrap()
+    }
+
+    fn lacking(published: &Published, filter: &str, account: &mut Account) -> (u64, u64, u64) {
+        let lacking = published.lacking(BROKER, filter, true, account);
+        (lacking.behind, lacking.excused, lacking.open)
+    }
+
+    #[test]
+    fn all_that_was_sent_behind_a_subscription_that_matches_should_come() {
+        let published = Published::default();
+        let early = published.begin(1, BROKER, &topic("a/{seq}/b"));
+        early.reached(40);
+        let mut accounts: Vec<(&str, Account)> =
+            ["a/#", "$share/g/a/+/b", "a/7/b", "b"].map(|filter| (filter, Account::default())).into();
+        for (filter, account) in &mut accounts {
+            published.subscribe(BROKER, filter, account);
+        }
+        let late = published.begin(2, BROKER, &topic("a/b"));
+        let elsewhere = published.begin(3, SocketAddr::new(BROKER.ip(), 1884), &topic("a/b"));
+        for (sent, next) in [(&early, 100), (&late, 10), (&elsewhere, 5)] {
+            sent.reached(next);
+        }
+        assert_eq!(lacking(&published, "a/#", &mut accounts[0].1), (0, 0, 2), "they go on");
+        for (sent, next, unknown) in
+            [(&early, 100, vec![99, 41, 42]), (&late, 10, vec![]), (&elsewhere, 5, vec![])]
+        {
+            sent.end(next, unknown);
+        }
+        let expected = [(57 + 10, 0, 0), (57, 0, 0), (0, 0, 0), (0, 0, 0)];
+        for ((filter, account), expected) in accounts.iter_mut().zip(expected) {
+            assert_eq!(lacking(&published, filter, account), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_heard_is_followed_to_its_end_whatever_its_topic_and_broker() {
+        let published = Published::default();
+        let bridged = published.begin(1, SocketAddr::new(BROKER.ip(), 1884), &topic("x"));
+        let mut account = Account::default();
+        // 3 and 4 are missing; 4 was refused.
+        for number in [2, 5, 6] {
+            account.take(1, number, || number);
+        }
+        account.take(2, 0, || 0);
+        bridged.reached(10);
+        bridged.end(10, vec![4, 8]);
+        assert_eq!(lacking(&published, "y", &mut account), (2, 1, 1), "nobody knows when 2 ends");
+        account.end(2);
+        assert_eq!(lacking(&published, "y", &mut account), (2, 1, 0));
+    }
+}

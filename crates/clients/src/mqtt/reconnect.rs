@@ -1,0 +1,241 @@
+//! When a client whose link broke tries again, and when it gives up. Knows no link and no packet: times and failures.
+
+use std::time::Duration;
+use weir_metrics::{Failure, Moment};
+use weir_mqtt::ReasonCode;
+use weir_shard::Door;
+
+/// The first wait, and the longest; each is twice the one before. A broker that is started again listens within a few
+/// hundred milliseconds; one that takes long is not to be asked by thousands all the time.
+const FIRST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// How long a client tries. Brokers that read gigabytes of persistence at their start take most of a minute.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether and how a client connects again.
+#[derive(Debug)]
+pub(super) struct Reconnecting {
+    /// Where to; `None` if it is not to.
+    door: Option<Door>,
+    /// The client's number: clients wait for different times, so that not all come at once.
+    client: u32,
+    away: Option<Away>,
+}
+
+#[derive(Debug)]
+struct Away {
+    since: Moment,
+    /// Why the link broke.
+    failure: Failure,
+    words: String,
+    attempts: u32,
+    step: Step,
+    /// Whether there is a link again, on which the broker has not consented yet.
+    linked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Until then.
+    Waiting(Moment),
+    /// Until then the broker must have consented.
+    Trying(Moment),
+}
+
+/// What a client has to do now.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// To connect.
+    Connect(Door),
+    /// To let go of a link on which the broker does not consent.
+    LetGo,
+}
+
+impl Reconnecting {
+    /// Of a client that has a link, or makes its first.
+    pub(super) fn new(door: Option<Door>, client: u32) -> Self {
+        Self { door, client, away: None }
+    }
+
+    /// Whether there is no connection.
+    pub(super) fn is_away(&self) -> bool {
+        self.away.is_some()
+    }
+
+    /// There is a link again.
+    pub(super) fn connected(&mut self) {
+        if let Some(away) = &mut self.away {
+            away.linked = true;
+        }
+    }
+
+    /// Whether there is a link to send on.
+    pub(super) fn has_link(&self) -> bool {
+        self.away.as_ref().is_none_or(|away| away.linked)
+    }
+
+    /// The connection, or an attempt at one, has failed. Whether there will be another attempt.
+    pub(super) fn lost(&mut self, failure: Failure, words: &str, now: Moment) -> bool {
+        if self.door.is_none() || !may_pass(failure) {
+            return false;
+        }
+        let away = self.away.get_or_insert_with(|| Away {
+            since: now,
+            failure,
+            words: words.to_owned(),
+            attempts: 0,
+            step: Step::Waiting(now),
+            linked: false,
+        });
+        if now.since(away.since) >= PATIENCE {
+            return false;
+        }
+        away.step = Step::Waiting(now + wait(away.attempts, self.client));
+        away.attempts += 1;
+        away.linked = false;
+        true
+    }
+
+    /// When to call [`Self::turn`].
+    pub(super) fn deadline(&self) -> Option<Moment> {
+        self.away.as_ref().map(|away| match away.step {
+            Step::Waiting(until) | Step::Trying(until) => until,
+        })
+    }
+
+    /// Time passed. A broker may take `timeout` to consent.
+    pub(super) fn turn(&mut self, now: Moment, timeout: Duration) -> Option<Turn> {
+        let away = self.away.as_mut()?;
+        match away.step {
+            Step::Waiting(until) if until <= now => {
+                away.step = Step::Trying(now + timeout);
+                self.door.clone().map(Turn::Connect)
+            }
+            Step::Trying(until) if until <= now => Some(Turn::LetGo),
+            Step::Waiting(_) | Step::Trying(_) => None,
+        }
+    }
+
+    /// The broker has consented: how long the client was away.
+    pub(super) fn back(&mut self, now: Moment) -> Duration {
+        self.away.take().map_or(Duration::ZERO, |away| now.since(away.since))
+    }
+
+    /// Why the client is away, if it is.
+    pub(super) fn why(&self) -> Option<(Failure, String)> {
+        self.away.as_ref().map(|away| {
+            let again = format!("no connection again in {} attempts", away.attempts);
+            let colon = if away.words.is_empty() { "" } else { "; " };
+            (away.failure, format!("{}{colon}{again}", away.words))
+        })
+    }
+
+    /// As what a client fails that will not connect again: what broke its link says more than that its broker is still
+    /// away, and a refusal says more than both.
+    pub(super) fn verdict(&self, failure: Failure, words: &str) -> (Failure, String) {
+        self.why().filter(|_| may_pass(failure)).unwrap_or_else(|| (failure, words.to_owned()))
+    }
+}
+
+/// Between half of a time that doubles and all of it, the same in each run.
+fn wait(attempts: u32, client: u32) -> Duration {
+    let longest = FIRST.saturating_mul(1 << attempts.min(16)).min(LONGEST);
+    let mixed = client.wrapping_add(attempts).wrapping_mul(0x9E37_79B9) >> 16;
+    longest / 2 + (longest / 2).mul_f64(f64::from(mixed) / 65_536.0)
+}
+
+/// Whether what a client met may be over soon: its broker, or the way to it, is gone. What the two do not agree on will
+/// not be.
+fn may_pass(failure: Failure) -> bool {
+    matches!(
+        failure,
+        Failure::ClosedByPeer
+            | Failure::Reset
+            | Failure::ConnectionRefused
+            | Failure::Unreachable
+            | Failure::ConnectTimeout
+            | Failure::HandshakeTimeout
+            | Failure::PingTimeout
+            | Failure::SendTimeout
+            | Failure::Unavailable
+            | Failure::Disconnected
+    )
+}
+
+/// Whether a client that is sent away for this reason may come back (MQTT 5 section 3.14.2.1).
+pub(super) fn may_return(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::Success
+            | ReasonCode::UnspecifiedError
+            | ReasonCode::ImplementationError
+            | ReasonCode::ServerBusy
+            | ReasonCode::ServerShuttingDown
+            | ReasonCode::KeepAliveTimeout
+            | ReasonCode::AdministrativeAction
+            | ReasonCode::ConnectionRateExceeded
+            | ReasonCode::MaximumConnectTime
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    fn door() -> Door {
+        Door { address: SocketAddr::from(([127, 0, 0, 1], 1883)), from: None, tls: None }
+    }
+
+    #[test]
+    fn attempts_come_at_times_that_double_and_end_after_a_minute() {
+        let mut reconnecting = Reconnecting::new(Some(door()), 7);
+        let start = Moment::from_nanos(5_000_000_000);
+        let (mut now, mut waits) = (start, Vec::new());
+        while reconnecting.lost(Failure::ConnectionRefused, "refused", now) {
+            let at = reconnecting.deadline().unwrap();
+            waits.push(at.since(now));
+            assert!(reconnecting.turn(now, TIMEOUT).is_none());
+            now = at;
+            assert!(matches!(reconnecting.turn(now, TIMEOUT), Some(Turn::Connect(_))));
+        }
+        for (attempt, wait) in (0..).zip(&waits) {
+            let longest = FIRST.saturating_mul(1 << u32::min(attempt, 16)).min(LONGEST);
+            assert!(longest / 2 <= *wait && *wait <= longest, "{waits:?}");
+        }
+        let length = now.since(start);
+        assert!(length >= PATIENCE && length < PATIENCE + LONGEST, "{length:?}");
+        let (failure, words) = reconnecting.why().unwrap();
+        assert_eq!(failure, Failure::ConnectionRefused);
+        assert_eq!(reconnecting.verdict(Failure::ConnectTimeout, "x"), (failure, words.clone()));
+        assert_eq!(reconnecting.verdict(Failure::Unauthorized, "x").0, Failure::Unauthorized);
+        assert_eq!(words, format!("refused; no connection again in {} attempts", waits.len()));
+    }
+
+    #[test]
+    fn a_broker_that_takes_the_link_and_says_nothing_is_left_after_the_timeout() {
+        let mut reconnecting = Reconnecting::new(Some(door()), 0);
+        let now = Moment::from_nanos(1);
+        assert!(reconnecting.lost(Failure::Reset, "", now) && reconnecting.is_away());
+        let now = reconnecting.deadline().unwrap();
+        assert!(matches!(reconnecting.turn(now, TIMEOUT), Some(Turn::Connect(_))));
+        assert_eq!(reconnecting.deadline(), Some(now + TIMEOUT));
+        assert!(matches!(reconnecting.turn(now + TIMEOUT, TIMEOUT), Some(Turn::LetGo)));
+        assert!(reconnecting.lost(Failure::HandshakeTimeout, "", now + TIMEOUT));
+        assert!(reconnecting.back(now + TIMEOUT) > TIMEOUT && !reconnecting.is_away());
+    }
+
+    #[test]
+    fn what_will_not_be_over_soon_ends_a_client_and_so_does_everything_if_it_is_not_to_reconnect() {
+        let now = Moment::from_nanos(1);
+        let mut reconnecting = Reconnecting::new(Some(door()), 0);
+        for failure in [Failure::Unauthorized, Failure::MalformedInput, Failure::OutOfPorts] {
+            assert!(!reconnecting.lost(failure, "", now), "{failure:?}");
+        }
+        assert!(!Reconnecting::new(None, 0).lost(Failure::Reset, "", now));
+        assert!(may_return(ReasonCode::ServerShuttingDown) && !may_return(ReasonCode::SessionTakenOver));
+    }
+}

@@ -1,0 +1,181 @@
+//! One track of a receiver: its account, what is asked of its sender, and what of it goes into figures.
+
+use super::super::RtcOptions;
+use super::super::account::Extent;
+use super::super::figures::{
+    AUDIO_LOST, AUDIO_PACKETS, FRAMES_BROKEN, FRAMES_COMPLETE, FRAMES_UNPROVEN, FREEZE_LENGTH, FREEZES,
+    FROZEN, GAPS, GIVEN_UP, KEYFRAME_INTERVAL, NACKS, PICTURE_REQUESTS, RECOVERED, RESTARTS, STRAYS,
+    VIDEO_LOST, VIDEO_PACKETS,
+};
+use std::time::Duration;
+use weir_media::STAMP_SEARCH_LEN;
+use weir_metrics::Recorder;
+use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
+use weir_rtc::account::{self, Came, Kind, Sent, Track};
+use weir_rtc::h264::Assembler;
+use weir_rtc::nack;
+use weir_rtc::picture::{self, PictureRequests};
+use weir_rtc::rtcp::SenderFigures;
+use weir_rtc::sdp::{Agreement, MediaKind, extension};
+
+/// A track.
+pub(super) struct Lane {
+    pub(super) kind: MediaKind,
+    pub(super) payload_type: u8,
+    pub(super) clock_rate: u32,
+    pub(super) repair: Option<u8>,
+    pub(super) frame_marking: Option<u8>,
+    pub(super) track: Track,
+    pub(super) requests: PictureRequests,
+    pub(super) asks: bool,
+    pub(super) assembler: Option<Box<Assembler>>,
+    pub(super) jitter: Extent,
+    pub(super) booked: Totals,
+    /// Missing packets and gaps a second ago.
+    pub(super) before: (u64, u64),
+    /// Bytes of payload that came, retransmissions included, and what the sender says that it has sent.
+    pub(super) media: u64,
+    sent: Sent,
+    /// Bytes that are missing, as far as they were told.
+    told_missing: u64,
+}
+
+/// What of a track's account goes into counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    packets: u64,
+    lost: u64,
+    gaps: u64,
+    reordered: u64,
+    duplicate: u64,
+    recovered: u64,
+    pub(super) frames: u64,
+    complete: u64,
+    broken: u64,
+    unproven: u64,
+    keyframes: u64,
+    freezes: u64,
+    frozen: Duration,
+    strays: u64,
+    restarts: u64,
+    asked: u64,
+    given_up: u64,
+    pub(super) requests: u64,
+}
+
+impl Lane {
+    pub(super) fn new(agreed: &Agreement, options: &RtcOptions) -> Self {
+        let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
+        let is_video = agreed.kind == MediaKind::Video;
+        let asks_again = options.nack && gives("nack");
+        let settings = account::Settings {
+            kind: if is_video { Kind::Video } else { Kind::Audio },
+            clock_rate: agreed.format.clock_rate,
+            nack: if asks_again { nack::Settings::default() } else { nack::Settings::OFF },
+        };
+        let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);
+        Self {
+            kind: agreed.kind,
+            payload_type: agreed.format.payload_type,
+            clock_rate: agreed.format.clock_rate,
+            repair: agreed.repair,
+            frame_marking: marking.map(|it| it.identifier).filter(|_| is_video),
+            track: Track::new(settings),
+            requests: PictureRequests::new(picture::Settings::default()),
+            asks: options.pli && is_video && gives("nack pli"),
+            assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
+            jitter: Extent::default(),
+            booked: Totals::default(),
+            before: (0, 0),
+            media: 0,
+            sent: Sent::default(),
+            told_missing: 0,
+        }
+    }
+
+    fn came(&self) -> Came {
+        let (counts, loss) = (self.track.counts(), self.track.loss());
+        Came { expected: loss.expected, lost: loss.lost(), packets: counts.packets, bytes: self.media }
+    }
+
+    /// A sender report came; one of another source is passed over.
+    pub(super) fn sender_report(&mut self, sender: u32, figures: &SenderFigures) {
+        if self.track.ssrc() == Some(sender) {
+            let came = self.came();
+            self.sent.report(figures, came);
+        }
+    }
+
+    /// Bytes that were sent and are missing, beyond those that were told before.
+    pub(super) fn take_missing(&mut self) -> u64 {
+        let missing = self.sent.missing_bytes(self.came());
+        let more = missing.saturating_sub(self.told_missing);
+        self.told_missing += more;
+        more
+    }
+
+    pub(super) fn book_freezes(&mut self, recorder: &mut Recorder) {
+        let freezes = self.track.freezes();
+        if freezes.count() > self.booked.freezes {
+            let count = freezes.count() - self.booked.freezes;
+            let length = freezes.total() - self.booked.frozen;
+            recorder.count(FREEZES, count);
+            recorder.count(FROZEN, length.as_micros() as u64);
+            // Two between two looks are rare, and alike then.
+            (0..count)
+                .for_each(|_| recorder.record(FREEZE_LENGTH, (length / count as u32).as_micros() as u64));
+            (self.booked.freezes, self.booked.frozen) = (freezes.count(), freezes.total());
+        }
+    }
+
+    /// Books what has come since the last time; of what is missing, so much.
+    pub(super) fn book(&mut self, lost: u64, gaps: u64, recorder: &mut Recorder) {
+        let (counts, frames, keyframes) = (self.track.counts(), self.track.frames(), *self.track.keyframes());
+        let nack = self.track.nack();
+        let now = Totals {
+            packets: counts.packets,
+            lost: lost.max(self.booked.lost),
+            gaps: gaps.max(self.booked.gaps),
+            reordered: counts.reordered,
+            duplicate: counts.duplicate,
+            recovered: counts.recovered,
+            complete: frames.complete,
+            broken: frames.broken,
+            unproven: frames.unproven,
+            keyframes: keyframes.count(),
+            strays: counts.strays,
+            restarts: counts.restarts,
+            asked: nack.asked(),
+            given_up: nack.given_up(),
+            requests: self.requests.sent(),
+            ..self.booked
+        };
+        let before = std::mem::replace(&mut self.booked, now);
+        let is_video = self.kind == MediaKind::Video;
+        let (packets, missing) =
+            if is_video { (VIDEO_PACKETS, VIDEO_LOST) } else { (AUDIO_PACKETS, AUDIO_LOST) };
+        recorder.count(packets, now.packets - before.packets);
+        recorder.count(missing, now.lost - before.lost);
+        recorder.count(LOST, now.lost - before.lost);
+        recorder.count(GAPS, now.gaps - before.gaps);
+        recorder.count(REORDERED, now.reordered - before.reordered);
+        recorder.count(DUPLICATE, now.duplicate - before.duplicate);
+        recorder.count(RECOVERED, now.recovered - before.recovered);
+        recorder.count(STRAYS, now.strays - before.strays);
+        recorder.count(RESTARTS, now.restarts - before.restarts);
+        recorder.count(NACKS, now.asked - before.asked);
+        recorder.count(GIVEN_UP, now.given_up - before.given_up);
+        if is_video {
+            recorder.count(FRAMES_COMPLETE, now.complete - before.complete);
+            recorder.count(FRAMES_BROKEN, now.broken - before.broken);
+            recorder.count(FRAMES_UNPROVEN, now.unproven - before.unproven);
+            recorder.count(PICTURE_REQUESTS, now.requests - before.requests);
+            recorder.count(KEYFRAMES, now.keyframes - before.keyframes);
+            if now.keyframes > before.keyframes
+                && let Some(interval) = keyframes.last_interval()
+            {
+                recorder.record(KEYFRAME_INTERVAL, interval.as_micros() as u64);
+            }
+        }
+    }
+}

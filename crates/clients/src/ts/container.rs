@@ -1,0 +1,86 @@
+//! What an answer holds that is no transport stream, by its first bytes.
+
+/// So many bytes are looked at: a page may begin with a byte order mark and some lines of nothing.
+const LOOKED_AT: usize = 64;
+
+/// The first bytes of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Front {
+    bytes: Vec<u8>,
+}
+
+impl Front {
+    /// Takes the next piece of the answer; all but the first few bytes cost nothing.
+    #[inline]
+    pub(super) fn take(&mut self, piece: &[u8]) {
+        if self.bytes.len() < LOOKED_AT {
+            let room = LOOKED_AT - self.bytes.len();
+            self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+    }
+
+    /// What it is and what to do, if its first bytes say so.
+    pub(super) fn name(&self) -> Option<&'static str> {
+        let text = self.bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.bytes).trim_ascii_start();
+        let begins = |with: &[u8]| text.len() >= with.len() && text[..with.len()].eq_ignore_ascii_case(with);
+        if self.bytes.starts_with(b"FLV") {
+            return Some(
+                "it is FLV, which weir plays over RTMP only: write rtmp://, or ask the server for MPEG-TS",
+            );
+        }
+        if self.bytes.get(4..8) == Some(b"ftyp") {
+            return Some("it is MP4; weir plays MPEG-TS over HTTP");
+        }
+        if begins(b"#EXTM3U") {
+            return Some(
+                "it is a playlist of HLS, and weir plays no playlists: give the URL of a transport stream",
+            );
+        }
+        if begins(b"<!doctype html") || begins(b"<html") || begins(b"<head") || begins(b"<body") {
+            return Some(
+                "it is an HTML page: the URL leads to a page for people, or to one that asks to log in",
+            );
+        }
+        if begins(b"<") {
+            return Some("it is XML or HTML; give the URL of a transport stream");
+        }
+        if begins(b"{") || begins(b"[") {
+            return Some("it is JSON, the answer of an API; give the URL of a transport stream");
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_transport_stream_is_named_however_it_is_cut() {
+        for (body, words) in [
+            (&b"FLV\x01\x05\0\0\0\x09"[..], "it is FLV"),
+            (b"#EXTM3U\n#EXT-X-VERSION:3\n", "a playlist of HLS"),
+            (b"\xEF\xBB\xBF\r\n<!DOCTYPE HTML>", "an HTML page"),
+            (b"<HTML><body>", "an HTML page"),
+            (b"<?xml version='1.0'?>", "XML or HTML"),
+            (b" {\"code\":404}", "JSON"),
+            (b"[]", "JSON"),
+            (b"\0\0\0\x18ftypmp42", "MP4"),
+        ] {
+            for size in [1, 3, body.len()] {
+                let mut front = Front::default();
+                body.chunks(size).for_each(|piece| front.take(piece));
+                assert!(
+                    front.name().is_some_and(|name| name.contains(words)),
+                    "{body:?}: {:?}",
+                    front.name()
+                );
+            }
+        }
+        for body in [&b"G@\0\x10"[..], b"", b"\0\0\0"] {
+            let mut front = Front::default();
+            front.take(body);
+            assert_eq!(front.name(), None);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! MQTT clients on the rig, with a broker of a few bytes, on virtual time: links that break, messages that are cut.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_clients::{
+    Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published, Qos, Slot,
+    Workload, play, publish,
+};
+use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
+use weir_metrics::{Failure, Recorder};
+use weir_mqtt::mark::Clocks;
+use weir_mqtt::{Event as Read, Limits, Mark, Packet, Publish, Reader, Version};
+use weir_shard::{Event, Rig, Session};
+
+const CONNACK: [u8; 5] = [0x20, 3, 0, 0, 0];
+const CONNACK_WITH_SESSION: [u8; 5] = [0x20, 3, 1, 0, 0];
+
+fn options(qos: Qos) -> MqttOptions {
+    MqttOptions { qos, rate: 10.0, reconnect: true, filling: Filling::Size(8), ..MqttOptions::default() }
+}
+
+fn publishers(mqtt: MqttOptions) -> Box<dyn Workload> {
+    let url = ["mqtt://127.0.0.1:1/t".to_owned()];
+    publish(&url, &PublishOptions { mqtt, ..PublishOptions::default() }).unwrap()
+}
+
+fn subscribers(mqtt: MqttOptions) -> Box<dyn Workload> {
+    let url = ["mqtt://127.0.0.1:1/t".to_owned()];
+    play(&url, &PlayOptions { mqtt, ..PlayOptions::default() }).unwrap()
+}
+
+struct Stage {
+    rig: Rig<Ledger>,
+    client: Box<dyn Session<Ledger>>,
+    reader: Reader,
+    version: Version,
+}
+
+/// What a client said, in short: packet, and of messages number, DUP and packet identifier.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Connect { clean: bool },
+    Publish { number: u64, dup: bool, id: Option<u16>, last: bool },
+    Subscribe(u16),
+    Other,
+}
+
+impl Stage {
+    /// A client whose link is established.
+    fn new(workload: &dyn Workload, version: Version) -> Self {
+        let mut rig = Rig::new(Ledger::new([workload.schema()]).keeping_endings());
+        let slot = Slot { client: 0, workload: 0, planned: rig.now };
+        let client = workload.start(slot, rig.now, &mut rig.world);
+        let reader = Reader::new(version, Limits::default());
+        let mut stage = Self { rig, client, reader, version };
+        stage.tell(Event::Opening);
+        stage.tell(Event::Connected);
+        stage
+    }
+
+    /// A publisher that has been let in.
+    fn publisher(mqtt: MqttOptions) -> Self {
+        let mut stage = Self::new(&*publishers(mqtt), Version::V5);
+        assert!(matches!(stage.said()[..], [Said::Connect { .. }]));
+        stage.hear(&CONNACK);
+        stage
+    }
+
+    /// A subscriber whose subscription is granted.
+    fn subscriber(mqtt: MqttOptions) -> Self {
+        let version = mqtt.version;
+        let mut stage = Self::new(&*subscribers(mqtt), version);
+        stage.said();
+        stage.hear(if version == Version::V5 { &CONNACK } else { &[0x20, 2, 0, 0] });
+        stage.grant();
+        stage
+    }
+
+    fn grant(&mut self) {
+        let [Said::Subscribe(id)] = self.said()[..] else { panic!("no SUBSCRIBE") };
+        let [high, low] = id.to_be_bytes();
+        let v5: &[u8] = &[0x90, 4, high, low, 0, 0];
+        let v311: &[u8] = &[0x90, 3, high, low, 0];
+        self.hear(if self.version == Version::V5 { v5 } else { v311 });
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        self.rig.tell(&mut *self.client, event);
+        if self.rig.pulled {
+            self.rig.pulled = false;
+            self.rig.tell(&mut *self.client, Event::Bytes(&[]));
+        }
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        self.tell(Event::Bytes(bytes));
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.rig.advance(&mut *self.client, Duration::from_millis(millis));
+    }
+
+    fn breaks(&mut self) {
+        self.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        self.reader = Reader::new(self.version, Limits::default());
+    }
+
+    /// Lets time pass until it connects again, and establishes the link.
+    fn comes_back(&mut self) {
+        for _ in 0..100 {
+            self.pass(10);
+            if self.rig.reopened.take().is_some() {
+                return self.tell(Event::Connected);
+            }
+        }
+        panic!("it does not come back");
+    }
+
+    /// The broker accepts every message of QoS 1 that it has not accepted.
+    fn acknowledge(&mut self, ids: impl IntoIterator<Item = u16>) {
+        let packets: Vec<u8> = ids.into_iter().flat_map(|id| [0x40, 2, (id >> 8) as u8, id as u8]).collect();
+        self.hear(&packets);
+    }
+
+    fn said(&mut self) -> Vec<Said> {
+        let bytes = self.rig.take_sent();
+        let (mut input, mut said) = (&bytes[..], Vec::new());
+        while let Some(event) = self.reader.next(&mut input).unwrap() {
+            said.push(match event {
+                Read::Packet(Packet::Connect(connect)) => Said::Connect { clean: connect.clean_start },
+                Read::Packet(Packet::Publish(message)) => {
+                    let mark = Mark::of(&message).0.unwrap();
+                    let id = message.packet_id.map(NonZero::get);
+                    let (number, dup, last) = (mark.sequence_number, message.dup, mark.last);
+                    Said::Publish { number, dup, id, last }
+                }
+                Read::Packet(Packet::Subscribe(subscribe)) => Said::Subscribe(subscribe.packet_id.get()),
+                _ => Said::Other,
+            });
+        }
+        said
+    }
+
+    fn numbers(&mut self) -> Vec<(u64, bool)> {
+        let number = |said| match said {
+            Said::Publish { number, dup, .. } => Some((number, dup)),
+            _ => None,
+        };
+        self.said().into_iter().filter_map(number).collect()
+    }
+
+    fn ended(&mut self) -> (Vec<Ending>, Recorder) {
+        let ended = self.rig.world.take_ended().into_iter().map(|(_, ending)| ending).collect();
+        (ended, self.rig.world.take_figures().remove(0))
+    }
+
+    fn figure(&mut self, name: &str) -> u64 {
+        let slot = Slot { client: 0, workload: 0, planned: self.rig.now };
+        own(self.rig.world.of(slot), name)
+    }
+}
+
+fn own(recorder: &Recorder, name: &str) -> u64 {
+    recorder.number(recorder.schema().position(name).unwrap_or_else(|| panic!("no figure {name}")))
+}
+
+#[test]
+fn a_publisher_outlives_a_broker_that_restarts_and_keeps_its_schedule() {
+    let mut stage = Stage::publisher(options(Qos::AtMostOnce));
+    stage.pass(350);
+    assert_eq!(stage.numbers(), [(0, false), (1, false), (2, false), (3, false)]);
+    stage.breaks();
+    assert!(stage.rig.stands_by && !stage.rig.closed);
+    assert_eq!(stage.figure("playing"), 0);
+    stage.comes_back();
+    assert_eq!(stage.said(), [Said::Connect { clean: true }]);
+    stage.pass(400);
+    assert_eq!(stage.numbers(), [], "nothing is sent before the broker has consented");
+    stage.hear(&CONNACK);
+    let late = stage.numbers();
+    let first_due = late.last().unwrap().0;
+    assert_eq!(late, (4..=first_due).map(|number| (number, false)).collect::<Vec<_>>());
+    // What it was late is the broker's doing and not weir's.
+    stage.pass(300);
+    stage.tell(Event::Stop);
+    let (ended, figures) = stage.ended();
+    assert_eq!(ended, [Ending::OnTime]);
+    assert_eq!((own(&figures, "mqtt.reconnects"), own(&figures, "mqtt.held_up")), (1, 1));
+    assert_eq!(figures.counter(UNITS) + own(&figures, "mqtt.unsent"), first_due + 4);
+    assert!(figures.spread(SEND_LAG).max() < 1_000, "{}", figures.spread(SEND_LAG).max());
+    let lag = figures.schema().position("mqtt.publish_lag").unwrap() as u16;
+    assert!(figures.spread(weir_metrics::Spread(lag)).max() > 300_000);
+    assert_eq!((figures.gauge(PLAYING), own(&figures, "mqtt.sessions_lost")), (0, 0));
+}
+
+#[test]
+fn what_was_not_acknowledged_is_sent_again_if_the_session_is_resumed_and_counted_if_it_is_not() {
+    for (session, connack, again) in [
+        (Some(Duration::from_secs(60)), &CONNACK_WITH_SESSION, true),
+        (Some(Duration::from_secs(60)), &CONNACK, false),
+        (None, &CONNACK, false),
+    ] {
+        let mut stage =
+            Stage::publisher(MqttOptions { session, count: Some(5), ..options(Qos::AtLeastOnce) });
+        stage.pass(350);
+        let ids: Vec<u16> = stage
+            .said()
+            .into_iter()
+            .map(|said| if let Said::Publish { id: Some(id), .. } = said { id } else { panic!("{said:?}") })
+            .collect();
+        assert_eq!(ids.len(), 4);
+        stage.acknowledge([ids[0], ids[2]]);
+        stage.breaks();
+        stage.comes_back();
+        assert_eq!(stage.said(), [Said::Connect { clean: session.is_none() }]);
+        stage.hear(connack);
+        stage.pass(200);
+        let said = stage.said();
+        let last = Said::Publish { number: 4, dup: false, id: None, last: true };
+        let resent = [(1, ids[1]), (3, ids[3])].map(|(number, id)| Said::Publish {
+            number,
+            dup: true,
+            id: Some(id),
+            last: false,
+        });
+        let Some(Said::Publish { id: Some(id), .. }) = said.last() else { panic!("{said:?}") };
+        let id = *id;
+        let expected: Vec<Said> = resent.into_iter().filter(|_| again).collect();
+        assert_eq!(said[..said.len() - 1], expected[..], "{session:?}");
+        let Said::Publish { number, dup, last, .. } = last else { unreachable!() };
+        assert_eq!(said.last(), Some(&Said::Publish { number, dup, id: Some(id), last }));
+        stage.acknowledge(if again { vec![ids[1], ids[3], id] } else { vec![id] });
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::OnTime], "it leaves when its count is reached");
+        let (unacknowledged, acknowledged) = if again { (0, 5) } else { (2, 3) };
+        assert_eq!(own(&figures, "mqtt.unacknowledged"), unacknowledged);
+        assert_eq!(own(&figures, "mqtt.acknowledged"), acknowledged);
+        assert_eq!((figures.counter(UNITS), figures.counter(UNITS_SHORT)), (5, 0));
+        assert_eq!(own(&figures, "mqtt.sessions_lost"), u64::from(session.is_some() && !again));
+    }
+}
+
+#[test]
+fn a_broker_that_does_not_come_back_has_failed_its_client_when_that_is_told_to_stop() {
+    for client in [Stage::publisher, Stage::subscriber] {
+        let mut stage = client(MqttOptions { count: Some(9), ..options(Qos::AtLeastOnce) });
+        stage.pass(150);
+        stage.breaks();
+        for _ in 0..3 {
+            stage.comes_back();
+            stage.breaks();
+        }
+        stage.pass(20);
+        stage.tell(Event::Stop);
+        assert!(stage.rig.closed);
+        let words = stage.rig.world.take_remarks().remove(0).words;
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::Failed(Failure::ClosedByPeer)]);
+        assert_eq!(words, "the broker closed the link; no connection again in 4 attempts");
+        assert_eq!((figures.gauge(PLAYING), own(&figures, "mqtt.reconnects")), (0, 0));
+    }
+}
+
+#[test]
+fn the_first_break_is_the_end_of_a_client_that_is_not_to_reconnect() {
+    for client in [Stage::publisher, Stage::subscriber] {
+        let mut stage = client(MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
+        stage.breaks();
+        assert!(!stage.rig.stands_by);
+        assert_eq!(stage.ended().0, [Ending::Failed(Failure::ClosedByPeer)]);
+    }
+}
+
+/// Message `number` of publisher 7, which has been sent now; in front of the payload in MQTT 3.1.1.
+fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
+    let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };
+    let mark = Mark { publisher: 7, sequence_number: number, begun: 0, sent, last };
+    let mut body = vec![9; payload];
+    mark.put(&mut body);
+    let mut packet = Vec::new();
+    Publish::new("t", &body).encode(stage.version, &mut packet).unwrap();
+    packet
+}
+
+#[test]
+fn a_subscriber_comes_back_and_what_it_has_missed_is_lost() {
+    for (session, resumed) in [(None, false), (Some(Duration::from_secs(9)), true)] {
+        let mut stage = Stage::subscriber(MqttOptions { session, ..options(Qos::AtMostOnce) });
+        let first = message(&stage, 0, 100, false);
+        stage.hear(&first);
+        stage.breaks();
+        assert_eq!(stage.figure("playing"), 0);
+        stage.comes_back();
+        stage.said();
+        stage.hear(if resumed { &CONNACK_WITH_SESSION } else { &CONNACK });
+        if resumed {
+            assert_eq!(stage.said(), [], "the broker has kept the subscription");
+        } else {
+            stage.grant();
+        }
+        assert_eq!(stage.figure("playing"), 1);
+        let last = message(&stage, 5, 100, true);
+        stage.hear(&last);
+        stage.tell(Event::Stop);
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::OnTime]);
+        assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 0));
+        assert_eq!((own(&figures, "mqtt.reconnects"), own(&figures, "mqtt.sessions_lost")), (1, 0));
+    }
+}
+
+#[test]
+fn without_its_last_message_a_publishers_end_is_not_known() {
+    for (last, open) in [(true, 0), (false, 1)] {
+        let mut stage = Stage::subscriber(options(Qos::AtMostOnce));
+        for number in [0, 2] {
+            let bytes = message(&stage, number, 100, last && number == 2);
+            stage.hear(&bytes);
+        }
+        stage.tell(Event::Stop);
+        let figures = stage.ended().1;
+        assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (1, open));
+    }
+}
+
+#[test]
+fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apart() {
+    const LARGE: usize = 3 << 20;
+    for version in [MqttVersion::V5, MqttVersion::V311] {
+        let mut stage =
+            Stage::subscriber(MqttOptions { version, reconnect: false, ..options(Qos::AtMostOnce) });
+        let bytes = message(&stage, 0, LARGE, false);
+        let (begin, end) = bytes.split_at(bytes.len() - 1);
+        for piece in begin.chunks(1 << 20) {
+            stage.hear(piece);
+            stage.pass(100);
+        }
+        assert_eq!(stage.figure("units"), 0, "one byte is still to come");
+        stage.hear(end);
+        assert_eq!((stage.figure("units"), stage.figure("stamped")), (1, 1), "{version:?}");
+        // The next one is cut within its payload, and a small one within its head.
+        let bytes = message(&stage, 1, LARGE, false);
+        stage.hear(&bytes[..2_000_000]);
+        stage.breaks();
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::Failed(Failure::ClosedByPeer)]);
+        assert_eq!((figures.counter(UNITS), own(&figures, "mqtt.cut")), (1, 1));
+        assert!(figures.counter(MEDIA) < LARGE as u64 + 2_000_000 && figures.counter(MEDIA) > LARGE as u64);
+        assert_eq!(figures.signed(LATENCY).len(), 1);
+    }
+    let mut stage = Stage::subscriber(MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
+    let bytes = message(&stage, 0, 1_000, false);
+    stage.hear(&bytes[..500]);
+    stage.tell(Event::Stop);
+    let figures = stage.ended().1;
+    assert_eq!((figures.counter(UNITS), own(&figures, "mqtt.cut"), figures.counter(MEDIA)), (0, 1, 0));
+}
+
+#[test]
+fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came_behind_it() {
+    let published = Arc::new(Published::default());
+    let met = |mqtt| MqttOptions { published: Some(published.clone()), ..mqtt };
+    let mut subscriber = Stage::subscriber(met(options(Qos::AtLeastOnce)));
+    let mut publisher = Stage::publisher(met(MqttOptions { count: Some(10), ..options(Qos::AtLeastOnce) }));
+    publisher.pass(2_000);
+    let mut packets = Vec::new();
+    let mut ids = Vec::new();
+    let sent = publisher.rig.take_sent();
+    let mut reader = Reader::new(Version::V5, Limits::default());
+    let mut input = &sent[..];
+    while let Some(Read::Packet(Packet::Publish(message))) = reader.next(&mut input).unwrap() {
+        ids.push(message.packet_id.unwrap().get());
+        let mut packet = Vec::new();
+        message.encode(Version::V5, &mut packet).unwrap();
+        packets.push(packet);
+    }
+    assert_eq!(ids.len(), 10);
+    // The broker accepts all but the last, and hands on the first three and the fifth.
+    publisher.acknowledge(ids[..9].iter().copied());
+    for number in [0, 1, 2, 4] {
+        subscriber.hear(&packets[number]);
+    }
+    publisher.tell(Event::Stop);
+    publisher.pass(500);
+    assert_eq!(publisher.ended().0, [Ending::OnTime]);
+    subscriber.tell(Event::Stop);
+    let figures = subscriber.ended().1;
+    // 3, 5, 6, 7 and 8; nobody knows whether the broker ever had 9.
+    assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 5, 0));
+}
+
+#[test]
+fn a_subscriber_that_is_told_to_stop_waits_for_what_is_on_its_way() {
+    let published = Arc::new(Published::default());
+    let linger = Duration::from_millis(500);
+    let met = |mqtt| MqttOptions { published: Some(published.clone()), linger, ..mqtt };
+    let mut subscriber = Stage::subscriber(met(options(Qos::AtMostOnce)));
+    let mut publisher = Stage::publisher(met(MqttOptions { count: Some(2), ..options(Qos::AtMostOnce) }));
+    publisher.pass(150);
+    let sent = publisher.rig.take_sent();
+    assert_eq!(publisher.ended().0, [Ending::OnTime]);
+    subscriber.tell(Event::Stop);
+    subscriber.pass(300);
+    assert!(!subscriber.rig.closed, "two messages are on their way");
+    // The DISCONNECT behind them is not the broker's to hand on.
+    subscriber.hear(&sent[..sent.len() - 2]);
+    subscriber.pass(100);
+    assert!(subscriber.rig.closed);
+    let figures = subscriber.ended().1;
+    assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (2, 0, 0));
+}
