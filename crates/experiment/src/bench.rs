@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_clients::{PublishTimes, Qos};
 use weir_engine::experiment::{Account, Classic, Repetition, Stage, Stretch};
+use weir_ingest::StoreError;
 use weir_metrics::Moment;
 use weir_shard::clock;
 
@@ -28,6 +29,18 @@ pub struct Trouble {
     pub stage: Stage,
     /// One line for people.
     pub words: String,
+    /// Whether the scenario lacks something that was asked for, a password, and nothing is wrong with who asked.
+    pub is_of_scenario: bool,
+}
+
+impl Trouble {
+    pub(crate) fn new(stage: Stage, words: impl Into<String>) -> Self {
+        Self { stage, words: words.into(), is_of_scenario: false }
+    }
+
+    pub(crate) fn of_store(stage: Stage, error: &StoreError) -> Self {
+        Self { is_of_scenario: matches!(error, StoreError::Locked(_)), ..Self::new(stage, error.to_string()) }
+    }
 }
 
 /// How far a repetition has come.
@@ -76,7 +89,7 @@ impl<'a> Bench<'a> {
         interrupt: &AtomicBool,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Repetition>, Trouble> {
-        let of_streams = |words: String| Trouble { stage: Stage::Background, words };
+        let of_streams = |words: String| Trouble::new(Stage::Background, words);
         let streams = background.map(Streams::start).transpose().map_err(of_streams)?;
         let measured = self.measure_alone(encoding, repetition, interrupt, progress);
         let carried = streams.map(Streams::end).transpose().map_err(of_streams);
@@ -92,7 +105,7 @@ impl<'a> Bench<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Repetition>, Trouble> {
         let setup = self.setup;
-        let at_publish = |words: String| Trouble { stage: Stage::Publish, words };
+        let at_publish = |words: String| Trouble::new(Stage::Publish, words);
         let times = Arc::new(PublishTimes::default());
         let workload =
             publisher::workload(setup, encoding, &times).map_err(|error| at_publish(error.to_string()))?;
@@ -158,14 +171,14 @@ impl<'a> Bench<'a> {
                 let broker = self.setup.broker(encoding);
                 Box::new(ingester).leave();
                 let words = format!("{broker} did not grant the subscription in time");
-                return Err(Trouble { stage: Stage::Broker, words });
+                return Err(Trouble::new(Stage::Broker, words));
             }
             std::thread::sleep(LOOK);
         }
         if ingester.has_ended() {
             Box::new(ingester).end()?;
             let words = format!("{} ended the session", self.setup.broker(encoding));
-            return Err(Trouble { stage: Stage::Broker, words });
+            return Err(Trouble::new(Stage::Broker, words));
         }
         Ok(Some(ingester))
     }
@@ -319,6 +332,6 @@ impl<'a> Bench<'a> {
             None => (Stage::Consumer, "its probe has not answered".to_owned()),
         };
         let last = consumer.last_line().map(|line| format!("; {line}")).unwrap_or_default();
-        Trouble { stage, words: format!("{what}, and nothing has moved for {seconds} s{last}") }
+        Trouble::new(stage, format!("{what}, and nothing has moved for {seconds} s{last}"))
     }
 }

@@ -151,7 +151,7 @@ impl Waiting {
         count: u64,
         patience: Duration,
     ) -> Result<Self, Trouble> {
-        let trouble = |words: String| Trouble { stage: Stage::Consumer, words };
+        let trouble = |words: String| Trouble::new(Stage::Consumer, words);
         let http = Http::new(&gateway.base, &gateway.trust).map_err(|error| trouble(error.to_string()))?;
         gateway.ask(&http, &format!("reset/{}/{count}", encoding.name()), PATIENCE).map_err(trouble)?;
         let (go, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -196,7 +196,7 @@ impl Consumer for Waiting {
 
     fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
         self.stop.store(true, Relaxed);
-        let trouble = |words: &str| Trouble { stage: Stage::Consumer, words: words.to_owned() };
+        let trouble = |words: &str| Trouble::new(Stage::Consumer, words);
         let measured = match self.thread.join() {
             Ok(Ok(Some(measured))) => measured,
             Ok(Ok(None)) => return Err(trouble("the gateway was not asked")),

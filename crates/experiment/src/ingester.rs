@@ -48,7 +48,7 @@ impl Tables {
 }
 
 fn of_table(error: &StoreError) -> Trouble {
-    Trouble { stage: Stage::Table, words: error.to_string() }
+    Trouble::of_store(Stage::Table, error)
 }
 
 impl Ingester {
@@ -70,10 +70,12 @@ impl Ingester {
         };
         // Parquet's directory has one user at a time: what empties it is gone before the ingester comes.
         tables.depot().empty().map_err(|error| of_table(&error))?;
-        let failed = |words: String| Trouble { stage: Stage::Broker, words };
-        let source = MqttSource::find(&setup.filter(encoding), &setup.trust)
+        let failed = |words: String| Trouble::new(Stage::Broker, words);
+        let source = MqttSource::find(&setup.filter(encoding), &setup.tls)
             .map_err(|error| failed(error.to_string()))?;
-        let mut options = ClientOptions::new(MqttVersion::V5, client_id);
+        let mut options = ClientOptions::new(setup.version, client_id);
+        // MQTT 5 ends a session with its connection; 3.1.1 has only the clean session for that.
+        options.clean_start = setup.version == MqttVersion::V311;
         options.receive_maximum = saving.receive_window;
         if let Some(credentials) = source.credentials.or_else(|| setup.credentials.clone()) {
             options.password =
@@ -90,12 +92,15 @@ impl Ingester {
                 qos: setup.qos,
             },
             destination: tables.destination.clone(),
+            durability: saving.durability,
             table: tables.table.clone(),
             batch: saving.batch,
             linger: saving.linger,
             count: None,
             max_message: MAX_MESSAGE,
             queue: QUEUE,
+            // A measurement of what is away is none.
+            waits: false,
         };
         let (counts, stop) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
         let said = Arc::new(Mutex::new(Vec::new()));
@@ -124,7 +129,7 @@ impl Ingester {
         self.stop.store(true, Relaxed);
         let outcome = self.thread.join();
         let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
-        let failed = |stage, words: String| Trouble { stage, words };
+        let failed = |stage, words: String| Trouble::new(stage, words);
         let outcome = match outcome {
             Err(_) => Err(failed(Stage::Ingest, "the ingester has panicked; please report this".to_owned())),
             Ok(Err(IngestError::Store(error))) => Err(of_table(&error)),

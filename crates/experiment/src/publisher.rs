@@ -40,6 +40,7 @@ pub(crate) fn workload(
     let filling =
         Filling::Records { schema: setup.schema_file.clone(), format: encoding.format(), records: 1 };
     let mqtt = MqttOptions {
+        version: setup.version,
         credentials: setup.credentials.clone(),
         qos: setup.qos,
         window: setup.window,
@@ -52,7 +53,7 @@ pub(crate) fn workload(
     };
     let options = PublishOptions {
         timeouts: Timeouts::all(Duration::from_secs(10)),
-        trust: setup.trust.clone(),
+        tls: setup.tls.clone(),
         stamp: true,
         mqtt,
         ..PublishOptions::default()

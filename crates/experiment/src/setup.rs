@@ -5,10 +5,10 @@ use crate::streams::Background;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::{Credentials, Qos};
-use weir_ingest::Destination;
+use weir_clients::{Credentials, MqttVersion, Qos};
+use weir_ingest::{Destination, Durability};
 use weir_record::{Format, Framing, Schema};
-use weir_shard::tls::Trust;
+use weir_shard::tls::ClientTls;
 
 /// What stands for an encoding in a URL, small and large.
 const PLACES: [&str; 2] = ["{encoding}", "{ENCODING}"];
@@ -39,6 +39,8 @@ pub struct Setup {
     pub count: u64,
     /// Messages a second; `None` for as fast as the broker takes them.
     pub rate: Option<f64>,
+    /// Version of MQTT of publisher and ingester.
+    pub version: MqttVersion,
     /// Quality of service of publisher and ingester.
     pub qos: Qos,
     /// Messages of the publisher that may be unacknowledged.
@@ -51,8 +53,8 @@ pub struct Setup {
     pub timeout: Duration,
     /// User and password at the broker, for a URL that names none.
     pub credentials: Option<Credentials>,
-    /// Whom to trust over TLS.
-    pub trust: Trust,
+    /// How to secure links to the broker.
+    pub tls: ClientTls,
     /// Seed of the records.
     pub seed: u64,
     /// Bulk TCP beside every second measurement of each encoding.
@@ -73,6 +75,8 @@ pub enum Taking {
 pub struct Saving {
     /// Where rows go.
     pub destination: Destination,
+    /// What of a commit is on the disk when it counts.
+    pub durability: Durability,
     /// What tables' names begin with.
     pub table: String,
     /// Records of a transaction.
@@ -183,6 +187,7 @@ mod tests {
     fn saving() -> Saving {
         Saving {
             destination: Destination::Parquet("d".into()),
+            durability: Durability::Full,
             table: "t".to_owned(),
             batch: 1,
             linger: Duration::ZERO,
@@ -200,13 +205,14 @@ mod tests {
             repetitions: 1,
             count: 1,
             rate: None,
+            version: MqttVersion::V5,
             qos: Qos::AtLeastOnce,
             window: 1,
             taking: Taking::Ingest(saving()),
             settle: Duration::ZERO,
             timeout: Duration::ZERO,
             credentials: None,
-            trust: Trust::System,
+            tls: ClientTls::default(),
             seed: 0,
             background: None,
         }

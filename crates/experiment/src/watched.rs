@@ -71,8 +71,8 @@ impl Watched {
 impl Watching {
     /// Counts what is there, and asks from now on.
     pub(crate) fn start(watched: &Watched, encoding: Encoding) -> Result<Self, Trouble> {
-        let trouble = |words: String| Trouble { stage: Stage::Consumer, words };
-        let of_store = |error: StoreError| trouble(error.to_string());
+        let trouble = |words: String| Trouble::new(Stage::Consumer, words);
+        let of_store = |error: StoreError| Trouble::of_store(Stage::Consumer, &error);
         let mut tally = Tally::open(&watched.database, &watched.table(encoding)).map_err(of_store)?;
         let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
         let (seen, stop) = (Arc::<Seen>::default(), Arc::new(AtomicBool::new(false)));
@@ -125,7 +125,7 @@ impl Consumer for Watching {
 
     fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
         self.stop.store(true, Relaxed);
-        let trouble = |words: String| Trouble { stage: Stage::Consumer, words };
+        let trouble = |words: String| Trouble::new(Stage::Consumer, words);
         let table_bytes = match self.thread.join() {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => return Err(trouble(error.to_string())),

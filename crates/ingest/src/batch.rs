@@ -1,6 +1,7 @@
 //! What is saved in one transaction: rows, messages that are none, and what to acknowledge afterwards.
 
 use crate::letter::{Letter, Origin, Parcel};
+use crate::payload_hash::PayloadHash;
 use crate::rows::Rows;
 use std::sync::Arc;
 use weir_mqtt::PacketId;
@@ -11,6 +12,8 @@ struct Place {
     parcel: u32,
     letter: u32,
     record: u32,
+    /// Of the message's payload, if it has a mark.
+    hash: Option<PayloadHash>,
 }
 
 /// What a row says of where it came from.
@@ -21,6 +24,8 @@ pub(crate) struct Source<'a> {
     pub(crate) record: u32,
     /// In microseconds since the Unix epoch.
     pub(crate) received: i64,
+    /// There is one where there is an origin.
+    pub(crate) hash: Option<PayloadHash>,
 }
 
 /// A message that is no record, or one that the store does not take.
@@ -78,7 +83,9 @@ impl Batch {
     ) {
         let Some(parcel) = self.parcels.last() else { return };
         let letter = &parcel.letters[position];
-        let place = Place { parcel: self.parcels.len() as u32 - 1, letter: position as u32, record: 0 };
+        // What has no origin is never taken for a repetition.
+        let hash = letter.origin.map(|_| PayloadHash::of(parcel.payload(letter), letter.too_large));
+        let place = Place { parcel: self.parcels.len() as u32 - 1, letter: position as u32, record: 0, hash };
         let before = self.places.len();
         let records = match decode(letter, parcel, &mut self.rows) {
             Ok(records) => {
@@ -111,7 +118,7 @@ impl Batch {
     fn source_at(&self, place: Place) -> Source<'_> {
         let (parcel, letter) = self.at(place);
         let Letter { origin, received, .. } = *letter;
-        Source { topic: parcel.topic(letter), origin, record: place.record, received }
+        Source { topic: parcel.topic(letter), origin, record: place.record, received, hash: place.hash }
     }
 
     fn at(&self, place: Place) -> (&Parcel, &Letter) {

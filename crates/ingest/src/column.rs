@@ -45,11 +45,25 @@ pub(crate) enum Provenance {
     Record,
     /// When the message came.
     Received,
+    /// Hash of the message's payload, null without a mark.
+    PayloadHash,
+    /// Whether a message of that publisher and number was there with another payload.
+    Conflict,
 }
 
 impl Provenance {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Topic, Self::Publisher, Self::SequenceNumber, Self::Record, Self::Received];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Topic,
+        Self::Publisher,
+        Self::SequenceNumber,
+        Self::Record,
+        Self::Received,
+        Self::PayloadHash,
+        Self::Conflict,
+    ];
+
+    /// What no two rows have alike, unless they are in conflict.
+    pub(crate) const IDENTITY: [Self; 3] = [Self::Publisher, Self::SequenceNumber, Self::Record];
 
     fn plain_name(self) -> &'static str {
         match self {
@@ -58,6 +72,8 @@ impl Provenance {
             Self::SequenceNumber => "seq",
             Self::Record => "record",
             Self::Received => "received",
+            Self::PayloadHash => "payload_hash",
+            Self::Conflict => "conflict",
         }
     }
 }
@@ -86,6 +102,11 @@ impl Table {
     pub(crate) fn name_of(&self, provenance: Provenance) -> String {
         let prefix = if self.clashes { "mqtt_" } else { "" };
         format!("{prefix}{}", provenance.plain_name())
+    }
+
+    /// The columns of an identity, as SQL has them.
+    pub(crate) fn identity(&self) -> String {
+        Provenance::IDENTITY.map(|provenance| quoted(&self.name_of(provenance))).join(", ")
     }
 
     /// Where messages go that are no records.

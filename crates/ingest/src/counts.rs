@@ -19,6 +19,9 @@ pub struct Counts {
     pub dead_lettered: AtomicU64,
     /// Records that had been saved before.
     pub duplicate: AtomicU64,
+    /// Records that were saved or dead-lettered though their publisher and sequence number were there before: with another
+    /// payload.
+    pub conflict: AtomicU64,
     /// Records without a mark: one that comes again is saved again.
     pub unmarked: AtomicU64,
     /// Messages that were acknowledged to the broker.
@@ -85,6 +88,7 @@ impl Counts {
             saved: of(&self.saved),
             dead_lettered: of(&self.dead_lettered),
             duplicate: of(&self.duplicate),
+            conflict: of(&self.conflict),
             unmarked: of(&self.unmarked),
             acknowledged: of(&self.acknowledged),
             left: of(&self.messages).saturating_sub(of(&self.settled)),
@@ -119,6 +123,8 @@ pub struct Totals {
     pub dead_lettered: u64,
     /// Records that had been saved before.
     pub duplicate: u64,
+    /// Of those saved and dead-lettered, records whose identity was there before with another payload.
+    pub conflict: u64,
     /// Records without a mark.
     pub unmarked: u64,
     /// Messages acknowledged.

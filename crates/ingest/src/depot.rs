@@ -5,7 +5,7 @@ use crate::column::Table;
 use crate::decode::Decode;
 use crate::error::StoreError;
 use crate::letter::{Letter, Origin, Parcel};
-use crate::store::{Destination, Part, Stock, Store};
+use crate::store::{Destination, Durability, Part, Stock, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_shard::clock;
@@ -32,7 +32,7 @@ impl Depot {
     pub fn new(destination: &Destination, table: &str, decode: &Decode) -> Self {
         let columns = decode.columns();
         let width = columns.len();
-        Self { store: destination.store(Table::new(table.to_owned(), columns)), width }
+        Self { store: destination.store(Table::new(table.to_owned(), columns), Durability::Full), width }
     }
 
     /// Opens the tables as they are, or makes them.

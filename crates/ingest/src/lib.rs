@@ -18,6 +18,7 @@ mod gather;
 mod inbox;
 mod letter;
 mod metrics;
+mod payload_hash;
 mod receive;
 mod rows;
 mod service;
@@ -31,5 +32,7 @@ pub use depot::{Depot, Filled};
 pub use error::StoreError;
 pub use metrics::Metrics;
 pub use service::{Ended, IngestError, Outcome, Settings, Source, run};
-pub use store::{Database, DatabaseError, Destination, DestinationError, Stock, Tally};
+pub use store::{
+    Database, DatabaseError, Destination, DestinationError, Durability, Stock, Tally, UnknownDurability,
+};
 pub use weir_mqtt::ClientOptions;

@@ -6,7 +6,7 @@ use crate::letter::{KEPT_OF_LARGE, Letter, Origin, Parcel};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{Failure, Moment};
 use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
 use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
@@ -339,9 +339,11 @@ impl Session<Desk> for Receiver {
                 }
                 Ok(())
             }
-            Event::Closed { words, .. } => {
+            Event::Closed { failure, words } => {
                 let words = if words.is_empty() { "the broker closed the link" } else { words };
-                Err((words.to_owned(), false))
+                // Certificates that do not fit at the start will not fit later.
+                let for_good = failure == Failure::TlsFailed && !self.resuming;
+                Err((words.to_owned(), for_good))
             }
         };
         if self.phase > Phase::Connecting {
@@ -447,7 +449,7 @@ impl Reading<'_> {
             match self.desk.account.take(publisher, sequence_number, || sequence_number) {
                 Some(Arrival::Ahead { missing }) => self.desk.missing += missing,
                 Some(Arrival::Late) => self.desk.missing = self.desk.missing.saturating_sub(1),
-                Some(Arrival::Again) | None => {}
+                Some(Arrival::Again | Arrival::Early) | None => {}
             }
         }
         let topic = self.parcel.put(topic.as_bytes());

@@ -8,8 +8,8 @@ use crate::exchange::exchange;
 use crate::gather::{Bounds, Gatherer};
 use crate::inbox::Inbox;
 use crate::receive::{Common, Desk, Parted, Receiver, Told};
-use crate::store::Destination;
-use crate::writer::{Finish, Writer};
+use crate::store::{Destination, Durability, Store};
+use crate::writer::{Finish, Writer, pause};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
 use weir_shard::{Door, Mailbox, Shard, clock};
 
-/// First and longest wait before another attempt at a broker that is gone.
+/// First and longest wait before another attempt at a broker or a store that is away.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// A connection that lasted so long was a good one: the next wait is a short one again.
@@ -39,7 +39,7 @@ pub struct Source {
     pub filter: String,
     /// How the broker is called in a message: without user and password.
     pub name: String,
-    /// Version, name, credentials, keep-alive, session expiry and receive maximum; the rest is set here.
+    /// Version, name, credentials, keep-alive, clean start, session expiry and receive maximum; the rest is set here.
     pub options: ClientOptions,
     /// Quality of service of the subscription.
     pub qos: Qos,
@@ -52,6 +52,8 @@ pub struct Settings {
     pub source: Source,
     /// Where rows go.
     pub destination: Destination,
+    /// What of a commit is on the disk when its messages are acknowledged.
+    pub durability: Durability,
     /// The table's name.
     pub table: String,
     /// Records of a batch, at most.
@@ -64,6 +66,8 @@ pub struct Settings {
     pub max_message: usize,
     /// Bytes that may wait to be saved; one read and one message more are taken.
     pub queue: usize,
+    /// Whether a broker and a store that are away at the start are waited for, as they are later.
+    pub waits: bool,
 }
 
 /// Why it ended.
@@ -80,6 +84,8 @@ pub enum Ended {
 pub struct Outcome {
     /// Why it ended; or the line that says what went wrong.
     pub ended: Result<Ended, String>,
+    /// Whether that is that a broker or a database was never there.
+    pub is_unanswered: bool,
     /// What was counted.
     pub totals: Totals,
 }
@@ -113,8 +119,11 @@ pub fn run(
     let columns = decode.columns();
     let width = columns.len();
     let table = Table::new(settings.table.clone(), columns);
-    let mut store = settings.destination.store(table);
-    store.open()?;
+    let mut store = settings.destination.store(table, settings.durability);
+    if let Err(words) = open(&mut *store, settings.waits, stop, say)? {
+        let is_unanswered = matches!(settings.destination, Destination::Postgres(_));
+        return Ok(Outcome { ended: Err(words), is_unanswered, totals: counts.totals() });
+    }
     let inbox = Arc::new(Inbox::new(settings.queue, counts.clone()));
     let options = client_options(settings);
     options.check()?;
@@ -133,7 +142,7 @@ pub fn run(
         count: settings.count,
         max_message: settings.max_message,
     };
-    let ended = std::thread::scope(|scope| {
+    let (ended, is_unanswered) = std::thread::scope(|scope| {
         let mailbox = shard.mailbox();
         let (filling, saving) = exchange(width);
         let gatherer = Gatherer {
@@ -160,7 +169,7 @@ pub fn run(
             writer.run()
         })?;
         let decoding = thread("weir-decode").spawn_scoped(scope, move || gatherer.run())?;
-        let links = Links { source: &settings.source, common: &common, stop, say };
+        let links = Links { source: &settings.source, common: &common, waits: settings.waits, stop, say };
         let link = links.run(&mut shard);
         // Whatever ended the links: what came is saved.
         inbox.close();
@@ -169,17 +178,48 @@ pub fn run(
         let finish = saving.join().unwrap_or_else(|_| panicked("saving"));
         let finish = decoded.map_or_else(|_| panicked("decoding"), |()| finish);
         Ok::<_, std::io::Error>(match (finish, link) {
-            (Finish::Failed(words), _) | (_, Err(words)) => Err(words),
-            (Finish::Enough, Ok(())) => Ok(Ended::Enough),
-            (Finish::Done, Ok(())) => Ok(Ended::Stopped),
+            (Finish::Failed(words), _) => (Err(words), false),
+            (_, Err(Broken { words, is_unanswered })) => (Err(words), is_unanswered),
+            (Finish::Enough, Ok(())) => (Ok(Ended::Enough), false),
+            (Finish::Done, Ok(())) => (Ok(Ended::Stopped), false),
         })
     })?;
-    Ok(Outcome { ended, totals: counts.totals() })
+    Ok(Outcome { ended, is_unanswered, totals: counts.totals() })
+}
+
+/// Opens the store. One that is away is waited for, if it is to be; the inner error is what is wrong with it when it is
+/// time to stop.
+fn open(
+    store: &mut dyn Store,
+    waits: bool,
+    stop: &AtomicBool,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<Result<(), String>, StoreError> {
+    let mut wait = BACK_OFF.0;
+    let mut said = None;
+    loop {
+        let words = match store.open() {
+            Err(StoreError::Unavailable(words)) if waits => words,
+            Err(error) => return Err(error),
+            Ok(()) => break,
+        };
+        if said.as_ref() != Some(&words) {
+            say(&format!("{words}; waiting until there is a place to save to"));
+        }
+        if !pause(wait, stop) {
+            return Ok(Err(words));
+        }
+        said = Some(words);
+        wait = (wait * 2).min(BACK_OFF.1);
+    }
+    if said.is_some() {
+        say(&format!("{}: ready", store.name()));
+    }
+    Ok(Ok(()))
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
     ClientOptions {
-        clean_start: false,
         // What is too large is taken in pieces and put among the dead letters. A broker that was told of the limit
         // would drop it in silence (MQTT-3.1.2-25).
         maximum_packet_size: MAX_PACKET_SIZE,
@@ -201,41 +241,59 @@ impl Drop for Farewell {
     }
 }
 
+/// Why there is no connection to the broker any more.
+struct Broken {
+    words: String,
+    /// Whether there never was one, and the broker did not say why.
+    is_unanswered: bool,
+}
+
 /// The connections to the broker.
 struct Links<'a> {
     source: &'a Source,
     common: &'a Arc<Common>,
+    /// Whether to go on before the first subscription was granted.
+    waits: bool,
     stop: &'a AtomicBool,
     say: &'a (dyn Fn(&str) + Sync),
 }
 
 impl Links<'_> {
     /// Connects, again and again, until the saving thread has ended, or it is time to stop.
-    fn run(&self, shard: &mut Shard<Desk>) -> Result<(), String> {
+    fn run(&self, shard: &mut Shard<Desk>) -> Result<(), Broken> {
         // A process before this one may have begun the session.
-        let mut session = MqttSession::continued();
+        let clean = self.source.options.clean_start;
+        let mut session = if clean { MqttSession::new() } else { MqttSession::continued() };
         let mut subscribed_once = false;
         let mut wait = BACK_OFF.0;
+        // Why there was no subscription yet.
+        let mut away: Option<String> = None;
         for connection in 1.. {
             let began = Instant::now();
-            let parted = self.connection(shard, session, connection, subscribed_once);
+            let parted = self.connection(shard, session, connection, subscribed_once, away.is_some());
             let Parted { words, for_good, was_subscribed, .. } = &parted;
-            if shard.world.finished || self.stop.load(Relaxed) {
-                return Ok(());
-            }
             subscribed_once |= was_subscribed;
-            if *for_good || !subscribed_once {
-                return Err(format!("{}: {words}", self.source.name));
+            if shard.world.finished || self.stop.load(Relaxed) {
+                let away = away.filter(|_| !subscribed_once);
+                return away.map_or(Ok(()), |words| Err(Broken { words, is_unanswered: true }));
+            }
+            let words = format!("{}: {words}", self.source.name);
+            if *for_good || !subscribed_once && !self.waits {
+                return Err(Broken { words, is_unanswered: !for_good });
             }
             if began.elapsed() > STEADY {
                 wait = BACK_OFF.0;
             }
             if *was_subscribed {
-                (self.say)(&format!("{}: {words}; connecting again", self.source.name));
+                (self.say)(&format!("{words}; connecting again"));
+            }
+            if !subscribed_once && away.as_ref() != Some(&words) {
+                (self.say)(&format!("{words}; waiting until it is there"));
+                away = Some(words);
             }
             self.pause(shard, wait);
             wait = (wait * 2).min(BACK_OFF.1);
-            Counts::add(&self.common.counts.reconnects, 1);
+            Counts::add(&self.common.counts.reconnects, u64::from(subscribed_once));
             session = parted.session;
         }
         Ok(())
@@ -257,12 +315,13 @@ impl Links<'_> {
         session: MqttSession,
         connection: u32,
         resuming: bool,
+        awaited: bool,
     ) -> Parted {
         let lost_before = Counts::of(&self.common.counts.sessions_lost);
         let receiver = Receiver::new(self.common.clone(), session, connection, resuming, clock::now());
         let id = shard.open(&self.source.door, Box::new(receiver)).ok();
         shard.world.session = id;
-        let (mut stopping, mut announced) = (false, !resuming);
+        let (mut stopping, mut announced) = (false, !resuming && !awaited);
         loop {
             if let Some(parted) = shard.world.parted.take() {
                 shard.world.session = None;
@@ -280,7 +339,8 @@ impl Links<'_> {
                 announced = true;
                 let lost = Counts::of(&self.common.counts.sessions_lost) > lost_before;
                 let lost = if lost { "; it has forgotten the session, and what it held for it" } else { "" };
-                (self.say)(&format!("{}: connected again{lost}", self.source.name));
+                let again = if resuming { " again" } else { "" };
+                (self.say)(&format!("{}: connected{again}{lost}", self.source.name));
             }
             if let Err(error) = shard.turn(clock::now() + LOOK) {
                 return Parted {

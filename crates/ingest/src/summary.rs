@@ -15,6 +15,13 @@ impl Outcome {
             t.dead_lettered,
             t.duplicate
         );
+        if t.conflict > 0 {
+            out += &format!(
+                "{} of them are in conflict: another payload came under the same publisher and sequence number; look at \
+                 the rows with a true value in the column conflict, and at those beside them\n",
+                t.conflict
+            );
+        }
         if t.left > 0 {
             out += &format!(
                 "{} messages are not saved and not acknowledged: they stay with the broker\n",
@@ -59,6 +66,7 @@ impl Outcome {
             "saved": t.saved,
             "dead_lettered": t.dead_lettered,
             "duplicate": t.duplicate,
+            "conflict": t.conflict,
             "unmarked": t.unmarked,
             "acknowledged": t.acknowledged,
             "left": t.left,

@@ -65,6 +65,7 @@ impl Writer<'_> {
         Counts::add(&counts.saved, saved.rows);
         Counts::add(&counts.dead_lettered, saved.dead);
         Counts::add(&counts.duplicate, saved.duplicate);
+        Counts::add(&counts.conflict, saved.conflict);
         debug_assert_eq!(records, saved.rows + saved.dead + saved.duplicate);
         if !packets.is_empty() {
             self.mailbox.post(Told::Settled(packets));
@@ -89,7 +90,7 @@ impl Writer<'_> {
                         (self.say)(&format!("{words}; nothing is acknowledged until it is saved"));
                     }
                     said = Some(words.clone());
-                    if !self.pause(wait) {
+                    if !pause(wait, &self.stop) {
                         break Err(words);
                     }
                     wait = (wait * 2).min(BACK_OFF.1);
@@ -110,18 +111,6 @@ impl Writer<'_> {
             }
         }
         outcome
-    }
-
-    /// Waits before another attempt; `false` if there is to be none.
-    fn pause(&self, wait: Duration) -> bool {
-        let until = Instant::now() + wait;
-        while Instant::now() < until {
-            if self.stop.load(Relaxed) {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(20).min(wait));
-        }
-        true
     }
 
     /// Saves a batch once. Rows that the store refuses become dead letters; the others go in without them.
@@ -150,6 +139,18 @@ impl Writer<'_> {
         saved += self.store.save(batch, &Part { rows: 0..0, dead: 0..batch.dead.len(), again })?;
         Ok(saved)
     }
+}
+
+/// Waits before another attempt; `false` if there is to be none.
+pub(crate) fn pause(wait: Duration, stop: &AtomicBool) -> bool {
+    let until = Instant::now() + wait;
+    while Instant::now() < until {
+        if stop.load(Relaxed) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20).min(wait));
+    }
+    true
 }
 
 #[cfg(test)]
@@ -202,7 +203,7 @@ mod tests {
             let dead = &batch.dead[part.dead.clone()];
             self.buried.extend(dead.iter().map(|dead| dead.reason.clone()));
             let duplicate = part.rows.len() as u64 - fresh;
-            Ok(Saved { rows: fresh, dead: dead.len() as u64, duplicate })
+            Ok(Saved { rows: fresh, dead: dead.len() as u64, duplicate, conflict: 0 })
         }
 
         fn clear(&mut self) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 //!
 //! This takes as long as writing the log does. Left to a commit it would stand between rows and their acknowledgement.
 
+use super::Durability;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,9 +18,9 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     /// For the log of this file, which is open already, and so is never another one of its name. Without a connection or
     /// a thread the commits do it.
-    pub(super) fn start(path: &Path) -> Self {
+    pub(super) fn start(path: &Path, durability: Durability) -> Self {
         let (wish, wishes) = sync_channel(1);
-        let thread = open(path).ok().and_then(|connection| {
+        let thread = open(path, durability).ok().and_then(|connection| {
             let builder = std::thread::Builder::new().name("weir-checkpoint".to_owned());
             builder.spawn(move || work(&connection, &wishes)).ok()
         });
@@ -49,10 +50,10 @@ fn work(connection: &Connection, wishes: &Receiver<()>) {
     }
 }
 
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+fn open(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // The log is on the disk before the file is touched, and the file before the log begins anew.
-    connection.pragma_update(None, "synchronous", "full")?;
+    // Unless durability is off, the log is on the disk before the file is touched, and the file before the log begins anew.
+    connection.pragma_update(None, "synchronous", durability.of_sqlite())?;
     // SQLite opens what it has only when it is first asked for something.
     connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
     Ok(connection)

@@ -1,5 +1,6 @@
 //! A PostgreSQL database: how to get in, how it is called, and what its errors are.
 
+use super::Durability;
 use super::encryption::{Encryption, Mode};
 use crate::error::StoreError;
 use postgres::config::{Host, SslMode};
@@ -15,11 +16,20 @@ use weir_shard::tls;
 /// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What tokio-postgres says when the server asks for a password and none was given (`connect_raw`).
+const NO_PASSWORD: &str = "password missing";
+
+/// What gives one.
+const PASSWORD: &str =
+    "give it in the environment as PGPASSWORD, or in a file (--save-password-file, save_password_file)";
+
 /// A database, and how to get in. Shown without user and password.
 #[derive(Clone)]
 pub struct Database {
     config: Config,
     tls: MakeRustlsConnect,
+    /// Whether it has a certificate to show.
+    shows_certificate: bool,
     shown: String,
 }
 
@@ -32,9 +42,17 @@ pub enum DatabaseError {
     /// An `sslmode` that there is not.
     #[error("there is no such sslmode; write disable, prefer, require, verify-ca or verify-full")]
     Mode,
-    /// Certificates that cannot be read: those of `sslrootcert`.
-    #[error("sslrootcert: {0}")]
-    Roots(String),
+    /// A certificate that is named without its key, or the reverse.
+    #[error("sslcert and sslkey belong together; name both files")]
+    Identity,
+    /// Certificates that cannot be read: those of `sslrootcert`, or one's own.
+    #[error("{names}: {reason}", names = if *.identity { "sslrootcert, sslcert or sslkey" } else { "sslrootcert" })]
+    Certificates {
+        /// Whether there is one of one's own among them.
+        identity: bool,
+        /// What is wrong.
+        reason: String,
+    },
 }
 
 impl Database {
@@ -53,6 +71,9 @@ impl Database {
         let Some(db) = error.as_db_error() else {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             let words = format!("{self}: {error}{cause}");
+            if error.source().is_some_and(|cause| cause.to_string() == NO_PASSWORD) {
+                return StoreError::Locked(format!("{self}: it asks for a password; {PASSWORD}"));
+            }
             if is_distrust(error) {
                 return StoreError::Unfit(format!(
                     "{words}; name who signed it (sslrootcert=FILE), and the host as the certificate does"
@@ -68,6 +89,12 @@ impl Database {
             code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && self.is_plain() => {
                 StoreError::Unfit(format!("{words}; if it wants TLS, write sslmode=require"))
             }
+            code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && !self.shows_certificate => {
+                StoreError::Unfit(format!(
+                    "{words}; if it wants a certificate, name yours with sslcert=FILE and sslkey=FILE"
+                ))
+            }
+            code if *code == SqlState::INVALID_PASSWORD => StoreError::Locked(format!("{words}; {PASSWORD}")),
             code => match &code.code()[..2] {
                 "22" | "23" => StoreError::Refused(words),
                 "28" | "3D" | "42" => StoreError::Unfit(words),
@@ -76,10 +103,12 @@ impl Database {
         }
     }
 
-    pub(super) fn connect(&self) -> Result<Client, Error> {
+    pub(super) fn connect(&self, durability: Durability) -> Result<Client, Error> {
         let mut client = self.config.connect(self.tls.clone())?;
-        // Each commit is on the disk when it returns.
-        client.batch_execute("SET synchronous_commit = on; SET client_min_messages = warning")?;
+        let commit = durability.of_postgresql();
+        client.batch_execute(&format!(
+            "SET synchronous_commit = {commit}; SET client_min_messages = warning"
+        ))?;
         Ok(client)
     }
 
@@ -117,8 +146,11 @@ impl FromStr for Database {
             Mode::Prefer => SslMode::Prefer,
             Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
         });
-        let tls = tls::client_config(&encryption.trust());
-        let tls = tls.map_err(|error| DatabaseError::Roots(error.to_string()))?;
+        let wanted = encryption.client_tls()?;
+        let tls = tls::client_config(&wanted).map_err(|error| DatabaseError::Certificates {
+            identity: wanted.identity.is_some(),
+            reason: error.to_string(),
+        })?;
         // Out of what was read, not of the text: a password may hold what ends other parts of a URL.
         let hosts = config.get_hosts().iter().enumerate().map(|(position, host)| {
             let host = match host {
@@ -135,7 +167,8 @@ impl FromStr for Database {
             .keepalives_idle(Duration::from_secs(30))
             .application_name("weir ingest");
         let tls = MakeRustlsConnect::new((*tls).clone());
-        Ok(Self { shown: format!("postgres://{shown}"), tls, config })
+        let shows_certificate = wanted.identity.is_some();
+        Ok(Self { shown: format!("postgres://{shown}"), tls, shows_certificate, config })
     }
 }
 

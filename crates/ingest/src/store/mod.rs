@@ -3,11 +3,14 @@
 mod checkpoint;
 mod database;
 mod encryption;
+mod known;
 mod parquet;
 mod postgres;
 mod seen;
 mod sqlite;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 pub use database::{Database, DatabaseError};
 pub use tally::Tally;
@@ -17,7 +20,7 @@ use postgres::Postgres;
 use sqlite::Sqlite;
 
 use crate::batch::Batch;
-use crate::column::Table;
+use crate::column::{Table, quoted};
 use crate::error::StoreError;
 use std::fmt;
 use std::ops::Range;
@@ -33,6 +36,29 @@ pub(crate) struct Saved {
     pub(crate) dead: u64,
     /// Rows and dead letters that were there before: the message came again.
     pub(crate) duplicate: u64,
+    /// Of `rows` and `dead`, those whose publisher and number were there with another payload.
+    pub(crate) conflict: u64,
+}
+
+/// What became of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is there now.
+    Kept,
+    /// It is there now, beside another with its publisher and number.
+    KeptBeside,
+    /// It was there.
+    Duplicate,
+}
+
+impl Saved {
+    /// Counts a row, or a dead letter.
+    fn count(&mut self, fate: Fate, is_row: bool) {
+        let kept = u64::from(fate != Fate::Duplicate);
+        *(if is_row { &mut self.rows } else { &mut self.dead }) += kept;
+        self.duplicate += 1 - kept;
+        self.conflict += u64::from(fate == Fate::KeptBeside);
+    }
 }
 
 impl std::ops::AddAssign for Saved {
@@ -40,6 +66,7 @@ impl std::ops::AddAssign for Saved {
         self.rows += other.rows;
         self.dead += other.dead;
         self.duplicate += other.duplicate;
+        self.conflict += other.conflict;
     }
 }
 
@@ -53,9 +80,42 @@ pub(crate) struct Part {
     pub(crate) again: bool,
 }
 
+/// A table without hashes of payloads: in it a forged message stands for a genuine one. It is left as it is.
+fn of_earlier_weir(place: &dyn fmt::Display, table: &Table) -> StoreError {
+    let [rows, dead] = [&table.name, &table.dead_letters()].map(|name| quoted(name));
+    let name = &table.name;
+    StoreError::Unfit(format!(
+        "{place}: table {name} was made by an earlier weir, which kept no hash of payloads; keep it under another name \
+         (ALTER TABLE {rows} RENAME TO {}; ALTER TABLE {dead} RENAME TO {}), or name another table with --table",
+        quoted(&format!("{name}_before")),
+        quoted(&format!("{name}_before_dead")),
+    ))
+}
+
+/// A table whose indexes have not come to be: another table has theirs, as after `ALTER TABLE … RENAME`, which keeps them.
+fn without_indexes(place: &dyn fmt::Display, table: &str) -> StoreError {
+    let [first, beside] = indexes(table);
+    StoreError::Unfit(format!(
+        "{place}: an index {first} or {beside} is on another table, so that table {table} cannot have its own, and what came \
+         twice would be in it twice; drop the index there, or give it another name"
+    ))
+}
+
+/// The index of identities that an earlier weir made, over rows in conflict as well.
+fn earlier_index(table: &Table) -> String {
+    format!("{}_once", table.name)
+}
+
+/// The index of the rows that are not in conflict, and that of those that are.
+fn indexes(table: &str) -> [String; 2] {
+    [format!("{table}_identity"), format!("{table}_conflicts")]
+}
+
 /// A place that keeps rows.
 ///
-/// A row with a publisher and a sequence number that are there already is not saved again.
+/// A row with a publisher, a sequence number and a payload that are there already is not saved again. One with another
+/// payload is kept beside it, with `conflict` set: anyone can forge a mark, and a store cannot know which of the two is
+/// genuine. One row of an identity at most has `conflict` not set.
 pub(crate) trait Store: Send {
     /// Connects, and makes the tables or finds them to fit. Called again after [`StoreError::Unavailable`].
     ///
@@ -64,7 +124,7 @@ pub(crate) trait Store: Send {
     fn open(&mut self) -> Result<(), StoreError>;
 
     /// Saves a part of a batch, all or nothing. When this returns, what was saved is there after a crash of this
-    /// process, of the store and of the machine.
+    /// process and of the store; with [`Durability::Full`] after one of the machine as well.
     ///
     /// # Errors
     /// See [`StoreError`]. Nothing was saved, unless the connection broke while the store answered.
@@ -95,6 +155,55 @@ pub struct Stock {
     pub dead: u64,
     /// Bytes that the table of the rows takes, its index included; of files, their lengths.
     pub bytes: u64,
+}
+
+/// What of a commit is on the disk when it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// All of it: it is there after a crash of the machine.
+    #[default]
+    Full,
+    /// Nothing need be. A crash of the machine may take the last commits, and leaves the others whole.
+    Normal,
+    /// As `Normal`, and SQLite waits for the disk nowhere: a crash of the machine may damage the file.
+    Off,
+}
+
+/// A text that is no durability.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no durability; write full, normal or off")]
+pub struct UnknownDurability(String);
+
+impl FromStr for Durability {
+    type Err = UnknownDurability;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDurability> {
+        match text {
+            "full" => Ok(Self::Full),
+            "normal" => Ok(Self::Normal),
+            "off" => Ok(Self::Off),
+            other => Err(UnknownDurability(other.to_owned())),
+        }
+    }
+}
+
+impl Durability {
+    /// As SQLite calls it (`PRAGMA synchronous`).
+    fn of_sqlite(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+            Self::Off => "off",
+        }
+    }
+
+    /// As PostgreSQL calls it (`synchronous_commit`). It has nothing that a session could switch off beyond that.
+    fn of_postgresql(self) -> &'static str {
+        match self {
+            Self::Full => "on",
+            Self::Normal | Self::Off => "off",
+        }
+    }
 }
 
 /// Where rows go, as a person writes it.
@@ -149,11 +258,12 @@ impl FromStr for Destination {
 
 impl Destination {
     /// The store, not opened yet.
-    pub(crate) fn store(&self, table: Table) -> Box<dyn Store> {
+    pub(crate) fn store(&self, table: Table, durability: Durability) -> Box<dyn Store> {
         match self {
-            Self::Sqlite(path) => Box::new(Sqlite::new(path.clone(), table)),
+            Self::Sqlite(path) => Box::new(Sqlite::new(path.clone(), table, durability)),
+            // A file there has its name when it is on the disk, whatever is asked for.
             Self::Parquet(directory) => Box::new(Parquet::new(directory.clone(), table)),
-            Self::Postgres(database) => Box::new(Postgres::new((**database).clone(), table)),
+            Self::Postgres(database) => Box::new(Postgres::new((**database).clone(), table, durability)),
         }
     }
 }

@@ -4,13 +4,14 @@
 //! when it is opened, publishers and sequence numbers only, so that nothing is saved twice. One ingester has a directory
 //! for itself.
 
+use super::known::{Known, has_fields, position, time_of, values};
 use super::seen::Seen;
-use super::{Part, Saved, Stock, Store};
+use super::{Fate, Part, Saved, Stock, Store};
 use crate::batch::{Batch, Source};
 use crate::column::{Kind, Provenance, Table};
 use crate::error::StoreError;
+use crate::payload_hash::PayloadHash;
 use crate::rows::Cell;
-use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
@@ -20,6 +21,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -38,6 +40,8 @@ pub(crate) struct Parquet {
     seen_dead: Seen,
     /// Files that this process has written.
     number: u64,
+    /// The time in the name of the newest file, in microseconds. Names only ever go up, whatever the wall clock does.
+    newest: u64,
     /// Held while the directory is open.
     lock: Option<File>,
 }
@@ -46,9 +50,14 @@ pub(crate) struct Parquet {
 enum Fact<'a> {
     Text(&'a str),
     Bytes(&'a [u8]),
+    Hash(Option<PayloadHash>),
     Number(Option<i64>),
     Small(i32),
+    Flag(bool),
 }
+
+/// What of a part goes into a file, and whether it is in conflict.
+type Picked = Vec<(usize, bool)>;
 
 impl Parquet {
     pub(crate) fn new(directory: PathBuf, table: Table) -> Self {
@@ -60,6 +69,7 @@ impl Parquet {
             seen: Seen::default(),
             seen_dead: Seen::default(),
             number: 0,
+            newest: 0,
             lock: None,
         }
     }
@@ -74,6 +84,8 @@ impl Parquet {
                 }
                 Provenance::Record => format!("REQUIRED INT32 {name};"),
                 Provenance::Received => format!("REQUIRED INT64 {name} (TIMESTAMP(MICROS,true));"),
+                Provenance::PayloadHash => format!("OPTIONAL BYTE_ARRAY {name};"),
+                Provenance::Conflict => format!("REQUIRED BOOLEAN {name};"),
             }
         });
         columns.join(" ")
@@ -126,7 +138,20 @@ impl Parquet {
         } else {
             ""
         };
-        StoreError::Unavailable(format!("{}: {error}{remedy}", self.name()))
+        let words = format!("{}: {error}{remedy}", self.name());
+        let is_wrong = matches!(
+            error.kind(),
+            ErrorKind::NotADirectory
+                | ErrorKind::PermissionDenied
+                | ErrorKind::ReadOnlyFilesystem
+                | ErrorKind::AlreadyExists
+        );
+        // What could be written once may come back; what never could is not waited for.
+        if self.lock.is_none() && is_wrong {
+            StoreError::Unfit(words)
+        } else {
+            StoreError::Unavailable(words)
+        }
     }
 
     /// Makes the directory its own, and reads what is in it.
@@ -157,6 +182,10 @@ impl Parquet {
         self.read(&dead_directory, &dead, &mut seen_dead)?;
         (self.seen, self.seen_dead) = (seen, seen_dead);
         (self.rows, self.dead) = (Some(rows), Some(dead));
+        for directory in [&self.directory, &dead_directory] {
+            let files = files(directory).map_err(|error| self.fail_io(&error))?;
+            self.newest = files.iter().filter_map(|path| time_of(path)).fold(self.newest, u64::max);
+        }
         Ok(())
     }
 
@@ -179,8 +208,8 @@ impl Parquet {
         let wrong = |words: String| StoreError::Unfit(format!("{}: {words}", path.display()));
         let file = File::open(path).map_err(|error| self.fail_io(&error))?;
         let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
-        let found = reader.metadata().file_metadata().schema();
-        if found.get_fields() != schema.get_fields() {
+        if !has_fields(&reader, schema) {
+            let found = reader.metadata().file_metadata().schema();
             let named = |fields: &[TypePtr]| {
                 fields.iter().map(|field| field.name().to_owned()).collect::<Vec<_>>().join(", ")
             };
@@ -190,14 +219,13 @@ impl Parquet {
                 named(schema.get_fields())
             )));
         }
-        let place = |provenance: Provenance| {
-            let name = self.table.name_of(provenance);
-            schema.get_fields().iter().position(|field| field.name() == name).unwrap_or_default()
-        };
+        let place = |provenance: Provenance| position(&reader, &self.table.name_of(provenance));
         let (publisher, number) = (place(Provenance::Publisher), place(Provenance::SequenceNumber));
         for group in 0..reader.num_row_groups() {
-            let read =
-                |column: usize| numbers(&reader, group, column).map_err(|error| wrong(error.to_string()));
+            let read = |column: usize| {
+                let read = values::<Int64Type>(&reader, group, column);
+                read.map(|(numbers, _)| numbers).map_err(|error| wrong(error.to_string()))
+            };
             for (publisher, number) in read(publisher)?.into_iter().zip(read(number)?) {
                 seen.insert(publisher as u64, number as u64);
             }
@@ -212,8 +240,7 @@ impl Parquet {
         schema: &TypePtr,
         mut column: impl FnMut(usize, &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>,
     ) -> Result<(PathBuf, PathBuf), ParquetError> {
-        let wall = weir_shard::clock::wall_nanos() / 1_000;
-        let name = format!("rows-{wall:016}-{}-{}.parquet", std::process::id(), self.number);
+        let name = format!("rows-{:016}-{}-{}.parquet", self.newest, std::process::id(), self.number);
         let (first, last) = (directory.join(format!(".{name}.tmp")), directory.join(name));
         let mut writer = SerializedFileWriter::new(
             File::create(&first)?,
@@ -232,64 +259,116 @@ impl Parquet {
         Ok((first, last))
     }
 
-    fn write_rows(&self, batch: &Batch, rows: &[usize]) -> Result<(PathBuf, PathBuf), ParquetError> {
+    fn write_rows(&self, batch: &Batch, rows: &[(usize, bool)]) -> Result<(PathBuf, PathBuf), ParquetError> {
         let Some(schema) = &self.rows else { return Err(ParquetError::General("not open".to_owned())) };
         let fields = &self.table.columns;
         // The cells of a row lie beside each other, those of a column far apart: once over all rows a column.
         self.write(&self.directory, schema, |position, writer| match fields.get(position) {
             Some(field) => {
-                let cells = || rows.iter().filter_map(|row| batch.rows.cells(*row).nth(position));
+                let cells = || rows.iter().filter_map(|(row, _)| batch.rows.cells(*row).nth(position));
                 put_cells(writer, field.kind, field.nullable, cells)
             }
             None => {
-                put_facts(writer, rows.iter().map(|row| fact(&batch.source(*row), position - fields.len())))
+                let facts = rows
+                    .iter()
+                    .map(|(row, conflict)| fact(&batch.source(*row), *conflict, position - fields.len()));
+                put_facts(writer, facts)
             }
         })
     }
 
-    fn write_dead(&self, batch: &Batch, dead: &[usize]) -> Result<(PathBuf, PathBuf), ParquetError> {
+    fn write_dead(&self, batch: &Batch, dead: &[(usize, bool)]) -> Result<(PathBuf, PathBuf), ParquetError> {
         let Some(schema) = &self.dead else { return Err(ParquetError::General("not open".to_owned())) };
         self.write(&self.directory.join(DEAD), schema, |position, writer| {
             put_facts(
                 writer,
-                dead.iter().map(|letter| {
+                dead.iter().map(|(letter, conflict)| {
                     let letter = &batch.dead[*letter];
                     let (source, payload, size) = batch.dead_source(letter);
-                    match position {
-                        5 => Fact::Text(&letter.reason),
-                        6 => Fact::Number(Some(size as i64)),
-                        7 => Fact::Bytes(payload),
-                        _ => fact(&source, position),
+                    match position.checked_sub(Provenance::ALL.len()) {
+                        None => fact(&source, *conflict, position),
+                        Some(0) => Fact::Text(&letter.reason),
+                        Some(1) => Fact::Number(Some(size as i64)),
+                        Some(_) => Fact::Bytes(payload),
                     }
                 }),
             )
         })
     }
 
-    /// Those that are not there yet, of messages in a row. The records of a message are all there, or none is.
-    fn fresh<'a>(seen: &mut Seen, sources: impl Iterator<Item = Source<'a>>, first: usize) -> Vec<usize> {
-        let mut fresh = true;
-        let mut found = Vec::new();
-        for (place, source) in sources.enumerate() {
-            if source.record == 0 {
-                fresh = source.origin.is_none_or(|it| seen.insert(it.publisher, it.sequence_number));
-            }
-            if fresh {
-                found.push(first + place);
+    /// What is to be written of consecutive records. The records of a message are all there, or none is.
+    fn pick(
+        &self,
+        seen: &mut Seen,
+        directory: &Path,
+        sources: &[Source<'_>],
+        first: usize,
+        saved: &mut Saved,
+    ) -> Result<Picked, ParquetError> {
+        let mut is_new = vec![true; sources.len()];
+        let mut before = HashSet::new();
+        for (source, is_new) in sources.iter().zip(&mut is_new).filter(|(source, _)| source.record == 0) {
+            if let Some(it) = source.origin {
+                *is_new = seen.insert(it.publisher, it.sequence_number);
+                if !*is_new {
+                    before.insert((it.publisher, it.sequence_number));
+                }
             }
         }
-        found
+        let is_row = std::ptr::eq(directory, &*self.directory);
+        if before.is_empty() {
+            sources.iter().for_each(|_| saved.count(Fate::Kept, is_row));
+            return Ok((first..first + sources.len()).map(|place| (place, false)).collect());
+        }
+        let mut known = Known::default();
+        // What came for the first time in this part is in no file.
+        let mut wanted = before.clone();
+        for (source, _) in sources.iter().zip(&is_new).filter(|(_, is_new)| **is_new) {
+            if let (0, Some(it)) = (source.record, source.origin) {
+                wanted.remove(&(it.publisher, it.sequence_number));
+            }
+        }
+        if let Some(schema) = if is_row { &self.rows } else { &self.dead } {
+            known.read(parquet_files(directory)?, schema, &self.table, wanted)?;
+        }
+        let mut fate = Fate::Kept;
+        let mut picked = Vec::new();
+        for ((source, is_new), place) in sources.iter().zip(&is_new).zip(first..) {
+            if let (0, Some(it), Some(hash)) = (source.record, source.origin, source.hash) {
+                let identity = (it.publisher, it.sequence_number);
+                let is_known = before.contains(&identity) && !known.insert(identity, hash);
+                fate = match (is_new, is_known) {
+                    (true, _) => Fate::Kept,
+                    (false, false) => Fate::KeptBeside,
+                    (false, true) => Fate::Duplicate,
+                };
+            } else if source.record == 0 {
+                fate = Fate::Kept;
+            }
+            saved.count(fate, is_row);
+            if fate != Fate::Duplicate {
+                picked.push((place, fate == Fate::KeptBeside));
+            }
+        }
+        Ok(picked)
     }
 
     fn add(&mut self, batch: &Batch, part: &Part) -> Result<Saved, ParquetError> {
-        let rows =
-            Self::fresh(&mut self.seen, part.rows.clone().map(|row| batch.source(row)), part.rows.start);
-        let letters = batch.dead[part.dead.clone()].iter().map(|letter| batch.dead_source(letter).0);
-        let dead = Self::fresh(&mut self.seen_dead, letters, part.dead.start);
+        let mut saved = Saved::default();
+        let dead_directory = self.directory.join(DEAD);
+        let (mut seen, mut seen_dead) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.seen_dead));
+        let sources: Vec<_> = part.rows.clone().map(|row| batch.source(row)).collect();
+        let rows = self.pick(&mut seen, &self.directory, &sources, part.rows.start, &mut saved);
+        let letters = &batch.dead[part.dead.clone()];
+        let sources: Vec<_> = letters.iter().map(|letter| batch.dead_source(letter).0).collect();
+        let dead = self.pick(&mut seen_dead, &dead_directory, &sources, part.dead.start, &mut saved);
+        (self.seen, self.seen_dead) = (seen, seen_dead);
+        let (rows, dead) = (rows?, dead?);
         self.number += 1;
+        self.newest = self.newest.saturating_add(1).max(weir_shard::clock::wall_nanos() / 1_000);
         let mut names = Vec::new();
         if !dead.is_empty() {
-            names.push((self.write_dead(batch, &dead)?, self.directory.join(DEAD)));
+            names.push((self.write_dead(batch, &dead)?, dead_directory));
         }
         if !rows.is_empty() {
             names.push((self.write_rows(batch, &rows)?, self.directory.clone()));
@@ -299,11 +378,7 @@ impl Parquet {
             // A name is on the disk when its directory is.
             File::open(directory)?.sync_all()?;
         }
-        Ok(Saved {
-            rows: rows.len() as u64,
-            dead: dead.len() as u64,
-            duplicate: (part.rows.len() + part.dead.len() - rows.len() - dead.len()) as u64,
-        })
+        Ok(saved)
     }
 }
 
@@ -362,32 +437,23 @@ fn taken(directory: &Path) -> Result<(u64, u64), ParquetError> {
     Ok((rows, bytes))
 }
 
-/// The numbers of a column, those that are null left out.
-fn numbers(
-    reader: &SerializedFileReader<File>,
-    group: usize,
-    column: usize,
-) -> Result<Vec<i64>, ParquetError> {
-    let group = reader.get_row_group(group)?;
-    let rows = group.metadata().num_rows() as usize;
-    let mut column = get_typed_column_reader::<Int64Type>(group.get_column_reader(column)?);
-    let (mut values, mut levels) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-    while levels.len() < rows {
-        let (read, _, _) = column.read_records(rows - levels.len(), Some(&mut levels), None, &mut values)?;
-        if read == 0 {
-            break;
-        }
-    }
-    Ok(values)
+/// All files of Parquet in a directory, whoever wrote them.
+fn parquet_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut files = entries.collect::<io::Result<Vec<_>>>()?;
+    files.retain(|path| path.file_name().unwrap_or_default().to_string_lossy().ends_with(".parquet"));
+    Ok(files)
 }
 
-fn fact<'a>(source: &Source<'a>, position: usize) -> Fact<'a> {
+fn fact<'a>(source: &Source<'a>, conflict: bool, position: usize) -> Fact<'a> {
     match Provenance::ALL[position] {
         Provenance::Topic => Fact::Text(source.topic),
         Provenance::Publisher => Fact::Number(source.origin.map(|origin| origin.publisher as i64)),
         Provenance::SequenceNumber => Fact::Number(source.origin.map(|origin| origin.sequence_number as i64)),
         Provenance::Record => Fact::Small(source.record as i32),
         Provenance::Received => Fact::Number(Some(source.received)),
+        Provenance::PayloadHash => Fact::Hash(source.hash),
+        Provenance::Conflict => Fact::Flag(conflict),
     }
 }
 
@@ -396,12 +462,20 @@ fn put_facts<'a>(
     writer: &mut SerializedColumnWriter<'_>,
     facts: impl Iterator<Item = Fact<'a>>,
 ) -> Result<(), ParquetError> {
-    let (mut texts, mut numbers, mut small, mut levels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut texts, mut numbers, mut small) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut flags, mut hashes, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+    let mut are_hashes = false;
     for fact in facts {
         match fact {
             Fact::Text(text) => texts.push(ByteArray::from(text)),
             Fact::Bytes(bytes) => texts.push(ByteArray::from(bytes.to_vec())),
             Fact::Small(number) => small.push(number),
+            Fact::Flag(flag) => flags.push(flag),
+            Fact::Hash(hash) => {
+                are_hashes = true;
+                levels.push(i16::from(hash.is_some()));
+                hashes.extend(hash.map(|hash| ByteArray::from(hash.0.to_vec())));
+            }
             Fact::Number(number) => {
                 levels.push(i16::from(number.is_some()));
                 numbers.extend(number);
@@ -410,6 +484,10 @@ fn put_facts<'a>(
     }
     if !texts.is_empty() {
         writer.typed::<ByteArrayType>().write_batch(&texts, None, None)?;
+    } else if are_hashes {
+        writer.typed::<ByteArrayType>().write_batch(&hashes, Some(&levels), None)?;
+    } else if !flags.is_empty() {
+        writer.typed::<BoolType>().write_batch(&flags, None, None)?;
     } else if !small.is_empty() {
         writer.typed::<Int32Type>().write_batch(&small, None, None)?;
     } else {

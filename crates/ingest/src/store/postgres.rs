@@ -2,13 +2,16 @@
 //! batch with a row that is there already goes by way of a temporary table.
 
 use super::database::Database;
-use super::{Part, Saved, Stock, Store};
+use super::{
+    Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
+};
 use crate::batch::{Batch, Source};
 use crate::column::{Kind, Provenance, Table, quoted};
 use crate::error::StoreError;
 use crate::rows::Cell;
 use postgres::error::SqlState;
-use postgres::{Client, Error, GenericClient};
+use postgres::types::ToSql;
+use postgres::{Client, Error, GenericClient, Row};
 use std::io::Write;
 
 /// Microseconds from 1970 to 2000, where PostgreSQL's time begins.
@@ -34,6 +37,7 @@ const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 pub(crate) struct Postgres {
     database: Database,
     table: Table,
+    durability: Durability,
     client: Option<Client>,
     /// How the columns are written, those of the record first, then [`Provenance::ALL`].
     types: Vec<Type>,
@@ -48,9 +52,11 @@ struct Statements {
     stage: String,
     copy_stage: String,
     insert: String,
+    insert_beside: String,
     again: String,
     bury: String,
-    was_buried: String,
+    buried: String,
+    buried_beside: String,
 }
 
 /// Types of PostgreSQL that rows are written into.
@@ -103,6 +109,8 @@ impl Type {
             Provenance::Publisher | Provenance::SequenceNumber => self == Self::Int8,
             Provenance::Record => matches!(self, Self::Int4 | Self::Int8),
             Provenance::Received => matches!(self, Self::Timestamp | Self::Int8),
+            Provenance::PayloadHash => self == Self::Bytea,
+            Provenance::Conflict => self == Self::Bool,
         }
     }
 }
@@ -127,22 +135,30 @@ fn provenance_type(provenance: Provenance) -> &'static str {
         Provenance::Publisher | Provenance::SequenceNumber => "bigint",
         Provenance::Record => "integer",
         Provenance::Received => "timestamptz",
+        Provenance::PayloadHash => "bytea",
+        Provenance::Conflict => "boolean",
     }
 }
 
 impl Statements {
     fn new(table: &Table) -> Self {
-        let [topic, publisher, number, record, received] =
-            Provenance::ALL.map(|provenance| quoted(&table.name_of(provenance)));
-        let provenance = [&topic, &publisher, &number, &record, &received].map(String::as_str).join(", ");
+        let names = Provenance::ALL.map(|provenance| quoted(&table.name_of(provenance)));
+        let provenance = names.join(", ");
+        let [_, publisher, number, record, received, hash, conflict] = names;
+        let identity = table.identity();
         let fields: String = table.columns.iter().map(|column| quoted(&column.name) + ", ").collect();
         let (name, dead) = (quoted(&table.name), quoted(&table.dead_letters()));
         let columns = format!("{fields}{provenance}");
-        let same = |one: &str, other: &str| {
-            [&publisher, &number, &record, &received]
-                .map(|column| format!("{one}.{column} = {other}.{column}"))
-                .join(" AND ")
-        };
+        // `Conflict` is the last of all.
+        let staged = columns.strip_suffix(&conflict).unwrap_or(&columns);
+        let same =
+            [&publisher, &number, &record].map(|column| format!("t.{column} = s.{column}")).join(" AND ");
+        // Of these two the one finds rows that are not in conflict, the other those that are. A row without a hash was
+        // put in by somebody else: its identity is all that it has.
+        let first = format!("ON CONFLICT ({identity}) WHERE NOT {conflict} DO NOTHING");
+        let beside = format!("ON CONFLICT ({identity}, {hash}) WHERE {conflict} DO NOTHING");
+        let known = format!("{publisher} = $1 AND {number} = $2 AND {record} = $3");
+        let microseconds = format!("(extract(epoch FROM {received}) * 1000000)::bigint");
         Self {
             copy: format!("COPY {name} ({columns}) FROM STDIN BINARY"),
             stage: format!(
@@ -150,29 +166,42 @@ impl Statements {
                  WITH NO DATA"
             ),
             copy_stage: format!("COPY {STAGE} ({columns}) FROM STDIN BINARY"),
-            insert: format!(
-                "INSERT INTO {name} ({columns}) SELECT {columns} FROM {STAGE} ON CONFLICT DO NOTHING"
+            insert: format!("INSERT INTO {name} ({columns}) SELECT {columns} FROM {STAGE} {first}"),
+            insert_beside: format!(
+                "INSERT INTO {name} ({columns}) SELECT {staged}true FROM {STAGE} s WHERE s.{publisher} IS NOT NULL \
+                 AND NOT EXISTS (SELECT 1 FROM {name} t WHERE {same} AND NOT t.{conflict} \
+                 AND (t.{hash} = s.{hash} OR t.{hash} IS NULL)) {beside}"
             ),
             again: format!(
-                "SELECT count(DISTINCT (s.{publisher}, s.{number}, s.{record})) FROM {STAGE} s JOIN {name} t ON {}",
-                same("s", "t")
+                "SELECT count(*), count(*) FILTER (WHERE beside) FROM (SELECT bool_or(t.{conflict}) AS beside \
+                 FROM {STAGE} s JOIN {name} t ON {same} AND t.{hash} = s.{hash} AND t.{received} = s.{received} \
+                 GROUP BY s.{publisher}, s.{number}, s.{record}, s.{hash}) AS found"
             ),
             bury: format!(
                 "INSERT INTO {dead} ({provenance}, reason, size, payload) VALUES ($1, $2, $3, $4, \
-                 to_timestamp(0) + $5::bigint * interval '1 microsecond', $6, $7, $8) ON CONFLICT DO NOTHING"
+                 to_timestamp(0) + $5::bigint * interval '1 microsecond', $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
             ),
-            was_buried: format!(
-                "SELECT 1 FROM {dead} WHERE {publisher} = $1 AND {number} = $2 AND {record} = $3 AND \
-                 {received} = to_timestamp(0) + $4::bigint * interval '1 microsecond'"
+            buried: format!("SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND NOT {conflict}"),
+            buried_beside: format!(
+                "SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND {conflict} AND {hash} = $4"
             ),
         }
     }
 }
 
 impl Postgres {
-    pub(crate) fn new(database: Database, table: Table) -> Self {
+    pub(crate) fn new(database: Database, table: Table, durability: Durability) -> Self {
         let statements = Statements::new(&table);
-        Self { database, table, client: None, types: Vec::new(), statements, careful: 0, buffer: Vec::new() }
+        Self {
+            database,
+            table,
+            durability,
+            client: None,
+            types: Vec::new(),
+            statements,
+            careful: 0,
+            buffer: Vec::new(),
+        }
     }
 
     fn create(&self) -> String {
@@ -196,20 +225,39 @@ impl Postgres {
 
     fn create_others(&self) -> String {
         let table = &self.table;
-        let unique = [Provenance::Publisher, Provenance::SequenceNumber, Provenance::Record]
-            .map(|it| quoted(&table.name_of(it)))
-            .join(", ");
         let provenance = Provenance::ALL
             .map(|it| format!("{} {}", quoted(&table.name_of(it)), provenance_type(it)))
             .join(", ");
         format!(
-            "CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({unique}); \
-             CREATE TABLE IF NOT EXISTS {} ({provenance}, reason text NOT NULL, size bigint NOT NULL, \
-             payload bytea NOT NULL, UNIQUE ({unique}))",
-            quoted(&format!("{}_once", table.name)),
-            quoted(&table.name),
+            "{} CREATE TABLE IF NOT EXISTS {} ({provenance}, reason text NOT NULL, size bigint NOT NULL, \
+             payload bytea NOT NULL); {}",
+            self.create_indexes(&table.name),
             quoted(&table.dead_letters()),
+            self.create_indexes(&table.dead_letters()),
         )
+    }
+
+    /// Indexes of the table of this name, that of rows or that of dead letters.
+    fn create_indexes(&self, name: &str) -> String {
+        let [first, beside] = indexes(name).map(|index| quoted(&index));
+        let [hash, conflict] =
+            [Provenance::PayloadHash, Provenance::Conflict].map(|it| quoted(&self.table.name_of(it)));
+        let (identity, name) = (self.table.identity(), quoted(name));
+        format!(
+            "CREATE UNIQUE INDEX IF NOT EXISTS {first} ON {name} ({identity}) WHERE NOT {conflict}; \
+             CREATE UNIQUE INDEX IF NOT EXISTS {beside} ON {name} ({identity}, {hash}) WHERE {conflict};"
+        )
+    }
+
+    /// Whether an earlier weir made the table, or the one of its dead letters.
+    fn is_of_earlier_weir(&self, client: &mut Client) -> Result<bool, Error> {
+        let query = "SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+                     WHERE i.indrelid = to_regclass($1) AND c.relname = $2::text::name) \
+                     OR to_regclass($3) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_attribute \
+                     WHERE attrelid = to_regclass($3) AND attname = $4)";
+        let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
+        let hash = self.table.name_of(Provenance::PayloadHash);
+        Ok(client.query_one(query, &[&rows, &earlier_index(&self.table), &dead, &hash])?.get(0))
     }
 
     /// Reads the types of the table's columns, and whether the record's fit.
@@ -322,36 +370,86 @@ impl Postgres {
             transaction.batch_execute(&statements.stage)?;
             Self::copy(&mut transaction, &statements.copy_stage, types, batch, part, buffer)?;
             if part.again {
-                let before: i64 = transaction.query_one(&statements.again, &[])?.get(0);
-                saved.rows += before as u64;
+                let before = transaction.query_one(&statements.again, &[])?;
+                saved.rows += before.get::<_, i64>(0) as u64;
+                saved.conflict += before.get::<_, i64>(1) as u64;
             }
             saved.rows += transaction.execute(&statements.insert, &[])?;
+            if saved.rows < rows {
+                let beside = transaction.execute(&statements.insert_beside, &[])?;
+                saved.rows += beside;
+                saved.conflict += beside;
+            }
             saved.duplicate += rows.saturating_sub(saved.rows);
-            if saved.duplicate > 0 {
+            if saved.duplicate + saved.conflict > 0 {
                 *careful = CAREFUL;
             }
         }
         for dead in &batch.dead[part.dead.clone()] {
             let (source, payload, size) = batch.dead_source(dead);
-            let publisher = source.origin.map(|origin| origin.publisher as i64);
-            let number = source.origin.map(|origin| origin.sequence_number as i64);
-            let (record, size) = (source.record as i32, size as i64);
             // No text of PostgreSQL holds U+0000.
             let reason = dead.reason.replace('\0', "");
-            let fresh = transaction.execute(
-                &statements.bury,
-                &[&source.topic, &publisher, &number, &record, &source.received, &reason, &size, &payload],
-            )? > 0;
-            let fresh = fresh
-                || part.again
-                    && transaction
-                        .query_opt(&statements.was_buried, &[&publisher, &number, &record, &source.received])?
-                        .is_some();
-            saved.dead += u64::from(fresh);
-            saved.duplicate += u64::from(!fresh);
+            let letter = Letter { source, reason: &reason, size: size as i64, payload };
+            saved.count(letter.bury(&mut transaction, statements, part.again)?, false);
         }
         transaction.commit()?;
         Ok(saved)
+    }
+}
+
+/// A dead letter as its table has it.
+struct Letter<'a> {
+    source: Source<'a>,
+    reason: &'a str,
+    size: i64,
+    payload: &'a [u8],
+}
+
+impl Letter<'_> {
+    fn bury<C: GenericClient>(
+        &self,
+        client: &mut C,
+        statements: &Statements,
+        again: bool,
+    ) -> Result<Fate, Error> {
+        let Self { source, reason, size, payload } = self;
+        let publisher = source.origin.map(|origin| origin.publisher as i64);
+        let number = source.origin.map(|origin| origin.sequence_number as i64);
+        let record = source.record as i32;
+        let hash = source.hash.as_ref().map(|hash| &hash.0[..]);
+        let put = |client: &mut C, conflict: bool| {
+            let parameters: [&(dyn ToSql + Sync); 10] = [
+                &source.topic,
+                &publisher,
+                &number,
+                &record,
+                &source.received,
+                &hash,
+                &conflict,
+                reason,
+                size,
+                payload,
+            ];
+            client.execute(&statements.bury, &parameters)
+        };
+        if put(client, false)? > 0 {
+            return Ok(Fate::Kept);
+        }
+        // As in SQLite: see `put_beside` there.
+        let there = |row: &Row| (row.get::<_, Option<Vec<u8>>>(0), row.get::<_, i64>(1));
+        let kept_before = |received: Option<i64>| again && received == Some(source.received);
+        let first = client.query_opt(&statements.buried, &[&publisher, &number, &record])?;
+        if let Some((stored, received)) = first.as_ref().map(there)
+            && (stored.is_none() || stored.as_deref() == hash)
+        {
+            return Ok(if kept_before(Some(received)) { Fate::Kept } else { Fate::Duplicate });
+        }
+        if put(client, true)? > 0 {
+            return Ok(Fate::KeptBeside);
+        }
+        let beside = client.query_opt(&statements.buried_beside, &[&publisher, &number, &record, &hash])?;
+        let received = beside.as_ref().map(|row| there(row).1);
+        Ok(if kept_before(received) { Fate::KeptBeside } else { Fate::Duplicate })
     }
 }
 
@@ -370,14 +468,27 @@ impl From<Error> for Failed {
 impl Store for Postgres {
     fn open(&mut self) -> Result<(), StoreError> {
         self.client = None;
-        let mut client = self.database.connect().map_err(|error| self.database.sort(&error))?;
+        let mut client =
+            self.database.connect(self.durability).map_err(|error| self.database.sort(&error))?;
         // Two ingesters that begin at once may both try to make a table, and one of them is told that it is there.
         let lock = "SELECT pg_advisory_lock(hashtext('weir ingest'))";
         let unlock = "SELECT pg_advisory_unlock(hashtext('weir ingest'))";
         client.batch_execute(lock).map_err(|error| self.database.sort(&error))?;
+        if self.is_of_earlier_weir(&mut client).map_err(|error| self.database.sort(&error))? {
+            return Err(of_earlier_weir(&self.database, &self.table));
+        }
         client.batch_execute(&self.create()).map_err(|error| self.database.sort(&error))?;
         self.types = self.fit(&mut client)?;
         client.batch_execute(&self.create_others()).map_err(|error| self.database.sort(&error))?;
+        for name in [&self.table.name, &self.table.dead_letters()] {
+            let query = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+                         WHERE i.indrelid = to_regclass($1) AND c.relname IN ($2::text::name, $3::text::name)";
+            let [first, beside] = indexes(name);
+            let found = client.query_one(query, &[&quoted(name), &first, &beside]);
+            if found.map_err(|error| self.database.sort(&error))?.get::<_, i64>(0) < 2 {
+                return Err(without_indexes(&self.database, name));
+            }
+        }
         client.batch_execute(unlock).map_err(|error| self.database.sort(&error))?;
         self.client = Some(client);
         Ok(())
@@ -392,7 +503,8 @@ impl Store for Postgres {
 
     fn clear(&mut self) -> Result<(), StoreError> {
         self.client = None;
-        let mut client = self.database.connect().map_err(|error| self.database.sort(&error))?;
+        let mut client =
+            self.database.connect(self.durability).map_err(|error| self.database.sort(&error))?;
         let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
         client
             .batch_execute(&format!("DROP TABLE IF EXISTS {rows}, {dead}"))
@@ -464,4 +576,10 @@ fn put_source(source: &Source<'_>, types: &[Type], out: &mut Vec<u8>) {
         Type::Timestamp => put_bytes(&(source.received - EPOCH).to_be_bytes(), out),
         _ => put_bytes(&source.received.to_be_bytes(), out),
     }
+    match &source.hash {
+        Some(hash) => put_bytes(&hash.0, out),
+        None => out.extend_from_slice(&[0xff; 4]),
+    }
+    // In conflict is what the table holds already, and that does not come by this way.
+    put_bytes(&[false.into()], out);
 }

@@ -1,13 +1,17 @@
-//! SQLite: one file, in write-ahead mode, synchronised at each commit.
+//! SQLite: one file, in write-ahead mode, synchronised at each commit unless less is asked for.
 
 use super::checkpoint::Checkpointer;
-use super::{Part, Saved, Stock, Store};
+use super::{
+    Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
+};
 use crate::batch::{Batch, Source};
 use crate::column::{Kind, Provenance, Table, quoted};
 use crate::error::StoreError;
 use crate::rows::Cell;
 use rusqlite::types::Null;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, TransactionBehavior};
+use rusqlite::{
+    CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, Statement, TransactionBehavior,
+};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,21 +36,45 @@ const AHEAD_BYTES: usize = 8 << 20;
 pub(crate) struct Sqlite {
     path: PathBuf,
     table: Table,
+    durability: Durability,
     connection: Option<Connection>,
     checkpointer: Option<Checkpointer>,
+    /// Whether it was open before: what cannot be opened then was there, and may come back.
+    was_open: bool,
     /// Bytes of rows since it was asked.
     fresh: usize,
     insert: String,
     bury: String,
-    find: String,
-    find_dead: String,
+    find: Find,
+    find_dead: Find,
+}
+
+/// Questions for what is there under an identity: its hash and its time of receipt.
+#[derive(Debug)]
+struct Find {
+    /// Of the row that is not in conflict.
+    first: String,
+    /// Of one that is, by its hash.
+    beside: String,
 }
 
 impl Sqlite {
-    pub(crate) fn new(path: PathBuf, table: Table) -> Self {
+    pub(crate) fn new(path: PathBuf, table: Table, durability: Durability) -> Self {
         let (insert, bury) = (insert(&table), bury(&table));
-        let (find, find_dead) = (find(&table, &table.name), find(&table, &table.dead_letters()));
-        Self { path, table, connection: None, checkpointer: None, fresh: 0, insert, bury, find, find_dead }
+        let (find, find_dead) = (Find::new(&table, &table.name), Find::new(&table, &table.dead_letters()));
+        Self {
+            path,
+            table,
+            durability,
+            connection: None,
+            checkpointer: None,
+            was_open: false,
+            fresh: 0,
+            insert,
+            bury,
+            find,
+            find_dead,
+        }
     }
 
     fn words(&self, error: &rusqlite::Error) -> String {
@@ -71,6 +99,11 @@ impl Sqlite {
                 StoreError::Refused(words)
             }
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Unfit(words),
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+                if !self.was_open =>
+            {
+                StoreError::Unfit(words)
+            }
             _ => StoreError::Unavailable(words),
         }
     }
@@ -83,8 +116,7 @@ impl Sqlite {
         // A file that is there keeps its own.
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // Each commit is on the disk when it returns.
-        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "synchronous", self.durability.of_sqlite())?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_BYTES / page)?;
@@ -140,18 +172,44 @@ impl Sqlite {
         if columns.is_empty() {
             connection.execute_batch(&create(&self.table)).map_err(fail)?;
         } else {
+            if self.is_of_earlier_weir(&connection).map_err(fail)? {
+                return Err(of_earlier_weir(&self.path.display(), &self.table));
+            }
             self.fits(&columns)?;
         }
-        connection.execute_batch(&create_index(&self.table)).map_err(|error| {
+        connection.execute_batch(&create_indexes(&self.table, table)).map_err(|error| {
             StoreError::Unfit(format!(
-                "{}; weir needs publisher, sequence number and record to be unique in table {table}",
+                "{}; weir needs publisher, sequence number and record to be unique in table {table} where conflict is 0",
                 self.words(&error)
             ))
         })?;
-        connection.execute_batch(&create_dead(&self.table)).map_err(fail)?;
+        let dead = self.table.dead_letters();
+        let create_dead = create_dead(&self.table) + &create_indexes(&self.table, &dead);
+        connection.execute_batch(&create_dead).map_err(fail)?;
+        for name in [table, &dead] {
+            let query =
+                "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND name IN (?, ?)";
+            let [first, beside] = indexes(name);
+            let found = connection.query_row(query, [name, &first, &beside], |row| row.get::<_, i64>(0));
+            if found.map_err(fail)? < 2 {
+                return Err(without_indexes(&self.path.display(), name));
+            }
+        }
         self.connection = Some(connection);
-        self.checkpointer = Some(Checkpointer::start(&self.path));
+        self.was_open = true;
+        self.checkpointer = Some(Checkpointer::start(&self.path, self.durability));
         Ok(())
+    }
+
+    /// Whether an earlier weir made the table, or the one of its dead letters.
+    fn is_of_earlier_weir(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let query = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ? AND tbl_name = ?";
+        if connection.prepare(query)?.exists([&earlier_index(&self.table), &self.table.name])? {
+            return Ok(true);
+        }
+        let dead = Self::columns(connection, &self.table.dead_letters())?;
+        let hash = self.table.name_of(Provenance::PayloadHash);
+        Ok(!dead.is_empty() && !dead.iter().any(|(column, _)| column.eq_ignore_ascii_case(&hash)))
     }
 
     /// Lets go of the file. What is closed last writes the log into it, and takes the log away.
@@ -167,31 +225,33 @@ impl Sqlite {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut saved = Saved::default();
         if !part.rows.is_empty() {
-            let mut statement = transaction.prepare_cached(&self.insert)?;
+            let mut insert = Insert {
+                statement: transaction.prepare_cached(&self.insert)?,
+                connection: &transaction,
+                find: &self.find,
+                again: part.again,
+            };
             for row in part.rows.clone() {
                 let mut position = 0;
                 for cell in batch.rows.cells(row) {
                     position += 1;
-                    bind(&mut statement, position, cell)?;
+                    bind(&mut insert.statement, position, cell)?;
                 }
-                bind_source(&mut statement, position, &batch.source(row))?;
-                let fresh = statement.raw_execute()? > 0
-                    || part.again && was_saved(&transaction, &self.find, &batch.source(row))?;
-                saved.rows += u64::from(fresh);
-                saved.duplicate += u64::from(!fresh);
+                saved.count(insert.put(position, &batch.source(row))?, true);
             }
         }
         for dead in &batch.dead[part.dead.clone()] {
             let (source, payload, size) = batch.dead_source(dead);
-            let mut statement = transaction.prepare_cached(&self.bury)?;
-            bind_source(&mut statement, 0, &source)?;
-            statement.raw_bind_parameter(6, &*dead.reason)?;
-            statement.raw_bind_parameter(7, size as i64)?;
-            statement.raw_bind_parameter(8, payload)?;
-            let fresh = statement.raw_execute()? > 0
-                || part.again && was_saved(&transaction, &self.find_dead, &source)?;
-            saved.dead += u64::from(fresh);
-            saved.duplicate += u64::from(!fresh);
+            let mut insert = Insert {
+                statement: transaction.prepare_cached(&self.bury)?,
+                connection: &transaction,
+                find: &self.find_dead,
+                again: part.again,
+            };
+            insert.statement.raw_bind_parameter(1, &*dead.reason)?;
+            insert.statement.raw_bind_parameter(2, size as i64)?;
+            insert.statement.raw_bind_parameter(3, payload)?;
+            saved.count(insert.put(3, &source)?, false);
         }
         transaction.commit()?;
         Ok(saved)
@@ -206,8 +266,9 @@ impl Sqlite {
             connection.query_row(&query, (), |row| row.get::<_, i64>(0))
         };
         let table = &self.table.name;
-        let pages = "SELECT total(pgsize) FROM dbstat WHERE name IN (?, ?)";
-        let bytes: f64 = connection.query_row(pages, [table, &index(&self.table)], |row| row.get(0))?;
+        let pages = "SELECT total(pgsize) FROM dbstat WHERE name IN (?, ?, ?)";
+        let [identity, conflicts] = indexes(table);
+        let bytes: f64 = connection.query_row(pages, [table, &identity, &conflicts], |row| row.get(0))?;
         Ok(Stock {
             rows: count(table)? as u64,
             dead: count(&self.table.dead_letters())? as u64,
@@ -265,7 +326,11 @@ fn type_of(kind: Kind) -> &'static str {
 fn provenance_type(provenance: Provenance) -> &'static str {
     match provenance {
         Provenance::Topic => "TEXT",
-        _ => "INTEGER",
+        Provenance::PayloadHash => "BLOB",
+        Provenance::Conflict => "BOOLEAN",
+        Provenance::Publisher | Provenance::SequenceNumber | Provenance::Record | Provenance::Received => {
+            "INTEGER"
+        }
     }
 }
 
@@ -284,28 +349,23 @@ fn create(table: &Table) -> String {
     format!("CREATE TABLE IF NOT EXISTS {} ({})", quoted(&table.name), columns.join(", "))
 }
 
-fn unique(table: &Table) -> String {
-    let names = [Provenance::Publisher, Provenance::SequenceNumber, Provenance::Record]
-        .map(|provenance| quoted(&table.name_of(provenance)));
-    names.join(", ")
-}
-
-fn index(table: &Table) -> String {
-    format!("{}_once", table.name)
-}
-
-fn create_index(table: &Table) -> String {
-    let name = quoted(&index(table));
-    format!("CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {} ({})", quoted(&table.name), unique(table))
+/// Indexes of the table of this name, that of rows or that of dead letters.
+fn create_indexes(table: &Table, name: &str) -> String {
+    let [first, beside] = indexes(name).map(|index| quoted(&index));
+    let [hash, conflict] =
+        [Provenance::PayloadHash, Provenance::Conflict].map(|it| quoted(&table.name_of(it)));
+    let (identity, name) = (table.identity(), quoted(name));
+    format!(
+        "CREATE UNIQUE INDEX IF NOT EXISTS {first} ON {name} ({identity}) WHERE {conflict} = 0; \
+         CREATE UNIQUE INDEX IF NOT EXISTS {beside} ON {name} ({identity}, {hash}) WHERE {conflict} = 1;"
+    )
 }
 
 fn create_dead(table: &Table) -> String {
     format!(
-        "CREATE TABLE IF NOT EXISTS {} ({}, reason TEXT NOT NULL, size INTEGER NOT NULL, payload BLOB NOT NULL, \
-         UNIQUE ({}))",
+        "CREATE TABLE IF NOT EXISTS {} ({}, reason TEXT NOT NULL, size INTEGER NOT NULL, payload BLOB NOT NULL);",
         quoted(&table.dead_letters()),
         provenance_columns(table),
-        unique(table)
     )
 }
 
@@ -313,38 +373,91 @@ fn insert(table: &Table) -> String {
     let fields = table.columns.iter().map(|column| quoted(&column.name));
     let names: Vec<_> =
         fields.chain(Provenance::ALL.map(|provenance| quoted(&table.name_of(provenance)))).collect();
-    insert_into(&table.name, &names)
+    insert_into(table, &table.name, &names)
 }
 
 fn bury(table: &Table) -> String {
-    let names: Vec<_> = Provenance::ALL
-        .map(|provenance| quoted(&table.name_of(provenance)))
+    let names: Vec<_> = ["reason", "size", "payload"]
+        .map(quoted)
         .into_iter()
-        .chain(["reason", "size", "payload"].map(quoted))
+        .chain(Provenance::ALL.map(|provenance| quoted(&table.name_of(provenance))))
         .collect();
-    insert_into(&table.dead_letters(), &names)
+    insert_into(table, &table.dead_letters(), &names)
 }
 
-fn insert_into(table: &str, names: &[String]) -> String {
+/// What is there under its identity stays, and is no error. Any other constraint of the table is one.
+fn insert_into(table: &Table, name: &str, names: &[String]) -> String {
     let places = vec!["?"; names.len()].join(", ");
-    format!("INSERT INTO {} ({}) VALUES ({places}) ON CONFLICT DO NOTHING", quoted(table), names.join(", "))
-}
-
-/// Asks whether a message is there that came at the same time.
-fn find(table: &Table, name: &str) -> String {
-    let [publisher, number, record, received] =
-        [Provenance::Publisher, Provenance::SequenceNumber, Provenance::Record, Provenance::Received]
-            .map(|provenance| quoted(&table.name_of(provenance)));
+    let [hash, conflict] =
+        [Provenance::PayloadHash, Provenance::Conflict].map(|it| quoted(&table.name_of(it)));
+    let identity = table.identity();
     format!(
-        "SELECT 1 FROM {} WHERE {publisher} = ? AND {number} = ? AND {record} = ? AND {received} = ?",
-        quoted(name)
+        "INSERT INTO {} ({}) VALUES ({places}) ON CONFLICT ({identity}) WHERE {conflict} = 0 DO NOTHING \
+         ON CONFLICT ({identity}, {hash}) WHERE {conflict} = 1 DO NOTHING",
+        quoted(name),
+        names.join(", ")
     )
 }
 
-fn was_saved(connection: &Connection, find: &str, source: &Source<'_>) -> rusqlite::Result<bool> {
-    let Some(origin) = source.origin else { return Ok(false) };
-    let key = (origin.publisher as i64, origin.sequence_number as i64, source.record, source.received);
-    connection.prepare_cached(find)?.exists(key)
+impl Find {
+    fn new(table: &Table, name: &str) -> Self {
+        let [hash, conflict, received] =
+            [Provenance::PayloadHash, Provenance::Conflict, Provenance::Received]
+                .map(|provenance| quoted(&table.name_of(provenance)));
+        let identity =
+            Provenance::IDENTITY.map(|provenance| format!("{} = ?", quoted(&table.name_of(provenance))));
+        let select =
+            format!("SELECT {hash}, {received} FROM {} WHERE {}", quoted(name), identity.join(" AND "));
+        Self {
+            first: format!("{select} AND {conflict} = 0"),
+            beside: format!("{select} AND {conflict} = 1 AND {hash} = ?"),
+        }
+    }
+}
+
+/// The insertion of one row: all but where it came from is bound.
+struct Insert<'a> {
+    statement: CachedStatement<'a>,
+    connection: &'a Connection,
+    find: &'a Find,
+    again: bool,
+}
+
+impl Insert<'_> {
+    /// Inserts the row whose own values are bound, in so many parameters.
+    #[inline]
+    fn put(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<Fate> {
+        bind_source(&mut self.statement, bound, source)?;
+        if self.statement.raw_execute()? > 0 {
+            return Ok(Fate::Kept);
+        }
+        self.put_beside(bound, source)
+    }
+
+    /// The same, when the identity is there already.
+    #[cold]
+    fn put_beside(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<Fate> {
+        let (Some(origin), Some(hash)) = (source.origin, source.hash) else { return Ok(Fate::Duplicate) };
+        let (publisher, number) = (origin.publisher as i64, origin.sequence_number as i64);
+        let fields = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?));
+        // What was tried before and is there with the same time of receipt was saved then.
+        let kept_before = |received: Option<i64>| self.again && received == Some(source.received);
+        let mut first = self.connection.prepare_cached(&self.find.first)?;
+        let first = first.query_row((publisher, number, source.record), fields).optional()?;
+        // A row without a hash was put in by somebody else: its identity is all that it has.
+        if let Some((stored, received)) = first
+            && stored.is_none_or(|stored| stored == hash.0)
+        {
+            return Ok(if kept_before(Some(received)) { Fate::Kept } else { Fate::Duplicate });
+        }
+        self.statement.raw_bind_parameter(bound + Provenance::ALL.len(), true)?;
+        if self.statement.raw_execute()? > 0 {
+            return Ok(Fate::KeptBeside);
+        }
+        let mut beside = self.connection.prepare_cached(&self.find.beside)?;
+        let beside = beside.query_row((publisher, number, source.record, &hash.0[..]), fields).optional()?;
+        Ok(if kept_before(beside.map(|it| it.1)) { Fate::KeptBeside } else { Fate::Duplicate })
+    }
 }
 
 /// Binds what says where a row came from, behind so many parameters.
@@ -355,7 +468,9 @@ fn bind_source(statement: &mut Statement<'_>, after: usize, source: &Source<'_>)
     statement.raw_bind_parameter(after + 2, number(source.origin.map(|origin| origin.publisher)))?;
     statement.raw_bind_parameter(after + 3, number(source.origin.map(|origin| origin.sequence_number)))?;
     statement.raw_bind_parameter(after + 4, source.record)?;
-    statement.raw_bind_parameter(after + 5, source.received)
+    statement.raw_bind_parameter(after + 5, source.received)?;
+    statement.raw_bind_parameter(after + 6, source.hash.as_ref().map(|hash| &hash.0[..]))?;
+    statement.raw_bind_parameter(after + 7, false)
 }
 
 /// Binds a value so that all its bits come back. SQLite makes NULL of a NaN, and 0 of −0 in a column of numbers: these
@@ -399,7 +514,7 @@ mod tests {
                 there.pragma_update(None, "page_size", size).unwrap();
                 there.execute_batch("CREATE TABLE another (a)").unwrap();
             }
-            let mut store = Sqlite::new(path, Table::new("t".to_owned(), Vec::new()));
+            let mut store = Sqlite::new(path, Table::new("t".to_owned(), Vec::new()), Durability::Full);
             store.open().unwrap();
             let connection = store.connection.unwrap();
             let of = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));

@@ -1,5 +1,6 @@
 //! Rows of a PostgreSQL table that somebody else fills, by asking how many there are.
 
+use super::Durability;
 use super::database::Database;
 use crate::error::StoreError;
 use postgres::{Client, Statement};
@@ -19,7 +20,7 @@ impl Tally {
     /// The database cannot be reached, or has no such table.
     pub fn open(database: &Database, table: &str) -> Result<Self, StoreError> {
         let sort = |error: postgres::Error| database.sort(&error);
-        let mut client = database.connect().map_err(sort)?;
+        let mut client = database.connect(Durability::Full).map_err(sort)?;
         // As the database itself writes it: what it was given is no SQL any more.
         let known = client.query_one("SELECT to_regclass($1)::text", &[&table]).map_err(sort)?;
         let quoted: Option<String> = known.get(0);

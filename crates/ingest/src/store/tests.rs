@@ -1,0 +1,245 @@
+//! Marks that do not say the truth: a repetition is one by its payload, and nothing that differs is dropped.
+
+use super::{Destination, Durability, Part, Saved, Store};
+use crate::batch::Batch;
+use crate::column::Table;
+use crate::decode::Decode;
+use crate::error::StoreError;
+use crate::letter::{Letter, Origin, Parcel};
+use crate::rows::Cell;
+use parquet::data_type::ByteArrayType;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Publisher, sequence number, payload; one that begins with `!` is no record.
+type Sent<'a> = (u64, u64, &'a str);
+
+fn try_save(
+    store: &mut dyn Store,
+    messages: &[Sent<'_>],
+    received: i64,
+    again: bool,
+) -> Result<Saved, StoreError> {
+    let mut parcel = Parcel::default();
+    for (publisher, sequence_number, payload) in messages {
+        let (topic, payload) = (parcel.put(b"t"), parcel.put(payload.as_bytes()));
+        let origin = Some(Origin { publisher: *publisher, sequence_number: *sequence_number });
+        parcel.letters.push(Letter { topic, payload, too_large: 0, origin, packet: None, received });
+    }
+    let mut batch = Batch::new(1);
+    batch.open(&Arc::new(parcel));
+    for position in 0..messages.len() {
+        batch.add(position, |letter, parcel, rows| match parcel.payload(letter) {
+            payload if payload.starts_with(b"!") => Err("no record".to_owned()),
+            payload => {
+                rows.push(Cell::Bytes(payload));
+                Ok(1)
+            }
+        });
+    }
+    store.save(&batch, &Part { rows: 0..batch.rows.len(), dead: 0..batch.dead.len(), again })
+}
+
+/// Rows, dead letters, duplicates, conflicts.
+fn save(store: &mut dyn Store, messages: &[Sent<'_>], received: i64, again: bool) -> [u64; 4] {
+    let saved = try_save(store, messages, received, again).unwrap();
+    [saved.rows, saved.dead, saved.duplicate, saved.conflict]
+}
+
+fn opened(destination: &Destination) -> Box<dyn Store> {
+    let mut store = destination.store(Table::new("t".to_owned(), Decode::raw().columns()), Durability::Full);
+    store.open().unwrap();
+    store
+}
+
+fn places() -> (TempDir, [Destination; 2]) {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = Destination::Sqlite(directory.path().join("rows.db"));
+    let parquet = Destination::Parquet(directory.path().join("files"));
+    (directory, [sqlite, parquet])
+}
+
+#[test]
+fn a_forged_mark_makes_no_genuine_message_a_duplicate() {
+    let (_directory, places) = places();
+    for place in places {
+        let mut store = opened(&place);
+        assert_eq!(save(&mut *store, &[(1, 0, "forged"), (1, 1, "x"), (1, 3, "!f")], 1, false), [2, 1, 0, 0]);
+        drop(store);
+        // Another process, later.
+        let mut store = opened(&place);
+        let genuine = [(1, 0, "genuine"), (1, 1, "x"), (1, 2, "y"), (1, 3, "!g")];
+        assert_eq!(save(&mut *store, &genuine, 2, false), [2, 1, 1, 2], "{place}");
+        drop(store);
+        // All of it comes again, and is recognised, whichever came first.
+        let mut store = opened(&place);
+        let all = [(1, 0, "forged"), (1, 3, "!f")];
+        assert_eq!(save(&mut *store, &genuine, 3, false), [0, 0, 4, 0], "{place}");
+        assert_eq!(save(&mut *store, &all, 4, false), [0, 0, 2, 0], "{place}");
+        let stock = store.stock().unwrap();
+        assert_eq!((stock.rows, stock.dead), (4, 2), "{place}");
+    }
+}
+
+#[test]
+fn messages_of_one_batch_are_told_apart_by_their_payloads() {
+    let (_directory, places) = places();
+    for place in places {
+        let mut store = opened(&place);
+        let messages = [(2, 0, "a"), (2, 0, "b"), (2, 0, "a"), (2, 0, "b"), (2, 0, "c"), (2, 1, "a")];
+        assert_eq!(save(&mut *store, &messages, 1, false), [4, 0, 2, 2], "{place}");
+        let dead = [(2, 0, "!a"), (2, 0, "!b"), (2, 0, "!a")];
+        assert_eq!(save(&mut *store, &dead, 1, false), [0, 2, 1, 1], "{place}");
+    }
+}
+
+#[test]
+fn what_was_saved_by_an_attempt_whose_answer_was_lost_is_no_duplicate() {
+    let (_directory, [place, _]) = places();
+    let mut store = opened(&place);
+    assert_eq!(save(&mut *store, &[(1, 0, "forged"), (1, 1, "!f")], 1, false), [1, 1, 0, 0]);
+    let messages = [(1, 0, "genuine"), (1, 1, "!g"), (1, 2, "new")];
+    assert_eq!(save(&mut *store, &messages, 2, false), [2, 1, 0, 2]);
+    store.open().unwrap();
+    assert_eq!(save(&mut *store, &messages, 2, true), [2, 1, 0, 2]);
+    assert_eq!(save(&mut *store, &messages, 3, true), [0, 0, 3, 0]);
+}
+
+/// The files of rows of a directory, in the order of their names.
+fn row_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "parquet")).collect();
+    files.sort();
+    files
+}
+
+/// Names of files have the wall clock's time in them, and the search for what is known ends at the first row that is not in
+/// conflict.
+#[test]
+fn a_wall_clock_that_steps_back_doubles_no_conflict() {
+    let (directory, [_, place]) = places();
+    let files = directory.path().join("files");
+    let mut store = opened(&place);
+    assert_eq!(save(&mut *store, &[(1, 0, "forged")], 1, false), [1, 0, 0, 0]);
+    drop(store);
+    // It was an hour later then than it is now.
+    let hour = 3_600_000_000_u64;
+    let first = row_files(&files).remove(0);
+    let name = first.file_name().unwrap().to_str().unwrap().to_owned();
+    let (time, rest) = name.strip_prefix("rows-").unwrap().split_once('-').unwrap();
+    let later = format!("rows-{:016}-{rest}", time.parse::<u64>().unwrap() + hour);
+    std::fs::rename(&first, files.join(later)).unwrap();
+    let mut store = opened(&place);
+    let genuine = [(1, 0, "genuine")];
+    assert_eq!(save(&mut *store, &genuine, 2, false), [1, 0, 0, 1]);
+    assert_eq!(save(&mut *store, &genuine, 3, false), [0, 0, 1, 0]);
+    drop(store);
+    assert_eq!(save(&mut *opened(&place), &genuine, 4, false), [0, 0, 1, 0]);
+    assert_eq!(row_files(&files).len(), 2);
+}
+
+/// A person may put together what a directory holds: under a name of his own it stands in no order.
+#[test]
+fn files_of_other_names_end_no_search() {
+    let (directory, [_, place]) = places();
+    let files = directory.path().join("files");
+    for name in ["yesterday.parquet", "all.parquet"] {
+        let mut store = opened(&place);
+        let forged = if name == "yesterday.parquet" { "a" } else { "b" };
+        save(&mut *store, &[(1, 7, forged)], 1, false);
+        drop(store);
+        let rows =
+            row_files(&files).into_iter().find(|path| path.to_string_lossy().contains("rows-")).unwrap();
+        std::fs::rename(rows, files.join(name)).unwrap();
+    }
+    let mut store = opened(&place);
+    assert_eq!(save(&mut *store, &[(1, 7, "a"), (1, 7, "b"), (1, 7, "c")], 2, false), [1, 0, 2, 1]);
+}
+
+#[test]
+fn a_file_of_others_that_appears_while_rows_are_saved_is_passed_over() {
+    let (directory, [_, place]) = places();
+    let files = directory.path().join("files");
+    let mut store = opened(&place);
+    assert_eq!(save(&mut *store, &[(1, 0, "a"), (1, 1, "b")], 1, false), [2, 0, 0, 0]);
+    // Texts stand where this table has its numbers; and something that is no Parquet at all.
+    let schema = Arc::new(parse_message_type("message other { REQUIRED BYTE_ARRAY text; }").unwrap());
+    let file = std::fs::File::create(files.join("zzz.parquet")).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&["x".into()], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    std::fs::write(files.join("zz.parquet"), "no Parquet").unwrap();
+    assert_eq!(save(&mut *store, &[(1, 0, "a"), (1, 1, "B")], 2, false), [1, 0, 1, 1]);
+    drop(store);
+    let mut store = place.store(Table::new("t".to_owned(), Decode::raw().columns()), Durability::Full);
+    let Err(StoreError::Unfit(words)) = store.open() else {
+        panic!("a directory of others is refused at the start")
+    };
+    assert!(words.contains("zz"), "{words}");
+}
+
+fn count(path: &Path, query: &str) -> i64 {
+    Connection::open(path).unwrap().query_row(query, (), |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_table_of_an_earlier_weir_is_left_as_it_is_and_the_remedy_works() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rows.db");
+    let columns = "topic TEXT, publisher INTEGER, seq INTEGER, record INTEGER, received INTEGER";
+    let earlier = Connection::open(&path).unwrap();
+    earlier
+        .execute_batch(&format!(
+            "CREATE TABLE t (payload BLOB NOT NULL, {columns}); \
+             CREATE UNIQUE INDEX t_once ON t (publisher, seq, record); \
+             CREATE TABLE t_dead ({columns}, reason TEXT NOT NULL, size INTEGER NOT NULL, payload BLOB NOT NULL, \
+             UNIQUE (publisher, seq, record)); INSERT INTO t VALUES (x'01', 't', 1, 0, 0, 1)"
+        ))
+        .unwrap();
+    let destination = Destination::Sqlite(path.clone());
+    let mut store = destination.store(Table::new("t".to_owned(), Decode::raw().columns()), Durability::Full);
+    let Err(StoreError::Unfit(words)) = store.open() else { panic!() };
+    assert_eq!(count(&path, "SELECT count(*) FROM t"), 1);
+    let remedy = words.split_once('(').unwrap().1.split_once(')').unwrap().0;
+    assert!(remedy.starts_with("ALTER TABLE \"t\" RENAME TO"), "{words}");
+    earlier.execute_batch(remedy).unwrap();
+    store.open().unwrap();
+    let messages = [(1, 0, "a"), (1, 0, "b"), (1, 0, "!a"), (1, 0, "!b")];
+    assert_eq!(save(&mut *store, &messages, 2, false), [2, 2, 0, 2]);
+    assert_eq!(count(&path, "SELECT count(*) FROM t_before"), 1);
+}
+
+#[test]
+fn what_another_constraint_of_a_table_refuses_is_no_duplicate() {
+    let (_directory, [place, _]) = places();
+    let Destination::Sqlite(path) = &place else { panic!() };
+    drop(opened(&place));
+    Connection::open(path).unwrap().execute_batch("CREATE UNIQUE INDEX mine ON t (payload)").unwrap();
+    let mut store = opened(&place);
+    assert_eq!(save(&mut *store, &[(1, 0, "a")], 1, false), [1, 0, 0, 0]);
+    let refused = try_save(&mut *store, &[(1, 1, "a")], 2, false);
+    assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
+}
+
+/// A table that is renamed takes its indexes along.
+#[test]
+fn a_table_that_cannot_have_its_indexes_is_refused() {
+    let (_directory, [place, _]) = places();
+    let Destination::Sqlite(path) = &place else { panic!() };
+    drop(opened(&place));
+    Connection::open(path).unwrap().execute_batch("ALTER TABLE t RENAME TO t_of_last_year").unwrap();
+    let mut store = place.store(Table::new("t".to_owned(), Decode::raw().columns()), Durability::Full);
+    let Err(StoreError::Unfit(words)) = store.open() else { panic!() };
+    assert!(words.contains("an index t_identity or t_conflicts is on another table"), "{words}");
+    Connection::open(path).unwrap().execute_batch("DROP INDEX t_identity; DROP INDEX t_conflicts").unwrap();
+    store.open().unwrap();
+}
