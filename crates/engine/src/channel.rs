@@ -184,11 +184,12 @@ mod tests {
             targets: vec!["one".to_owned(), "two".to_owned()],
             expect: None,
             frame_time_seconds: None,
+            timeout_seconds: 10.0,
         }
     }
 
     fn account(client: u32, channel: u32, since_seconds: f64, at_seconds: f64) -> RemarkLine {
-        let numbers = [1e6, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 0.0, 0.0].map(Some).into();
+        let numbers = [1e6, 5.0, 4.0, 3.0, 3.0, 2.0, 1.0, 0.0, 0.0, 0.0].map(Some).into();
         let since_seconds = Some(since_seconds);
         RemarkLine::Account {
             at_seconds,
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!((one.readers, two.readers, one.target.as_str()), (2, 1, "one"));
         assert_eq!((one.bit_rate_bps, two.bit_rate_bps), (800_000.0, 800_000.0));
         let totals: Vec<u64> = one.figures.iter().map(|figure| figure.total).collect();
-        assert_eq!(totals[..6], [2_000_000, 10, 8, 6, 4, 2]);
+        assert_eq!(totals[..7], [2_000_000, 10, 8, 6, 6, 4, 2]);
         assert_eq!(one.figures[2].title, "#DROPS");
         assert!(channels(&[], &[]).is_empty());
     }
@@ -232,7 +233,7 @@ mod tests {
             channel: 1,
             since_seconds: None,
             failure: Some(Failure::ConnectTimeout),
-            numbers: vec![Some(0.0); 9],
+            numbers: vec![Some(0.0); 10],
         };
         let [one, two] = &channels(&[account(0, 0, 0.0, 60.0), never(1), never(3)], &[])[..] else {
             panic!("two channels")

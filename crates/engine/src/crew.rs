@@ -1,5 +1,6 @@
 //! One generator thread: starts its slots in time, turns its shard, hands out an interval a second.
 
+use crate::arrivals::Arrivals;
 use crate::plan::{Plan, PlannedSlot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{Account, Gap, Ledger, Remark, Slot, Workload};
-use weir_metrics::common::{MISSED, PLANNED, SHARD_BUSY, TURN_LAG};
+use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Door, SessionId, Shard, clock};
 
@@ -16,6 +17,10 @@ use weir_shard::{Door, SessionId, Shard, clock};
 const STARTS_A_TURN: usize = 32;
 /// Longest sleep, so that a stop is noticed.
 const LONGEST_TURN: Duration = Duration::from_millis(50);
+/// Clients of the crowd that are asked at a second's end how much waits for them. Up to this many, all are, and the
+/// second is exact; of more a sample of this size is, whose mean is good to 3 % of what waits, and what waits is less
+/// than a second of the streams.
+const ASKED: usize = 500;
 
 /// What a generator thread does.
 pub(crate) struct Orders {
@@ -60,6 +65,10 @@ struct Crew {
     stops: BinaryHeap<Reverse<(Moment, SessionId)>>,
     second: u32,
     busy: Busy,
+    /// One a workload.
+    arrivals: Vec<Arrivals>,
+    /// The workload of each session, by its index.
+    workload_of: Vec<u16>,
 }
 
 /// Runs a generator thread to its plan's end.
@@ -69,7 +78,16 @@ struct Crew {
 pub(crate) fn run(orders: Orders) -> std::io::Result<()> {
     let ledger = Ledger::new(orders.workloads.iter().map(|workload| workload.schema()));
     let shard = Shard::new(ledger)?;
-    let mut crew = Crew { orders, shard, next: 0, stops: BinaryHeap::new(), second: 0, busy: Busy::start() };
+    let mut crew = Crew {
+        shard,
+        next: 0,
+        stops: BinaryHeap::new(),
+        second: 0,
+        busy: Busy::start(),
+        arrivals: vec![Arrivals::new(orders.origin); orders.workloads.len()],
+        workload_of: Vec::new(),
+        orders,
+    };
     crew.work()
 }
 
@@ -81,7 +99,7 @@ impl Crew {
         loop {
             let now = clock::now();
             if now >= self.second_end() {
-                // Counts of the crowd are exact where a window begins or ends.
+                // Counts of the crowd's frames are exact where a window begins or ends.
                 if edges.binary_search(&(self.second + 1)).is_ok() {
                     self.shard.sweep();
                 }
@@ -144,6 +162,10 @@ impl Crew {
         // A link that cannot be begun has told its session, which has booked the failure.
         if let Ok(id) = self.shard.open(&door, session) {
             self.stops.push(Reverse((stop, id)));
+            if self.workload_of.len() <= id.index() {
+                self.workload_of.resize(id.index() + 1, 0);
+            }
+            self.workload_of[id.index()] = planned.workload;
         }
     }
 
@@ -174,12 +196,15 @@ impl Crew {
     }
 
     fn report(&mut self, last: bool) {
-        let (busy, lag) = (self.busy.lap(), self.shard.take_lag());
+        let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
         let mut figures = self.shard.world.take_figures();
+        self.count_arrivals(&mut figures, last);
         if !self.orders.background {
             for recorder in &mut figures {
                 recorder.set(SHARD_BUSY, busy.as_micros() as u64);
-                recorder.set(TURN_LAG, lag.as_micros() as u64);
+                recorder.set(SHARD_WAIT, waited.as_micros() as u64);
+                recorder.set(TURN_LAG, lag.longest.as_micros() as u64);
+                recorder.set(LATE_TURNS, lag.late.as_micros() as u64);
             }
         }
         let report = Report {
@@ -192,41 +217,74 @@ impl Crew {
             accounts: self.shard.world.take_accounts(),
             last,
         };
-        self.shard.world.take_ended();
         self.second += 1;
         // A coordinator that is gone needs no report.
         let _ = self.orders.reports.send(report);
     }
 }
 
-/// How much of its time this thread ran, or waited for a CPU.
+impl Crew {
+    /// Puts in the place of the media that was read in a second what came in it.
+    fn count_arrivals(&mut self, figures: &mut [Recorder], last: bool) {
+        if last {
+            for (arrivals, recorder) in self.arrivals.iter_mut().zip(figures) {
+                recorder.recount(MEDIA, arrivals.rest(recorder.counter(MEDIA)));
+            }
+            return;
+        }
+        let (end, mut unread) = (self.second_end(), vec![0; figures.len()]);
+        self.shard.unread(ASKED, |id, bytes, sessions| {
+            let workload = self.workload_of.get(id.index()).map_or(0, |workload| usize::from(*workload));
+            unread[workload] += (bytes * sessions) as u64;
+        });
+        let now = clock::now();
+        for ((arrivals, recorder), unread) in self.arrivals.iter_mut().zip(figures).zip(unread) {
+            let (media, received) = (recorder.counter(MEDIA), recorder.counter(RECEIVED));
+            recorder.recount(MEDIA, arrivals.second(end, now, media, received, unread));
+        }
+    }
+}
+
+/// How much of its time this thread ran or waited for a CPU.
 struct Busy {
-    before: Duration,
+    before: Times,
     at: Moment,
+}
+
+/// What a thread's time went into so far.
+#[derive(Clone, Copy)]
+struct Times {
+    ran: Duration,
+    waited: Duration,
 }
 
 impl Busy {
     fn start() -> Self {
-        Self { before: Self::read(), at: clock::now() }
+        Self { before: Times::read(), at: clock::now() }
     }
 
-    /// Of each second since the last call.
-    fn lap(&mut self) -> Duration {
-        let (total, now) = (Self::read(), clock::now());
-        let used = total.saturating_sub(std::mem::replace(&mut self.before, total));
-        let passed = now.since(std::mem::replace(&mut self.at, now));
-        used.div_f64(passed.as_secs_f64().max(1e-3))
+    /// Of each second since the last call, how much it ran or waited, and how much it waited.
+    fn lap(&mut self) -> (Duration, Duration) {
+        let (times, now) = (Times::read(), clock::now());
+        let before = std::mem::replace(&mut self.before, times);
+        let passed = now.since(std::mem::replace(&mut self.at, now)).as_secs_f64().max(1e-3);
+        let waited = times.waited.saturating_sub(before.waited);
+        let busy = times.ran.saturating_sub(before.ran) + waited;
+        (busy.div_f64(passed), waited.div_f64(passed))
     }
+}
 
-    /// CPU time and run-queue wait of this thread, from `/proc/thread-self/schedstat`
-    /// (fields 1 and 2, nanoseconds); the CPU time alone where the kernel does not count waits.
-    fn read() -> Duration {
+impl Times {
+    /// Of this thread, from `/proc/thread-self/schedstat` (fields 1 and 2, nanoseconds); the CPU time alone where the
+    /// kernel does not count waits.
+    fn read() -> Self {
         std::fs::read_to_string("/proc/thread-self/schedstat")
             .ok()
             .and_then(|text| {
-                let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
-                Some(Duration::from_nanos(fields.next()?.ok()? + fields.next()?.ok()?))
+                let mut fields = text.split_ascii_whitespace().map(str::parse).map_while(Result::ok);
+                let mut next = || fields.next().map(Duration::from_nanos);
+                Some(Self { ran: next()?, waited: next()? })
             })
-            .unwrap_or_else(clock::thread_cpu)
+            .unwrap_or_else(|| Self { ran: clock::thread_cpu(), waited: Duration::ZERO })
     }
 }

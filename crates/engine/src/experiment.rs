@@ -51,6 +51,9 @@ pub struct ExperimentSpec {
     /// Messages a second: `2000/s`; as fast as the broker takes them if absent.
     #[serde(default)]
     pub rate: Option<String>,
+    /// Version of MQTT that publisher and ingester speak, `5` or `3.1.1`; 5 if absent.
+    #[serde(default)]
+    pub mqtt_version: Option<String>,
     /// Quality of service, 0 to 2, of publisher and ingester; 1 if absent.
     #[serde(default)]
     #[schemars(range(max = 2))]
@@ -67,6 +70,10 @@ pub struct ExperimentSpec {
     /// in them is gone.
     #[serde(default)]
     pub table: Option<String>,
+    /// What of a commit is on the disk when it counts: `full`, `normal` (a crash of the machine may take the last commits) or
+    /// `off` (it may damage a file of SQLite); `full` if absent.
+    #[serde(default)]
+    pub durability: Option<String>,
     /// Records of a transaction, at most; 1,000 if absent, of Parquet 50,000.
     #[serde(default)]
     #[schemars(range(min = 1))]
@@ -100,7 +107,7 @@ impl ExperimentSpec {
         self.publish = weir_clients::shown(&self.publish);
         let places = self.save.iter_mut().chain(&mut self.probe);
         for place in places.filter(|place| place.contains("://")) {
-            *place = without_user(place);
+            *place = weir_clients::shown(place);
         }
     }
 }
@@ -126,32 +133,6 @@ impl Scenario {
         match of_workloads.iter().find(|(_, said)| *said) {
             Some((key, _)) => Err(ScenarioError::NotOfExperiments(key)),
             None => Ok(()),
-        }
-    }
-}
-
-/// The URL of a database or a gateway without all that stands before its host, whatever it holds.
-fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let (place, table) = place.split_once('#').map_or((place, ""), |(place, table)| (place, table));
-    let place = place.split('?').next().unwrap_or_default();
-    if table.is_empty() { format!("{scheme}://{place}") } else { format!("{scheme}://{place}#{table}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_a_password_holds_it_is_not_shown() {
-        for (url, shows) in [
-            ("postgres://me:s3/cr3t@h:5/d?sslmode=disable", "postgres://h:5/d"),
-            ("sql:postgres://me:33#c@3t@h/d#simple_{encoding}", "sql:postgres://h/d#simple_{encoding}"),
-            ("http://me:s?3@h:8882/csp/mqtt/rest", "http://h:8882/csp/mqtt/rest"),
-            ("http://h:8882", "http://h:8882"),
-        ] {
-            assert_eq!(without_user(url), shows);
         }
     }
 }

@@ -1,28 +1,31 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
 use crate::channel::Readers;
+use crate::loads::{host_load, process_load};
 use crate::plan::{Plan, StageSpan, planned_at};
 use crate::remark::RemarkLine;
+use crate::scenario::Scenario;
+use crate::steadiness::{self, Starvation};
+use crate::stretch::Stretch;
 use crate::summary::{
-    FailureCount, FigureValue, Figures, HostLoad, Outcome, Point, ProcessLoad, Role, RunFacts, Slots, Spread,
-    StageSummary, Summary, ThreadLoad, ThresholdResult, Value, WorkloadPoint, WorkloadSummary,
+    FailureCount, Figures, Outcome, Point, Role, RunFacts, Slots, StageSummary, Summary, ThresholdResult,
+    WorkloadPoint, WorkloadSummary,
 };
 use crate::threshold::Threshold;
-use crate::{machine, summary, verdict};
+use crate::{counts, machine, summary, verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
-    DRIFT, FAILED, LATE, LATENCY, MEDIA, MISSED, ON_TIME, PLANNED, PLAYING, SOURCE, SOURCE_TIME, STALLS,
-    STARTUP, WALL_LATENCIES,
+    DRIFT, FAILED, FRAMES, LATE, LATENCY, LOST, MEDIA, MISSED, NEGATIVE_LATENCIES, NUMBERED, ON_TIME,
+    PLANNED, PLAYING, SOURCE_TIME, STALLS, STARTUP, STARVED, STARVING, TURN_LAG, WALL_LATENCIES,
 };
-use weir_metrics::{BitRate, Failure, Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, Unit};
-use weir_observe::{MachinePoint, ProcessSummary, Sample, Usage, UsageSummary, Window};
+use weir_metrics::{BitRate, Failure, Histogram, Interval, Recorder, Schema, Unit};
+use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
 
 /// Threads whose CPU is drawn second by second.
 const DRAWN_THREADS: usize = 12;
-/// Thread names listed for a process.
-const LISTED_THREADS: usize = 32;
 /// Figures of what begins in a stage: they are taken from its ramp on.
 const OF_THE_RAMP: [&str; 8] =
     ["startup", "connect", "handshake", "request", "first_byte", "first_frame", "start_lag", "started"];
@@ -42,6 +45,9 @@ pub struct WorkloadFacts {
     pub expect: Option<BitRate>,
     /// Time between two frames of what it publishes.
     pub frame_time_seconds: Option<f64>,
+    /// How long a viewer that plays may get no media.
+    #[serde(default)]
+    pub timeout_seconds: f64,
     /// Whether it is there only to disturb the others.
     #[serde(default)]
     pub background: bool,
@@ -57,6 +63,8 @@ pub struct Fold {
     points: BTreeMap<u32, Vec<WorkloadPoint>>,
     words: BTreeMap<(u16, Failure), String>,
     clock_steps: f64,
+    /// The stretches, in seconds of the run, in which a generator thread did not read what came.
+    pauses: Vec<(f64, f64)>,
     /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
     cut: Option<u32>,
 }
@@ -67,6 +75,9 @@ struct WorkloadFold {
     total: Stretch,
     stages: Vec<StageFold>,
     readers: Readers,
+    starvation: Starvation,
+    /// Of each second: media bytes, and clients that played or published.
+    seconds: BTreeMap<u32, (u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -79,114 +90,14 @@ struct StageFold {
     media: Vec<f64>,
 }
 
-/// Figures added up over seconds.
-#[derive(Debug)]
-struct Stretch {
-    figures: Recorder,
-    seconds: u32,
-    levels: Vec<Level>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
-    sum: f64,
-    max: u64,
-}
-
-impl Stretch {
-    fn new(schema: Schema) -> Self {
-        Self {
-            figures: Recorder::new(schema),
-            seconds: 0,
-            levels: vec![Level::default(); schema.figures().count()],
-        }
-    }
-
-    fn add(&mut self, figures: &Recorder) {
-        self.figures.append(figures);
-        self.seconds += 1;
-        for (position, level) in self.levels.iter_mut().enumerate() {
-            let value = figures.number(position);
-            level.sum += value as f64;
-            level.max = level.max.max(value);
-        }
-    }
-
-    fn mean(&self, gauge: Gauge) -> f64 {
-        self.levels[usize::from(gauge.0)].sum / f64::from(self.seconds.max(1))
-    }
-
-    fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {
-        let figure = self.figures.schema().figures().nth(position)?;
-        let scale = figure.unit.scale();
-        let number = self.figures.number(position) as f64 * scale;
-        let seconds = f64::from(self.seconds.max(1));
-        let value = match figure.kind {
-            Kind::Counter => Value::Counter { total: number, per_second: number / seconds },
-            Kind::Gauge(_) => {
-                let level = self.levels[position];
-                Value::Gauge {
-                    mean: level.sum * scale / seconds,
-                    max: level.max as f64 * scale,
-                    last: number,
-                }
-            }
-            Kind::Spread => {
-                let it = self.figures.spread(weir_metrics::Spread(position as u16));
-                let ends = [it.min() as f64, it.mean(), it.max() as f64];
-                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
-            }
-            Kind::Signed => {
-                let it = self.figures.signed(Signed(position as u16));
-                let ends = [it.min() as f64, it.mean(), it.max() as f64];
-                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
-            }
-        };
-        Some((figure.name, FigureValue { unit: figure.unit.into(), value }))
-    }
-
-    fn figures(&self, keep: impl Fn(&str) -> bool) -> BTreeMap<String, FigureValue> {
-        (0..self.levels.len())
-            .filter_map(|position| self.figure(position))
-            .filter(|(name, _)| keep(name))
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
-    }
-
-    /// Bits a second of media by its own clock, over whole groups of pictures.
-    fn source_bps(&self) -> Option<f64> {
-        let micros = self.figures.counter(SOURCE_TIME);
-        (micros > 0).then(|| self.figures.counter(SOURCE) as f64 * 8e6 / micros as f64)
-    }
-
-    fn actual_bps(&self) -> f64 {
-        self.figures.counter(MEDIA) as f64 * 8.0 / f64::from(self.seconds.max(1))
-    }
-}
-
-/// A distribution of either kind, in base units: how many values, the smallest, the mean, the largest, and the
-/// value at a quantile.
-fn spread(count: u64, [min, mean, max]: [f64; 3], at: impl Fn(f64) -> f64, scale: f64) -> Spread {
-    let at = |q| at(q) * scale;
-    Spread {
-        count,
-        min: min * scale,
-        mean: mean * scale,
-        p50: at(0.5),
-        p90: at(0.9),
-        p95: at(0.95),
-        p99: at(0.99),
-        p999: at(0.999),
-        max: max * scale,
-    }
-}
-
 impl Fold {
     /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
         let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadFold {
             readers: Readers::default(),
+            starvation: Starvation::default(),
+            seconds: BTreeMap::new(),
             facts,
             total: Stretch::new(schema),
             stages: plan
@@ -210,6 +121,7 @@ impl Fold {
             points: BTreeMap::new(),
             words: BTreeMap::new(),
             clock_steps: 0.0,
+            pauses: Vec::new(),
             cut: None,
         }
     }
@@ -219,9 +131,21 @@ impl Fold {
         let second = interval.key.second;
         let count = self.workloads.len();
         let Some(workload) = self.workloads.get_mut(usize::from(interval.key.workload)) else { return };
-        workload.add(second, self.cut.is_none_or(|cut| second < cut), &interval.figures);
-        let planned =
-            planned_at(&self.plan, interval.key.workload, Duration::from_secs(u64::from(second) + 1)) as u32;
+        let steady = self.cut.is_none_or(|cut| second < cut);
+        workload.add(second, steady, &interval.figures);
+        if steady && Duration::from_secs(u64::from(second) + 1) <= self.plan.length {
+            let count = |counter| interval.figures.counter(counter);
+            let level = |gauge| interval.figures.gauge(gauge);
+            workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
+        }
+        let pause = interval.figures.gauge(TURN_LAG) as f64 * Unit::Micros.scale();
+        if pause >= verdict::PAUSE_SECONDS {
+            let end = f64::from(second) + 1.0;
+            self.pauses.push((end - 1.0 - pause, end));
+        }
+        // Just before the second's end: who is stopped at that moment was wanted, and played, up to it.
+        let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
+        let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let points = self.points.entry(second).or_insert_with(|| vec![WorkloadPoint::default(); count]);
         points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures);
     }
@@ -253,6 +177,11 @@ impl Fold {
         self.points.last_key_value().map(|(second, points)| (*second, points.as_slice()))
     }
 
+    /// Whether the run was stopped before its plan's end, in this second or one before.
+    pub fn is_stopped_at(&self, second: u32) -> bool {
+        self.cut.is_some_and(|cut| cut <= second)
+    }
+
     /// What each workload's clients do.
     pub fn roles(&self) -> Vec<Role> {
         self.workloads.iter().map(|workload| workload.facts.role).collect()
@@ -277,14 +206,25 @@ impl Fold {
         self.plan.length
     }
 
+    /// When the run was over, if its plan leaves that to its clients.
+    fn ended(&self) -> Option<Duration> {
+        let seconds = self.cut.or(self.seen()).filter(|_| self.plan.about.is_some())?;
+        Some(Duration::from_secs(seconds.into()))
+    }
+
+    /// How many seconds of the run there are.
+    fn seen(&self) -> Option<u32> {
+        self.points.last_key_value().map(|(second, _)| second + 1)
+    }
+
     /// Whether the plan holds any client beyond the end of this second.
     pub(crate) fn wants_clients_after(&self, second: u32) -> bool {
         let end = Duration::from_secs(u64::from(second) + 1);
         self.plan.slots.iter().any(|slot| slot.stop > end)
     }
 
-    /// Sums up what was added so far.
-    pub fn finish(&self, run: RunFacts, outcome: Outcome, thresholds: &[Threshold]) -> Summary {
+    /// Sums up what was added so far, as a run of `scenario`.
+    pub fn finish(&self, run: RunFacts, outcome: Outcome, scenario: &Scenario) -> Summary {
         let usages: Vec<Vec<Option<UsageSummary>>> = self
             .workloads
             .iter()
@@ -296,8 +236,13 @@ impl Fold {
         let mut warnings = Vec::new();
         let mut workloads = Vec::new();
         for (number, (workload, usages)) in self.workloads.iter().zip(&usages).enumerate() {
-            let (mut summary, stage_reasons) =
-                workload.summary(number as u16, self.published_bps(workload), usages, cores);
+            let (mut summary, stage_reasons) = workload.summary(
+                number as u16,
+                &self.published_in_windows(workload),
+                usages,
+                cores,
+                self.ended(),
+            );
             summary.channels = workload.readers.channels(&workload.facts, &complaints);
             summary.clients = workload.readers.clients(&workload.facts, summary.slots.planned);
             for failure in &mut summary.failures {
@@ -307,8 +252,6 @@ impl Fold {
             warnings.extend(workload.warnings());
             workloads.push(summary);
         }
-        let announced = |usage: &UsageSummary| usage.host.network.map_or(0, |it| it.tcp_zero_windows);
-        warnings.extend(zero_windows(usages.iter().flatten().flatten().map(announced)));
         let courses = machine::courses(&run.machines, &self.samples);
         let span = self.span(&run);
         let machines = run.machines.iter().zip(&courses);
@@ -318,11 +261,17 @@ impl Fold {
             let (begin, end) = (stage.window_begin_seconds, stage.window_end_seconds);
             stage.machines = machine::stage(&courses, self.origin_ns, begin, end);
         }
+        let verdict = verdict::of_reasons(reasons, &scenario.accept);
+        for (workload, number) in workloads.iter_mut().zip(0..) {
+            for stage in &mut workload.stages {
+                stage.verdict = verdict.of_stage((number, stage.stage));
+            }
+        }
         let mut summary = Summary {
             layout: summary::LAYOUT.to_owned(),
             run,
             outcome,
-            verdict: verdict::of_reasons(reasons),
+            verdict,
             warnings,
             thresholds: Vec::new(),
             workloads,
@@ -330,31 +279,40 @@ impl Fold {
             series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
-        summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary.workloads)).collect();
+        let asked = scenario.asked();
+        summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
+        let judged = asked.iter().map(|threshold| threshold.judge(&summary.workloads));
+        // A default that has nothing to compare is not asked: the rate of a source that nobody knows.
+        summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
+        if !summary.has_measured() {
+            summary.has_nothing();
+        }
         summary
     }
 
-    /// The stretches, in seconds of the run, in which this host's receive path complained: segments were dropped at
-    /// full buffers or backlogs, or a window was closed.
+    /// The stretches, in seconds of the run, in which a server that cannot wait may have dropped because of this host:
+    /// segments were dropped at full buffers or backlogs, or weir itself did not read. Zero windows are no sign of that:
+    /// the kernel counts them for the whole host, whoever caused them.
     fn complaints(&self) -> Vec<(f64, f64)> {
         let second = |at_ns: u64| at_ns.saturating_sub(self.origin_ns) as f64 * 1e-9;
         let complains = |pair: &&[Sample]| {
             let usage = Usage::between(&pair[0], &pair[1]);
-            usage.and_then(|usage| usage.host.network).is_some_and(|network| {
-                network.tcp_receive_queue_drops + network.tcp_backlog_drops + network.tcp_zero_windows > 0
-            })
+            usage
+                .and_then(|usage| usage.host.network)
+                .is_some_and(|network| network.tcp_receive_queue_drops + network.tcp_backlog_drops > 0)
         };
         self.samples
             .windows(2)
             .filter(|pair| pair[1].at_ns > self.origin_ns)
             .filter(complains)
             .map(|pair| (second(pair[0].at_ns), second(pair[1].at_ns)))
+            .chain(self.pauses.iter().copied())
             .collect()
     }
 
     /// When the load was: to the plan's end, or as far as it came.
     fn span(&self, run: &RunFacts) -> machine::Span {
-        let seen = self.cut.or(self.points.last_key_value().map(|(second, _)| second + 1));
+        let seen = self.cut.or(self.seen());
         machine::Span {
             origin_ns: self.origin_ns,
             started_at_seconds: run.started_at_seconds + run.base_seconds,
@@ -379,10 +337,12 @@ impl Fold {
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
         let figures_of = |(number, fold): (usize, &WorkloadFold)| {
             let unwatched = vec![None; fold.stages.len()];
-            let published = self.published_bps(fold);
-            let (mut summary, _) = fold.summary(number as u16, published, &unwatched, 1.0);
+            let published = self.published_in_windows(fold);
+            let (mut summary, _) = fold.summary(number as u16, &published, &unwatched, 1.0, None);
             for (row, stage) in summary.stages.iter_mut().zip(&fold.stages) {
-                row.expected_bps = row.expected_bps.filter(|_| stage.window_end() == stage.span.window_end);
+                let is_whole = stage.window_end() == stage.span.window_end;
+                row.expected_bps = row.expected_bps.filter(|_| is_whole);
+                row.window_is_void &= is_whole;
             }
             summary
         };
@@ -390,16 +350,36 @@ impl Fold {
         thresholds.iter().map(|threshold| threshold.judge(&workloads)).collect()
     }
 
-    /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window
-    /// of its last stage.
-    fn published_bps(&self, viewers: &WorkloadFold) -> Option<f64> {
-        let sends = |publishers: &&WorkloadFold| {
+    /// The workload of this run that publishes all that `viewers` play, if there is one.
+    fn publisher_of(&self, viewers: &WorkloadFold) -> Option<&WorkloadFold> {
+        self.workloads.iter().find(|publishers| {
             publishers.facts.role == Role::Publish
                 && viewers.facts.targets.iter().all(|target| publishers.facts.targets.contains(target))
-        };
-        let window = &self.workloads.iter().find(sends)?.stages.last()?.window;
+        })
+    }
+
+    /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window of its last
+    /// stage.
+    fn published(&self, viewers: &WorkloadFold) -> Option<Source> {
+        let window = &self.publisher_of(viewers)?.stages.last()?.window;
         let publishing = window.mean(PLAYING);
-        (publishing > 0.0).then(|| window.actual_bps() / publishing)
+        (publishing > 0.0).then(|| Source {
+            bps: window.actual_bps() / publishing,
+            fps: Some(window.figures.counter(FRAMES) as f64 / f64::from(window.seconds.max(1)) / publishing)
+                .filter(|fps| *fps > 0.0),
+        })
+    }
+
+    /// The same of each stage of `viewers`, over the very seconds of its window: how many keyframes lie in a few seconds
+    /// is chance, and both ends have the same.
+    fn published_in_windows(&self, viewers: &WorkloadFold) -> Vec<Option<Source>> {
+        let publisher = self.publisher_of(viewers);
+        let on_the_whole = self.published(viewers);
+        let of = |stage: &StageFold| {
+            let bps = publisher?.client_bps_in(stage.span.window_begin..stage.window_end())?;
+            Some(Source { bps, fps: on_the_whole.and_then(|it| it.fps) })
+        };
+        viewers.stages.iter().map(|stage| of(stage).or(on_the_whole)).collect()
     }
 
     fn usage(&self, stage: &StageFold) -> Option<UsageSummary> {
@@ -418,24 +398,26 @@ impl Fold {
 
     fn series(&self, cores: f64, courses: &[Vec<MachinePoint>]) -> Vec<Point> {
         let mut machines = machine::seconds(courses, self.origin_ns);
-        let usages: BTreeMap<u32, Usage> = self
-            .samples
+        let usages: Vec<(u64, u64, Usage)> = Sample::spaced(&self.samples)
             .windows(2)
-            .filter_map(|pair| {
-                let middle = (pair[0].at_ns / 2 + pair[1].at_ns / 2).checked_sub(self.origin_ns)?;
-                Some(((middle / 1_000_000_000) as u32, Usage::between(&pair[0], &pair[1])?))
-            })
+            .filter_map(|pair| Some((pair[0].at_ns, pair[1].at_ns, Usage::between(pair[0], pair[1])?)))
             .collect();
-        let drawn = busiest_names(usages.values());
+        // Of each second, that of the stretch in which its middle lies.
+        let of_second = |second: u32| {
+            let middle = self.origin_ns + u64::from(second) * 1_000_000_000 + 500_000_000;
+            let (from, _, usage) = usages.get(usages.partition_point(|(_, to, _)| *to <= middle))?;
+            (*from <= middle).then_some(usage)
+        };
+        let drawn = busiest_names(usages.iter().map(|(_, _, usage)| usage));
         let rates: Vec<Option<f64>> = self
             .workloads
             .iter()
-            .map(|workload| workload.client_bps(self.published_bps(workload), &workload.total))
+            .map(|workload| workload.client_bps(self.published(workload), &workload.total))
             .collect();
         self.points
             .iter()
             .map(|(second, points)| {
-                let usage = usages.get(second);
+                let usage = of_second(*second);
                 let targets = usage.map_or(&[][..], |usage| &usage.targets);
                 let mut workloads = points.clone();
                 for (point, rate) in workloads.iter_mut().zip(&rates) {
@@ -483,8 +465,10 @@ fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint {
     let micros = |histogram: &Histogram<u64>, q| {
         (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 * Unit::Micros.scale())
     };
-    let drift = figures.signed(DRIFT);
-    let drift_at = |q| (!drift.is_empty()).then(|| drift.value_at_quantile(q) as f64 * Unit::Micros.scale());
+    let signed = |figure, q| {
+        let values = figures.signed(figure);
+        (!values.is_empty()).then(|| values.value_at_quantile(q) as f64 * Unit::Micros.scale())
+    };
     WorkloadPoint {
         planned,
         playing: figures.gauge(PLAYING),
@@ -493,18 +477,30 @@ fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint {
         actual_bps: figures.counter(MEDIA) as f64 * 8.0,
         startup_p50_seconds: micros(figures.spread(STARTUP), 0.5),
         startup_p99_seconds: micros(figures.spread(STARTUP), 0.99),
-        latency_p50_seconds: micros(figures.spread(LATENCY), 0.5),
-        latency_p99_seconds: micros(figures.spread(LATENCY), 0.99),
-        drift_p50_seconds: drift_at(0.5),
-        drift_p99_seconds: drift_at(0.99),
+        latency_p50_seconds: signed(LATENCY, 0.5),
+        latency_p99_seconds: signed(LATENCY, 0.99),
+        drift_p50_seconds: signed(DRIFT, 0.5),
+        drift_p99_seconds: signed(DRIFT, 0.99),
         stalls: figures.counter(STALLS),
+        frames: figures.counter(FRAMES),
+        numbered: figures.counter(NUMBERED),
+        lost: figures.counter(LOST),
     }
+}
+
+/// What a source sends to one client.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    bps: f64,
+    /// Video frames a second, where it has pictures.
+    fps: Option<f64>,
 }
 
 impl WorkloadFold {
     /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
     fn add(&mut self, second: u32, steady: bool, figures: &Recorder) {
         self.total.add(figures);
+        self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
             self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
@@ -517,35 +513,54 @@ impl WorkloadFold {
         }
     }
 
+    /// Media bits a second of one of its clients, over these seconds.
+    fn client_bps_in(&self, seconds: Range<u32>) -> Option<f64> {
+        let sum = |(media, clients): (u64, u64), second: &(u64, u64)| (media + second.0, clients + second.1);
+        let (media, clients) = self.seconds.range(seconds).map(|(_, second)| second).fold((0, 0), sum);
+        (media > 0 && clients > 0).then(|| media as f64 * 8.0 / clients as f64)
+    }
+
     /// What the source sends for one client: the scenario's word, else what the run's own publisher
     /// sent, else the stream's rate by its own clock.
-    fn client_bps(&self, published: Option<f64>, stretch: &Stretch) -> Option<f64> {
+    fn client_bps(&self, published: Option<Source>, stretch: &Stretch) -> Option<f64> {
         let said = self.facts.expect.map(BitRate::bps);
         match self.facts.role {
             Role::Publish => said,
             // What the streams send to the far end does not come back.
             Role::Play if self.facts.background => said,
-            Role::Play => {
-                said.or(published).or_else(|| stretch.source_bps()).or_else(|| self.total.source_bps())
-            }
+            Role::Play => said
+                .or(published.map(|source| source.bps))
+                .or_else(|| stretch.source_bps())
+                .or_else(|| self.total.source_bps()),
         }
+    }
+
+    /// Video frames a second of the source, where its viewers have pictures.
+    fn source_fps(&self, published: Option<Source>, stretch: &Stretch) -> Option<f64> {
+        if self.facts.role == Role::Publish || self.facts.background {
+            return None;
+        }
+        let published = published.and_then(|source| source.fps);
+        published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
     }
 
     fn summary(
         &self,
         number: u16,
-        source: Option<f64>,
+        published: &[Option<Source>],
         usages: &[Option<UsageSummary>],
         cores: f64,
+        ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<summary::Reason>) {
         let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
         let mut stages = Vec::new();
-        for (stage, usage) in self.stages.iter().zip(usages) {
-            let mut row = stage.summary(self.client_bps(source, &stage.window), usage.as_ref(), cores);
-            let of_stage =
-                verdict::of_stage(number, &row, usage.as_ref(), cores, self.facts.frame_time_seconds);
-            row.verdict = verdict::worst(&of_stage);
-            reasons.extend(of_stage);
+        for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
+            let mut row =
+                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
+            row.window_is_void = self.is_void(stage);
+            let frame_time = self.facts.frame_time_seconds;
+            row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
+            reasons.extend(verdict::of_stage(number, &row, usage.as_ref(), cores, frame_time));
             stages.push(row);
         }
         let mut failures: Vec<FailureCount> = self
@@ -575,7 +590,7 @@ impl WorkloadFold {
     /// as far as nobody has measured.
     fn clock_uncertainty(&self) -> Option<f64> {
         let figures = &self.total.figures;
-        (!figures.spread(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
+        (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
     }
 
     fn slots(&self) -> Slots {
@@ -584,8 +599,29 @@ impl WorkloadFold {
         Slots { planned: count(PLANNED), on_time, late, missed, failed }
     }
 
+    /// Whether the media of viewers of a stream stopped, or began, in a stage's window. Streams have a rate of their own;
+    /// messages come when they come.
+    fn is_void(&self, stage: &StageFold) -> bool {
+        let streams = self.facts.role == Role::Play && self.total.figures.counter(SOURCE_TIME) > 0;
+        streams && stage.span.clients > 0 && steadiness::is_void(&stage.media)
+    }
+
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let starved = self.starvation.line(self.facts.timeout_seconds);
+        let mut warnings: Vec<_> =
+            starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
+        warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
+        let negative = self.total.figures.counter(NEGATIVE_LATENCIES);
+        if negative > 0 {
+            let latency = self.total.figures.signed(LATENCY);
+            let least = latency.min() as f64 * Unit::Micros.scale();
+            warnings.push(format!(
+                "{}: {negative} of {} latencies are below zero, down to {:.1} ms: the clocks of publisher and viewers disagree by that much at least; set both by one time server",
+                self.facts.name,
+                latency.len(),
+                least * 1e3
+            ));
+        }
         let measured = self.stages.iter().filter(|_| !self.facts.background);
         for stage in measured {
             let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
@@ -595,7 +631,11 @@ impl WorkloadFold {
                     "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
                 ));
             }
-            if let Some(change) = unsteadiness(&stage.media) {
+            if self.is_void(stage) {
+                warnings.push(format!(
+                    "{place}: no media came in one half of the window or in all of it, so that it is no window: its rates are of no state of the target"
+                ));
+            } else if let Some(change) = steadiness::unsteadiness(&stage.media) {
                 warnings.push(format!(
                     "{place}: no steady state, the window's halves differ by {:.0} %",
                     change * 100.0
@@ -606,53 +646,35 @@ impl WorkloadFold {
     }
 }
 
-/// The kernel counts zero windows for the whole host, so that weir can only be suspected of them.
-fn zero_windows(announced: impl Iterator<Item = u64>) -> Option<String> {
-    let most = announced.max().filter(|most| *most > 0)?;
-    Some(format!(
-        "{most} zero TCP windows were announced on this host in one window, by weir or by others: if nothing else here receives, weir reads too slowly; use more threads (--shards) or cores"
-    ))
-}
-
-/// By how much the second half of a window differs from the first, if that is over a tenth and
-/// more than the seconds' own scatter (a keyframe more or less) explains; none under ten seconds.
-fn unsteadiness(seconds: &[f64]) -> Option<f64> {
-    if seconds.len() < 10 {
-        return None;
-    }
-    let half = seconds.len() / 2;
-    let (first, second) = (&seconds[..half], &seconds[seconds.len() - half..]);
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (a, b) = (mean(first), mean(second));
-    let variance = |values: &[f64], mean: f64| {
-        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
-    };
-    let error = ((variance(first, a) + variance(second, b)) / half as f64).sqrt();
-    let difference = (a - b).abs();
-    (difference > 0.1 * a.max(b) && difference > 3.0 * error).then(|| difference / a.max(b))
-}
-
 impl StageFold {
     /// The end of the window as far as the run came.
     fn window_end(&self) -> u32 {
         self.span.window_begin + self.window.seconds
     }
 
-    fn summary(&self, client_bps: Option<f64>, usage: Option<&UsageSummary>, cores: f64) -> StageSummary {
+    fn summary(
+        &self,
+        client_bps: Option<f64>,
+        usage: Option<&UsageSummary>,
+        cores: f64,
+        ended: Option<Duration>,
+    ) -> StageSummary {
         let mut figures = self.window.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,
             begin_seconds: self.span.begin.as_secs_f64(),
-            end_seconds: self.span.end.as_secs_f64(),
+            end_seconds: ended.map_or(self.span.end, |ended| self.span.end.min(ended)).as_secs_f64(),
             window_begin_seconds: self.span.window_begin,
             window_end_seconds: self.window_end(),
             playing_mean: self.window.mean(PLAYING),
+            window_is_void: false,
             expected_bps: client_bps
                 .filter(|_| self.window.seconds > 0)
                 .map(|bps| bps * f64::from(self.span.clients)),
             actual_bps: self.window.actual_bps(),
+            source_fps: None,
             figures: Figures(figures),
             targets: usage.map_or_else(Vec::new, |usage| {
                 usage
@@ -669,68 +691,5 @@ impl StageFold {
             machines: Vec::new(),
             verdict: summary::VerdictState::Valid,
         }
-    }
-}
-
-fn process_load(label: String, process: &ProcessSummary, connections_max: Option<u64>) -> ProcessLoad {
-    ProcessLoad {
-        label,
-        cpu_percent: process.cpu_percent.mean,
-        cpu_percent_max: process.cpu_percent.max,
-        rss_max_bytes: process.rss_bytes.max as u64,
-        rss_mean_bytes: process.rss_bytes.mean,
-        connections_max,
-        descriptors_max: process.descriptors.map(|figure| figure.max as u64),
-        context_switches_per_second: process.voluntary_switches_per_second.mean
-            + process.involuntary_switches_per_second.mean,
-        threads: process
-            .thread_names
-            .iter()
-            .take(LISTED_THREADS)
-            .map(|thread| ThreadLoad {
-                name: thread.name.clone(),
-                threads: thread.threads as u32,
-                cpu_percent: thread.cpu_percent,
-                cpu_percent_busiest: thread.busiest_percent,
-            })
-            .collect(),
-    }
-}
-
-fn host_load(usage: &UsageSummary, cores: f64) -> HostLoad {
-    let host = &usage.host;
-    let mean = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.mean);
-    let max = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.max);
-    let interfaces =
-        |value: fn(&weir_observe::InterfaceSummary) -> f64| host.interfaces.iter().map(value).sum();
-    HostLoad {
-        cpu_percent: 100.0 * cores * mean(host.cpu_busy_ratio),
-        steal_percent: 100.0 * cores * mean(host.cpu_steal_ratio),
-        load1_max: max(host.load1),
-        memory_used_max_bytes: max(host.memory_used_bytes) as u64,
-        rx_bps: interfaces(|interface| interface.rx_bps.mean),
-        tx_bps: interfaces(|interface| interface.tx_bps.mean),
-        tcp_retransmits_per_second: mean(host.tcp_retransmits_per_second),
-        listen_drops: host.network.map_or(0, |network| network.listen_drops),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zero_windows_of_the_host_are_a_warning() {
-        assert_eq!(zero_windows([0, 0].into_iter()), None);
-        let said = zero_windows([0, 7, 3].into_iter()).unwrap();
-        assert!(said.starts_with("7 zero TCP windows"), "{said}");
-    }
-
-    #[test]
-    fn a_keyframe_more_in_one_half_is_no_change_of_state() {
-        let pulses: Vec<f64> = (0..10).map(|second| if second % 2 == 0 { 540.0 } else { 447.0 }).collect();
-        assert_eq!(unsteadiness(&pulses), None);
-        let fall: Vec<f64> = (0..10).map(|second| if second < 5 { 500.0 } else { 300.0 }).collect();
-        assert_eq!(unsteadiness(&fall), Some(0.4));
     }
 }

@@ -5,15 +5,23 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
+pub mod accept;
+mod arrivals;
 pub mod background;
 mod channel;
+mod counts;
 mod crew;
 mod date;
+mod defaults;
 pub mod experiment;
 pub mod fold;
-mod likeness;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod harness;
+mod loads;
 mod machine;
 pub mod messaging;
+mod overrides;
 pub mod peering;
 pub mod plan;
 pub mod record;
@@ -21,8 +29,12 @@ mod remark;
 mod roll;
 pub mod run;
 pub mod scenario;
+pub mod series;
+mod steadiness;
+mod stretch;
 pub mod summary;
 pub mod threshold;
 mod verdict;
 
 pub use remark::RemarkLine;
+pub use verdict::CHECKS;

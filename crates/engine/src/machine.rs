@@ -5,7 +5,6 @@ use crate::date::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use weir_observe::{
     Figure, MachineFacts, MachinePoint, MachineSource, MachineUsage, MachineValues, Sample, Window,
 };
@@ -106,7 +105,8 @@ pub(crate) fn courses(machines: &[MachineFacts], samples: &[Sample]) -> Vec<Vec<
     let mut remote = 0;
     let mut course = |facts: &MachineFacts| {
         if facts.source == MachineSource::Proc {
-            let pairs = samples
+            let spaced = Sample::spaced(samples);
+            let pairs = spaced
                 .windows(2)
                 .map(|pair| [(pair[0].at_ns, &pair[0].host), (pair[1].at_ns, &pair[1].host)]);
             return pairs
@@ -132,7 +132,7 @@ pub(crate) fn summary(facts: &MachineFacts, course: &[MachinePoint], span: Span)
     // A source that has a point every ten seconds has its last one before the load that long before.
     let base_seconds = (span.base_seconds > 0.0).then(|| span.base_seconds.max(facts.step_seconds));
     let base = base_seconds.map_or_else(MachineUsage::default, |seconds| {
-        let before = Duration::from_secs_f64(seconds).as_nanos() as u64 + SLACK_NS;
+        let before = nanos(seconds).saturating_add(SLACK_NS);
         let window =
             Window { from_ns: span.origin_ns.saturating_sub(before), to_ns: span.origin_ns + BASE_SLACK_NS };
         MachineUsage::over(course, window)
@@ -156,7 +156,12 @@ pub(crate) fn summary(facts: &MachineFacts, course: &[MachinePoint], span: Span)
 
 /// A second of the run on the monotonic clock.
 fn at_second(span: Span, seconds: f64) -> u64 {
-    span.origin_ns.saturating_add(Duration::from_secs_f64(seconds).as_nanos() as u64)
+    span.origin_ns.saturating_add(nanos(seconds))
+}
+
+/// Below zero is zero, and what is too long is as long as can be: a run directory may say anything.
+fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
 }
 
 /// Where to see the load and what was around it as curves.
@@ -218,13 +223,19 @@ pub(crate) fn warnings(
                 )
                 .map(|text| format!("{name} {text}")),
             );
+            let position = remote;
             remote += 1;
             let (from, to) = (span.origin_ns, at_second(span, span.load_seconds));
             let is_empty =
                 |point: &&MachinePoint| (from..=to).contains(&point.at_ns) && point.values.is_empty();
             let seconds: f64 = course.iter().filter(is_empty).map(|point| point.seconds).sum();
             if seconds > 0.0 {
-                warnings.push(format!("{name} had no figure of the machine for {seconds:.0} s of the load"));
+                let gaps = samples.iter().filter(|sample| sample.at_ns >= span.origin_ns);
+                let why = gaps.filter_map(|sample| sample.machines.get(position)?.gap.as_deref()).next();
+                let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                warnings.push(format!(
+                    "{name} had no figure of the machine for {seconds:.0} s of the load{why}; its figures are of the rest"
+                ));
             }
         }
         let usage = MachineUsage::over(course, Window { from_ns: span.origin_ns, to_ns: u64::MAX });
@@ -356,6 +367,25 @@ mod tests {
             "did not answer from 3 s on: connection refused; its figures end there"
         );
         assert_eq!(silence(std::iter::empty(), &[], ORIGIN), None);
+    }
+
+    #[test]
+    fn seconds_without_figures_are_told_with_their_reason() {
+        let mut course: Vec<_> = (0..30).map(|second| point(second, 1.0)).collect();
+        course[20..26].iter_mut().for_each(|point| point.values = MachineValues::default());
+        let told = |second: u64, gap: Option<&str>| Sample {
+            at_ns: ORIGIN + second * SECOND,
+            targets: Vec::new(),
+            generator: weir_observe::ProcessSample::default(),
+            host: weir_observe::HostSample::default(),
+            machines: vec![weir_observe::MachineSample { gap: gap.map(str::to_owned), ..Default::default() }],
+            others: Vec::new(),
+        };
+        let samples = [told(19, None), told(22, Some("it could not collect from h:9100 (up is 0)"))];
+        let said = warnings(&[facts(MachineSource::Prometheus)], &[course], &samples, span(30.0));
+        let words =
+            "had no figure of the machine for 6 s of the load: it could not collect from h:9100 (up is 0);";
+        assert!(said[0].contains(words), "{said:?}");
     }
 
     #[test]

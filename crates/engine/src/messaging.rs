@@ -28,6 +28,8 @@ pub struct MqttSpec {
     /// How many messages may be unacknowledged.
     #[schemars(range(min = 1))]
     pub window: Option<u16>,
+    /// End a client whose broker or link breaks, instead of connecting again.
+    pub no_reconnect: bool,
     /// Messages a second of each publisher: `10000/s`.
     pub rate: Option<String>,
     /// Messages of each publisher; as many as the time allows if absent.

@@ -23,6 +23,8 @@ pub struct Schedule {
     pub stages: Vec<Stage>,
     /// Whether it goes on until the last of the other schedules has ended.
     pub until_the_end: bool,
+    /// About how long its clients need, if they end by themselves: its stages are then long enough for any of them.
+    pub about: Option<Duration>,
 }
 
 /// One planned client: when it starts, when it stops.
@@ -68,6 +70,8 @@ pub struct Plan {
     pub stages: Vec<StageSpan>,
     /// End of the last stage.
     pub length: Duration,
+    /// About when the run is over, if clients end by themselves long before that.
+    pub about: Option<Duration>,
 }
 
 impl Plan {
@@ -79,7 +83,8 @@ impl Plan {
         };
         let length = schedules.iter().filter(|s| !s.until_the_end).map(end_of).max();
         let length = length.or_else(|| schedules.iter().map(end_of).max()).unwrap_or_default();
-        let mut plan = Self { slots: Vec::new(), stages: Vec::new(), length };
+        let about = schedules.iter().filter_map(|s| Some(s.delay + s.about?)).max();
+        let mut plan = Self { slots: Vec::new(), stages: Vec::new(), length, about };
         for (workload, schedule) in schedules.iter().enumerate() {
             plan.lay_out(workload as u16, schedule, warmup, sources);
         }
@@ -128,13 +133,13 @@ impl Plan {
     pub fn segment(&self, i: usize, n: usize) -> Self {
         let slots =
             self.slots.iter().enumerate().filter(|(at, _)| at % n == i).map(|(_, slot)| *slot).collect();
-        Self { slots, stages: self.stages.clone(), length: self.length }
+        Self { slots, stages: self.stages.clone(), ..*self }
     }
 
     /// The slots of the workloads for which `keep` says so, and all stages.
     pub fn only(&self, keep: impl Fn(u16) -> bool) -> Self {
         let slots = self.slots.iter().filter(|slot| keep(slot.workload)).copied().collect();
-        Self { slots, stages: self.stages.clone(), length: self.length }
+        Self { slots, stages: self.stages.clone(), ..*self }
     }
 
     /// Seconds at whose beginning a window begins or ends, in order, each once.
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_publisher_lasts_as_long_as_its_viewers() {
-        let viewers = Schedule { delay: seconds(1), stages: vec![stage(5, 1, 8)], until_the_end: false };
+        let viewers = Schedule { delay: seconds(1), stages: vec![stage(5, 1, 8)], ..Schedule::default() };
         let publisher = Schedule { stages: vec![stage(1, 0, 0)], until_the_end: true, ..Schedule::default() };
         let plan = Plan::new(&[publisher, viewers], seconds(0), &[]);
         assert_eq!(plan.slots[0].stop, seconds(10));

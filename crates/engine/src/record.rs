@@ -6,12 +6,14 @@
 
 use crate::date::Date;
 use crate::fold::{Fold, WorkloadFacts};
+use crate::plan::Schedule;
 use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
 use crate::summary::RunFacts;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weir_metrics::{Histogram, Interval, Schema};
@@ -27,6 +29,24 @@ const INTERVALS: &str = "intervals.ndjson";
 const HISTOGRAMS: &str = "histograms.hlog";
 const OBSERVATIONS: &str = "observe.ndjson";
 const EVENTS: &str = "events.ndjson";
+
+/// Longest time that is looked back over, in seconds: a year.
+const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
+/// Latest start, in seconds since the Unix epoch: the end of the year 9999, the last that RFC 3339 writes.
+const LATEST_START_SECONDS: f64 = 253_402_300_799.0;
+/// Significant digits of the distributions that weir writes.
+const DIGITS: u8 = 3;
+
+/// Addresses, command lines and what servers said are nobody else's business.
+const PRIVATE_DIRECTORY: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
+/// Seconds after a plan's end in which a run may still be: its drain, and what a machine that stands still makes of it.
+const LONGEST_AFTER: u64 = 86_400;
+/// The last second that a run can have; one can be added to it.
+const LAST_SECOND: u64 = u32::MAX as u64 - 1;
+/// Clients that the plan of a run can start: 2 kB each are more memory than most machines have.
+const MOST_CLIENTS: u64 = 20_000_000;
 
 /// `run.json`: what is known before the first second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -74,6 +94,20 @@ fn io_error(path: &Path) -> impl Fn(io::Error) -> RecordError + '_ {
     |source| RecordError::Io { path: path.to_owned(), source }
 }
 
+/// Makes a directory that only this user can look into, and the directories above it as they usually are.
+///
+/// # Errors
+/// The system's, with the path.
+pub fn make_private(path: &Path) -> Result<(), RecordError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(io_error(parent))?;
+    }
+    match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made.map_err(io_error(path)),
+    }
+}
+
 /// Makes a new directory `parent/name-…` for a run that starts `at_seconds` after the Unix epoch.
 ///
 /// # Errors
@@ -88,7 +122,7 @@ pub fn make_directory(parent: &Path, name: &str, at_seconds: u64) -> Result<Path
     for attempt in 0..1_000 {
         let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
         let path = parent.join(format!("{plain}-{}{suffix}", Date::of_unix(at_seconds).compact()));
-        match fs::create_dir(&path) {
+        match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => return Err(RecordError::Io { path, source }),
@@ -98,13 +132,24 @@ pub fn make_directory(parent: &Path, name: &str, at_seconds: u64) -> Result<Path
     Err(RecordError::Io { path: parent.to_owned(), source })
 }
 
-/// Writes `bytes` to `path` under a temporary name first, so that a reader never sees half of it.
+/// Writes `bytes` to `path` under a temporary name first, so that a reader never sees half of it. What stands there
+/// under the temporary name, a link of somebody else's or the rest of a write that was cut short, is not written to.
 ///
 /// # Errors
 /// The system's, with the path.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let temporary = path.with_extension("part");
-    fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path)).map_err(|source| {
+    let write = || {
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        // A new file follows no link (open(2), O_EXCL).
+        let mut file = options.write(true).create_new(true).mode(PRIVATE_FILE).open(&temporary)?;
+        file.write_all(bytes)
+    };
+    write().and_then(|()| fs::rename(&temporary, path)).map_err(|source| {
         // Half of a file helps nobody, and it takes what room is left.
         let _ = fs::remove_file(&temporary);
         RecordError::Io { path: path.to_owned(), source }
@@ -129,7 +174,9 @@ struct Appender {
 impl Appender {
     fn open(directory: &Path, name: &str) -> Result<Self, RecordError> {
         let path = directory.join(name);
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io_error(&path))?;
+        let mut options = OpenOptions::new();
+        let file =
+            options.create(true).append(true).mode(PRIVATE_FILE).open(&path).map_err(io_error(&path))?;
         Ok(Self { path, file: BufWriter::new(file) })
     }
 
@@ -216,14 +263,29 @@ pub fn read(
     directory: &Path,
     schema_of: impl Fn(&str) -> Option<Schema>,
 ) -> Result<(RunHead, Fold), RecordError> {
+    read_files(directory, schema_of, |path| fs::read(path))
+}
+
+/// The same, with the contents of each file from `file`.
+pub(crate) fn read_files(
+    directory: &Path,
+    schema_of: impl Fn(&str) -> Option<Schema>,
+    file: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<(RunHead, Fold), RecordError> {
+    let contents = |name: &str| {
+        let path = directory.join(name);
+        file(&path).map(|bytes| (path.clone(), bytes)).map_err(io_error(&path))
+    };
     let path = directory.join(RUN);
-    let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+    let text = file(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound if directory.is_dir() => RecordError::NoRun(directory.to_owned()),
         _ => RecordError::Io { path: path.clone(), source },
     })?;
     let malformed = |text: String| RecordError::Malformed { path: path.clone(), line: 1, text };
-    let head: RunHead = serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+    let head: RunHead = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
+    check_head(&head).map_err(malformed)?;
     let plan = head.scenario.plan().map_err(|error| malformed(error.to_string()))?;
+    let end = plan.length.as_secs().saturating_add(LONGEST_AFTER).min(LAST_SECOND);
     let facts: Vec<(WorkloadFacts, Schema)> = head
         .workloads
         .iter()
@@ -236,14 +298,17 @@ pub fn read(
     let schemas: Vec<Schema> = facts.iter().map(|(_, schema)| *schema).collect();
     let mut fold = Fold::new(plan, facts, head.origin_ns);
     // Before the intervals: where the run was stopped, its windows end.
-    each_line(&directory.join(EVENTS), |line| {
+    each_line(contents(EVENTS)?, |line| {
         fold.remark(&serde_json::from_str(line).map_err(|error| error.to_string())?);
         Ok(())
     })?;
-    let mut histograms = read_histograms(&directory.join(HISTOGRAMS))?;
-    each_line(&directory.join(INTERVALS), |line| {
+    let mut histograms = read_histograms(contents(HISTOGRAMS)?)?;
+    each_line(contents(INTERVALS)?, |line| {
         let mut interval = Interval::from_line(line, |workload| schemas.get(usize::from(workload)).copied())
             .map_err(|error| error.to_string())?;
+        if u64::from(interval.key.second) > end {
+            return Err(format!("second {} is long after the plan's end", interval.key.second));
+        }
         for (name, histogram) in
             histograms.remove(&(interval.key.second, interval.key.workload)).into_iter().flatten()
         {
@@ -252,38 +317,62 @@ pub fn read(
         fold.interval(&interval);
         Ok(())
     })?;
-    each_line(&directory.join(OBSERVATIONS), |line| {
-        fold.sample(serde_json::from_str(line).map_err(|error| error.to_string())?);
+    each_line(contents(OBSERVATIONS)?, |line| {
+        let sample: Sample = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        check_clock(sample.at_ns)?;
+        fold.sample(sample);
         Ok(())
     })?;
     Ok((head, fold))
 }
 
+/// Refuses what no run that was begun says of itself.
+fn check_head(head: &RunHead) -> Result<(), String> {
+    check_clock(head.origin_ns)?;
+    let spans = head.run.machines.iter().map(|facts| facts.step_seconds).chain([head.run.base_seconds]);
+    if !(0.0..=LATEST_START_SECONDS).contains(&head.run.started_at_seconds)
+        || !spans.into_iter().all(|seconds| (0.0..=LONGEST_BASE_SECONDS).contains(&seconds))
+    {
+        return Err("no run began at such a time".to_owned());
+    }
+    let schedules = head.scenario.schedules().map_err(|error| error.to_string())?;
+    let starts = |schedule: &Schedule| {
+        let clients = schedule.stages.iter().map(|stage| u64::from(stage.clients));
+        let before = std::iter::once(0).chain(clients.clone());
+        clients.zip(before).map(|(clients, before)| clients.saturating_sub(before)).sum::<u64>()
+    };
+    let clients: u64 = schedules.iter().map(starts).sum();
+    if clients > MOST_CLIENTS { Err(format!("it plans {clients} clients")) } else { Ok(()) }
+}
+
+/// A time since the machine was started that leaves room for that of a run.
+fn check_clock(at_ns: u64) -> Result<(), String> {
+    if at_ns > u64::MAX / 2 { Err(format!("{at_ns} ns is no monotonic time")) } else { Ok(()) }
+}
+
 /// Calls `take` with every whole line.
-fn each_line(path: &Path, mut take: impl FnMut(&str) -> Result<(), String>) -> Result<(), RecordError> {
-    let text = fs::read_to_string(path).map_err(io_error(path))?;
+fn each_line(
+    (path, bytes): (PathBuf, Vec<u8>),
+    mut take: impl FnMut(&str) -> Result<(), String>,
+) -> Result<(), RecordError> {
+    let text = String::from_utf8(bytes)
+        .map_err(|error| io_error(&path)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     for (number, line) in whole.lines().enumerate() {
-        take(line).map_err(|text| RecordError::Malformed {
-            path: path.to_owned(),
-            line: number + 1,
-            text,
-        })?;
+        take(line).map_err(|text| RecordError::Malformed { path: path.clone(), line: number + 1, text })?;
     }
     Ok(())
 }
 
 type Histograms = std::collections::HashMap<(u32, u16), Vec<(String, Histogram<u64>)>>;
 
-fn read_histograms(path: &Path) -> Result<Histograms, RecordError> {
+fn read_histograms((path, bytes): (PathBuf, Vec<u8>)) -> Result<Histograms, RecordError> {
     use base64::Engine as _;
-    let bytes = fs::read(path).map_err(io_error(path))?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut deserializer = Deserializer::new();
     let mut all = Histograms::new();
     for (number, entry) in IntervalLogIterator::new(&bytes[..whole]).enumerate() {
-        let malformed =
-            |text: String| RecordError::Malformed { path: path.to_owned(), line: number + 1, text };
+        let malformed = |text: String| RecordError::Malformed { path: path.clone(), line: number + 1, text };
         let LogEntry::Interval(interval) = entry.map_err(|error| malformed(format!("{error:?}")))? else {
             continue;
         };
@@ -298,6 +387,10 @@ fn read_histograms(path: &Path) -> Result<Histograms, RecordError> {
         let mut histogram: Histogram<u64> = deserializer
             .deserialize(&mut encoded.as_slice())
             .map_err(|error| malformed(error.to_string()))?;
+        // Those of other precision are not added to weir's own, and may take a hundred times the memory.
+        if histogram.sigfig() != DIGITS {
+            return Err(malformed(format!("a distribution of {} digits", histogram.sigfig())));
+        }
         histogram.auto(true);
         let second = interval.start_timestamp().as_secs() as u32;
         all.entry((second, workload)).or_default().push((name.to_owned(), histogram));
@@ -308,6 +401,75 @@ fn read_histograms(path: &Path) -> Result<Histograms, RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_run_writes_is_for_its_user_alone_and_goes_through_no_link() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+        let parent = tempfile::tempdir().unwrap();
+        let run = make_directory(parent.path(), "a", 0).unwrap();
+        let asked = parent.path().join("b/c");
+        make_private(&asked).unwrap();
+        make_private(&asked).unwrap();
+        assert_eq!((mode(&run), mode(&asked)), (0o700, 0o700));
+        let (other, report) = (parent.path().join("other"), run.join("report.txt"));
+        fs::write(&other, "theirs").unwrap();
+        symlink(&other, run.join("report.part")).unwrap();
+        write_whole(&report, b"ours").unwrap();
+        assert_eq!(
+            (fs::read(&other).unwrap(), fs::read(&report).unwrap()),
+            (b"theirs".into(), b"ours".into())
+        );
+        Appender::open(&run, EVENTS).unwrap();
+        assert_eq!((mode(&report), mode(&run.join(EVENTS))), (0o600, 0o600));
+        assert!(fs::symlink_metadata(run.join("report.part")).is_err());
+    }
+
+    /// What is said of a run directory with this `run.json` and these distributions.
+    fn said(head: &str, histograms: &[u8]) -> Option<String> {
+        let file = |path: &Path| {
+            let (is_head, is_log) = (path.ends_with(RUN), path.ends_with(HISTOGRAMS));
+            Ok(if is_head {
+                head.as_bytes().to_vec()
+            } else {
+                Vec::from(if is_log { histograms } else { b"" })
+            })
+        };
+        read_files(Path::new("run"), weir_clients::schema_of, file).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_that_weir_cannot_have_written_is_refused() {
+        let head = include_str!("../../../fuzz/corpus/run_directory/head").split('\0').next().unwrap();
+        assert_eq!(said(head, b""), None);
+        for (from, to, words) in [
+            ("\"clients\":20", "\"clients\":4294967295", "it plans 4294967295 clients"),
+            ("\"base_seconds\":0.0", "\"base_seconds\":1e300", "no run began at such a time"),
+            ("\"base_seconds\":0.0", "\"base_seconds\":-1", "no run began at such a time"),
+            ("1147776216873", "18446744073709551615", "is no monotonic time"),
+        ] {
+            assert!(head.contains(from), "{from}");
+            let said = said(&head.replace(from, to), b"").unwrap();
+            assert!(said.starts_with("run/run.json:1: ") && said.contains(words), "{to}: {said}");
+        }
+    }
+
+    #[test]
+    fn distributions_of_other_precision_are_refused() {
+        let head = include_str!("../../../fuzz/corpus/run_directory/head").split('\0').next().unwrap();
+        let log = |digits| {
+            let mut histogram: Histogram<u64> = Histogram::new(digits).unwrap();
+            histogram.record(5).unwrap();
+            let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+            let mut writer =
+                IntervalLogWriterBuilder::new().begin_log_with(&mut log, &mut serializer).unwrap();
+            let tag = Tag::new("0/startup").unwrap();
+            writer.write_histogram(&histogram, Duration::ZERO, Duration::from_secs(1), Some(tag)).unwrap();
+            log
+        };
+        assert_eq!(said(head, &log(3)), None);
+        assert!(said(head, &log(5)).unwrap().contains("a distribution of 5 digits"));
+    }
 
     #[test]
     fn two_runs_of_one_second_have_two_directories() {

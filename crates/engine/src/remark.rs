@@ -13,7 +13,7 @@ pub enum RemarkLine {
         at_seconds: f64,
         /// Position of the workload.
         workload: u16,
-        /// Number of the client.
+        /// Number of the client, from 1.
         client: u32,
         /// The kind.
         failure: Failure,
@@ -26,7 +26,7 @@ pub enum RemarkLine {
         at_seconds: f64,
         /// Position of the workload.
         workload: u16,
-        /// Number of the client.
+        /// Number of the client, from 1.
         client: u32,
         /// Position of what it read among the workload's targets.
         channel: u32,
@@ -41,7 +41,7 @@ pub enum RemarkLine {
         at_seconds: f64,
         /// Position of the workload.
         workload: u16,
-        /// Number of the client.
+        /// Number of the client, from 1.
         client: u32,
         /// Position of what it read among the workload's targets.
         channel: u32,

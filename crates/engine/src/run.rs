@@ -2,7 +2,7 @@
 
 use crate::crew::{self, Orders, Report};
 use crate::fold::{Fold, WorkloadFacts};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
 use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
@@ -94,7 +94,8 @@ pub fn run(
 
     let stop = Arc::new(AtomicBool::new(false));
     let (reports, received) = channel();
-    let segments = segments(&plan, &workload_facts, &scenario);
+    let leave_last: Vec<bool> = workloads.iter().map(|workload| workload.viewers_leave_last()).collect();
+    let segments = segments(&plan, &workload_facts, &leave_last, &scenario);
     let mut threads = Vec::new();
     for (number, (plan, background)) in segments.into_iter().enumerate() {
         let orders = Orders {
@@ -116,6 +117,8 @@ pub fn run(
     drop(reports);
     let mut desk = Desk {
         origin,
+        workloads: workloads.clone(),
+        show_keys: scenario.show_keys,
         writer: Some(writer),
         fold,
         pending: BTreeMap::new(),
@@ -130,7 +133,7 @@ pub fn run(
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut desk);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
-    let mut summary = desk.fold.finish(facts, outcome, &scenario.thresholds);
+    let mut summary = desk.fold.finish(facts, outcome, &scenario);
     summary.warnings.append(&mut desk.trouble);
     match failed {
         Some(error) if desk.fold.latest().is_none() => Err(error),
@@ -139,20 +142,27 @@ pub fn run(
 }
 
 /// Viewers are shared out over the shards; publishers have one of their own, so that the pace of frames is not
-/// disturbed. They leave after their viewers, who would else see their streams end. So has a background, marked `true`.
-fn segments(plan: &Plan, workloads: &[WorkloadFacts], scenario: &Scenario) -> Vec<(Plan, bool)> {
+/// disturbed. They leave after their viewers, which would else see their streams end; where messages are to be received
+/// to the last one (`leave_last`), they leave before them. A background has a shard of its own too, marked `true`.
+fn segments(
+    plan: &Plan,
+    workloads: &[WorkloadFacts],
+    leave_last: &[bool],
+    scenario: &Scenario,
+) -> Vec<(Plan, bool)> {
     let of = |number: u16| &workloads[usize::from(number)];
-    let viewers = plan.only(|number| of(number).role == Role::Play && !of(number).background);
+    let mut viewers = plan.only(|number| of(number).role == Role::Play && !of(number).background);
     let mut publishers = plan.only(|number| of(number).role == Role::Publish && !of(number).background);
     let background = plan.only(|number| of(number).background);
-    if !viewers.slots.is_empty() {
+    if !viewers.slots.is_empty() && !publishers.slots.is_empty() {
         let grace = scenario.drain() / 2;
-        publishers
-            .slots
-            .iter_mut()
-            .filter(|slot| slot.stop == plan.length)
-            .for_each(|slot| slot.stop += grace);
-        publishers.length += grace;
+        for (side, are_viewers) in [(&mut viewers, true), (&mut publishers, false)] {
+            let later = |slot: &&mut PlannedSlot| leave_last[usize::from(slot.workload)] == are_viewers;
+            let at_the_end = side.slots.iter_mut().filter(|slot| slot.stop == plan.length).filter(later);
+            if at_the_end.map(|slot| slot.stop += grace).count() > 0 {
+                side.length += grace;
+            }
+        }
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let shards = scenario.shards.map_or((cores / 2).max(1), |shards| shards.max(1) as usize);
@@ -197,6 +207,9 @@ fn wall_offset() -> i128 {
 /// The coordinator's desk: intervals come in, lines go out.
 struct Desk {
     origin: Moment,
+    workloads: Arc<[Box<dyn Workload>]>,
+    /// Whether keys of RTMP streams may be written down.
+    show_keys: bool,
     writer: Option<RecordWriter>,
     fold: Fold,
     /// Seconds that not every shard has reported.
@@ -229,18 +242,22 @@ impl Desk {
             if now >= next_sample {
                 let died = self.observe(observer.sample(now.as_nanos()), now);
                 next_sample = next_sample + Duration::from_secs(1);
-                if died && outcome == Outcome::Completed {
+                if died && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
                     outcome = Outcome::TargetDied;
                     self.stop(stop);
                 }
             }
             // Said after the sample of that moment: that the target died explains more.
-            if deserted && outcome == Outcome::Completed {
-                outcome = Outcome::NobodyLeft;
+            if deserted && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
+                // Clients that ended by themselves have done what there was to do.
+                outcome = if self.fold.failed() > 0 { Outcome::NobodyLeft } else { Outcome::Completed };
                 self.stop(stop);
             }
             if interrupt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
-                outcome = Outcome::Interrupted;
+                // A run without an end of its own is complete when it is told to end.
+                if !scenario.is_endless() {
+                    outcome = Outcome::Interrupted;
+                }
                 self.stop(stop);
             }
             if now.since(self.origin) > longest {
@@ -255,6 +272,7 @@ impl Desk {
                         watcher.second(second, &self.fold);
                         deserted |= self.nobody_is_left(second);
                         if outcome == Outcome::Completed
+                            && !stop.load(Ordering::Relaxed)
                             && let Some(threshold) = self.to_abort(scenario)
                         {
                             outcome = Outcome::Aborted(threshold);
@@ -318,13 +336,14 @@ impl Desk {
     fn take(&mut self, report: Report) -> Vec<u32> {
         self.deserted[report.shard] = report.deserted;
         for remark in &report.remarks {
-            self.remark(&line(remark, self.origin));
+            let line = self.line(remark);
+            self.remark(&line);
         }
         for gap in &report.gaps {
             self.remark(&RemarkLine::Gap {
                 at_seconds: gap.at.since(self.origin).as_secs_f64(),
                 workload: gap.slot.workload,
-                client: gap.slot.client,
+                client: gap.slot.number(),
                 channel: gap.target,
                 mark: gap.mark,
                 place_seconds: gap.place as f64 * 1e-6,
@@ -334,7 +353,7 @@ impl Desk {
             self.remark(&RemarkLine::Account {
                 at_seconds: account.at.since(self.origin).as_secs_f64(),
                 workload: account.slot.workload,
-                client: account.slot.client,
+                client: account.slot.number(),
                 channel: account.target,
                 since_seconds: account.since.map(|since| since.since(self.origin).as_secs_f64()),
                 failure: account.failure,
@@ -368,6 +387,23 @@ impl Desk {
         self.write(RecordWriter::flush);
     }
 
+    fn line(&self, remark: &Remark) -> RemarkLine {
+        let targets = self.workloads[usize::from(remark.slot.workload)].targets();
+        // What a server says may quote what it was asked for.
+        let target = targets.get(remark.slot.client as usize % targets.len().max(1));
+        let words = match target.filter(|_| !self.show_keys) {
+            Some(target) => target.url().hide_in(&remark.words),
+            None => remark.words.clone(),
+        };
+        RemarkLine::Failure {
+            at_seconds: remark.at.since(self.origin).as_secs_f64(),
+            workload: remark.slot.workload,
+            client: remark.slot.number(),
+            failure: remark.failure,
+            words,
+        }
+    }
+
     fn remark(&mut self, remark: &RemarkLine) {
         self.write(|writer| writer.remark(remark));
         self.fold.remark(remark);
@@ -381,15 +417,5 @@ impl Desk {
             self.trouble.push(format!("{error}; the run directory ends here, the figures above are whole"));
             self.writer = None;
         }
-    }
-}
-
-fn line(remark: &Remark, origin: Moment) -> RemarkLine {
-    RemarkLine::Failure {
-        at_seconds: remark.at.since(origin).as_secs_f64(),
-        workload: remark.slot.workload,
-        client: remark.slot.client,
-        failure: remark.failure,
-        words: remark.words.clone(),
     }
 }

@@ -3,18 +3,20 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
+use crate::accept::CheckName;
 use crate::background::BackgroundSpec;
 use crate::experiment::ExperimentSpec;
-use crate::likeness::meant;
 use crate::messaging::MqttSpec;
 use crate::peering::RtcSpec;
 use crate::plan::{Schedule, Stage};
+use crate::series::{Order, Step, Variants};
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
+use weir_clients::{KeyNumbers, SecretUrl, meant};
 use weir_metrics::{BitRate, parse_bytes, parse_duration, parse_rate};
 use weir_observe::InterfaceName;
 
@@ -22,6 +24,8 @@ use weir_observe::InterfaceName;
 const DEFAULT_RAMP: f64 = 5.0;
 /// Clients a second that a ramp without `arrival` brings at least.
 const DEFAULT_ARRIVAL: f64 = 50.0;
+/// What a run until Ctrl-C lasts by its plan: ten years, as long as nobody waits.
+const ENDLESS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// Time before the load in which the target's machine is read, when it is read at all.
 const DEFAULT_BASE: Duration = Duration::from_secs(3);
 
@@ -62,6 +66,8 @@ pub struct Scenario {
     pub thresholds: Vec<Threshold>,
     /// Thresholds that end the run as soon as they fail.
     pub abort: Vec<Threshold>,
+    /// Checks of the verdict whose reasons are waived, by name: `cpu_steal`.
+    pub accept: Vec<CheckName>,
     /// Local addresses to connect from, in turn.
     #[schemars(with = "Vec<String>")]
     pub bind_addr: Vec<IpAddr>,
@@ -71,10 +77,27 @@ pub struct Scenario {
     pub tags: BTreeMap<String, String>,
     /// Threads for viewers; as many as half the cores if absent.
     pub shards: Option<u32>,
-    /// Take any certificate.
+    /// Take any certificate of the servers that are played from or published to; not of `prometheus` and `node_exporter`.
     pub insecure: bool,
-    /// PEM file of certificates to trust.
+    /// PEM file of certificates to trust; a server's own may be among them.
     pub cacert: Option<std::path::PathBuf>,
+    /// PEM file of the certificate that clients show to servers, with those between it and one that they trust.
+    pub cert: Option<std::path::PathBuf>,
+    /// PEM file of its private key.
+    pub key: Option<std::path::PathBuf>,
+    /// Write the keys of RTMP streams into reports, instead of a number each.
+    pub show_keys: bool,
+    /// Variants to compare, by name, each with the values that stand in the scenario in the place of `{key}`.
+    pub variants: Variants,
+    /// How often each variant, or the scenario if it has none, is run; once if absent.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub repeat: Option<u32>,
+    /// In which order these runs are made.
+    pub order: Order,
+    /// What is done before each run: commands, servers that are started and ended with it, ports that are waited for.
+    pub before: Vec<Step>,
+    /// What is done after each run.
+    pub after: Vec<Step>,
 }
 
 /// One workload: `play` or `publish`, with its schedule and what its protocol takes.
@@ -91,7 +114,7 @@ pub struct WorkloadSpec {
     pub streams: Option<u32>,
     /// Clients of a single stage.
     pub clients: Option<u32>,
-    /// Hold time of a single stage.
+    /// Hold time of a single stage; `0s` for until Ctrl-C.
     #[schemars(with = "Option<String>")]
     pub duration: Option<Span>,
     /// Clients a second while a stage ramps: `20/s`.
@@ -312,7 +335,7 @@ pub enum ScenarioError {
     #[error("workload '{0}': give either `stages`, or `clients` and `duration`, not both")]
     TwoSchedules(String),
     /// A viewers' workload has no end.
-    #[error("workload '{0}': say for how long: `duration: 30s`, or `stages`")]
+    #[error("workload '{0}': say for how long: `duration: 30s`, `stages`, or of MQTT publishers a `count`")]
     NoDuration(String),
     /// A quantity could not be read.
     #[error("workload '{workload}': {source}")]
@@ -321,6 +344,14 @@ pub enum ScenarioError {
         workload: String,
         /// What is wrong.
         source: weir_metrics::ParseUnitError,
+    },
+    /// A command line says of a key what it cannot be.
+    #[error("{flag}: {words}")]
+    Override {
+        /// As it stands on the command line.
+        flag: String,
+        /// What is wrong.
+        words: String,
     },
     /// The background cannot be had.
     #[error("background: {0}")]
@@ -334,22 +365,6 @@ pub enum ScenarioError {
 }
 
 impl Scenario {
-    /// Reads a scenario file.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not strictly a scenario.
-    pub fn read(path: &std::path::Path) -> Result<Self, ScenarioError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ScenarioError::Read { path: name.clone(), source })?;
-        let mut scenario = Self::parse(&text).map_err(|text| ScenarioError::Parse { path: name, text })?;
-        if scenario.name.is_empty() {
-            scenario.name =
-                path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        }
-        Ok(scenario)
-    }
-
     /// Reads a scenario's text; the error is `line:column: what is wrong`.
     ///
     /// # Errors
@@ -378,6 +393,11 @@ impl Scenario {
         Ok(crate::plan::Plan::new(&self.schedules()?, self.warmup(), &self.bind_addr))
     }
 
+    /// Whether it goes on until Ctrl-C, which is then its end as planned.
+    pub fn is_endless(&self) -> bool {
+        self.workloads.iter().any(|spec| spec.duration.as_ref().is_some_and(|it| it.get().is_zero()))
+    }
+
     /// The warm-up after each ramp: 2 s unless said otherwise.
     pub fn warmup(&self) -> Duration {
         self.warmup.as_ref().map_or(Duration::from_secs(2), Span::get)
@@ -395,12 +415,14 @@ impl Scenario {
         self.base.as_ref().map_or(default, Span::get)
     }
 
-    /// The same with URLs as they may be shown: what is written down holds no user, password or token.
+    /// The same with URLs as they may be shown: what is written down holds no user, password or token, and keys of
+    /// RTMP streams only if it says so.
     pub fn without_secrets(&self) -> Self {
         let mut scenario = self.clone();
+        let mut numbers = KeyNumbers::new(self.show_keys);
         for workload in &mut scenario.workloads {
             for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
-                *url = weir_clients::shown(url);
+                *url = numbers.show(&SecretUrl::new(&**url));
             }
         }
         if let Some(experiment) = &mut scenario.experiment {
@@ -408,6 +430,9 @@ impl Scenario {
         }
         for url in scenario.prometheus.iter_mut().chain(&mut scenario.node_exporter) {
             *url = weir_clients::shown(url);
+        }
+        for step in scenario.before.iter_mut().chain(&mut scenario.after) {
+            step.forget_secrets();
         }
         scenario
     }
@@ -418,6 +443,9 @@ impl Scenario {
         serde_json::to_string_pretty(&schema).expect("a schema is JSON")
     }
 }
+
+/// How long clients are held that end by themselves: longer than anybody waits, a year.
+const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(31_536_000);
 
 impl WorkloadSpec {
     /// Its name, or its verb.
@@ -445,21 +473,27 @@ impl WorkloadSpec {
     fn schedule(&self, has_viewers: bool) -> Result<Schedule, ScenarioError> {
         let (role, urls) = self.verb()?;
         let publishes_along = role == crate::summary::Role::Publish && has_viewers;
+        let about = self.time_for_count(role).filter(|_| self.duration.is_none() && self.stages.is_empty());
         let arrival = self.arrival.as_deref().map(parse_rate).transpose();
         let arrival = arrival.map_err(|source| ScenarioError::Quantity { workload: self.label(), source })?;
         let stages = if self.stages.is_empty() {
             let hold = match &self.duration {
                 Some(span) => span.get(),
                 None if publishes_along => Duration::ZERO,
+                None if about.is_some() => AS_LONG_AS_IT_TAKES,
                 None => return Err(ScenarioError::NoDuration(self.label())),
             };
             let streams = self.streams.unwrap_or(1).max(1);
             // One client a stream where it is said how many there are.
             let services = self.services.unwrap_or(self.service.0.len() as u32).max(1);
             let default = match role {
-                crate::summary::Role::Publish => urls.len() as u32 * streams,
-                crate::summary::Role::Play => services * if services > 1 { urls.len() as u32 } else { 1 },
+                crate::summary::Role::Publish => (urls.len() as u32).saturating_mul(streams),
+                crate::summary::Role::Play => {
+                    services.saturating_mul(if services > 1 { urls.len() as u32 } else { 1 })
+                }
             };
+            // A duration of 0 has no end but Ctrl-C.
+            let hold = if hold.is_zero() && self.duration.is_some() { ENDLESS } else { hold };
             vec![(self.clients.unwrap_or(default), hold, None)]
         } else if self.clients.is_some() || self.duration.is_some() {
             return Err(ScenarioError::TwoSchedules(self.label()));
@@ -488,12 +522,20 @@ impl WorkloadSpec {
             delay,
             stages,
             until_the_end: publishes_along && self.duration.is_none() && self.stages.is_empty(),
+            about: about.filter(|_| !publishes_along),
         })
+    }
+
+    /// About how long publishers need for their count at their rate.
+    fn time_for_count(&self, role: crate::summary::Role) -> Option<Duration> {
+        let mqtt = self.mqtt.as_ref().filter(|_| role == crate::summary::Role::Publish)?;
+        let rate = parse_rate(mqtt.rate.as_deref().unwrap_or("1/s")).ok().filter(|rate| *rate > 0.0)?;
+        Some(Duration::from_secs_f64((mqtt.count? as f64 / rate).min(AS_LONG_AS_IT_TAKES.as_secs_f64())))
     }
 }
 
 /// `line:column: what`, with the nearest known key for an unknown one.
-fn explain(error: &serde_saphyr::Error) -> String {
+pub(crate) fn explain(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
@@ -520,7 +562,7 @@ fn explain(error: &serde_saphyr::Error) -> String {
 
 /// The unknown key and the known one that was meant, out of the library's
 /// "unknown field `x`, expected one of a, b".
-fn nearest_key(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn nearest_key(text: &str) -> Option<(&str, &str)> {
     let (unknown, known) = text.strip_prefix("unknown field `")?.split_once("`, expected ")?;
     let known = known.strip_prefix("one of ").unwrap_or(known);
     let known = known.split([',', ' ']).map(|key| key.trim_matches('`'));
@@ -576,7 +618,9 @@ workloads: [{play: ['rtmp://me:secret@h/live/a?token=secret'], duration: 1s}]";
         let shown = scenario.without_secrets();
         assert_eq!(shown.prometheus.as_deref(), Some("https://h/prometheus/"));
         assert_eq!(shown.node_exporter.as_deref(), Some("http://h:9100/metrics?…"));
-        assert_eq!(shown.workloads[0].play.0, ["rtmp://h/live/a?…"]);
+        assert_eq!(shown.workloads[0].play.0, ["rtmp://h/live/…1?…"]);
+        let with_keys = Scenario { show_keys: true, ..scenario.clone() };
+        assert_eq!(with_keys.without_secrets().workloads[0].play.0, ["rtmp://h/live/a?…"]);
         assert_eq!(shown.plan().unwrap(), scenario.plan().unwrap());
     }
 

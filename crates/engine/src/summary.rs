@@ -97,6 +97,8 @@ pub enum VerdictState {
     Valid,
     /// Half of some limit was reached.
     Degraded,
+    /// No client ever played or published: there is nothing to believe.
+    NothingMeasured,
     /// The instrument was at fault.
     Invalid,
 }
@@ -104,10 +106,13 @@ pub enum VerdictState {
 /// The verdict with its reasons, the worst first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The worst state of any reason; valid if there is none.
+    /// The worst state of any reason that was not waived; valid if there is none.
     pub state: VerdictState,
     /// Every limit of which half or more was reached.
     pub reasons: Vec<Reason>,
+    /// Reasons that the run was told to accept: they are shown, and change nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<Reason>,
 }
 
 /// One limit of the instrument that was reached, or half of it.
@@ -119,6 +124,9 @@ pub struct Reason {
     pub check: String,
     /// Workload and stage, if it belongs to one.
     pub stage: Option<(u16, u16)>,
+    /// Other workloads and stages in which the machine or the generator gave the same reason, where it was no worse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<(u16, u16)>,
     /// What was measured.
     pub measured: f64,
     /// The limit.
@@ -138,6 +146,9 @@ pub struct ThresholdResult {
     pub value: Option<f64>,
     /// Whether it held.
     pub passed: bool,
+    /// Whether it was asked because nobody asked for its figure.
+    #[serde(default)]
+    pub default: bool,
 }
 
 /// What a workload's clients did.
@@ -255,7 +266,7 @@ pub struct ClientFigure {
 /// What one client left behind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientRow {
-    /// Its number.
+    /// Its number, from 1.
     pub client: u32,
     /// Position of what it read among the workload's targets.
     pub target: u32,
@@ -359,10 +370,17 @@ pub struct StageSummary {
     pub window_end_seconds: u32,
     /// Mean number of clients that played, over the window.
     pub playing_mean: f64,
+    /// Whether one half of the window, or all of it, is without media although the stream's source is known: its rates
+    /// are of no state of the target, and a threshold on them fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub window_is_void: bool,
     /// What the source sent for all planned clients; none if the source's rate is not known.
     pub expected_bps: Option<f64>,
     /// Media bits received (or sent, by publishers) a second, over the window.
     pub actual_bps: f64,
+    /// Video frames a second of the source, for one client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_fps: Option<f64>,
     /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
     /// hold. All other figures: the window only.
     pub figures: Figures,
@@ -524,13 +542,23 @@ pub struct ThreadLoad {
     pub cpu_percent_busiest: f64,
 }
 
-/// The host over a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The host over a window. CPU is in percent of one core, 0 to 100 times the cores.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLoad {
-    /// Busy share of all cores, 0 to 100 times the cores.
+    /// CPU that worked, in percent of one core.
     pub cpu_percent: f64,
-    /// CPU taken by the hypervisor, on the same scale.
+    /// CPU taken by the hypervisor, in percent of one core.
     pub steal_percent: f64,
+    /// CPU of processes that are neither weir nor watched, softirqs left out, in percent of one core; absent where the
+    /// host's CPU time cannot be read.
+    #[serde(default)]
+    pub others_percent: Option<f64>,
+    /// Those of them that used most, by name; empty while they used little.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherLoad>,
+    /// The core that spent most of its time in softirqs, of those that weir may run on: how much, in percent of it.
+    #[serde(default)]
+    pub softirq_percent: Option<f64>,
     /// One-minute load average, highest.
     pub load1_max: f64,
     /// Memory in use, highest.
@@ -543,6 +571,19 @@ pub struct HostLoad {
     pub tcp_retransmits_per_second: f64,
     /// Connections that the host's listeners dropped (`ListenDrops`, overflows included), in the window.
     pub listen_drops: u64,
+}
+
+/// Processes of one name that are neither weir nor watched.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherLoad {
+    /// The program's base name.
+    pub name: String,
+    /// The busiest of them.
+    pub pid: u32,
+    /// How many of them used any CPU at a time.
+    pub processes: u64,
+    /// CPU of all of them, in percent of one core.
+    pub cpu_percent: f64,
 }
 
 /// One second, for plots. Values that were not measured are absent.
@@ -594,6 +635,52 @@ pub struct WorkloadPoint {
     pub drift_p99_seconds: Option<f64>,
     /// Stalls that began in this second.
     pub stalls: u64,
+    /// Video frames that arrived (or were sent).
+    #[serde(default)]
+    pub frames: u64,
+    /// Units that arrived with a number, and those that are known to be missing.
+    #[serde(default)]
+    pub numbered: u64,
+    /// The second of the two.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+impl Verdict {
+    /// The worst state of any reason of one stage of one workload.
+    pub(crate) fn of_stage(&self, place: (u16, u16)) -> VerdictState {
+        let is_there = |it: &&Reason| it.stage == Some(place) || it.also.contains(&place);
+        let reasons = self.reasons.iter().filter(is_there);
+        reasons.map(|reason| reason.state).max().unwrap_or(VerdictState::Valid)
+    }
+}
+
+impl Summary {
+    /// Whether any client played or published that was not there only to disturb the others.
+    pub fn has_measured(&self) -> bool {
+        self.workloads.iter().any(|it| !it.background && it.total.total("played") > 0.0)
+    }
+
+    /// Makes of it a run in which nothing was measured: it is not valid, and what holds of nothing is not passed.
+    pub(crate) fn has_nothing(&mut self) {
+        let stages = self.workloads.iter_mut().flat_map(|it| &mut it.stages).map(|it| &mut it.verdict);
+        for state in stages.chain([&mut self.verdict.state]) {
+            *state = (*state).max(VerdictState::NothingMeasured);
+        }
+        for threshold in self.thresholds.iter_mut().filter(|it| it.passed) {
+            (threshold.value, threshold.passed) = (None, false);
+        }
+    }
+
+    /// Whether the target gave no client an answer: nothing listens there, or it said nothing before the timeout.
+    pub fn is_unanswered(&self) -> bool {
+        let workloads = || self.workloads.iter().filter(|it| !it.background);
+        let mut failures = workloads().flat_map(|it| &it.failures).peekable();
+        let heard =
+            |it: &WorkloadSummary| ["handshake", "request"].iter().any(|of| it.total.spread(of).is_some());
+        let none_was_heard = !self.has_measured() && !workloads().any(heard);
+        none_was_heard && failures.peek().is_some() && failures.all(|it| it.kind.is_silence())
+    }
 }
 
 impl Figures {
@@ -610,6 +697,28 @@ impl Figures {
         }
     }
 
+    /// A level's mean by name, 0 if absent.
+    pub fn mean(&self, name: &str) -> f64 {
+        match self.get(name).map(|figure| &figure.value) {
+            Some(Value::Gauge { mean, .. }) => *mean,
+            _ => 0.0,
+        }
+    }
+
+    /// The total of the counter whose name ends so, where a protocol has one.
+    pub fn ending(&self, end: &str) -> Option<f64> {
+        self.0.iter().find_map(|(name, figure)| match figure.value {
+            Value::Counter { total, .. } if name.ends_with(end) => Some(total),
+            _ => None,
+        })
+    }
+
+    /// Units that are missing of those whose numbers tell; none where none has a number.
+    pub fn lost_ratio(&self) -> Option<f64> {
+        let (lost, numbered) = (self.total("lost"), self.total("numbered"));
+        (numbered > 0.0).then(|| lost / (lost + numbered))
+    }
+
     /// A counter's total by name, 0 if absent.
     pub fn total(&self, name: &str) -> f64 {
         match self.get(name).map(|figure| &figure.value) {
@@ -620,6 +729,13 @@ impl Figures {
 }
 
 impl StageSummary {
+    /// Video frames a second of each client that played in the window, where there are frames.
+    pub fn fps(&self) -> Option<f64> {
+        let played = self.playing_mean * self.window_seconds();
+        let frames = self.figures.total("frames");
+        (played > 0.0 && (frames > 0.0 || self.source_fps.is_some())).then(|| frames / played)
+    }
+
     /// Length of the window.
     pub fn window_seconds(&self) -> f64 {
         f64::from(self.window_end_seconds - self.window_begin_seconds)

@@ -1,15 +1,15 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
-use crate::likeness::meant;
-use crate::summary::{BaseUnit, FigureValue, Figures, ThresholdResult, Value, WorkloadSummary};
+use crate::summary::{BaseUnit, FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use weir_clients::meant;
 use weir_metrics::{Kind, Measure, Quantity, Unit, parse_quantity};
 
 /// `figure[.statistic] operator quantity`.
 ///
-/// The figure is a name of `docs/method.md`, or `failed.ratio`, `missed.ratio`, `bitrate.ratio`
-/// (actual by expected), `stalled.ratio` (of playing time). The statistic is `p50`, `p90`, `p95`,
+/// The figure is a name of `docs/method.md`, or `failed.ratio`, `missed.ratio`, `played.ratio`, `starved.ratio` (of planned
+/// clients), `bitrate.ratio` (actual by expected), `stalled.ratio` (of playing time). The statistic is `p50`, `p90`, `p95`,
 /// `p99`, `p999`, `min`, `mean`, `max` for distributions, `rate` for a counter a second, `mean`,
 /// `max` for a level; a counter alone is its total.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Threshold {
     statistic: Option<Statistic>,
     operator: Operator,
     limit: Quantity,
+    /// Positions of the workloads that are asked by default; none if a person asks it, of all that have the figure.
+    default_of: Option<Vec<u16>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,10 @@ const STATISTICS: [(&str, Statistic); 13] = [
 ];
 
 /// Ratios that are made of two figures.
-const RATIOS: [&str; 4] = ["failed", "missed", "bitrate", "stalled"];
+const RATIOS: [&str; 8] = ["failed", "missed", "played", "starved", "bitrate", "stalled", "frames", "lost"];
+
+/// Shortest window whose rate is asked for by default: one of a few seconds holds a keyframe more or less.
+const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
 
 /// A text that is no threshold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,7 +157,8 @@ impl FromStr for Threshold {
         if figure.is_empty() {
             return Err(ThresholdError::NoOperator(text.to_owned()));
         }
-        Ok(Self { text: text.trim().to_owned(), figure: figure.to_owned(), statistic, operator, limit })
+        let (text, figure) = (text.trim().to_owned(), figure.to_owned());
+        Ok(Self { text, figure, statistic, operator, limit, default_of: None })
     }
 }
 
@@ -184,9 +190,20 @@ impl Threshold {
         &self.text
     }
 
-    /// The figure that it asks for.
-    pub fn figure(&self) -> &str {
-        &self.figure
+    /// The same, asked by default of the workloads at these positions.
+    pub(crate) fn by_default(self, workloads: Vec<u16>) -> Self {
+        Self { default_of: Some(workloads), ..self }
+    }
+
+    /// Whether it is asked because nobody asked for its figure.
+    pub fn is_default(&self) -> bool {
+        self.default_of.is_some()
+    }
+
+    /// Whether both ask for one figure, by whatever statistic. `failed.ratio` is made of `slots_failed`.
+    pub(crate) fn is_about_the_same_as(&self, other: &Self) -> bool {
+        let name = |it: &Self| it.figure.strip_prefix("slots_").unwrap_or(&it.figure).to_owned();
+        name(self) == name(other)
     }
 
     /// Checks before the run that some workload has the figure and that the statistic fits it.
@@ -304,6 +321,7 @@ impl Threshold {
             expression: self.text.clone(),
             value,
             passed: value.is_some_and(|value| self.holds(value)),
+            default: self.is_default(),
         }
     }
 
@@ -324,15 +342,61 @@ impl Threshold {
     /// Compares a finished run: every stage of every workload that has the figure must hold. The
     /// value is the one farthest on the wrong side. Nothing measured fails.
     pub fn judge(&self, workloads: &[WorkloadSummary]) -> ThresholdResult {
-        let asked = workloads.iter().filter(|workload| !workload.background);
-        let values = asked.flat_map(|workload| self.values(workload));
+        let is_asked = |number| self.default_of.as_ref().is_none_or(|of| of.contains(&number));
+        let asked = (0..).zip(workloads).filter(|(number, it)| !it.background && is_asked(*number));
+        let asked: Vec<_> = asked.map(|(_, workload)| workload).collect();
+        let void = asked
+            .iter()
+            .flat_map(|it| &it.stages)
+            .any(|stage| stage.window_is_void && self.is_rate_of(stage));
+        let values = asked.iter().flat_map(|workload| self.values(workload));
         let worst =
             values.reduce(|a, b| if self.holds(a) && !self.holds(b) || self.worse(b, a) { b } else { a });
         ThresholdResult {
             expression: self.text.clone(),
             value: worst,
-            passed: worst.is_some_and(|value| self.holds(value)),
+            passed: worst.is_some_and(|value| self.holds(value)) && !void,
+            default: self.is_default(),
         }
+    }
+
+    /// Whether it is about a rate that this stage has.
+    fn is_rate_of(&self, stage: &StageSummary) -> bool {
+        match self.statistic {
+            Some(Statistic::Rate) => self.pick(&stage.figures).is_some(),
+            Some(Statistic::Ratio) => {
+                self.figure == "bitrate" && self.asks(stage) && bit_rate_ratio(stage).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it asks for the rate of this stage's window: by default only if that is long enough.
+    fn asks(&self, stage: &StageSummary) -> bool {
+        !self.is_default() || stage.window_seconds() >= SHORTEST_WINDOW_SECONDS
+    }
+
+    /// One line on a default that is not asked of stages that have its value, since their windows are too short.
+    pub(crate) fn unasked(&self, workloads: &[WorkloadSummary]) -> Option<String> {
+        let of = self.default_of.as_ref()?;
+        let ratio: fn(&StageSummary) -> Option<f64> = match (self.statistic?, self.figure.as_str()) {
+            (Statistic::Ratio, "bitrate") => bit_rate_ratio,
+            (Statistic::Ratio, "frames") => frame_ratio,
+            _ => return None,
+        };
+        let workloads = (0..).zip(workloads).filter(|(number, _)| of.contains(number));
+        let names: Vec<_> = workloads
+            .filter(|(_, it)| it.stages.iter().any(|stage| !self.asks(stage) && ratio(stage).is_some()))
+            .map(|(_, it)| it.name.as_str())
+            .collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{}: `{}` is not asked by default of windows under {SHORTEST_WINDOW_SECONDS} s: hold each stage for that long beyond the warm-up, or ask with --threshold '{}'",
+                names.join(", "),
+                self.text,
+                self.text
+            )
+        })
     }
 
     /// Whether a value satisfies it.
@@ -383,18 +447,30 @@ impl Threshold {
         match self.figure.as_str() {
             "failed" if planned > 0.0 => Some(workload.slots.failed as f64 / planned),
             "missed" if planned > 0.0 => Some(workload.slots.missed as f64 / planned),
+            "played" | "starved" if planned > 0.0 => Some(workload.total.total(&self.figure) / planned),
             "stalled" => {
-                let played: f64 = workload.stages.iter().map(|s| s.playing_mean * s.window_seconds()).sum();
+                // Who gets nothing any more stands still, and is no less a viewer.
+                let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
+                let played: f64 = workload.stages.iter().map(|s| there(s) * s.window_seconds()).sum();
                 let stalled: f64 = workload.stages.iter().map(|s| s.figures.total("stalled")).sum();
                 (played > 0.0).then(|| stalled / played)
             }
-            "bitrate" => workload
-                .stages
-                .iter()
-                .filter_map(|s| Some(s.actual_bps / s.expected_bps.filter(|bps| *bps > 0.0)?))
-                .reduce(|a, b| if self.worse(b, a) { b } else { a }),
+            "bitrate" => self.worst_stage(workload, bit_rate_ratio),
+            "frames" => self.worst_stage(workload, frame_ratio),
+            // What is lost in a ramp is lost.
+            "lost" => workload.total.lost_ratio(),
             _ => None,
         }
+    }
+
+    /// The value of the stage that is farthest on the wrong side.
+    fn worst_stage(
+        &self,
+        workload: &WorkloadSummary,
+        ratio: impl Fn(&StageSummary) -> Option<f64>,
+    ) -> Option<f64> {
+        let asked = workload.stages.iter().filter(|stage| self.asks(stage));
+        asked.filter_map(ratio).reduce(|a, b| if self.worse(b, a) { b } else { a })
     }
 
     fn pick(&self, figures: &Figures) -> Option<f64> {
@@ -421,6 +497,17 @@ impl Threshold {
             _ => return None,
         })
     }
+}
+
+/// Actual by expected bit rate, where that is known.
+fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
+    Some(stage.actual_bps / stage.expected_bps.filter(|bps| *bps > 0.0)?)
+}
+
+/// Frames by those that the source had for all planned clients, where that is known.
+fn frame_ratio(stage: &StageSummary) -> Option<f64> {
+    let expected = stage.source_fps? * f64::from(stage.clients) * stage.window_seconds();
+    (expected > 0.0).then(|| stage.figures.total("frames") / expected)
 }
 
 /// What to do about an unknown figure.

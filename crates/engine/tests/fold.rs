@@ -1,11 +1,16 @@
 //! What a run comes to, from intervals that were made up.
 
+use weir_engine::RemarkLine;
 use weir_engine::fold::{Fold, WorkloadFacts};
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{Outcome, RunFacts, Summary};
+use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
 use weir_engine::threshold::Threshold;
-use weir_metrics::common::{MEDIA, PLAYING};
+use weir_metrics::common::{
+    FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
+    SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG,
+};
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
+use weir_observe::{HostSample, NetworkCounters, ProcessSample, Sample};
 
 /// Two streams of different rates, and viewers of the second.
 const TWO_STREAMS: &str = "
@@ -30,6 +35,7 @@ fn fold(text: &str) -> Fold {
             targets: urls.to_vec(),
             expect: None,
             frame_time_seconds: None,
+            timeout_seconds: 10.0,
         };
         (facts, SCHEMA)
     });
@@ -45,6 +51,11 @@ fn second(fold: &mut Fold, second: u32, workload: u16, playing: u64, media: u64)
 }
 
 fn finish(fold: &Fold) -> Summary {
+    finish_as(fold, &Scenario::default())
+}
+
+/// Summed up as a run of `scenario`, completed.
+fn finish_as(fold: &Fold, scenario: &Scenario) -> Summary {
     let run = RunFacts {
         name: String::new(),
         id: String::new(),
@@ -59,7 +70,7 @@ fn finish(fold: &Fold) -> Summary {
         machines: Vec::new(),
         base_seconds: 0.0,
     };
-    fold.finish(run, Outcome::Completed, &[])
+    fold.finish(run, Outcome::Completed, scenario)
 }
 
 #[test]
@@ -97,4 +108,276 @@ fn a_threshold_is_judged_alike_while_the_run_goes_on_and_at_its_end() {
     assert_eq!(judged, at_the_end);
     let passed: Vec<_> = judged.iter().map(|result| result.passed).collect();
     assert_eq!(passed, [false, true, false, false], "{judged:?}");
+}
+
+/// Viewers of somebody else's stream, whose rate they read off it.
+const VIEWERS: &str = "
+warmup: 0s
+workloads: [{play: rtmp://h/live/b, clients: 20, duration: 30s, arrival: 1000/s}]
+";
+
+/// A run of 30 s in which the source stops before second `until`. Viewers notice after their timeout of 10 s.
+fn stopped(until: u32) -> Fold {
+    let mut fold = fold(VIEWERS);
+    for at in 0..30 {
+        let mut figures = Recorder::new(SCHEMA);
+        let starve = at >= until + 10;
+        figures.set(PLAYING, if starve { 0 } else { 20 });
+        figures.set(STARVING, if starve { 20 } else { 0 });
+        figures.count(STARVED, if at == until + 10 { 20 } else { 0 });
+        if at == 0 {
+            figures.count(PLANNED, 20);
+            figures.count(PLAYED, 20);
+        }
+        if at < until {
+            // A crowd reads in batches: much in one second, little in the next.
+            let bytes = if at % 2 == 0 { 1_200_000 } else { 800_000 };
+            figures.count(MEDIA, bytes);
+            figures.count(SOURCE, 1_000_000);
+            figures.count(SOURCE_TIME, 20_000_000);
+        }
+        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0 }, figures });
+    }
+    fold
+}
+
+#[test]
+fn a_source_that_stops_fails_the_run_and_is_named_with_its_second() {
+    let asked = |summary: &Summary| {
+        let failed = summary.thresholds.iter().filter(|it| !it.passed).map(|it| it.expression.clone());
+        failed.collect::<Vec<_>>()
+    };
+    let steady = judged(&stopped(40));
+    assert!(asked(&steady).is_empty() && steady.warnings.is_empty(), "{:?}", steady.warnings);
+    let summary = judged(&stopped(14));
+    let line = "play: no media since second 14: the source or the server stopped";
+    assert!(summary.warnings[0].starts_with(line), "{:?}", summary.warnings);
+    assert!(summary.warnings[1].contains("so that it is no window"), "{:?}", summary.warnings);
+    assert!(summary.workloads[0].stages[0].window_is_void);
+    // Even a rate that half of the stream fulfils.
+    assert_eq!(
+        asked(&summary),
+        ["media.rate > 1kB", "bitrate.ratio >= 90%", "starved.ratio <= 1%"],
+        "{:?}",
+        summary.thresholds
+    );
+    // It stops in the second half: there is a window, and it is not steady.
+    let summary = judged(&stopped(19));
+    assert!(summary.warnings.iter().any(|it| it.contains("no steady state")), "{:?}", summary.warnings);
+    assert_eq!(asked(&summary), ["bitrate.ratio >= 90%", "starved.ratio <= 1%"]);
+}
+
+/// Summed up, and asked what a scenario with a threshold on a rate asks.
+fn judged(fold: &Fold) -> Summary {
+    let scenario = Scenario::parse(&format!("{VIEWERS}thresholds: [media.rate > 1kB]")).unwrap();
+    finish_as(fold, &scenario)
+}
+
+#[test]
+fn what_is_expected_of_a_window_is_what_was_published_in_its_seconds() {
+    let mut fold = fold(TWO_STREAMS);
+    for at in 0..5 {
+        // A keyframe every other second; the viewers' window begins a second later than the publisher's.
+        let media = if at % 2 == 0 { 70_000 } else { 30_000 };
+        second(&mut fold, at, 1, 1, media);
+        second(&mut fold, at, 2, 4, if at == 0 { 0 } else { 4 * media });
+    }
+    let summary = finish(&fold);
+    let (publisher, viewers) = (&summary.workloads[1].stages[0], &summary.workloads[2].stages[0]);
+    assert_ne!(publisher.window_begin_seconds, viewers.window_begin_seconds);
+    assert_eq!(viewers.expected_bps, Some(viewers.actual_bps));
+}
+
+/// A default that is left out must not look like one that passed.
+#[test]
+fn a_default_that_short_windows_leave_out_is_said() {
+    let scenario = Scenario::parse(TWO_STREAMS).unwrap();
+    let mut fold = fold(TWO_STREAMS);
+    for at in 0..5 {
+        second(&mut fold, at, 1, 1, 50_000);
+        second(&mut fold, at, 2, 4, 100);
+    }
+    let summary = finish_as(&fold, &scenario);
+    assert!(!summary.thresholds.iter().any(|it| it.expression.starts_with("bitrate")));
+    let line =
+        "viewers: `bitrate.ratio >= 90%` is not asked by default of windows under 10 s: hold each stage";
+    assert!(summary.warnings.iter().any(|it| it.starts_with(line)), "{:?}", summary.warnings);
+    // Who asks for it is answered, and needs no warning.
+    let asked = Scenario { thresholds: vec!["bitrate.ratio >= 90%".parse().unwrap()], ..scenario };
+    let summary = finish_as(&fold, &asked);
+    assert!(summary.thresholds.iter().any(|it| it.expression.starts_with("bitrate") && !it.passed));
+    assert!(!summary.warnings.iter().any(|it| it.contains("by default")), "{:?}", summary.warnings);
+}
+
+#[test]
+fn a_window_without_media_fails_rates_of_its_own_figures_only() {
+    let fold = stopped(14);
+    let mut workloads = finish(&fold).workloads;
+    // Beside it a workload of another protocol, with a figure of its own and a window of its own.
+    let mut other = workloads[0].clone();
+    other.stages[0].window_is_void = false;
+    let reads = workloads[0].stages[0].figures.0.remove("reads").unwrap();
+    assert_eq!(other.stages[0].figures.0.get("reads"), Some(&reads));
+    workloads.push(other);
+    let passed = |text: &str| text.parse::<Threshold>().unwrap().judge(&workloads).passed;
+    assert!(passed("reads.rate >= 0"), "only the second workload has this figure");
+    assert!(!passed("media.rate >= 0") && !passed("bitrate.ratio >= 0"));
+    assert!(passed("stalls == 0") && passed("failed.ratio == 0"), "no rates");
+}
+
+/// Three readers of a channel; the second of them meets a gap at 20 s.
+fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> GapSources {
+    let scenario =
+        Scenario::parse("{warmup: 0s, workloads: [{play: http://h/a, clients: 3, duration: 60s}]}").unwrap();
+    let facts = WorkloadFacts {
+        background: false,
+        name: "play".to_owned(),
+        role: Role::Play,
+        protocol: "http".to_owned(),
+        targets: vec!["http://h/a".to_owned()],
+        expect: None,
+        frame_time_seconds: None,
+        timeout_seconds: 10.0,
+    };
+    let mut fold = Fold::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+    for client in 0..3 {
+        fold.remark(&RemarkLine::Account {
+            at_seconds: 60.0,
+            workload: 0,
+            client,
+            channel: 0,
+            since_seconds: Some(0.0),
+            failure: None,
+            numbers: vec![Some(0.0); 10],
+        });
+    }
+    let (at_seconds, workload, client, channel, mark, place_seconds) = (20.0, 0, 1, 0, 7, 100.0);
+    fold.remark(&RemarkLine::Gap { at_seconds, workload, client, channel, mark, place_seconds });
+    for at in 0..60 {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(TURN_LAG, if at == 19 { turn_lag_micros } else { 300 });
+        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0 }, figures });
+        let mut sample = sample(f64::from(at), 0.0);
+        sample.host.network = Some(host(at));
+        fold.sample(sample);
+    }
+    finish(&fold).workloads[0].channels[0].gaps
+}
+
+#[test]
+fn a_gap_is_the_generators_where_it_did_not_read_and_not_where_anybody_closed_a_window() {
+    let none = |_: u32| NetworkCounters::default();
+    let of_connection = GapSources { of_connection: 1, ..GapSources::default() };
+    let of_generator = GapSources { of_generator: 1, ..GapSources::default() };
+    assert_eq!(gap_of_one(none, 40_000), of_connection);
+    assert_eq!(gap_of_one(none, 1_200_000), of_generator);
+    let from_second_20 = |at: u32| u64::from(at >= 20);
+    let windows = |at| NetworkCounters { tcp_zero_windows: from_second_20(at), ..NetworkCounters::default() };
+    assert_eq!(gap_of_one(windows, 40_000), of_connection, "of any program on this machine");
+    let drops = |at| NetworkCounters { tcp_backlog_drops: from_second_20(at), ..NetworkCounters::default() };
+    assert_eq!(gap_of_one(drops, 40_000), of_generator);
+}
+
+#[test]
+fn in_the_last_second_of_the_plan_its_clients_are_still_wanted() {
+    let mut fold =
+        fold("workloads: [{name: viewers, play: rtmp://h/live/b, clients: 4, arrival: 4/s, duration: 4s}]");
+    let end = fold.length().as_secs() as usize;
+    assert_eq!(fold.length().subsec_nanos(), 0, "the plan ends with a second");
+    let wanted: Vec<u32> = (0..end as u32 + 2)
+        .map(|at| {
+            second(&mut fold, at, 0, 4, 190_000);
+            fold.latest().unwrap().1[0].planned
+        })
+        .collect();
+    assert_eq!(wanted[end - 1..], [4, 0, 0], "{wanted:?}");
+}
+
+/// Ten viewers of 30 frames a second for 12 s, of which so many frames and packets come.
+fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
+    let mut fold =
+        fold("{warmup: 0s, workloads: [{play: ws://h/app/a, clients: 10, duration: 12s, arrival: 1000/s}]}");
+    for second in 0..12 {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(PLAYING, 10);
+        figures.count(FRAMES, frames);
+        figures.count(NUMBERED, numbered);
+        figures.count(LOST, lost);
+        // A queue: what comes is of less media time than has passed.
+        figures.count(SOURCE_FRAMES, frames);
+        figures.count(SOURCE_TIME, frames * 1_000_000 / 30);
+        fold.interval(&Interval { key: IntervalKey { second, workload: 0 }, figures });
+    }
+    finish(&fold)
+}
+
+#[test]
+fn a_server_that_queues_fails_by_its_frame_rate_and_one_that_drops_by_its_losses() {
+    let judged = |summary: &Summary| {
+        ["frames.ratio >= 90%", "lost.ratio <= 1%"].map(|text| {
+            let result = text.parse::<Threshold>().unwrap().judge(&summary.workloads);
+            ((result.value.unwrap() * 1_000.0).round(), result.passed)
+        })
+    };
+    assert_eq!(judged(&viewers(300, 9_000, 0)), [(1_000.0, true), (0.0, true)]);
+    // OvenMediaEngine at 200 viewers: 18.4 frames a second, and nothing lost.
+    let queued = viewers(184, 5_520, 0);
+    assert_eq!(judged(&queued), [(613.0, false), (0.0, true)]);
+    let row = &queued.workloads[0].stages[0];
+    assert_eq!(row.source_fps.map(f64::round), Some(30.0));
+    assert_eq!(row.fps().map(|fps| (fps * 10.0).round()), Some(184.0));
+    assert_eq!(judged(&viewers(300, 7_380, 1_620)), [(1_000.0, true), (180.0, false)]);
+}
+
+#[test]
+fn units_without_numbers_and_streams_without_pictures_have_no_such_ratio() {
+    let mut fold = fold("{warmup: 0s, workloads: [{play: ws://h/app/a, duration: 12s}]}");
+    (0..12).for_each(|at| second(&mut fold, at, 0, 1, 1_000));
+    let summary = finish(&fold);
+    for text in ["frames.ratio >= 90%", "lost.ratio <= 1%"] {
+        assert_eq!(text.parse::<Threshold>().unwrap().judge(&summary.workloads).value, None, "{text}");
+    }
+}
+
+/// A sample at this time of the run, of a machine with two cores of which weir has used so much.
+fn sample(at_seconds: f64, cpu_seconds: f64) -> Sample {
+    let generator = ProcessSample { processes: 1, cpu_seconds, ..ProcessSample::default() };
+    Sample {
+        at_ns: (at_seconds * 1e9) as u64,
+        targets: Vec::new(),
+        generator,
+        host: HostSample::default(),
+        machines: Vec::new(),
+        others: Vec::new(),
+    }
+}
+
+#[test]
+fn the_last_point_of_a_plot_is_no_tick_over_three_milliseconds() {
+    let mut fold = fold(TWO_STREAMS);
+    for at in 0..5 {
+        second(&mut fold, at, 2, 4, 190_000);
+        fold.sample(sample(f64::from(at), 0.3 * f64::from(at)));
+    }
+    // The last but one comes at its time, the last when the run is over, and a tick of 10 ms lies between them.
+    fold.sample(sample(5.0, 1.5));
+    fold.sample(sample(5.003, 1.51));
+    let points = finish(&fold).series;
+    let drawn: Vec<f64> = points.iter().map(|point| point.generator_cpu_percent.unwrap()).collect();
+    assert_eq!(drawn.len(), 5);
+    assert!(drawn.iter().all(|percent| (29.0..32.0).contains(percent)), "{drawn:?}");
+}
+
+#[test]
+fn latencies_below_zero_are_told_with_what_they_mean() {
+    let mut fold = fold(TWO_STREAMS);
+    let mut figures = Recorder::new(SCHEMA);
+    figures.record_signed(LATENCY, -40_000);
+    figures.count(NEGATIVE_LATENCIES, 1);
+    fold.interval(&Interval { key: IntervalKey { second: 2, workload: 2 }, figures });
+    let summary = finish(&fold);
+    let said = summary.warnings.iter().find(|text| text.contains("below zero")).expect("a warning");
+    assert!(said.starts_with("viewers: 1 of 1 latencies are below zero, down to -40.0 ms"), "{said}");
+    let latency = summary.workloads[2].total.spread("latency").unwrap();
+    assert!((latency.min + 0.04).abs() < 1e-4, "{latency:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use weir_engine::scenario::Scenario;
+use weir_engine::series::{Variation, turns};
 use weir_engine::summary::Role;
 
 fn root() -> PathBuf {
@@ -32,7 +33,8 @@ fn published() -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Scenario {
-    Scenario::read(path).unwrap_or_else(|error| panic!("{error}"))
+    let mut variations = Variation::read(path).unwrap_or_else(|error| panic!("{error}"));
+    variations.swap_remove(0).scenario
 }
 
 #[test]
@@ -110,9 +112,20 @@ fn the_original_measurement_is_an_experiment() {
     let experiment = scenario.experiment.unwrap();
     assert_eq!((experiment.repetitions, experiment.count, experiment.qos), (Some(30), Some(5_000), Some(1)));
     assert!(
-        root().join(&experiment.schema).exists() && experiment.publish.contains("/XGH/PY{ENCODING}/{seq}")
+        root().join("scenarios").join(&experiment.schema).exists()
+            && experiment.publish.contains("/XGH/PY{ENCODING}/{seq}")
     );
     assert_eq!(all().len(), files().len() + 1);
+}
+
+#[test]
+fn variants_of_a_server_differ_in_its_file() {
+    let path = root().join("scenarios/nginx-chunk-size.yaml");
+    let variations = Variation::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let values: Vec<_> =
+        variations.iter().map(|it| it.variant.as_ref().unwrap().values["chunk_size"].as_str()).collect();
+    assert_eq!(values, ["4096", "60000"]);
+    assert!(turns(2, variations[0].scenario.repeat.unwrap(), variations[0].scenario.order).len() >= 8);
 }
 
 #[test]

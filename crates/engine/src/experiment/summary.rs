@@ -3,6 +3,7 @@
 use super::ExperimentSpec;
 use super::account::{Account, Stage};
 use super::repetition::{Carried, Repetition, title};
+pub use crate::series::Ending;
 use crate::summary::{RunFacts, ThresholdResult, VerdictState};
 use crate::threshold::{Threshold, ThresholdError};
 use schemars::JsonSchema;
@@ -120,20 +121,6 @@ pub struct Beside {
     /// What was measured.
     #[serde(flatten)]
     pub measurement: Measurement,
-}
-
-/// How an experiment ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// It goes on.
-    Running,
-    /// All repetitions were made.
-    Completed,
-    /// By Ctrl-C or SIGTERM.
-    Interrupted,
-    /// Broker or database could not be reached, refused, or stood still: the stage, and why.
-    Failed(String),
 }
 
 /// What an encoding came to.

@@ -1,0 +1,150 @@
+//! What a run asks of its target unless somebody says otherwise: a function of the scenario's workloads, so that every
+//! verb asks the same. What only one protocol promises is registered in `weir_clients::asked_of`.
+
+use crate::scenario::{Scenario, WorkloadSpec};
+use crate::summary::Role;
+use crate::threshold::Threshold;
+
+/// What every client is asked: it does what the plan wants. One in a hundred may fail, as a server under load is
+/// allowed to by most who write a limit down.
+const OF_ALL: [&str; 2] = ["failed.ratio <= 1%", "played.ratio >= 99%"];
+/// What viewers are asked whose source's rate the scenario says, whatever their protocol.
+const OF_EXPECTING: &str = "bitrate.ratio >= 90%";
+/// What publishers with a count are asked.
+const OF_COUNTING: &str = "units_short == 0";
+/// What an experiment is asked, which has no workloads: each record arrives, and is one.
+const OF_EXPERIMENTS: [&str; 2] = ["lost == 0", "dead_lettered == 0"];
+
+impl Scenario {
+    /// What is asked of the target: the thresholds of the scenario, and the defaults for figures that none of them is
+    /// about.
+    pub fn asked(&self) -> Vec<Threshold> {
+        let mut defaults: Vec<(Threshold, Vec<u16>)> = Vec::new();
+        for (workload, number) in self.workloads.iter().zip(0..) {
+            for threshold in of_workload(workload).into_iter().chain(self.shown(workload)) {
+                match defaults.iter_mut().find(|(other, _)| *other == threshold) {
+                    Some((_, workloads)) => workloads.push(number),
+                    None => defaults.push((threshold, vec![number])),
+                }
+            }
+        }
+        if self.experiment.is_some() {
+            defaults.extend(OF_EXPERIMENTS.iter().flat_map(|text| text.parse()).map(|it| (it, Vec::new())));
+        }
+        let said = |default: &Threshold| self.thresholds.iter().any(|it| it.is_about_the_same_as(default));
+        let defaults = defaults.into_iter().filter(|(default, _)| !said(default));
+        let defaults = defaults.map(|(threshold, workloads)| threshold.by_default(workloads));
+        self.thresholds.iter().cloned().chain(defaults).collect()
+    }
+}
+
+impl Scenario {
+    /// What the viewers of streams are asked that the scenario itself publishes at the same URLs: all of it is shown.
+    fn shown(&self, viewers: &WorkloadSpec) -> Vec<Threshold> {
+        let is_source = |it: &&WorkloadSpec| {
+            !viewers.play.0.is_empty() && viewers.play.0.iter().all(|url| it.publish.0.contains(url))
+        };
+        let Some(source) = self.workloads.iter().find(is_source).filter(|_| !viewers.background) else {
+            return Vec::new();
+        };
+        // What is in a file is not known before it is read.
+        let has_sound = source.file.is_none() && source.audio_bitrate.as_deref() != Some("0");
+        weir_clients::shown_of(&viewers.play.0[0], has_sound).flat_map(str::parse).collect()
+    }
+}
+
+/// What one workload is asked. What its protocol promises goes before what is asked of all about the same figure.
+fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
+    let Ok((role, urls)) = workload.verb() else { return Vec::new() };
+    if workload.background {
+        return Vec::new();
+    }
+    let qos = workload.mqtt.as_ref().and_then(|mqtt| mqtt.qos).unwrap_or(0);
+    let promised = urls.first().filter(|_| role == Role::Play).map(|url| weir_clients::asked_of(url, qos));
+    let expecting = (role == Role::Play && workload.expect.is_some()).then_some(OF_EXPECTING);
+    let counts = workload.mqtt.as_ref().is_some_and(|mqtt| mqtt.count.is_some());
+    let counting = (role == Role::Publish && counts).then_some(OF_COUNTING);
+    let asked = promised.into_iter().flatten().chain(OF_ALL).chain(expecting).chain(counting);
+    let mut thresholds: Vec<Threshold> = Vec::new();
+    for threshold in asked.flat_map(str::parse::<Threshold>) {
+        if !thresholds.iter().any(|it| it.is_about_the_same_as(&threshold)) {
+            thresholds.push(threshold);
+        }
+    }
+    thresholds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Vec<(String, bool)> {
+        let scenario = Scenario::parse(text).unwrap();
+        scenario.asked().iter().map(|it| (it.text().to_owned(), it.is_default())).collect()
+    }
+
+    fn defaults(workload: &str) -> String {
+        let asked = asked(&format!("workloads: [{workload}]"));
+        assert!(asked.iter().all(|(_, default)| *default));
+        asked.into_iter().map(|(text, _)| text).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn every_load_is_asked_to_play_and_viewers_what_their_protocol_promises() {
+        let all = "failed.ratio <= 1%, played.ratio >= 99%";
+        let viewers = format!("bitrate.ratio >= 90%, starved.ratio <= 1%, {all}");
+        assert_eq!(defaults("{publish: rtmp://h/a/b}"), all);
+        assert_eq!(defaults("{play: rtmps://h/a/b}"), viewers);
+        assert_eq!(
+            defaults("{play: HTTP://h/a}"),
+            format!("bitrate.ratio >= 90%, starved.ratio <= 1%, ts.lost_packets == 0, {all}")
+        );
+        let services = "failed.ratio == 0, bitrate.ratio >= 90%, starved.ratio <= 1%, ts.lost_packets == 0, played.ratio >= 99%";
+        assert_eq!(defaults("{play: mirakurun+http://h}"), services);
+        assert_eq!(defaults("{play: mqtt://h/a}"), all);
+        assert_eq!(defaults("{play: mqtt://h/a, mqtt: {qos: 1}}"), format!("lost == 0, {all}"));
+        assert_eq!(defaults("{publish: mqtt://h/a, mqtt: {count: 5}}"), format!("{all}, units_short == 0"));
+        assert_eq!(defaults("{play: bulk://h:1}"), all);
+        assert_eq!(defaults("{play: bulk://h:1, expect: 1mbps}"), format!("{all}, bitrate.ratio >= 90%"));
+        assert_eq!(defaults("{play: bulk://h:1, background: true}"), "");
+    }
+
+    #[test]
+    fn a_stream_that_the_run_publishes_itself_must_be_shown() {
+        let of = |publish: &str, play: &str| {
+            let texts = asked(&format!("workloads: [{{publish: {publish}}}, {{play: {play}}}]"));
+            let texts = texts.into_iter().map(|(text, _)| text).filter(|text| text.ends_with("> 0"));
+            texts.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(of("rtmp://h/a/b", "rtmp://h/a/b"), "keyframes > 0, rtmp.audio_frames > 0");
+        assert_eq!(of("rtmp://h/a/b, audio_bitrate: '0'", "rtmp://h/a/b"), "keyframes > 0");
+        assert_eq!(of("rtmp://h/a/b", "rtmp://h/a/c"), "");
+        assert_eq!(of("mqtt://h/a", "mqtt://h/a"), "");
+    }
+
+    #[test]
+    fn a_threshold_of_the_same_figure_takes_the_place_of_a_default() {
+        let text = "{workloads: [{play: rtmp://h/a/b}], thresholds: [slots_failed <= 5, played > 3, startup.p99 < 1s]}";
+        let said = |text: &str| (text.to_owned(), false);
+        let expected = [
+            said("slots_failed <= 5"),
+            said("played > 3"),
+            said("startup.p99 < 1s"),
+            ("bitrate.ratio >= 90%".to_owned(), true),
+            ("starved.ratio <= 1%".to_owned(), true),
+        ];
+        assert_eq!(asked(text), expected);
+    }
+
+    #[test]
+    fn every_default_fits_the_figures_of_its_protocol() {
+        for scheme in ["rtmp", "http", "mirakurun+http", "whep+http", "ws", "mqtt", "bulk"] {
+            let schema = weir_clients::schema_of(scheme.trim_start_matches("mirakurun+")).unwrap();
+            let mqtt = if scheme == "mqtt" { ", mqtt: {qos: 2}" } else { "" };
+            let text = format!("workloads: [{{play: '{scheme}://h/a', expect: 1mbps{mqtt}}}]");
+            let asked = Scenario::parse(&text).unwrap().asked();
+            assert!(asked.len() >= 3, "{scheme}");
+            asked.iter().for_each(|it| it.check(&[schema]).unwrap());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a command line says of a scenario instead of its file: single keys, clients, the time, and where relative paths
+//! begin. Values only; nothing here reads a file.
+
+use crate::scenario::{Scenario, ScenarioError, Span, nearest_key};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+impl Scenario {
+    /// The same with one key of another value, as if it stood so in the file: `seed`, `workloads.0.bitrate`,
+    /// `workloads.NAME.clients`.
+    ///
+    /// # Errors
+    /// There is no such key, or its value is none.
+    pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
+        let wrong = |words: String| ScenarioError::Override { flag: format!("--set {key}"), words };
+        let whole = serde_json::to_value(self).map_err(|error| wrong(error.to_string()))?;
+        let read: Value = serde_saphyr::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let set = |read: Value| {
+            let mut whole = whole.clone();
+            put(&mut whole, key, read).map_err(wrong)?;
+            serde_json::from_value::<Self>(whole).map_err(|error| wrong(said(&error.to_string())))
+        };
+        match set(read.clone()) {
+            // `name=5` is a text, though it looks like a number.
+            Err(error) if !read.is_string() => set(Value::String(value.to_owned())).map_err(|_| error),
+            done => done,
+        }
+    }
+
+    /// Gives the one workload that plays, or publishes if none plays, another number of clients.
+    ///
+    /// # Errors
+    /// There are several such workloads, or the one has a table of stages.
+    pub fn set_clients(&mut self, clients: u32) -> Result<(), ScenarioError> {
+        let wrong = |words: &str| ScenarioError::Override { flag: "-c".to_owned(), words: words.to_owned() };
+        let plays = self.workloads.iter().any(|it| !it.play.0.is_empty());
+        let mut meant = self.workloads.iter_mut().filter(|it| it.play.0.is_empty() != plays);
+        let (Some(workload), None) = (meant.next(), meant.next()) else {
+            return Err(wrong(
+                "the scenario has not one workload that this could mean; write --set workloads.NAME.clients=N",
+            ));
+        };
+        if !workload.stages.is_empty() {
+            return Err(wrong(
+                "the workload has `stages`, each with its clients; write --set workloads.NAME.stages='[{clients: N, hold: TIME}]'",
+            ));
+        }
+        workload.clients = Some(clients);
+        Ok(())
+    }
+
+    /// Holds clients for another time, in all workloads that say for how long.
+    pub fn set_duration(&mut self, time: &Span) {
+        for workload in &mut self.workloads {
+            for stage in &mut workload.stages {
+                stage.hold = time.clone();
+            }
+            if workload.duration.is_some() {
+                workload.duration = Some(time.clone());
+            }
+        }
+    }
+
+    /// Takes relative paths as relative to `folder`, the scenario file's.
+    pub fn resolve(&mut self, folder: &Path) {
+        let one = |path: &mut PathBuf| *path = folder.join(&*path);
+        let behind = |text: &mut String, kinds: &[&str]| {
+            if let Some((kind, path)) =
+                text.split_once(':').filter(|(kind, path)| kinds.contains(kind) && !path.is_empty())
+            {
+                *text = format!("{kind}:{}", folder.join(path).display());
+            }
+        };
+        [&mut self.cacert, &mut self.cert, &mut self.key].into_iter().flatten().for_each(one);
+        for workload in &mut self.workloads {
+            workload.file.iter_mut().for_each(one);
+            workload.rtc.iter_mut().filter_map(|it| it.token_file.as_mut()).for_each(one);
+            if let Some(mqtt) = &mut workload.mqtt {
+                mqtt.password_file.iter_mut().for_each(one);
+                mqtt.payload.iter_mut().for_each(|payload| behind(payload, &["file", "avro", "json"]));
+            }
+        }
+        if let Some(experiment) = &mut self.experiment {
+            one(&mut experiment.schema);
+            experiment.password_file.iter_mut().for_each(one);
+            experiment.save_password_file.iter_mut().for_each(one);
+            experiment.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"]));
+        }
+    }
+}
+
+/// Puts a value where the key says; lists are gone into by position or by name.
+fn put(whole: &mut Value, key: &str, value: Value) -> Result<(), String> {
+    let mut at = whole;
+    let mut steps = key.split('.').peekable();
+    while let Some(step) = steps.next() {
+        let last = steps.peek().is_none();
+        if at.is_null() {
+            // What the file does not say, and becomes a mapping by what is put into it.
+            *at = Value::Object(Map::new());
+        }
+        at = match at {
+            Value::Array(list) => {
+                let named = |it: &Value| label(it) == Some(step);
+                let position = list.iter().position(named).or_else(|| step.parse().ok());
+                list.get_mut(position.unwrap_or(usize::MAX))
+                    .ok_or_else(|| format!("there is no '{step}' in the list"))?
+            }
+            Value::Object(map) => map.entry(step).or_insert(Value::Null),
+            _ => return Err(format!("'{step}' is in nothing that has keys")),
+        };
+        if last {
+            *at = value;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// What a workload is called: its name, or its verb.
+fn label(workload: &Value) -> Option<&str> {
+    let verb = ["play", "publish"]
+        .into_iter()
+        .find(|verb| workload.get(verb).and_then(Value::as_array).is_some_and(|urls| !urls.is_empty()));
+    workload.get("name").and_then(Value::as_str).or(verb)
+}
+
+/// An error of serde without its place, which is in no file, and with the nearest known key.
+fn said(words: &str) -> String {
+    match nearest_key(words) {
+        Some((unknown, nearest)) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
+        None => words.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "
+cacert: ca.pem
+workloads:
+  - {name: source, publish: 'rtmp://h/live/x', file: ../clip.mp4}
+  - {play: 'rtmp://h/live/x', clients: 3, duration: 10s}
+";
+
+    fn scenario() -> Scenario {
+        Scenario::parse(TEXT).unwrap()
+    }
+
+    #[test]
+    fn a_key_is_set_as_if_it_stood_in_the_file() {
+        let set = |key: &str, value: &str| scenario().with(key, value).unwrap();
+        assert_eq!(set("seed", "3").seed, 3);
+        assert_eq!(set("name", "5").name, "5");
+        assert_eq!(set("workloads.play.clients", "7").workloads[1].clients, Some(7));
+        assert_eq!(
+            set("workloads.source.bitrate", "2mbps").workloads[0].bitrate.as_ref().unwrap().get().bps(),
+            2e6
+        );
+        assert_eq!(set("workloads.0.mqtt.qos", "1").workloads[0].mqtt.as_ref().unwrap().qos, Some(1));
+        assert_eq!(set("workloads.1.play", "[rtmp://a/b/c, rtmp://d/e/f]").workloads[1].play.0.len(), 2);
+        for (key, value, words) in [
+            ("sead", "3", "unknown key `sead`; did you mean `seed`?"),
+            ("workloads.crowd.clients", "3", "there is no 'crowd'"),
+            ("workloads.0.bitrate", "fast", "fast"),
+            ("seed.x", "3", "'x' is in nothing that has keys"),
+        ] {
+            let said = scenario().with(key, value).unwrap_err().to_string();
+            assert!(said.contains(words) && said.contains(&format!("--set {key}")), "{said}");
+        }
+    }
+
+    #[test]
+    fn clients_and_time_of_a_command_line_come_before_those_of_the_file() {
+        let mut changed = scenario();
+        changed.set_clients(50).unwrap();
+        changed.set_duration(&"3s".parse().unwrap());
+        assert_eq!((changed.workloads[1].clients, changed.workloads[0].clients), (Some(50), None));
+        let spans: Vec<_> = changed.workloads.iter().map(|it| it.duration.as_ref().map(Span::get)).collect();
+        assert_eq!(spans, [None, Some(std::time::Duration::from_secs(3))]);
+        let mut two = scenario();
+        two.workloads.push(two.workloads[1].clone());
+        assert!(two.set_clients(5).unwrap_err().to_string().contains("--set workloads.NAME.clients=N"));
+        let mut table = scenario()
+            .with("workloads.1", "{play: 'rtmp://h/a/b', stages: [{clients: 1, hold: 1s}]}")
+            .unwrap();
+        assert!(table.set_clients(5).unwrap_err().to_string().contains("`stages`"));
+        table.set_duration(&"9s".parse().unwrap());
+        assert_eq!(table.workloads[1].stages[0].hold.get().as_secs(), 9);
+    }
+
+    #[test]
+    fn relative_paths_begin_at_the_scenario_file() {
+        let mut found = scenario();
+        found.workloads[0].mqtt = Some(crate::messaging::MqttSpec {
+            payload: Some("avro:s.avsc".to_owned()),
+            password_file: Some("/etc/secret".into()),
+            ..Default::default()
+        });
+        found.resolve(Path::new("lab/one"));
+        assert_eq!(found.cacert.as_deref(), Some(Path::new("lab/one/ca.pem")));
+        assert_eq!(found.workloads[0].file.as_deref(), Some(Path::new("lab/one/../clip.mp4")));
+        let mqtt = found.workloads[0].mqtt.as_ref().unwrap();
+        assert_eq!(mqtt.payload.as_deref(), Some("avro:lab/one/s.avsc"));
+        assert_eq!(mqtt.password_file.as_deref(), Some(Path::new("/etc/secret")));
+    }
+}

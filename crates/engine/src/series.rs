@@ -1,0 +1,240 @@
+//! A series: every variant of a scenario, run as often as it says, interleaved. Values only: which runs there are and what
+//! they come to; who runs them is the binary.
+
+mod figures;
+mod summary;
+mod variant;
+
+pub use summary::{
+    Counted, Difference, Ending, FigureUnit, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary,
+    VariantComparison, VariantSummary, VariantThreshold,
+};
+pub use variant::{Variant, Variants};
+
+use crate::scenario::{Scenario, ScenarioError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// In which order the runs of a series are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Every variant once, then all in reverse, then forward again: what one leaves behind, and what changes slowly on the
+    /// machine, is spread over all of them. Of two variants each comes first as often if `repeat` is even.
+    #[default]
+    Interleaved,
+    /// All repetitions of the first variant, then those of the next.
+    Sequential,
+}
+
+/// Something to do before or after each run. Commands run in a shell, in the scenario file's folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// A command that must end well: `psql -c 'truncate t'`.
+    Run(String),
+    /// A command that goes on beside the run, such as a server in the foreground, and is ended after it.
+    Start(String),
+    /// `host:port` that must take a TCP connection, within 30 s.
+    Wait(String),
+    /// A file of the target with `{key}` in it, filled with the variant's values.
+    Fill(Fill),
+}
+
+/// A file that is written anew for each run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fill {
+    /// The file with `{key}` in it.
+    pub from: PathBuf,
+    /// Where it is written.
+    pub to: PathBuf,
+}
+
+/// One variant of a scenario file, ready to be run: the file as it reads with the variant's values in their places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variation {
+    /// Its name and values; none for a file without variants.
+    pub variant: Option<Variant>,
+    /// What is to be run.
+    pub scenario: Scenario,
+}
+
+/// One run of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Position of its variant.
+    pub variant: usize,
+    /// Which repetition of it, from 1.
+    pub repetition: u32,
+}
+
+/// The runs of a series, in the order in which they are made.
+pub fn turns(variants: usize, repetitions: u32, order: Order) -> Vec<Turn> {
+    let turn = |variant, repetition| Turn { variant, repetition };
+    match order {
+        Order::Sequential => (0..variants)
+            .flat_map(|variant| (1..=repetitions).map(move |repetition| turn(variant, repetition)))
+            .collect(),
+        Order::Interleaved => (1..=repetitions)
+            .flat_map(|repetition| {
+                let forward = repetition % 2 == 1;
+                (0..variants).map(move |at| turn(if forward { at } else { variants - 1 - at }, repetition))
+            })
+            .collect(),
+    }
+}
+
+impl Step {
+    /// Leaves of a command what may be shown.
+    pub(crate) fn forget_secrets(&mut self) {
+        if let Self::Run(command) | Self::Start(command) = self {
+            *command = shown_command(command);
+        }
+    }
+}
+
+/// A command as it may be shown: its program, as a password may be among its words.
+pub fn shown_command(command: &str) -> String {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    // A shell's assignment before the program may be the password itself.
+    if program.contains('=') { "…".to_owned() } else { format!("{program} …") }
+}
+
+impl Variation {
+    /// Reads a scenario file, once for each of its variants.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is with one of its variants not strictly a scenario, or its variants cannot be told
+    /// apart.
+    pub fn read(path: &Path) -> Result<Vec<Self>, ScenarioError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ScenarioError::Read { path: name.clone(), source })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut variations =
+            Self::parse(&text, folder).map_err(|text| ScenarioError::Parse { path: name, text })?;
+        for Self { scenario, .. } in &mut variations {
+            if scenario.name.is_empty() {
+                scenario.name =
+                    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            }
+        }
+        Ok(variations)
+    }
+
+    /// Reads a scenario's text, once for each of its variants; files of `fill` are looked for in `folder`.
+    ///
+    /// # Errors
+    /// `line:column: what is wrong`, or what is wrong with the variants.
+    pub fn parse(text: &str, folder: &Path) -> Result<Vec<Self>, String> {
+        let variants = Variants::of(text)?;
+        if variants.is_empty() {
+            return Ok(vec![Self { variant: None, scenario: Scenario::parse(text)? }]);
+        }
+        variants.check()?;
+        let variations = variants.iter().map(|variant| {
+            let scenario = Scenario::parse(&variant.fill(text))?;
+            Ok(Self { variant: Some(variant.clone()), scenario })
+        });
+        let variations: Vec<Self> = variations.collect::<Result<_, String>>()?;
+        let steps = variations.iter().flat_map(|it| it.scenario.before.iter().chain(&it.scenario.after));
+        let mut places = vec![text.to_owned()];
+        for step in steps {
+            if let Step::Fill(fill) = step {
+                let path = folder.join(&fill.from);
+                let read = std::fs::read_to_string(&path);
+                places.push(read.map_err(|error| format!("fill: {}: {error}", path.display()))?);
+            }
+        }
+        variants.check_places(&places)?;
+        Ok(variations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_go_forth_and_back() {
+        let order = |variants, repetitions, order| {
+            turns(variants, repetitions, order)
+                .iter()
+                .map(|it| (it.variant, it.repetition))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order(2, 3, Order::Interleaved), [(0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)]);
+        assert_eq!(order(2, 2, Order::Sequential), [(0, 1), (0, 2), (1, 1), (1, 2)]);
+        assert_eq!(order(1, 1, Order::default()), [(0, 1)]);
+    }
+
+    const TEXT: &str = "
+variants:
+  few: {clients: 2, server: 'rtmp://h/a'}
+  many: {clients: 20, server: 'rtmp://h/b'}
+repeat: 3
+workloads: [{play: '{server}/s{i}', streams: 2, clients: \"{clients}\", duration: 1s}]
+";
+
+    fn parse(text: &str) -> Result<Vec<Variation>, String> {
+        Variation::parse(text, Path::new(""))
+    }
+
+    #[test]
+    fn each_variant_is_the_file_with_its_values() {
+        let found = parse(&TEXT.replace("\"{clients}\"", "{clients}")).unwrap();
+        let of = |at: usize| {
+            (&found[at].scenario.workloads[0].play.0[0][..], found[at].scenario.workloads[0].clients)
+        };
+        assert_eq!((of(0), of(1)), (("rtmp://h/a/s{i}", Some(2)), ("rtmp://h/b/s{i}", Some(20))));
+        assert_eq!(found[1].variant.as_ref().unwrap().name, "many");
+        assert_eq!(found[0].scenario.repeat, Some(3));
+        let plain = parse("workloads: [{play: rtmp://h/a/s, duration: 1s}]").unwrap();
+        assert_eq!((plain.len(), &plain[0].variant), (1, &None));
+    }
+
+    #[test]
+    fn values_stand_there_as_they_are_written() {
+        let text = "variants: {a: {v: on}, b: {v: 1.10}, c: {v: 0777}, d: {v: '{w}', w: x}, e: {v: 1e3}}";
+        let variants = Variants::of(text).unwrap();
+        let filled: Vec<_> = variants.iter().map(|it| it.fill("<{v}> {} {vv} {v")).collect();
+        assert_eq!(filled[..3], ["<on> {} {vv} {v", "<1.10> {} {vv} {v", "<0777> {} {vv} {v"]);
+        assert_eq!(filled[3..], ["<{w}> {} {vv} {v", "<1e3> {} {vv} {v"]);
+    }
+
+    #[test]
+    fn variants_that_cannot_be_are_one_line() {
+        let text = TEXT.replace("\"{clients}\"", "{clients}");
+        for (one, other, words) in [
+            ("clients: 20, ", "", "variants: 'many' says nothing of {clients}"),
+            ("20", "[1, 2]", "4:"),
+            ("20", "\"1\\n2\"", "variants: {clients} of 'many' has a control character in it"),
+            ("{clients}", "5", "variants: {clients} stands nowhere in the scenario or in a file of `fill`"),
+            ("server", "i", "variants: {i} has a meaning of its own in URLs; choose another key"),
+            ("many:", "few:", "key `few` stands there twice"),
+            ("{clients: 20, server: 'rtmp://h/b'}", "{clients: x, server: 'rtmp://h/b'}", "6:"),
+        ] {
+            let said = parse(&text.replace(one, other)).unwrap_err();
+            assert!(said.contains(words), "{said} lacks {words}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_key_may_stand_in_a_file_of_the_target_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("server.conf.in"), "workers {workers};").unwrap();
+        let text = "
+variants: {one: {workers: 1}, two: {workers: 2}}
+before: [fill: {from: server.conf.in, to: server.conf}, start: server -c server.conf, wait: '127.0.0.1:1935']
+workloads: [{play: rtmp://h/a/s, duration: 1s}]
+";
+        let found = Variation::parse(text, folder.path()).unwrap();
+        assert_eq!(found[1].scenario.before.len(), 3);
+        assert_eq!(found[1].scenario.before[2], Step::Wait("127.0.0.1:1935".to_owned()));
+        std::fs::remove_file(folder.path().join("server.conf.in")).unwrap();
+        assert!(Variation::parse(text, folder.path()).unwrap_err().contains("server.conf.in: No such file"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Figures added up over a stretch of seconds, and what they come to there: totals, rates, levels, distributions.
+
+use crate::summary::{FigureValue, Spread, Value};
+use std::collections::BTreeMap;
+use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME};
+use weir_metrics::{Gauge, Kind, Recorder, Schema, Signed};
+
+/// Figures added up over seconds.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    pub(crate) figures: Recorder,
+    pub(crate) seconds: u32,
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    sum: f64,
+    max: u64,
+}
+
+impl Stretch {
+    pub(crate) fn new(schema: Schema) -> Self {
+        Self {
+            figures: Recorder::new(schema),
+            seconds: 0,
+            levels: vec![Level::default(); schema.figures().count()],
+        }
+    }
+
+    pub(crate) fn add(&mut self, figures: &Recorder) {
+        self.figures.append(figures);
+        self.seconds += 1;
+        for (position, level) in self.levels.iter_mut().enumerate() {
+            let value = figures.number(position);
+            level.sum += value as f64;
+            level.max = level.max.max(value);
+        }
+    }
+
+    pub(crate) fn mean(&self, gauge: Gauge) -> f64 {
+        self.levels[usize::from(gauge.0)].sum / f64::from(self.seconds.max(1))
+    }
+
+    fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {
+        let figure = self.figures.schema().figures().nth(position)?;
+        let scale = figure.unit.scale();
+        let number = self.figures.number(position) as f64 * scale;
+        let seconds = f64::from(self.seconds.max(1));
+        let value = match figure.kind {
+            Kind::Counter => Value::Counter { total: number, per_second: number / seconds },
+            Kind::Gauge(_) => {
+                let level = self.levels[position];
+                Value::Gauge {
+                    mean: level.sum * scale / seconds,
+                    max: level.max as f64 * scale,
+                    last: number,
+                }
+            }
+            Kind::Spread => {
+                let it = self.figures.spread(weir_metrics::Spread(position as u16));
+                let ends = [it.min() as f64, it.mean(), it.max() as f64];
+                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
+            }
+            Kind::Signed => {
+                let it = self.figures.signed(Signed(position as u16));
+                let ends = [it.min() as f64, it.mean(), it.max() as f64];
+                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
+            }
+        };
+        Some((figure.name, FigureValue { unit: figure.unit.into(), value }))
+    }
+
+    pub(crate) fn figures(&self, keep: impl Fn(&str) -> bool) -> BTreeMap<String, FigureValue> {
+        (0..self.levels.len())
+            .filter_map(|position| self.figure(position))
+            .filter(|(name, _)| keep(name))
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// Bits a second of media by its own clock.
+    pub(crate) fn source_bps(&self) -> Option<f64> {
+        let micros = self.figures.counter(SOURCE_TIME);
+        (micros > 0).then(|| self.figures.counter(SOURCE) as f64 * 8e6 / micros as f64)
+    }
+
+    /// Video frames a second by the same clock.
+    pub(crate) fn source_fps(&self) -> Option<f64> {
+        let (frames, micros) = (self.figures.counter(SOURCE_FRAMES), self.figures.counter(SOURCE_TIME));
+        (frames > 0 && micros > 0).then(|| frames as f64 * 1e6 / micros as f64)
+    }
+
+    pub(crate) fn actual_bps(&self) -> f64 {
+        self.figures.counter(MEDIA) as f64 * 8.0 / f64::from(self.seconds.max(1))
+    }
+}
+
+/// A distribution of either kind, in base units: how many values, the smallest, the mean, the largest, and the
+/// value at a quantile.
+fn spread(count: u64, [min, mean, max]: [f64; 3], at: impl Fn(f64) -> f64, scale: f64) -> Spread {
+    let at = |q| at(q) * scale;
+    Spread {
+        count,
+        min: min * scale,
+        mean: mean * scale,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: max * scale,
+    }
+}
