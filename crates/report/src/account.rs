@@ -67,7 +67,9 @@ fn delivered(workload: &WorkloadSummary) -> Option<Fact> {
     let missing = ["lost", "reordered", "duplicate"].map(|name| (name, total(name)));
     // Units that carry no number cannot be missed.
     if workload.role == Role::Play
-        && (total("stamped") > 0.0 || missing.iter().any(|(_, units)| *units > 0.0))
+        && (total("stamped") > 0.0
+            || total("numbered") > 0.0
+            || missing.iter().any(|(_, units)| *units > 0.0))
     {
         let [lost, reordered, duplicate] = missing.map(|(name, units)| format!("{} {name}", number(units)));
         line.push_str(&format!("; {lost}, {reordered}, {duplicate}"));

@@ -14,12 +14,20 @@ pub(crate) fn tables(workload: &WorkloadSummary) -> Vec<Grid> {
     tables
 }
 
+/// Figures that the table always has: bytes, packets, drops and lost packets. Of the others those that are not 0.
+const ALWAYS: usize = 4;
+
 fn counts(first: &ChannelSummary, channels: &[ChannelSummary]) -> Grid {
+    let is_shown = |position: usize| {
+        let counted = |channel: &ChannelSummary| channel.figures.get(position).is_some_and(|it| it.total > 0);
+        position < ALWAYS || channels.iter().any(counted)
+    };
+    let shown: Vec<usize> = (0..first.figures.len()).filter(|position| is_shown(*position)).collect();
     let mut columns = vec![Column::word("CHANNEL"), Column::number("Readers")];
     let failed = channels.iter().any(|channel| channel.failed > 0);
     columns.extend(failed.then(|| Column::number("Failed")));
-    columns.extend(first.figures.iter().map(|figure| {
-        let title = quote(&figure.title, 20);
+    columns.extend(shown.iter().map(|position| {
+        let title = quote(&first.figures[*position].title, 20);
         Column::number(title.clone()).narrow(title.replace(' ', "\n"))
     }));
     columns.push(Column::number("Rate a reader").narrow("Rate a\nreader"));
@@ -30,11 +38,17 @@ fn counts(first: &ChannelSummary, channels: &[ChannelSummary]) -> Grid {
             cell.tone = if channel.failed > 0 { Tone::Doubtful } else { Tone::Plain };
             cell
         }));
-        row.extend(channel.figures.iter().map(|figure| Cell::text(count(figure.total))));
+        let figures = shown.iter().filter_map(|position| channel.figures.get(*position));
+        row.extend(figures.map(|figure| Cell::text(count(figure.total))));
         row.push(Cell::quantity(bit_rate(channel.bit_rate_bps)));
         row
     });
-    let caption = "What the readers of each channel counted, ramps and drain included".to_owned();
+    let mut caption = "What the readers of each channel counted, ramps and drain included".to_owned();
+    let absent = (0..first.figures.len()).filter(|position| !shown.contains(position));
+    let absent: Vec<String> = absent.map(|position| quote(&first.figures[position].title, 20)).collect();
+    if !absent.is_empty() {
+        caption.push_str(&format!("; 0 of each: {}", absent.join(", ")));
+    }
     Grid { caption, columns, rows: rows.collect() }
 }
 

@@ -64,8 +64,8 @@ fn row(summary: &Summary, workload: &WorkloadSummary, stage: &StageSummary) -> R
     };
     let mut row: Row = Vec::new();
     let mut put = |name: &str, value: String| row.push((name.to_owned(), value));
-    put("run", summary.run.id.clone());
-    put("workload", workload.name.clone());
+    put("run", word(&summary.run.id));
+    put("workload", word(&workload.name));
     put("role", role.to_owned());
     put("stage", stage.stage.to_string());
     put("clients", stage.clients.to_string());
@@ -106,7 +106,7 @@ fn row(summary: &Summary, workload: &WorkloadSummary, stage: &StageSummary) -> R
 
 fn process(row: &mut Row, prefix: &str, load: &ProcessLoad) {
     let mut put = |name: &str, value: String| row.push((format!("{prefix}_{name}"), value));
-    put("label", load.label.clone());
+    put("label", word(&load.label));
     put("cpu_percent", decimal(load.cpu_percent));
     put("cpu_percent_max", decimal(load.cpu_percent_max));
     put("rss_mean_bytes", decimal(load.rss_mean_bytes));
@@ -115,7 +115,7 @@ fn process(row: &mut Row, prefix: &str, load: &ProcessLoad) {
     put("descriptors_max", load.descriptors_max.map(|it| it.to_string()).unwrap_or_default());
     put("context_switches_per_second", decimal(load.context_switches_per_second));
     let busiest = load.threads.first();
-    put("busiest_thread", busiest.map(|it| it.name.clone()).unwrap_or_default());
+    put("busiest_thread", busiest.map(|it| word(&it.name)).unwrap_or_default());
     put("busiest_thread_cpu_percent", busiest.map(|it| decimal(it.cpu_percent_busiest)).unwrap_or_default());
 }
 
@@ -133,6 +133,7 @@ fn host(row: &mut Row, stage: &StageSummary) {
     ] {
         row.push((format!("host_{name}"), decimal(value)));
     }
+    row.extend(host.others_percent.map(|others| ("host_others_percent".to_owned(), decimal(others))));
 }
 
 /// Columns of a machine's source: one that has no value has no column.
@@ -184,6 +185,13 @@ fn flatten(row: &mut Row, name: &str, figure: &FigureValue) {
     }
 }
 
+/// A text that a spreadsheet takes for one: before what it would take for a formula stands an apostrophe. Names of
+/// workloads, channels, processes and threads are others' words.
+pub(crate) fn word(text: &str) -> String {
+    let begins_a_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if begins_a_formula { format!("'{text}") } else { text.to_owned() }
+}
+
 /// A number with a point, to nine places, without an exponent; nothing if it is none.
 pub(crate) fn decimal(value: f64) -> String {
     if !value.is_finite() {
@@ -192,4 +200,20 @@ pub(crate) fn decimal(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_a_formula_and_a_number_stays_one() {
+        for text in ["=HYPERLINK(\"http://h\")", "+1", "-1", "@SUM(A1)", "\t=1"] {
+            assert_eq!(word(text), format!("'{text}"));
+        }
+        assert_eq!(
+            (word("rtmp://h/live/…1"), decimal(-0.5)),
+            ("rtmp://h/live/…1".to_owned(), "-0.5".to_owned())
+        );
+    }
 }

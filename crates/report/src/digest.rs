@@ -7,8 +7,9 @@ use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, perc
 use crate::quote::quote;
 use crate::stages::{self, state_tone, state_word};
 use crate::{account, channels, clients, machines, surroundings};
+use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::summary::{
-    Outcome, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
+    Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
 
 /// What names, titles and addresses are cut to.
@@ -48,12 +49,24 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         0 if all == 0 => {}
         0 => badges
             .push(Badge { text: format!("{} passed", several(all as u64, "threshold")), tone: Tone::Good }),
-        _ => badges.push(Badge {
-            text: format!("{failed} of {} failed", several(all as u64, "threshold")),
-            tone: Tone::Bad,
-        }),
+        _ => {
+            let first = summary.thresholds.iter().find(|it| !it.passed);
+            let first = first.map_or_else(String::new, |it| quote(&it.expression, 60));
+            let others = if failed > 1 { " and others" } else { "" };
+            let all = several(all as u64, "threshold");
+            badges
+                .push(Badge { text: format!("{failed} of {all} failed: {first}{others}"), tone: Tone::Bad });
+        }
+    }
+    if !summary.verdict.waived.is_empty() {
+        let names: BTreeSet<_> = summary.verdict.waived.iter().map(|it| quote(&it.check, 60)).collect();
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        badges.push(Badge { text: format!("waived: {names}"), tone: Tone::Doubtful });
     }
     let (text, tone) = match summary.outcome {
+        Outcome::Completed | Outcome::NobodyLeft if summary.is_unanswered() => {
+            ("the target gave no answer", Tone::Bad)
+        }
         Outcome::Completed => return badges,
         Outcome::Interrupted => ("interrupted", Tone::Doubtful),
         Outcome::TargetDied => ("the target died", Tone::Bad),
@@ -220,7 +233,7 @@ fn processes_and_host(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
             Column::number("Context switches/s").narrow("Switches\n/s"),
             Column::prose("Busiest threads"),
         ];
-        let caption = "The target over each stage's window".to_owned();
+        let caption = "The target over each stage's window; CPU: 100% is one core".to_owned();
         sections.push(Section::new("Target", vec![Part::Grid(Grid { caption, columns, rows: processes })]));
     }
     let hosts: Vec<_> = workload.stages.iter().filter_map(host_row).collect();
@@ -228,6 +241,7 @@ fn processes_and_host(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
         let columns = vec![
             Column::number("Clients"),
             Column::number("CPU"),
+            Column::number("Others"),
             Column::number("Steal"),
             Column::number("Load1"),
             Column::number("Memory"),
@@ -236,7 +250,9 @@ fn processes_and_host(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
             Column::number("TCP retransmits/s").narrow("Retrans-\nmits/s"),
             Column::number("Listen drops").narrow("Listen\ndrops"),
         ];
-        let caption = "The host over each stage's window, loopback included; 100% is one core".to_owned();
+        let caption =
+            "The host over each stage's window, loopback included; CPU, others and steal: 100% is one core"
+                .to_owned();
         sections.push(Section::new("Host", vec![Part::Grid(Grid { caption, columns, rows: hosts })]));
     }
     sections
@@ -278,6 +294,7 @@ fn host_row(stage: &StageSummary) -> Option<Vec<Cell>> {
     Some(vec![
         Cell::text(count(stage.clients.into())),
         Cell::text(percent(host.cpu_percent)),
+        host.others_percent.map_or_else(Cell::nothing, |others| Cell::text(percent(others))),
         Cell::text(percent(host.steal_percent)).tone(doubtful(host.steal_percent >= 1.0)),
         Cell::text(format!("{:.2}", host.load1_max)),
         Cell::text(bytes(host.memory_used_max_bytes as f64)),
@@ -291,29 +308,59 @@ fn host_row(stage: &StageSummary) -> Option<Vec<Cell>> {
 
 fn verdict(summary: &Summary) -> Section {
     let verdict = &summary.verdict;
-    let played = summary.workloads.iter().flat_map(|it| &it.stages).any(|stage| stage.playing_mean > 0.0);
     let meaning = match verdict.state {
-        VerdictState::Valid if !played => "the instrument was not at fault, but nothing was measured",
         VerdictState::Valid => "the instrument had room to spare; the figures can be believed",
-        VerdictState::Degraded => "half of a limit of the instrument was reached; read the figures with care",
+        VerdictState::Degraded => {
+            "a limit of the instrument was half reached, or its machine was busy; read the figures with care"
+        }
+        VerdictState::NothingMeasured => {
+            "no client ever played or published: there are no figures to believe"
+        }
         VerdictState::Invalid => "the instrument was at fault; the figures say nothing about the target",
     };
     let tone = state_tone(verdict.state);
     let mut facts = vec![Fact::new(state_word(verdict.state), meaning).tone(tone)];
-    for reason in &verdict.reasons {
-        let place = reason.stage.and_then(|(workload, stage)| place(summary, workload, stage));
-        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+    let waived = verdict.waived.iter().map(|reason| (reason, "waived: ", Tone::Plain));
+    for (reason, waived, tone) in
+        verdict.reasons.iter().map(|reason| (reason, "", state_tone(reason.state))).chain(waived)
+    {
+        let places = places(summary, reason);
+        let place = if places.is_empty() { String::new() } else { format!(" ({places})") };
         facts.push(Fact {
-            label: state_word(reason.state).to_owned(),
+            label: format!("{waived}{}", state_word(reason.state)),
             lines: vec![
                 format!("{}{place}", quote(&reason.text, 500)),
-                format!("Remedy: {}", quote(&reason.remedy, 500)),
+                if waived.is_empty() {
+                    format!("Remedy: {}", quote(&reason.remedy, 500))
+                } else {
+                    format!("The run accepts {}: this changes nothing", quote(&reason.check, 60))
+                },
             ],
-            tone: state_tone(reason.state),
+            tone,
             item: true,
         });
     }
     Section::new("Verdict", vec![Part::Facts(facts)])
+}
+
+/// `play, stage 5: 2,500 clients; also play, stages 3 and 4; publish, stage 1`.
+fn places(summary: &Summary, reason: &Reason) -> String {
+    let first = reason.stage.and_then(|(workload, stage)| place(summary, workload, stage));
+    let mut others: BTreeMap<u16, Vec<String>> = BTreeMap::new();
+    for (workload, stage) in &reason.also {
+        others.entry(*workload).or_default().push((stage + 1).to_string());
+    }
+    let others = others.iter().filter_map(|(workload, stages)| {
+        let name = quote(&summary.workloads.get(usize::from(*workload))?.name, 60);
+        let plural = if stages.len() > 1 { "stages" } else { "stage" };
+        Some(format!("{name}, {plural} {}", stages.join(", ")))
+    });
+    let others = others.collect::<Vec<_>>().join("; ");
+    match first {
+        Some(first) if others.is_empty() => first,
+        Some(first) => format!("{first}; also {others}"),
+        None => others,
+    }
 }
 
 /// `play, stage 5: 2,500 clients`.
@@ -331,7 +378,8 @@ fn thresholds(summary: &Summary) -> Option<Section> {
     let rows = summary.thresholds.iter().map(|threshold| {
         let (word, tone) =
             if threshold.passed { ("✓ passed", Tone::Good) } else { ("✗ failed", Tone::Bad) };
-        let expression = quote(&threshold.expression, LINE);
+        let default = if threshold.default { " (default)" } else { "" };
+        let expression = format!("{}{default}", quote(&threshold.expression, LINE));
         vec![Cell::text(word).tone(tone), Cell::text(expression), Cell::text(measured(summary, threshold))]
     });
     let grid = Grid {

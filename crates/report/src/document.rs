@@ -52,6 +52,18 @@ pub(crate) struct Column {
     /// The same where space is short, on one line or two.
     pub(crate) narrow: Cow<'static, str>,
     pub(crate) kind: ColumnKind,
+    pub(crate) place: ColumnPlace,
+}
+
+/// Where a column of a table stands that is wider than the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnPlace {
+    /// In the first of two tables.
+    First,
+    /// In the second, which has what is looked up less often.
+    Second,
+    /// In both: it says what a row is of.
+    Both,
 }
 
 /// How a column behaves.
@@ -117,6 +129,23 @@ impl Document {
     }
 }
 
+impl Grid {
+    /// The first or the second of the two tables that it becomes where it is wider than the page.
+    pub(crate) fn part(&self, place: ColumnPlace) -> Self {
+        let is_in = |column: &&Column| column.place == place || column.place == ColumnPlace::Both;
+        let whole = |column: &Column| Column { place: ColumnPlace::First, ..column.clone() };
+        let row = |row: &Vec<Cell>| {
+            let cells = row.iter().zip(&self.columns).filter(|(_, column)| is_in(column));
+            cells.map(|(cell, _)| cell.clone()).collect()
+        };
+        Self {
+            caption: self.caption.clone(),
+            columns: self.columns.iter().filter(is_in).map(whole).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+}
+
 impl Column {
     pub(crate) fn word(title: impl Into<Cow<'static, str>>) -> Self {
         Self::new(title.into(), ColumnKind::Word)
@@ -134,8 +163,16 @@ impl Column {
         Self { narrow: narrow.into(), ..self }
     }
 
+    pub(crate) fn second(self) -> Self {
+        Self { place: ColumnPlace::Second, ..self }
+    }
+
+    pub(crate) fn both(self) -> Self {
+        Self { place: ColumnPlace::Both, ..self }
+    }
+
     fn new(title: Cow<'static, str>, kind: ColumnKind) -> Self {
-        Self { narrow: title.clone(), title, kind }
+        Self { narrow: title.clone(), title, kind, place: ColumnPlace::First }
     }
 }
 

@@ -132,6 +132,7 @@ fn facts(summary: &ExperimentSummary) -> Vec<Fact> {
             (Some(probe), _) => Fact::new("Consumer", format!("another's, asked at {}", quote(probe, LINE))),
             (None, save) => Fact::new("Save", quote(save.as_deref().unwrap_or_default(), LINE)),
         },
+        Fact::new("Durability", durability(summary)),
         Fact::new("Schema", quote(&spec.schema.display().to_string(), LINE)),
     ];
     let repetitions: Vec<_> = summary
@@ -144,6 +145,18 @@ fn facts(summary: &ExperimentSummary) -> Vec<Fact> {
     facts.push(Fact::new("Conclusion", summary.alone.conclusion.clone()));
     facts.push(Fact::new("Definitions", "docs/method.md, section 29"));
     facts
+}
+
+/// What a commit was worth when it was counted: it decides what saving costs.
+fn durability(summary: &ExperimentSummary) -> &'static str {
+    let spec = &summary.experiment;
+    let is_sqlite = spec.save.as_deref().is_some_and(|save| save.starts_with("sqlite:"));
+    match spec.durability.as_deref() {
+        _ if spec.save.is_none() => "another's own affair",
+        None | Some("full") => "full: each commit was on the disk when it was counted",
+        Some("off") if is_sqlite => "off: a crash of the machine could have damaged the file",
+        Some(_) => "less than full: a crash of the machine could have taken the last commits",
+    }
 }
 
 fn difference(title: &str, measurement: &Measurement) -> Option<Section> {

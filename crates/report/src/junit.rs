@@ -7,8 +7,9 @@ use crate::quote::quote;
 use crate::stages::state_word;
 use askama::Template;
 use std::io;
-use weir_engine::experiment::{Ending, ExperimentSummary};
-use weir_engine::summary::{Outcome, Summary, VerdictState};
+use weir_engine::experiment::ExperimentSummary;
+use weir_engine::series::{Ending, SeriesSummary};
+use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
 
 /// JUnit's XML.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,7 +76,11 @@ impl Suite {
             class: "weir.threshold",
             name: quote(&threshold.expression, LINE),
             result: if threshold.passed { CaseResult::Passed } else { CaseResult::Failed("threshold") },
-            message: format!("measured {}", measured(summary, threshold).replace(TIE, " ")),
+            message: format!(
+                "measured {}{}",
+                measured(summary, threshold).replace(TIE, " "),
+                if threshold.default { "; asked by default" } else { "" }
+            ),
             text: String::new(),
         }));
         let mut properties = vec![
@@ -111,14 +116,7 @@ pub(crate) fn write_experiment(summary: &ExperimentSummary, out: &mut dyn io::Wr
         message,
         text: String::new(),
     };
-    let (result, message) = match &summary.ending {
-        Ending::Completed => (CaseResult::Passed, "completed".to_owned()),
-        Ending::Running | Ending::Interrupted => {
-            (CaseResult::Broken("interrupted"), "interrupted before its end".to_owned())
-        }
-        Ending::Failed(words) => (CaseResult::Failed("failed"), quote(words, LINE)),
-    };
-    let mut cases = vec![case("weir.run", "runs to its end".to_owned(), result, message)];
+    let mut cases = vec![ending(&summary.ending)];
     let believed = summary.verdict != VerdictState::Invalid;
     cases.push(case(
         "weir.verdict",
@@ -131,6 +129,56 @@ pub(crate) fn write_experiment(summary: &ExperimentSummary, out: &mut dyn io::Wr
         let value = it.value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
         case("weir.threshold", quote(&it.expression, LINE), result, format!("measured {value}"))
     }));
+    write_suite(run, &summary.layout, cases, out)
+}
+
+/// A series: its ending, its verdict, and each threshold of each variant as test cases.
+pub(crate) fn write_series(summary: &SeriesSummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut cases = vec![ending(&summary.ending)];
+    cases.extend(
+        summary.runs.iter().map(|run| Case {
+            name: format!("run {}", quote(&run.directory, LINE)),
+            ..outcome(&run.outcome)
+        }),
+    );
+    let result = match summary.verdict {
+        VerdictState::Invalid => CaseResult::Broken("invalid"),
+        VerdictState::NothingMeasured => CaseResult::Broken("nothing_measured"),
+        VerdictState::Valid | VerdictState::Degraded => CaseResult::Passed,
+    };
+    let name = "the instrument can be believed".to_owned();
+    let text = summary.warnings.iter().map(|it| quote(it, 1_000)).collect::<Vec<_>>().join("\n");
+    cases.push(Case {
+        class: "weir.verdict",
+        name,
+        result,
+        message: state_word(summary.verdict).to_owned(),
+        text,
+    });
+    for variant in &summary.variants {
+        cases.extend(variant.thresholds.iter().map(|it| Case {
+            class: "weir.threshold",
+            name: format!("{}: {}", quote(&variant.name, LINE), quote(&it.expression, LINE)),
+            result: if it.passed == it.runs { CaseResult::Passed } else { CaseResult::Failed("threshold") },
+            message: format!("held in {} of {} runs", it.passed, it.runs),
+            text: String::new(),
+        }));
+    }
+    write_suite(&summary.run, &summary.layout, cases, out)
+}
+
+fn ending(ending: &Ending) -> Case {
+    let (result, message) = match ending {
+        Ending::Completed => (CaseResult::Passed, "completed".to_owned()),
+        Ending::Running | Ending::Interrupted => {
+            (CaseResult::Broken("interrupted"), "interrupted before its end".to_owned())
+        }
+        Ending::Failed(words) => (CaseResult::Failed("failed"), quote(words, LINE)),
+    };
+    Case { class: "weir.run", name: "runs to its end".to_owned(), result, message, text: String::new() }
+}
+
+fn write_suite(run: &RunFacts, layout: &str, cases: Vec<Case>, out: &mut dyn io::Write) -> io::Result<()> {
     let count = |test: fn(&CaseResult) -> bool| cases.iter().filter(|case| test(&case.result)).count();
     let suite = Suite {
         name: quote(&run.name, LINE),
@@ -143,7 +191,7 @@ pub(crate) fn write_experiment(summary: &ExperimentSummary, out: &mut dyn io::Wr
             ("run".to_owned(), quote(&run.id, LINE)),
             ("weir_version".to_owned(), quote(&run.weir_version, LINE)),
             ("seed".to_owned(), run.seed.to_string()),
-            ("layout".to_owned(), quote(&summary.layout, LINE)),
+            ("layout".to_owned(), quote(layout, LINE)),
         ],
         cases,
     };
@@ -186,15 +234,25 @@ fn verdict(summary: &Summary) -> Case {
             quote(&reason.remedy, 500)
         )
     };
+    let waived = summary.verdict.waived.iter().map(|it| format!("waived: {}", reason(it)));
+    let failed: Vec<_> =
+        summary.thresholds.iter().filter(|it| !it.passed).map(|it| quote(&it.expression, LINE)).collect();
+    // Whether the run counts and whether the target passed are two questions.
+    let failed = match state {
+        VerdictState::Invalid if !failed.is_empty() => {
+            format!("; thresholds that failed: {}", failed.join(", "))
+        }
+        _ => String::new(),
+    };
     Case {
         class: "weir.verdict",
         name: "the instrument can be believed".to_owned(),
-        result: if state == VerdictState::Invalid {
-            CaseResult::Broken("invalid")
-        } else {
-            CaseResult::Passed
+        result: match state {
+            VerdictState::Invalid => CaseResult::Broken("invalid"),
+            VerdictState::NothingMeasured => CaseResult::Broken("nothing_measured"),
+            VerdictState::Valid | VerdictState::Degraded => CaseResult::Passed,
         },
-        message: state_word(state).to_owned(),
-        text: summary.verdict.reasons.iter().map(reason).collect::<Vec<_>>().join("\n"),
+        message: format!("{}{failed}", state_word(state)),
+        text: summary.verdict.reasons.iter().map(reason).chain(waived).collect::<Vec<_>>().join("\n"),
     }
 }

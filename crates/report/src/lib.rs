@@ -2,8 +2,8 @@
 //!
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
 //! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
-//! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; an
-//! experiment's summary has all formats ([`write_experiment`]).
+//! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; a
+//! series of runs and an experiment have all formats ([`write_series`], [`write_experiment`]).
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -22,6 +22,7 @@ mod quantity;
 mod quote;
 mod roll;
 mod saving;
+mod series;
 mod stages;
 mod stream;
 mod surroundings;
@@ -47,6 +48,7 @@ pub use crate::markdown::Markdown;
 pub use crate::quote::quote;
 pub use crate::roll::Clients;
 pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
+pub use crate::series::{series_schema, write_series};
 pub use crate::stream::{Circumstances, StreamCheck, check_schema};
 pub use crate::text::Text;
 

@@ -18,11 +18,11 @@ impl<'a> Names<'a> {
     /// `nginx` for `name=nginx`; for a pid or a port the program's name, if no other watched server bears it.
     pub(crate) fn of(&self, label: &str) -> String {
         let name = match label.parse::<Watch>() {
-            Ok(Watch::Name(name)) => name,
+            Ok(Watch::Name(name) | Watch::Every(name)) => name,
             Ok(watch) => self.program_of(&watch).unwrap_or_else(|| match watch {
                 Watch::Port(port) => format!(":{port}"),
                 Watch::Pid(pid) => format!("pid {pid}"),
-                Watch::Name(name) => name,
+                Watch::Name(name) | Watch::Every(name) => name,
             }),
             Err(_) => label.to_owned(),
         };

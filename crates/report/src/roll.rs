@@ -2,7 +2,7 @@
 //! (`rtc.video_delay_max_seconds`). Of protocols whose clients leave nothing there are no rows.
 
 use crate::Format;
-use crate::csv::decimal;
+use crate::csv::{decimal, word};
 use std::io;
 use weir_engine::summary::{ClientColumn, ClientRow, ColumnUnit, Summary, WorkloadSummary};
 
@@ -50,10 +50,10 @@ impl Format for Clients {
 fn head(summary: &Summary, workload: &WorkloadSummary, row: &ClientRow) -> [String; HEAD.len()] {
     let running = row.since_seconds.map(|since| row.until_seconds - since);
     [
-        summary.run.id.clone(),
-        workload.name.clone(),
+        word(&summary.run.id),
+        word(&workload.name),
         row.client.to_string(),
-        workload.targets.get(row.target as usize).cloned().unwrap_or_default(),
+        workload.targets.get(row.target as usize).map(|target| word(target)).unwrap_or_default(),
         row.failure.map(|failure| failure.key().to_owned()).unwrap_or_default(),
         row.since_seconds.map(decimal).unwrap_or_default(),
         decimal(row.until_seconds),

@@ -2,7 +2,7 @@
 
 use crate::document::{Cell, Column, Grid, Tone};
 use crate::names::Names;
-use crate::quantity::{NOTHING, bit_rate, bytes, count, number, percent, seconds};
+use crate::quantity::{NOTHING, bit_rate, bytes, count, number, percent, seconds, share};
 use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState, WorkloadSummary};
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
@@ -10,25 +10,27 @@ use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState
 pub(crate) fn table(workload: &WorkloadSummary, others: &[WorkloadSummary], names: &Names<'_>) -> Grid {
     let timing = Timing::of(workload);
     let mut columns = vec![
-        Column::word("Server"),
+        Column::word("Server").both(),
         Column::number("CPU"),
-        Column::number("Mem"),
-        Column::number("Conn"),
+        Column::number("Mem").second(),
+        Column::number("Conn").both(),
         Column::number("Expected"),
         match workload.role {
             Role::Play => Column::number("Actual"),
             Role::Publish => Column::number("Actual sent").narrow("Actual\nsent"),
         },
-        Column::number("Generator CPU").narrow("Gen.\nCPU"),
-        Column::number("Startup p50/p99").narrow("Startup\np50/p99"),
-        timing.column(),
+        Column::number("Generator CPU").narrow("Gen.\nCPU").second(),
+        Column::number("Startup p50/p99").narrow("Startup\np50/p99").second(),
+        timing.column().second(),
     ];
     if workload.role == Role::Play {
-        columns.push(Column::number("Stalls"));
+        columns.push(Column::number("Stalls").second());
     }
+    let has = Has::of(workload);
+    columns.extend(has.columns());
     columns.push(Column::word("Verdict"));
     let mut rows: Vec<_> =
-        workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing, names)).collect();
+        workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing, has, names)).collect();
     if !workload.background && others.iter().any(|other| other.background) {
         columns.insert(1, Column::number("Background").narrow("Back-\nground"));
         let servers = workload.stages.iter().flat_map(|stage| {
@@ -39,7 +41,7 @@ pub(crate) fn table(workload: &WorkloadSummary, others: &[WorkloadSummary], name
             row.insert(1, cell);
         }
     }
-    Grid { caption: "One row a stage".to_owned(), columns, rows }
+    Grid { caption: "One row a stage; CPU: 100% is one core".to_owned(), columns, rows }
 }
 
 /// What the run's background carried while a stage lasted: the mean rate of all its streams.
@@ -93,13 +95,68 @@ impl Timing {
     }
 }
 
-fn rows(role: Role, stage: &StageSummary, timing: Timing, names: &Names<'_>) -> Vec<Vec<Cell>> {
+/// What else the stages of viewers tell, where their units have numbers: losses, broken frames and the frame rate.
+#[derive(Clone, Copy, Debug)]
+struct Has {
+    losses: bool,
+    broken: bool,
+    frame_rate: bool,
+}
+
+/// The end of the name under which a protocol counts frames that lack something.
+const BROKEN: &str = ".frames_broken";
+
+impl Has {
+    fn of(workload: &WorkloadSummary) -> Self {
+        let losses = workload.role == Role::Play && workload.total.total("numbered") > 0.0;
+        let frame_rate = workload.stages.iter().any(|stage| stage.source_fps.is_some());
+        Self {
+            losses,
+            broken: losses && workload.total.ending(BROKEN).is_some(),
+            frame_rate: losses && frame_rate,
+        }
+    }
+
+    fn columns(self) -> impl Iterator<Item = Column> {
+        let columns = [
+            (self.losses, Column::number("Lost")),
+            (self.broken, Column::number("Broken frames").narrow("Broken\nframes")),
+            (self.frame_rate, Column::number("FPS")),
+        ];
+        columns.into_iter().filter_map(|(has, column)| has.then_some(column))
+    }
+
+    fn cells(self, stage: &StageSummary) -> impl Iterator<Item = Cell> {
+        let measured = measured(stage);
+        let lost = measured.and_then(|stage| stage.figures.lost_ratio()).map(doubtful_share);
+        let broken = measured.and_then(|stage| {
+            let frames = stage.figures.total("frames");
+            (frames > 0.0).then(|| doubtful_share(stage.figures.ending(BROKEN).unwrap_or(0.0) / frames))
+        });
+        let rate = measured.and_then(|stage| {
+            let (fps, source) = (stage.fps()?, stage.source_fps?);
+            let cell = Cell::share(format!("{fps:.1}"), format!("{source:.1}"));
+            Some(if fps < 0.98 * source { cell.tone(Tone::Doubtful) } else { cell })
+        });
+        let cells = [(self.losses, lost), (self.broken, broken), (self.frame_rate, rate)];
+        cells.into_iter().filter_map(|(has, cell)| has.then(|| cell.unwrap_or_else(Cell::nothing)))
+    }
+}
+
+/// A share of which there should be nothing.
+fn doubtful_share(ratio: f64) -> Cell {
+    let cell = Cell::text(share(ratio));
+    if ratio > 0.0 { cell.tone(Tone::Doubtful) } else { cell }
+}
+
+fn rows(role: Role, stage: &StageSummary, timing: Timing, has: Has, names: &Names<'_>) -> Vec<Vec<Cell>> {
     let mut servers = stage.targets.iter().map(|load| server(load, names));
     let mut first =
         servers.next().unwrap_or_else(|| [Cell::nothing(), Cell::nothing(), Cell::nothing()]).to_vec();
     first.push(connections(stage));
     first.push(stage.expected_bps.map_or_else(Cell::nothing, |bps| Cell::quantity(bit_rate(bps))));
-    first.push(measured(stage).map_or_else(Cell::nothing, |it| Cell::quantity(bit_rate(it.actual_bps))));
+    let steady = measured(stage).filter(|it| !it.window_is_void);
+    first.push(steady.map_or_else(Cell::nothing, |it| Cell::quantity(bit_rate(it.actual_bps))));
     first.push(
         stage.generator.as_ref().map_or_else(Cell::nothing, |load| Cell::text(percent(load.cpu_percent))),
     );
@@ -110,7 +167,12 @@ fn rows(role: Role, stage: &StageSummary, timing: Timing, names: &Names<'_>) -> 
         let tone = if stalls > 0.0 { Tone::Doubtful } else { Tone::Plain };
         first.push(measured(stage).map_or_else(Cell::nothing, |_| Cell::text(number(stalls)).tone(tone)));
     }
-    first.push(Cell::text(state_word(stage.verdict)).tone(state_tone(stage.verdict)));
+    first.extend(has.cells(stage));
+    first.push(if stage.window_is_void && stage.verdict < VerdictState::Invalid {
+        Cell::text("no window").tone(Tone::Bad)
+    } else {
+        Cell::text(state_word(stage.verdict)).tone(state_tone(stage.verdict))
+    });
     let width = first.len();
     let others = servers.map(|cells| {
         let mut row = cells.to_vec();
@@ -154,6 +216,7 @@ pub(crate) fn state_word(state: VerdictState) -> &'static str {
     match state {
         VerdictState::Valid => "valid",
         VerdictState::Degraded => "degraded",
+        VerdictState::NothingMeasured => "nothing measured",
         VerdictState::Invalid => "invalid",
     }
 }
@@ -162,6 +225,6 @@ pub(crate) fn state_tone(state: VerdictState) -> Tone {
     match state {
         VerdictState::Valid => Tone::Good,
         VerdictState::Degraded => Tone::Doubtful,
-        VerdictState::Invalid => Tone::Bad,
+        VerdictState::NothingMeasured | VerdictState::Invalid => Tone::Bad,
     }
 }

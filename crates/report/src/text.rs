@@ -4,7 +4,9 @@
 use crate::Format;
 use crate::codec::CodecComparison;
 use crate::digest::digest;
-use crate::document::{Cell as Entry, Column, ColumnKind, Content, Document, Fact, Grid, Link, Part, Tone};
+use crate::document::{
+    Cell as Entry, Column, ColumnKind, ColumnPlace, Content, Document, Fact, Grid, Link, Part, Tone,
+};
 use crate::quantity::TIE;
 use crate::stream::StreamCheck;
 use comfy_table::{
@@ -122,7 +124,7 @@ const SETTINGS: [Setting; 5] = [
     Setting { gap: 2, stacked: true, broken_units: false, name: 24 },
     Setting { gap: 1, stacked: true, broken_units: false, name: 24 },
     Setting { gap: 1, stacked: true, broken_units: true, name: 24 },
-    Setting { gap: 1, stacked: true, broken_units: true, name: 8 },
+    Setting { gap: 1, stacked: true, broken_units: true, name: 16 },
 ];
 
 /// Below this width a table's rows are blocks of lines.
@@ -205,6 +207,10 @@ impl Page {
                 self.blank();
                 return self.push(&table);
             }
+        }
+        if grid.columns.iter().any(|column| column.place == ColumnPlace::Second) {
+            self.grid(&grid.part(ColumnPlace::First));
+            return self.grid(&grid.part(ColumnPlace::Second));
         }
         self.blocks(grid);
     }

@@ -51,6 +51,52 @@ macro_rules! pages {
 
 pages!(steps, failures, invalid, drift, both, machines, empty, nothing_measured, channels, clients);
 
+/// The table of stages has three columns more where units have numbers. It becomes two before it becomes blocks.
+#[test]
+fn the_table_of_webrtc_stages_reads_as_one_table_or_two() {
+    let mut summary = fixture::clients();
+    let mut stage = summary.workloads[0].stages[0].clone();
+    for clients in [1_000, 2_500] {
+        (stage.stage, stage.clients) = (stage.stage + 1, clients);
+        summary.workloads[0].stages.push(stage.clone());
+    }
+    let table = |width: u16| {
+        let page = text(width, &summary);
+        let begin = page.find("\nPlay\n").unwrap();
+        page[begin..begin + page[begin..].find("\nSlots").unwrap()].to_owned()
+    };
+    assert_snapshot!("webrtc_stages_80", table(80));
+    assert_snapshot!("webrtc_stages_100", table(100));
+    assert_snapshot!("webrtc_stages_140", table(140));
+}
+
+/// A channel whose readers failed before they read has no rate, and as many columns as the others.
+#[test]
+fn the_table_of_channels_holds_where_a_reader_failed() {
+    let mut summary = fixture::channels();
+    for width in [60, 80, 89, 100] {
+        let rows_of = |summary: &Summary| {
+            let page = text(width, summary);
+            let begin = page.find("CHANNEL").unwrap();
+            let begin = page[..begin].rfind('\n').map_or(0, |at| at + 1);
+            page[begin..].lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let whole = rows_of(&summary);
+        let channels = &mut summary.workloads[0].channels;
+        let before = channels.clone();
+        let last = channels.last_mut().unwrap();
+        (last.readers, last.failed, last.bit_rate_bps) = (0, 12, 0.0);
+        last.figures.iter_mut().for_each(|figure| figure.total = 0);
+        let failed = rows_of(&summary);
+        summary.workloads[0].channels = before;
+        assert_eq!(failed.len(), whole.len(), "at {width} columns:\n{}", failed.join("\n"));
+        let name = |rows: &[String]| {
+            rows.iter().map(|row| row.split("  ").next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(name(&failed), name(&whole), "names are as long as before");
+    }
+}
+
 #[test]
 fn every_client_has_a_row_of_its_own() {
     assert_snapshot!("clients_rows", written(&Clients, &fixture::clients()));

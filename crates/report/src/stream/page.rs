@@ -52,8 +52,13 @@ impl StreamCheck {
         if skipped > 0.5 {
             badges.push(badge(format!("{} of the bytes skipped", share(skipped)), Tone::Bad));
         }
-        if counts.lost_packets > 0 {
-            badges.push(badge(format!("{} lost", several(counts.lost_packets, "packet")), Tone::Bad));
+        if counts.lost_estimate > 0 {
+            let least = (counts.lost_packets > 0)
+                .then(|| format!("at least {} lost", several(counts.lost_packets, "packet")));
+            let about = (counts.lost_estimate > counts.lost_packets)
+                .then(|| format!("about {} by the clock", count(counts.lost_estimate)));
+            let lost = least.into_iter().chain(about).collect::<Vec<_>>().join(", ");
+            badges.push(badge(lost, Tone::Bad));
         } else if self.findings.is_empty() && self.indicators.iter().all(|it| it.count == 0) {
             badges.push(badge("nothing wrong".to_owned(), Tone::Good));
         } else if counts.resyncs > 0 {
@@ -155,7 +160,7 @@ impl StreamCheck {
             Column::word("Carries"),
             Column::number("Packets"),
             Column::number("Bit rate"),
-            Column::number("Lost"),
+            Column::number("Lost at least").narrow("Lost at\nleast"),
             Column::number("Gaps"),
             Column::number("Repeated").narrow("Re-\npeated"),
             Column::number("Damaged").narrow("Dam-\naged"),

@@ -1,0 +1,278 @@
+//! A series of runs, in every format that a run has.
+
+use crate::digest::{LINE, several};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::json::published;
+use crate::quantity::{bit_rate, bytes, joined, moment, number, percent, seconds, share, span};
+use crate::quote::quote;
+use crate::stages::{state_tone, state_word};
+use crate::surroundings;
+use crate::text::Text;
+use std::io;
+use weir_engine::series::{
+    Counted, Difference, Ending, FigureUnit, Order, SeriesFigure, SeriesRun, SeriesSummary,
+    VariantComparison, VariantSummary,
+};
+use weir_engine::summary::Outcome;
+
+/// Writes a series in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
+///
+/// # Errors
+/// `out` does not take it, or there is no such format.
+pub fn write_series(
+    summary: &SeriesSummary,
+    format: &str,
+    text: &Text,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        "text" => text.write_document(&document(summary), out),
+        "markdown" => crate::markdown::write_document(&document(summary), out),
+        "html" => crate::html::write_document(document(summary), &summary.run.id, out),
+        "json" => {
+            serde_json::to_writer_pretty(&mut *out, summary)?;
+            out.write_all(b"\n")
+        }
+        "csv" => write_csv(summary, out),
+        "junit" => crate::junit::write_series(summary, out),
+        other => Err(io::Error::other(format!("a series has no format '{other}'; each of its runs has"))),
+    }
+}
+
+/// The JSON Schema of a series' summary (draft 2020-12), made from the types: `docs/series.schema.json`.
+pub fn series_schema() -> String {
+    published(schemars::schema_for!(SeriesSummary), "weir series")
+}
+
+fn document(summary: &SeriesSummary) -> Document {
+    let mut sections =
+        vec![Section::new("Series", vec![Part::Facts(facts(summary)), Part::Grid(figures(summary))])];
+    for comparison in summary.comparisons.iter().filter(|it| !it.differences.is_empty()) {
+        let title = format!("{} against {}", quote(&comparison.other, LINE), quote(&comparison.base, LINE));
+        sections.push(Section::new(title, vec![Part::Grid(differences(comparison, &summary.figures))]));
+    }
+    let thresholds: Vec<Fact> = summary.variants.iter().flat_map(thresholds).collect();
+    if !thresholds.is_empty() {
+        sections.push(Section::new("Thresholds", vec![Part::Facts(thresholds)]));
+    }
+    if !summary.warnings.is_empty() {
+        let facts =
+            summary.warnings.iter().map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful));
+        sections.push(Section::new("Warnings", vec![Part::Facts(facts.collect())]));
+    }
+    if !summary.runs.is_empty() {
+        sections.push(Section::new("Runs", vec![Part::Grid(runs(summary))]));
+    }
+    sections.extend(surroundings::sections(&summary.run));
+    Document {
+        title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
+        badges: badges(summary),
+        sections,
+    }
+}
+
+fn badges(summary: &SeriesSummary) -> Vec<Badge> {
+    let badge = |text: String, tone| Badge { text, tone };
+    let mut badges = vec![badge(state_word(summary.verdict).to_owned(), state_tone(summary.verdict))];
+    let failed = summary.failed_thresholds();
+    if failed > 0 {
+        badges.push(badge(format!("{} failed", several(failed as u64, "threshold")), Tone::Bad));
+    }
+    match &summary.ending {
+        Ending::Completed => {}
+        Ending::Running => badges.push(badge("not at its end".to_owned(), Tone::Doubtful)),
+        Ending::Interrupted => badges.push(badge("interrupted".to_owned(), Tone::Doubtful)),
+        Ending::Failed(_) => badges.push(badge("failed".to_owned(), Tone::Bad)),
+    }
+    badges
+}
+
+fn facts(summary: &SeriesSummary) -> Vec<Fact> {
+    let run = &summary.run;
+    let outcome = match &summary.ending {
+        Ending::Completed => Fact::new("Outcome", format!("completed in {}", span(run.duration_seconds))),
+        Ending::Running => Fact::new("Outcome", "not at its end: figures cover what was measured".to_owned()),
+        Ending::Interrupted => {
+            Fact::new("Outcome", "interrupted: figures cover the runs that were complete".to_owned())
+                .tone(Tone::Doubtful)
+        }
+        Ending::Failed(words) => Fact::new("Outcome", quote(words, 1_000)).tone(Tone::Bad),
+    };
+    let mut facts =
+        vec![Fact::new("Started", format!("{} UTC", moment(run.started_at_seconds, ' '))), outcome];
+    let counts: Vec<_> = summary.variants.iter().map(counted).collect();
+    let order = match summary.order {
+        _ if summary.variants.len() < 2 => "",
+        Order::Interleaved => ", interleaved",
+        Order::Sequential => ", one variant after the other",
+    };
+    facts.push(Fact::new("Runs", format!("{}{order}", counts.join(", "))));
+    for variant in summary.variants.iter().filter(|it| !it.values.is_empty()) {
+        let values: Vec<_> = variant.values.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        facts.push(Fact::new(quote(&variant.name, 40), quote(&values.join(", "), LINE)));
+    }
+    facts.push(Fact::new("Definitions", "docs/method.md, section 30"));
+    facts
+}
+
+/// `5 of avro`, or `4 of 5 of avro` if one is not in the figures.
+fn counted(variant: &VariantSummary) -> String {
+    let name = quote(&variant.name, 40);
+    if variant.counted == variant.runs {
+        format!("{} of {name}", variant.runs)
+    } else {
+        format!("{} of {} of {name} in the figures", variant.counted, variant.runs)
+    }
+}
+
+/// A value in its unit.
+fn value(unit: FigureUnit, value: f64) -> String {
+    match unit {
+        FigureUnit::Count => number(value),
+        FigureUnit::Bytes => bytes(value),
+        FigureUnit::Seconds => seconds(value),
+        FigureUnit::BitsPerSecond => joined(bit_rate(value)),
+        FigureUnit::Percent => percent(value),
+        FigureUnit::Ratio => share(value),
+    }
+}
+
+/// The figures that have titles, one column a variant and one for how far its mean can be trusted.
+fn figures(summary: &SeriesSummary) -> Grid {
+    let mut columns = vec![Column::word("Figure")];
+    for variant in &summary.variants {
+        columns.push(Column::number(quote(&variant.name, 40)));
+        columns.push(Column::number(if variant.counted >= 2 { "95% confidence" } else { "" }).narrow("95%"));
+    }
+    let rows = summary.figures.iter().filter_map(|figure| {
+        let mut row = vec![Cell::text(quote(figure.title.as_ref()?, LINE))];
+        for variant in &summary.variants {
+            let found = variant.figures.get(&figure.name);
+            row.extend(found.map_or_else(|| [Cell::nothing(), Cell::nothing()], |it| cells(figure.unit, it)));
+        }
+        Some(row)
+    });
+    Grid { caption: "Figures, in the mean of the runs".to_owned(), columns, rows: rows.collect() }
+}
+
+fn cells(unit: FigureUnit, counted: &Counted) -> [Cell; 2] {
+    let interval = counted.estimate.map_or_else(Cell::nothing, |it| {
+        Cell::text(format!("{} to {}", value(unit, it.low), value(unit, it.high)))
+    });
+    [Cell::text(value(unit, counted.mean)), interval]
+}
+
+fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid {
+    let columns = vec![
+        Column::word("Figure"),
+        Column::number("Difference"),
+        Column::number("95% confidence").narrow("95%"),
+        Column::number("Ratio"),
+        Column::number("95% confidence").narrow("95%"),
+        Column::word("Told apart").narrow("Apart"),
+    ];
+    let rows = comparison.differences.iter().filter_map(|it| {
+        let figure = figures.iter().find(|figure| figure.name == it.figure)?;
+        let of = |number: f64| value(figure.unit, number);
+        let cell = |text: Option<String>| text.map_or_else(Cell::nothing, Cell::text);
+        Some(vec![
+            Cell::text(quote(figure.title.as_ref()?, LINE)),
+            Cell::text(of(it.difference.mean)),
+            Cell::text(format!("{} to {}", of(it.difference.low), of(it.difference.high))),
+            cell(it.ratio.map(|ratio| format!("{:.2}", ratio.mean))),
+            cell(it.ratio.map(|ratio| format!("{:.2} to {:.2}", ratio.low, ratio.high))),
+            Cell::text(apart(it)),
+        ])
+    });
+    let pairs = several(comparison.pairs, "pair");
+    let caption = match comparison.pairs {
+        0..4 => format!("{pairs} of runs: four tell a difference, with fewer the values are all there is"),
+        _ => format!("{pairs} of runs; of twenty figures that are the same, one is told apart by chance"),
+    };
+    Grid { caption, columns, rows: rows.collect() }
+}
+
+fn apart(difference: &Difference) -> &'static str {
+    match difference.told_apart {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "too few",
+    }
+}
+
+fn thresholds(variant: &VariantSummary) -> impl Iterator<Item = Fact> {
+    variant.thresholds.iter().map(|it| {
+        let (word, tone) = if it.passed == it.runs { ("held", Tone::Good) } else { ("failed", Tone::Bad) };
+        let text = match it.runs - it.passed {
+            0 => format!("{word} in {}", several(it.runs, "run")),
+            failed => format!("{word} in {failed} of {}", several(it.runs, "run")),
+        };
+        Fact::new(format!("{}: {}", quote(&variant.name, 40), quote(&it.expression, LINE)), text).tone(tone)
+    })
+}
+
+fn runs(summary: &SeriesSummary) -> Grid {
+    let columns = vec![
+        Column::word("Run"),
+        Column::number("Repetition").narrow("Rep."),
+        Column::word("Outcome"),
+        Column::word("Verdict"),
+        Column::number("Thresholds failed").narrow("Failed"),
+    ];
+    let rows = summary.runs.iter().map(|run| {
+        let failed = run.thresholds.iter().filter(|it| !it.passed).count();
+        let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
+        vec![
+            Cell::text(quote(&run.directory, LINE)),
+            Cell::text(run.repetition.to_string()),
+            Cell::text(outcome(run)),
+            Cell::text(state_word(run.verdict)).tone(state_tone(run.verdict)),
+            Cell::text(failed.to_string()).tone(tone),
+        ]
+    });
+    let caption = "One row a run, in the order in which they were made; each has a directory of its own";
+    Grid { caption: caption.to_owned(), columns, rows: rows.collect() }
+}
+
+fn outcome(run: &SeriesRun) -> &'static str {
+    match run.outcome {
+        Outcome::Completed => "completed",
+        Outcome::Interrupted => "interrupted",
+        Outcome::TargetDied => "target died",
+        Outcome::NobodyLeft => "nobody left",
+        Outcome::Aborted(_) => "aborted",
+    }
+}
+
+/// One row a run and figure, those without titles included.
+fn write_csv(summary: &SeriesSummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    writer.write_record(["series", "run", "variant", "repetition", "counted", "figure", "unit", "value"])?;
+    for run in &summary.runs {
+        for figure in &summary.figures {
+            let Some(value) = run.figures.get(&figure.name) else { continue };
+            writer.write_record([
+                &quote(&summary.run.id, LINE),
+                &run.directory,
+                &run.variant,
+                &run.repetition.to_string(),
+                &u8::from(run.is_counted()).to_string(),
+                &figure.name,
+                &unit_name(figure.unit).to_owned(),
+                &value.to_string(),
+            ])?;
+        }
+    }
+    writer.flush()
+}
+
+fn unit_name(unit: FigureUnit) -> &'static str {
+    match unit {
+        FigureUnit::Count => "count",
+        FigureUnit::Bytes => "bytes",
+        FigureUnit::Seconds => "seconds",
+        FigureUnit::BitsPerSecond => "bits_per_second",
+        FigureUnit::Percent => "percent",
+        FigureUnit::Ratio => "ratio",
+    }
+}

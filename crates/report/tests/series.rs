@@ -1,0 +1,86 @@
+//! What a series' report says, in each format.
+
+mod fixture;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use weir_engine::series::{Ending, Order, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variant};
+use weir_engine::summary::VerdictState;
+use weir_report::{FORMATS, Text, series_schema, write_series};
+
+/// Repetitions of a run whose second variant needs a tenth less CPU, one of them not to be believed.
+fn summary(repetitions: u32) -> SeriesSummary {
+    let steps = fixture::steps();
+    let mut figures: Vec<SeriesFigure> = Vec::new();
+    let mut runs = Vec::new();
+    for repetition in 1..=repetitions {
+        for (variant, factor) in [("default", 1.0), ("large", 0.9)] {
+            let directory = format!("{:03}-{variant}", runs.len() + 1);
+            let (mut run, found) = SeriesRun::new(variant, repetition, directory, &steps);
+            for (name, value) in &mut run.figures {
+                // Not two runs are the same.
+                *value *= 1.0 + f64::from(repetition % 3) * 0.01;
+                if name.contains("cpu.") {
+                    *value *= factor;
+                }
+            }
+            figures = found;
+            runs.push(run);
+        }
+    }
+    if let Some(run) = runs.get_mut(2) {
+        (run.verdict, run.reason) =
+            (VerdictState::Invalid, Some("weir's thread was at its limit".to_owned()));
+    }
+    let variant = |name: &str, size: &str| Variant {
+        name: name.to_owned(),
+        values: BTreeMap::from([("chunk_size".to_owned(), size.to_owned())]),
+    };
+    let facts = SeriesFacts {
+        run: steps.run,
+        variants: vec![variant("default", "4096"), variant("large", "60000")],
+        repeat: repetitions,
+        order: Order::Interleaved,
+    };
+    SeriesSummary::new(&facts, &figures, &runs, Ending::Completed)
+}
+
+fn written(summary: &SeriesSummary, format: &str, text: &Text) -> String {
+    let mut bytes = Vec::new();
+    write_series(summary, format, text, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_series_as_text_on_terminals_of_any_width() {
+    for width in [100, 40] {
+        let text = written(&summary(6), "text", &Text { width, ..Text::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{text}");
+        insta::assert_snapshot!(format!("series_{width}"), text);
+    }
+}
+
+#[test]
+fn a_series_of_a_few_runs_tells_nothing_apart() {
+    let text = written(&summary(2), "text", &Text::default());
+    assert!(!text.contains(" yes") && text.contains("1 of 2 of default in the figures"), "{text}");
+}
+
+#[test]
+fn every_format_has_it_and_json_follows_the_published_schema() {
+    let summary = summary(6);
+    for format in FORMATS.iter().filter(|format| **format != "clients") {
+        assert!(written(&summary, format, &Text::default()).len() > 500, "{format}");
+    }
+    assert!(write_series(&summary, "clients", &Text::default(), &mut Vec::new()).is_err());
+    let published = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/series.schema.json");
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(&published, series_schema()).unwrap();
+    }
+    let schema = std::fs::read_to_string(published).unwrap();
+    assert!(schema == series_schema(), "it changed: WEIR_WRITE=1 cargo test -p weir-report --test series");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let value: Value = serde_json::from_str(&written(&summary, "json", &Text::default())).unwrap();
+    let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
