@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use weir_engine::accept::CheckName;
 use weir_engine::peering::Feedback;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
@@ -13,7 +14,7 @@ use weir_ts::PacketSize;
 
 /// weir puts a live streaming server under a real load and writes down what it carried.
 ///
-/// Exit codes: 0 passed · 1 internal error · 2 usage · 97 target died · 98 run invalid ·
+/// Exit codes: 0 passed · 1 internal error · 2 usage · 97 target died or gave no answer · 98 run invalid ·
 /// 99 thresholds failed · 104 bad scenario · 105 interrupted · 108 aborted by a threshold.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, max_term_width = 100, propagate_version = true)]
@@ -47,7 +48,7 @@ pub(crate) enum Verb {
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, of summary.json of a run or an experiment, or of what check and codec write
+    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series or an experiment, or of what check and codec write
     Schema(Schema),
 }
 
@@ -57,13 +58,13 @@ pub(crate) struct Load {
     /// Clients at once [default: 1, or one a URL and stream for publishers]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
-    /// Streams that `{i}` in a URL stands for, 0 to N - 1; the one needs the other
+    /// Streams that `{i}` in a URL stands for, 0 to N - 1; each of the two needs the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) streams: Option<u32>,
     /// Clients started a second while a stage ramps: 20/s [default: 50/s, or faster to ramp within 5 s]
     #[arg(long, value_name = "RATE", value_parser = arrival)]
     pub(crate) arrival: Option<String>,
-    /// Time to hold all clients: 30s, 10m [default: 30s]
+    /// Time to hold all clients: 30s, 10m; 0 for until Ctrl-C [default: 30s, or as long as --count takes]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
     /// A stage, N clients held for TIME, instead of -c and -d; repeat for a table: 500@15s
@@ -84,12 +85,18 @@ pub(crate) struct Load {
     /// RTMP: offer the handshake with digests, which some servers demand before H.264
     #[arg(long)]
     pub(crate) digest_handshake: bool,
-    /// Take any certificate
+    /// Take any certificate of the servers that are played from or published to; not of --prometheus and --node-exporter
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
-    /// PEM file of certificates to trust
+    /// PEM file of certificates to trust; the server's own may be among them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) cacert: Option<PathBuf>,
+    /// PEM file of the certificate to show to a server that asks for one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of its private key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Name of the run in reports [default: the verb]
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,
@@ -102,21 +109,18 @@ pub(crate) struct Load {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The run")]
 pub(crate) struct RunOptions {
-    /// The target's processes: name=nginx, pid=123 or port=1935; repeatable
+    /// The target's processes: name=nginx (name=nginx+ if several servers are meant), pid=123 or port=1935; repeatable
     #[arg(long, value_name = "WHAT", value_parser = watch_text)]
     pub(crate) watch: Vec<String>,
-    #[command(flatten)]
-    pub(crate) machine: Machine,
-    /// Time before the load in which the target's machine is read, so that increases can be told
-    /// [default: 3s with --prometheus or --node-exporter, otherwise none]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) base: Option<Span>,
     /// What is asked of the target, exit code 99 if it fails: 'startup.p99 < 1s'; repeatable
     #[arg(long = "threshold", value_name = "EXPR")]
     pub(crate) thresholds: Vec<Threshold>,
     /// A threshold that ends the run as soon as it fails, exit code 108; repeatable
     #[arg(long, value_name = "EXPR")]
     pub(crate) abort: Vec<Threshold>,
+    /// Checks of the verdict whose reasons are waived, and shown as waived: steal,generator-pause; repeatable
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    pub(crate) accept: Vec<CheckName>,
     /// Threads for viewers [default: half the cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) shards: Option<u32>,
@@ -128,12 +132,23 @@ pub(crate) struct RunOptions {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) print: Print,
+    /// Show and write down the keys of RTMP streams, what stands behind the application in a URL; without it a number stands
+    /// for each: rtmp://host/app/…1
+    #[arg(long)]
+    pub(crate) show_keys: bool,
     /// No live view; plain lines, as into a pipe
     #[arg(long)]
     pub(crate) no_tui: bool,
     /// A plain line every second instead of every five
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    // Behind a flattened struct arguments stand under its heading, so it comes last.
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+    /// Time before the load in which the target's machine is read, so that increases can be told
+    /// [default: 3s with --prometheus or --node-exporter, otherwise none]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) base: Option<Span>,
 }
 
 /// How the target's machine is read.
@@ -173,12 +188,13 @@ pub(crate) struct Print {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
     /// Where to play: rtmp://host:1935/app/stream, ws://host:3333/app/stream, whep+http://host/whep/stream,
-    /// http://host/x.ts, mirakurun+http://host:40772, mqtt://host/topic/#; viewers take several in turn
+    /// http://host/x.ts, mirakurun+http://host:40772, mqtt://host/topic/#; of several, viewers take one after the other
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
     pub(crate) load: Load,
-    /// One viewer in N reads at every event and gives latency and drift
+    /// One viewer in N is a witness, which reads at every event and gives latency and drift; the others, the crowd, read in
+    /// large batches, so that thousands fit on one machine
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) witness_every: u32,
     /// Media that a modelled player buffers before it starts
@@ -225,7 +241,7 @@ pub(crate) struct Mirakurun {
     /// Leave descrambling out: decode=0 instead of decode=1
     #[arg(long)]
     pub(crate) no_decode: bool,
-    /// X-Mirakurun-Priority: whose wish goes first if tuners are short
+    /// X-Mirakurun-Priority: who gets a tuner first if there are too few
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) priority: Option<i32>,
     /// mirakc: a filter before its own, by name; repeatable
@@ -264,6 +280,9 @@ pub(crate) struct Mqtt {
     /// Messages that may be unacknowledged, each way
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) window: u16,
+    /// End a client whose broker or link breaks, instead of connecting again for up to a minute
+    #[arg(long)]
+    pub(crate) no_reconnect: bool,
     /// A last will of each client
     #[arg(long, value_name = "TOPIC=TEXT")]
     pub(crate) will: Option<String>,
@@ -276,10 +295,11 @@ pub(crate) struct Messages {
     /// Messages a second of each publisher, on schedule whatever the broker does
     #[arg(long, value_name = "RATE", default_value = "1/s", value_parser = arrival)]
     pub(crate) rate: String,
-    /// Messages of each publisher [default: as many as the time allows]
+    /// Messages of each publisher: the run ends when all are sent and acknowledged, and fails if --duration ends it
+    /// before that [default: as many as the time allows]
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
-    /// What messages are filled with: size:BYTES, file:PATH, or records of an Avro schema, made out of the seed:
+    /// What messages are filled with: size:BYTES, file:PATH, or records of an Avro schema, made from the seed:
     /// avro:FILE.avsc, json:FILE.avsc
     #[arg(long, value_name = "WHAT", default_value = "size:256")]
     pub(crate) payload: String,
@@ -334,6 +354,10 @@ pub(crate) struct Publish {
     pub(crate) load: Load,
     #[command(flatten)]
     pub(crate) content: Content,
+    /// RTMP: play each stream with one viewer of weir's own, and fail if its pictures or its sound never come; a server takes
+    /// a codec that it cannot handle, and shows nothing of it
+    #[arg(long, conflicts_with = "stages")]
+    pub(crate) verify: bool,
     /// WHIP: file whose first line is the bearer token [environment: the token itself in WEIR_RTC_TOKEN]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
@@ -414,12 +438,18 @@ pub(crate) struct Ingest {
     /// least]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) window: Option<u16>,
-    /// Take any certificate
+    /// Take any certificate of the broker
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
-    /// PEM file of certificates to trust
+    /// PEM file of certificates to trust; the server's own may be among them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) cacert: Option<PathBuf>,
+    /// PEM file of the certificate to show to a server that asks for one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of its private key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Where the summary goes as JSON; - for stdout, instead of the lines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
@@ -434,9 +464,20 @@ pub(crate) struct Run {
     /// The scenario file (YAML; `weir schema scenario` prints its schema)
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Replace HOST:PORT in every URL of the scenario; what the file watches is left out
+    /// Replace HOST:PORT in every URL of the scenario. The file's `watch` stays unless --watch is given; its `prometheus` and
+    /// `node_exporter`, which are about another machine, are left out
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) target: Option<String>,
+    /// Clients, instead of those that the scenario says, of its one workload that plays, or publishes if none plays
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) clients: Option<u32>,
+    /// Time to hold them, instead of each `duration` and of each stage's `hold`; 0 for until Ctrl-C
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// Any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps, workloads.NAME.clients=5;
+    /// repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag)]
+    pub(crate) set: Vec<(String, String)>,
     /// Of an experiment: leave the messages to another consumer, and ask what came of them: http://HOST:PORT/csp/mqtt/rest of an
     /// IRIS gateway, or sql:postgres://user@host/database#TABLE (password: save_password_file, or PGPASSWORD)
     #[arg(long, value_name = "URL")]
@@ -455,7 +496,7 @@ pub(crate) struct Demo {
 /// `weir watch`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Watch {
-    /// Processes of this name
+    /// The server of this name; with + at its end all servers of it
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<String>,
     /// This process
@@ -464,12 +505,10 @@ pub(crate) struct Watch {
     /// Whoever listens on this TCP port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Vec<u16>,
-    #[command(flatten)]
-    pub(crate) machine: Machine,
     /// PEM file of certificates to trust
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) cacert: Option<PathBuf>,
-    /// Take any certificate
+    /// Take any certificate of --prometheus and --node-exporter
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
     /// For how long [default: until Ctrl-C]
@@ -478,6 +517,8 @@ pub(crate) struct Watch {
     /// One line of JSON a second instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
 }
 
 /// `weir origin`.
@@ -505,10 +546,10 @@ pub(crate) struct Origin {
     /// Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) mqtt: Option<SocketAddr>,
-    /// Be the far end of bulk TCP streams (bulk://, and `background` in a scenario), usually on :5201
+    /// Be the peer of background TCP streams (bulk://, and `background` in a scenario), usually on :5201
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
     pub(crate) bulk: Option<SocketAddr>,
-    /// --http: made services, all GR or so many of each kind: 8, or GR:4,BS:3,CS:1 [default: 8, or none beside --file]
+    /// --http: made services, all GR or a number of each kind: 8, or GR:4,BS:3,CS:1 [default: 8, or none beside --file]
     #[arg(long, value_name = "N", value_parser = services, requires = "http")]
     pub(crate) services: Option<Services>,
     /// --http: constant bit rate of each made service, null packets included
@@ -544,9 +585,18 @@ pub(crate) struct Origin {
     /// A scripted fault, such as 'delay 80ms' or 'drop unit=every:100 viewer=3'; repeatable
     #[arg(long = "fault", value_name = "FAULT")]
     pub(crate) faults: Vec<Fault>,
+    /// End a connection whose peer has not said what it wants, TLS included [default: 15s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) request_timeout: Option<Span>,
+    /// End a connection whose peer neither sends nor acknowledges anything [default: 10m]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_timeout: Option<Span>,
     /// For how long [default: until Ctrl-C]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
+    /// Name streams by their keys in what is printed; without it a number stands for each
+    #[arg(long)]
+    pub(crate) show_keys: bool,
     /// End when stdin ends, as it does when whoever started it is gone
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,
@@ -577,7 +627,7 @@ pub(crate) struct Check {
     /// Bytes from one sync byte to the next: 188, 192 or 204 [default: found out]
     #[arg(long, value_name = "BYTES", value_parser = packet_size)]
     pub(crate) packet_size: Option<PacketSize>,
-    /// So many findings of each kind are listed; the rest is counted only
+    /// Findings of each kind that are listed; the rest is counted only
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) findings: u32,
     /// Where the result goes as JSON; - for stdout, instead of the text
@@ -594,17 +644,17 @@ pub(crate) struct Codec {
     /// The Avro schema of a record (.avsc)
     #[arg(value_name = "SCHEMA", value_hint = ValueHint::FilePath)]
     pub(crate) schema: PathBuf,
-    /// Different records to decode, made out of the seed
+    /// Different records to decode, made from the seed
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) records: u32,
-    /// How often each encoding is measured, by turns
+    /// How often each encoding is measured, alternately
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) repetitions: u32,
     /// What is around a record in Avro: schemaless, single-object or container
     #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "container"])]
     pub(crate) avro_encoding: String,
     /// Save the records as well: sqlite:FILE, postgres://user@host/database or parquet:DIR; may be repeated. The tables weir_codec_avro
-    /// and weir_codec_json are made anew
+    /// and weir_codec_json are emptied first
     #[arg(long, value_name = "PLACE")]
     pub(crate) save: Vec<String>,
     /// File whose first line is the password of the database; else PGPASSWORD
@@ -639,7 +689,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary", "check", "codec", "experiment"])]
+    #[arg(value_parser = ["scenario", "summary", "check", "codec", "experiment", "series"])]
     pub(crate) what: String,
 }
 

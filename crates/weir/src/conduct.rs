@@ -17,31 +17,66 @@ use weir_report::{Format, Text};
 /// Where runs go when nothing is said.
 const PARENT: &str = "weir-runs";
 
+/// The artefacts of what has no run directory's lines of its own: formats, and the files that they are written to.
+pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
+    ("json", "summary.json"),
+    ("text", "report.txt"),
+    ("markdown", "report.md"),
+    ("html", "report.html"),
+    ("csv", "report.csv"),
+    ("junit", "report.xml"),
+];
+
 /// Signals nearer to each other than this are one.
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Runs, writes, prints; says how it ended.
-pub(crate) fn conduct(mut prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
+pub(crate) fn conduct(prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
+    Ok(Exit::of(&measure(prepared, options)?))
+}
+
+/// Runs, writes, prints; gives what it came to.
+pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summary, Failure> {
     check_print(&options.print)?;
-    if let Some(path) = options.print.json.as_deref().filter(|path| path.as_os_str() != "-") {
-        // What cannot be written is better known before the run.
+    check_json(&options.print)?;
+    let started = prepared.facts.started_at_seconds as u64;
+    let directory = directory(options.output.as_deref(), &prepared.scenario.name, started)?;
+    let interrupt = interrupt_flag()?;
+    let (summary, written) = run_in(prepared, options, &directory, &interrupt)?;
+    print(&summary, &options.print, &directory)?;
+    written?;
+    Ok(summary)
+}
+
+/// Runs in a directory of its own and writes the artefacts there; what could not be written stands beside what was
+/// measured.
+///
+/// # Errors
+/// The run could not be made.
+pub(crate) fn run_in(
+    mut prepared: Prepared,
+    options: &RunOptions,
+    directory: &Path,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<(Summary, Result<(), Failure>), Failure> {
+    prepared.facts.id =
+        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let length = prepared.plan.about.unwrap_or(prepared.plan.length) + prepared.scenario.drain();
+    let mut live = Live::new(length, options);
+    let result = run(prepared, directory, interrupt, &mut live as &mut dyn Watcher);
+    live.clear();
+    let summary = result.map_err(Failure::with(Exit::Internal))?;
+    let written = write_artefacts(&summary, directory);
+    Ok((summary, written))
+}
+
+/// A file for JSON that cannot be written is better known before the run.
+pub(crate) fn check_json(print: &Print) -> Result<(), Failure> {
+    if let Some(path) = print.json.as_deref().filter(|path| path.as_os_str() != "-") {
         let file = std::fs::File::options().append(true).create(true).open(path);
         file.map_err(|error| refused(path, &error))?;
     }
-    let started = prepared.facts.started_at_seconds as u64;
-    let directory = directory(options.output.as_deref(), &prepared.scenario.name, started)?;
-    prepared.facts.id =
-        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let interrupt = interrupt_flag()?;
-    let length = prepared.plan.length + prepared.scenario.drain();
-    let mut live = Live::new(length, options);
-    let result = run(prepared, &directory, &interrupt, &mut live as &mut dyn Watcher);
-    live.clear();
-    let summary = result.map_err(Failure::with(Exit::Internal))?;
-    let written = write_artefacts(&summary, &directory);
-    print(&summary, &options.print, &directory)?;
-    written?;
-    Ok(Exit::of(&summary))
+    Ok(())
 }
 
 /// Two things cannot both be all that stdout holds.
@@ -63,7 +98,7 @@ pub(crate) fn directory(asked: Option<&Path>, name: &str, at: u64) -> Result<Pat
         return record::make_directory(Path::new(PARENT), name, at).map_err(Failure::with(Exit::Usage));
     };
     let refuse = |cause: &str| Failure::new(Exit::Usage, format!("{}: {cause}", path.display()));
-    std::fs::create_dir_all(path).map_err(|error| refuse(&error.to_string()))?;
+    record::make_private(path).map_err(Failure::with(Exit::Usage))?;
     let mut entries = std::fs::read_dir(path).map_err(|error| refuse(&error.to_string()))?;
     if entries.next().is_some() {
         return Err(refuse("is not empty; a run never writes over another: choose a new directory"));
@@ -85,6 +120,7 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
         for _ in signals.forever() {
             let since = asked.get_or_insert_with(Instant::now).elapsed();
             if interrupt.swap(true, Ordering::SeqCst) && since >= SAME_SIGNAL {
+                crate::steps::kill_all();
                 signal_hook::low_level::exit(Exit::Interrupted as i32);
             }
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_engine::fold::Fold;
 use weir_engine::run::{Watcher, run};
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
-use weir_engine::summary::{Role, StageSummary, VerdictState};
+use weir_engine::summary::{Role, StageSummary, Verdict, VerdictState};
 use weir_metrics::BitRate;
 use weir_observe::Environment;
 
@@ -115,15 +115,11 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     let mut held = 0;
     let mut clients = FIRST_STEP.min(most);
     loop {
-        let stage = step(&origin, clients, interrupt)?;
-        let (Some(row), verdict) = stage else { return Ok(Exit::Interrupted) };
-        say(&[describe(&row, verdict)]);
-        // Without a window all viewers were gone before it.
-        let delivered = row.window_seconds() > 0.0
-            && row.expected_bps.is_none_or(|expected| row.actual_bps > 0.98 * expected);
-        if verdict == VerdictState::Invalid || !delivered || interrupt.load(Ordering::Relaxed) {
-            say(&[format!("  ceiling: {held} viewers; the step to {clients} failed")]);
-            return Ok(if interrupt.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Passed });
+        let Some(step) = step(&origin, clients, interrupt)? else { return Ok(Exit::Interrupted) };
+        say(&[step.describe()]);
+        if let Some(fault) = step.fault() {
+            say(&[format!("  ceiling: {held} viewers; the step to {clients} failed: {fault}")]);
+            return Ok(if held == 0 { Exit::Invalid } else { Exit::Passed });
         }
         held = clients;
         if clients >= most {
@@ -134,10 +130,14 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     }
 }
 
-type Step = (Option<StageSummary>, VerdictState);
+/// What one step came to.
+struct Step {
+    row: StageSummary,
+    verdict: Verdict,
+}
 
-/// One step; no row if it was interrupted.
-fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Result<Step, Failure> {
+/// One step; none if it was interrupted.
+fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Result<Option<Step>, Failure> {
     let url = OneOrMany(vec![format!("rtmp://{}/live/doctor-{clients}", origin.address)]);
     let scenario = Scenario {
         name: "doctor".to_owned(),
@@ -159,22 +159,53 @@ fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Re
     let summary =
         run(prepared, directory.path(), interrupt, &mut Unseen).map_err(Failure::with(Exit::Internal))?;
     drop(directory);
-    let interrupted = interrupt.load(Ordering::Relaxed);
+    if interrupt.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let verdict = summary.verdict;
     let viewers = summary.workloads.into_iter().find(|workload| workload.role == Role::Play);
-    let row = viewers.and_then(|mut workload| workload.stages.pop()).filter(|_| !interrupted);
-    Ok((row, summary.verdict.state))
+    Ok(viewers.and_then(|mut workload| workload.stages.pop()).map(|row| Step { row, verdict }))
 }
 
-fn describe(row: &StageSummary, verdict: VerdictState) -> String {
-    let generator = row.generator.as_ref().map_or(0.0, |generator| generator.cpu_percent);
-    let origin = row.targets.first().map_or(0.0, |target| target.cpu_percent);
-    format!(
-        "  {:>6} viewers · {} of {} · weir {generator:.0} % of a core, {:.3} ms CPU a viewer-second · origin {origin:.0} % · {verdict:?}",
-        row.clients,
-        BitRate::from_bps(row.actual_bps),
-        BitRate::from_bps(row.expected_bps.unwrap_or_default()),
-        generator * 10.0 / row.playing_mean.max(1.0),
-    )
+impl Step {
+    fn describe(&self) -> String {
+        let row = &self.row;
+        let generator = row.generator.as_ref().map_or(0.0, |generator| generator.cpu_percent);
+        let origin = row.targets.first().map_or(0.0, |target| target.cpu_percent);
+        let verdict = match self.verdict.state {
+            VerdictState::Valid => "valid",
+            VerdictState::Degraded => "degraded",
+            VerdictState::NothingMeasured => "nothing measured",
+            VerdictState::Invalid => "invalid",
+        };
+        format!(
+            "  {:>6} viewers · {} of {} · weir {generator:.0} % of a core, {:.3} ms CPU a viewer-second · origin {origin:.0} % · {verdict}",
+            row.clients,
+            BitRate::from_bps(row.actual_bps),
+            BitRate::from_bps(row.expected_bps.unwrap_or_default()),
+            generator * 10.0 / row.playing_mean.max(1.0),
+        )
+    }
+
+    /// Why the step failed, with what to do, if it did.
+    fn fault(&self) -> Option<String> {
+        let row = &self.row;
+        let worst = self.verdict.reasons.iter().find(|reason| reason.state == VerdictState::Invalid);
+        if let Some(reason) = worst {
+            return Some(format!("{}. Remedy: {}", reason.text, reason.remedy));
+        }
+        if row.window_seconds() <= 0.0 || self.verdict.state == VerdictState::NothingMeasured {
+            return Some(
+                "no viewer played while it was to be measured; run `weir demo` to see what they met"
+                    .to_owned(),
+            );
+        }
+        let expected = row.expected_bps.filter(|expected| row.actual_bps <= 0.98 * expected)?;
+        Some(format!(
+            "{:.1} % of the stream arrived, and no limit of weir's was reached: the origin, or the cores that both share, were the limit",
+            100.0 * row.actual_bps / expected
+        ))
+    }
 }
 
 /// Nobody looks.
@@ -184,4 +215,43 @@ impl Watcher for Unseen {
     fn second(&mut self, _: u32, _: &Fold) {}
 
     fn tick(&mut self, _: Duration) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn step(actual: f64, window: u32, reasons: &Value) -> Step {
+        let row = json!({
+            "stage": 0, "clients": 500, "begin_seconds": 0, "end_seconds": 8, "window_begin_seconds": 3,
+            "window_end_seconds": 3 + window, "playing_mean": 500, "expected_bps": 1e8, "actual_bps": actual,
+            "figures": {}, "targets": [], "generator": null, "host": null, "verdict": "valid"
+        });
+        let state = reasons.get(0).map_or(json!("valid"), |worst| worst["state"].clone());
+        let verdict = json!({ "state": state, "reasons": reasons });
+        Step { row: serde_json::from_value(row).unwrap(), verdict: serde_json::from_value(verdict).unwrap() }
+    }
+
+    #[test]
+    fn a_step_that_failed_says_why() {
+        let reason = |state: &str| {
+            json!([{
+                "state": state, "check": "generator_thread", "stage": null, "measured": 0.99, "limit": 0.95,
+                "text": "a thread was busy", "remedy": "give weir more cores"
+            }])
+        };
+        let fault = |actual, window, reasons| step(actual, window, &reasons).fault();
+        assert_eq!(fault(1e8, 5, json!([])), None);
+        assert_eq!(fault(1e8, 5, reason("degraded")), None, "it held, if with care");
+        assert_eq!(
+            fault(1e8, 5, reason("invalid")).as_deref(),
+            Some("a thread was busy. Remedy: give weir more cores")
+        );
+        assert!(
+            fault(9e7, 5, json!([])).is_some_and(|words| words.starts_with("90.0 % of the stream arrived"))
+        );
+        assert!(fault(0.0, 0, json!([])).is_some_and(|words| words.starts_with("no viewer played")));
+        assert!(step(1e8, 5, &reason("degraded")).describe().ends_with("· degraded"));
+    }
 }

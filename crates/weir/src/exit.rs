@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use weir_engine::summary::{Outcome, Summary, VerdictState};
+use weir_ingest::{Destination, StoreError};
 
 /// How weir ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +13,8 @@ pub(crate) enum Exit {
     Internal = 1,
     /// The command line asks for what cannot be.
     Usage = 2,
-    /// The target's processes were all gone, or it did not answer what must be asked before a run.
+    /// The target is not there: its processes were all gone, or it gave no answer, to any client or to what must be
+    /// asked before a run.
     TargetDied = 97,
     /// The instrument was at fault.
     Invalid = 98,
@@ -33,6 +35,16 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
+    /// What an error of a store comes to: a database that is not there is 97, as any server; one that asks for a password
+    /// is as `wrong` as any other mistake of a command line (2) or of a scenario (104).
+    pub(crate) fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
+        match (error, destination) {
+            (StoreError::Unavailable(_), Destination::Postgres(_)) => Self::TargetDied,
+            (StoreError::Locked(_), _) => wrong,
+            _ => Self::Internal,
+        }
+    }
+
     /// What a finished run comes to. How it ended says more than what it measured, and whether it
     /// can be believed more than whether it passed.
     pub(crate) fn of(summary: &Summary) -> Self {
@@ -43,7 +55,9 @@ impl Exit {
             Outcome::Completed | Outcome::NobodyLeft => {
                 let failed = summary.thresholds.iter().any(|threshold| !threshold.passed);
                 match summary.verdict.state {
+                    _ if summary.is_unanswered() => Self::TargetDied,
                     VerdictState::Invalid => Self::Invalid,
+                    VerdictState::NothingMeasured => Self::Thresholds,
                     _ if failed => Self::Thresholds,
                     _ => Self::Passed,
                 }
@@ -68,5 +82,25 @@ impl Failure {
     /// For `map_err`: the error's own words with this exit code.
     pub(crate) fn with<E: ToString>(exit: Exit) -> impl Fn(E) -> Self {
         move |error| Self::new(exit, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_not_there_is_a_server_that_does_not_answer() {
+        let of = |place: &str, error: fn(String) -> StoreError| {
+            Exit::of_store(&place.parse().unwrap(), &error(String::new()), Exit::Scenario)
+        };
+        assert_eq!(of("postgres://h/d", StoreError::Unavailable), Exit::TargetDied);
+        assert_eq!(of("postgres://h/d", StoreError::Locked), Exit::Scenario);
+        assert_eq!(of("postgres://h/d", StoreError::Unfit), Exit::Internal);
+        assert_eq!(
+            of("sqlite:/no/such/file", StoreError::Unavailable),
+            Exit::Internal,
+            "a file is no server"
+        );
     }
 }

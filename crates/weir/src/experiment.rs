@@ -1,12 +1,13 @@
 //! `weir run` of a scenario with an experiment: repetition after repetition, and after each the artefacts.
 
 use crate::args::{Print, Run, RunOptions};
-use crate::conduct::{check_print, directory, interrupt_flag, refused, text, written};
+use crate::conduct::{ARTEFACTS, check_json, check_print, directory, interrupt_flag, refused, text, written};
 use crate::exit::{Exit, Failure};
 use crate::ingest::place;
 use crate::load::span_or;
 use crate::machine::trust;
-use crate::mqtt::{credentials_of, first_line};
+use crate::mqtt::{credentials_of, first_line, version};
+use crate::tls::Asked;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -20,15 +21,11 @@ use weir_engine::scenario::{Scenario, ScenarioError};
 use weir_engine::summary::{RunFacts, VerdictState};
 use weir_engine::threshold::Threshold;
 use weir_experiment::{Background, Bench, Encoding, Probe, Progress, Saving, Setup, Taking};
-use weir_ingest::Destination;
+use weir_ingest::{Destination, Durability, UnknownDurability};
 use weir_observe::Environment;
 use weir_record::Framing;
 use weir_report::Text;
 use weir_shard::clock;
-use weir_shard::tls::Trust;
-
-/// What is asked unless thresholds ask for the same: each record arrives, and is one.
-const WHOLE: [&str; 2] = ["lost == 0", "dead_lettered == 0"];
 
 /// Name of the summary in the run directory.
 const SUMMARY: &str = "summary.json";
@@ -50,15 +47,11 @@ pub(crate) fn leave_to(scenario: &mut Scenario, probe: &str) -> Result<(), Failu
 pub(crate) fn experiment(scenario: &Scenario, spec: &ExperimentSpec, args: &Run) -> Result<Exit, Failure> {
     let print = &args.run.print;
     check_print(print)?;
-    if let Some(path) = print.json.as_deref().filter(|path| path.as_os_str() != "-") {
-        // What cannot be written is better known before.
-        let file = std::fs::File::options().append(true).create(true).open(path);
-        file.map_err(|error| refused(path, &error))?;
-    }
+    check_json(print)?;
     scenario.check_experiment().map_err(Failure::with(Exit::Scenario))?;
     let setup = setup(scenario, spec)?;
     let names: Vec<String> = setup.encodings.iter().map(|encoding| encoding.name().to_owned()).collect();
-    let thresholds = thresholds(&scenario.thresholds);
+    let thresholds = scenario.asked();
     for threshold in &thresholds {
         experiment::check_threshold(threshold, &names, setup.background.is_some())
             .map_err(Failure::with(Exit::Scenario))?;
@@ -90,7 +83,7 @@ pub(crate) fn experiment(scenario: &Scenario, spec: &ExperimentSpec, args: &Run)
     let mut view = View::new(&setup, &args.run);
     let mut repetitions: Vec<Repetition> = Vec::new();
     let bench = Bench::new(&setup);
-    let mut ending = Ending::Completed;
+    let (mut ending, mut fault) = (Ending::Completed, Exit::TargetDied);
     // What cannot be written is better known before the first message is sent.
     desk.write(&desk.summary(&repetitions, Ending::Running))?;
     'all: for number in 1..=setup.repetitions {
@@ -110,7 +103,12 @@ pub(crate) fn experiment(scenario: &Scenario, spec: &ExperimentSpec, args: &Run)
                     repetitions.push(repetition);
                 }
                 Ok(None) => ending = Ending::Interrupted,
-                Err(trouble) => ending = Ending::Failed(trouble.to_string()),
+                Err(trouble) => {
+                    ending = Ending::Failed(trouble.to_string());
+                    if trouble.is_of_scenario {
+                        fault = Exit::Scenario;
+                    }
+                }
             }
             if interrupt.load(Ordering::Relaxed) && ending == Ending::Completed {
                 ending = Ending::Interrupted;
@@ -127,7 +125,7 @@ pub(crate) fn experiment(scenario: &Scenario, spec: &ExperimentSpec, args: &Run)
     show(&summary, print, &directory)?;
     written?;
     if let Ending::Failed(words) = &summary.ending {
-        return Err(Failure::new(Exit::TargetDied, words.clone()));
+        return Err(Failure::new(fault, words.clone()));
     }
     Ok(exit(&summary))
 }
@@ -179,14 +177,7 @@ pub(crate) fn show(summary: &ExperimentSummary, print: &Print, directory: &Path)
 
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &ExperimentSummary, directory: &Path) -> Result<(), Failure> {
-    for (name, file) in [
-        ("json", SUMMARY),
-        ("text", "report.txt"),
-        ("markdown", "report.md"),
-        ("html", "report.html"),
-        ("csv", "report.csv"),
-        ("junit", "report.xml"),
-    ] {
+    for (name, file) in ARTEFACTS {
         let mut bytes = Vec::new();
         weir_report::write_experiment(summary, name, &Text::default(), &mut bytes)
             .map_err(Failure::with(Exit::Internal))?;
@@ -215,12 +206,6 @@ impl Desk<'_> {
     }
 }
 
-fn thresholds(asked: &[Threshold]) -> Vec<Threshold> {
-    let asks = |figure: &str| asked.iter().any(|it| it.figure() == figure);
-    let whole = WHOLE.iter().flat_map(|text| text.parse::<Threshold>());
-    asked.iter().cloned().chain(whole.filter(|it| !asks(it.figure()))).collect()
-}
-
 fn setup(scenario: &Scenario, spec: &ExperimentSpec) -> Result<Setup, Failure> {
     let wrong = |line: String| Failure::new(Exit::Scenario, format!("experiment: {line}"));
     let schema = crate::codec::schema(&spec.schema)?;
@@ -244,14 +229,11 @@ fn setup(scenario: &Scenario, spec: &ExperimentSpec) -> Result<Setup, Failure> {
     let qos = spec.qos.unwrap_or(1);
     let qos = Qos::from_bits(qos).ok_or_else(|| wrong(format!("'{qos}' is no QoS; write 0, 1 or 2")))?;
     let rate = spec.rate.as_deref().map(weir_metrics::parse_rate).transpose();
-    let broker_trust = match (&scenario.cacert, scenario.insecure) {
-        (_, true) => Trust::Anyone,
-        (Some(path), false) => Trust::File(path.clone()),
-        (None, false) => Trust::System,
-    };
+    let tls = Asked::by(scenario).client_tls().map_err(Failure::with(Exit::Scenario))?;
     let taking = match (&spec.save, &spec.probe) {
-        (Some(save), None) => {
-            Taking::Ingest(saving(save, spec).map_err(|line| wrong(format!("save: {line}")))?)
+        (Some(save), None) => Taking::Ingest(saving(save, spec).map_err(wrong)?),
+        (None, Some(_)) if spec.durability.is_some() => {
+            return Err(wrong("durability: what another consumer commits is its own affair".to_owned()));
         }
         (None, Some(probe)) => {
             let trust = trust(scenario.insecure, scenario.cacert.as_deref());
@@ -269,6 +251,8 @@ fn setup(scenario: &Scenario, spec: &ExperimentSpec) -> Result<Setup, Failure> {
         repetitions: spec.repetitions.unwrap_or(30).max(1),
         count: spec.count.unwrap_or(5_000).max(1),
         rate: rate.map_err(|error| wrong(format!("rate: {error}")))?,
+        version: version(spec.mqtt_version.as_deref())
+            .map_err(|line| wrong(format!("mqtt_version: {line}")))?,
         qos,
         window: spec.window.unwrap_or(1_000).max(1),
         taking,
@@ -279,7 +263,7 @@ fn setup(scenario: &Scenario, spec: &ExperimentSpec) -> Result<Setup, Failure> {
         ),
         timeout: span_or(spec.timeout.as_ref(), Duration::from_secs(30)),
         credentials: credentials_of(spec.user.as_deref(), spec.password_file.as_deref()).map_err(wrong)?,
-        trust: broker_trust,
+        tls,
         seed: scenario.seed,
         background: scenario
             .background
@@ -293,13 +277,22 @@ fn setup(scenario: &Scenario, spec: &ExperimentSpec) -> Result<Setup, Failure> {
 }
 
 fn saving(save: &str, spec: &ExperimentSpec) -> Result<Saving, String> {
-    let destination = place(save, spec.save_password_file.as_deref())?;
+    let destination =
+        place(save, spec.save_password_file.as_deref()).map_err(|line| format!("save: {line}"))?;
     let parquet = matches!(destination, Destination::Parquet(_));
+    let durability = spec.durability.as_deref().map_or(Ok(Durability::Full), str::parse);
+    let durability = durability.map_err(|error: UnknownDurability| format!("durability: {error}"))?;
+    if parquet && durability != Durability::Full {
+        return Err(
+            "durability: a file of Parquet is on the disk when it has its name; leave it out".to_owned()
+        );
+    }
     let batch = spec.batch.unwrap_or(if parquet { 50_000 } else { 1_000 }).max(1) as usize;
     let linger = Duration::from_millis(if parquet { 1_000 } else { 50 });
     let most = usize::from(u16::MAX);
     Ok(Saving {
         destination,
+        durability,
         table: spec.table.clone().unwrap_or_else(|| TABLE.to_owned()),
         batch,
         linger: span_or(spec.linger.as_ref(), linger),

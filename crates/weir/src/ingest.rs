@@ -5,6 +5,7 @@ use crate::codec::schema;
 use crate::conduct::{interrupt_flag, refused, written};
 use crate::exit::{Exit, Failure};
 use crate::mqtt::{credentials_of, first_line};
+use crate::tls::Asked;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_clients::{MqttSource, MqttVersion, Qos};
 use weir_engine::scenario::Span;
-use weir_ingest::{Counts, Decode, Destination, DestinationError, Metrics, Outcome, Settings, Source};
+use weir_ingest::{
+    Counts, Decode, Destination, DestinationError, Durability, IngestError, Metrics, Outcome, Settings,
+    Source,
+};
 use weir_record::{Format, Framing};
-use weir_shard::tls::Trust;
 
 /// The table of payloads that no schema gives a name to.
 const RAW_TABLE: &str = "messages";
@@ -40,19 +43,27 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     let counts = Arc::new(Counts::default());
     let interrupt = interrupt_flag()?;
     if let Some(address) = args.metrics {
-        let metrics = Metrics::listen(address, counts.clone())
+        let metrics = Metrics::listen(address, &counts)
             .map_err(|error| Failure::new(Exit::Usage, format!("--metrics {address}: {error}")))?;
         say(&format!("metrics at http://{}/metrics", metrics.address()));
     }
     if let Some(span) = &args.duration {
         stop_after(span.get(), interrupt.clone());
     }
-    let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &say)
-        .map_err(Failure::with(Exit::Internal))?;
+    let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &say).map_err(|error| {
+        let exit = match &error {
+            IngestError::Store(error) => Exit::of_store(&settings.destination, error, Exit::Usage),
+            IngestError::Options(_) | IngestError::System(_) => Exit::Internal,
+        };
+        Failure::new(exit, error.to_string())
+    })?;
     print(&outcome, &settings.source.name, args)?;
     match &outcome.ended {
         Ok(_) => Ok(Exit::Passed),
-        Err(words) => Err(Failure::new(Exit::Internal, words.clone())),
+        Err(words) => {
+            let exit = if outcome.is_unanswered { Exit::TargetDied } else { Exit::Internal };
+            Err(Failure::new(exit, words.clone()))
+        }
     }
 }
 
@@ -66,12 +77,9 @@ fn format(args: &Ingest) -> Result<Format, Failure> {
 
 fn settings(args: &Ingest, table: String) -> Result<Settings, Failure> {
     let usage = |line: String| Failure::new(Exit::Usage, line);
-    let trust = match (&args.cacert, args.insecure) {
-        (_, true) => Trust::Anyone,
-        (Some(path), false) => Trust::File(path.clone()),
-        (None, false) => Trust::System,
-    };
-    let source = MqttSource::find(&args.url, &trust).map_err(Failure::with(Exit::Usage))?;
+    let Ingest { insecure, cacert, cert, key, .. } = args;
+    let tls = Asked { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
+    let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
     let elsewhere = credentials_of(args.user.as_deref(), args.password_file.as_deref()).map_err(usage)?;
     let credentials = source.credentials.or(elsewhere);
     let version = if args.mqtt_version == "5" { MqttVersion::V5 } else { MqttVersion::V311 };
@@ -88,6 +96,7 @@ fn settings(args: &Ingest, table: String) -> Result<Settings, Failure> {
     let linger = args.linger.as_ref().map_or(linger, Span::get);
     let window = args.window.unwrap_or_else(|| (batch * 4).clamp(100, usize::from(u16::MAX)) as u16);
     let mut options = weir_ingest::ClientOptions::new(version, client_id);
+    options.clean_start = false;
     options.session_expiry = args.session.get().as_secs().min(u32::MAX.into()) as u32;
     options.keep_alive = args.keep_alive.get().as_secs().min(u16::MAX.into()) as u16;
     options.receive_maximum = window;
@@ -100,12 +109,14 @@ fn settings(args: &Ingest, table: String) -> Result<Settings, Failure> {
     Ok(Settings {
         source: Source { door: source.door, filter: source.filter, name, options, qos },
         destination,
+        durability: Durability::Full,
         table,
         batch,
         linger,
         count: args.count,
         max_message: args.max_message,
         queue: QUEUE,
+        waits: true,
     })
 }
 

@@ -11,8 +11,12 @@ use weir_metrics::BitRate;
 
 /// Characters of what was said of a failure.
 const WORDS: usize = 80;
+/// The longest run that has an end of its own.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 /// Seconds between two plain lines.
 const PLAIN_EVERY: u32 = 5;
+/// The same where the terminal is another program's: in the background of it.
+const SELDOM: u32 = 30;
 
 /// How a run is shown while it goes, on stderr.
 pub(crate) enum Live {
@@ -30,6 +34,9 @@ impl Live {
         if options.print.quiet {
             return Self::Silent;
         }
+        if is_in_background() {
+            return Self::Plain(if options.verbose { 1 } else { SELDOM });
+        }
         if options.no_tui || options.verbose || !std::io::stderr().is_terminal() {
             return Self::Plain(if options.verbose { 1 } else { PLAIN_EVERY });
         }
@@ -37,8 +44,9 @@ impl Live {
             Some(length.as_millis() as u64),
             ProgressDrawTarget::stderr_with_hz(4),
         );
-        let style =
-            ProgressStyle::with_template("{bar:20} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        // A run until Ctrl-C has no part of it done.
+        let template = if length > LONGEST { "{spinner} {msg}" } else { "{bar:20} {msg}" };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("━╸─"));
         Self::Bar(bar)
     }
@@ -54,11 +62,18 @@ impl Live {
 impl Watcher for Live {
     fn second(&mut self, second: u32, fold: &Fold) {
         let Some((_, points)) = fold.latest() else { return };
-        // In the second after the plan's end nobody is wanted, and nobody plays.
-        if Duration::from_secs(u64::from(second) + 1) > fold.length() {
+        // In the second after the plan's end nobody is wanted, and nobody plays; nor once the run was stopped before it.
+        if Duration::from_secs(u64::from(second) + 1) > fold.length() || fold.is_stopped_at(second) {
             return;
         }
         let line = line(second, points, &fold.roles(), fold.failed(), fold.commonest_failure());
+        if let Self::Bar(bar) = self
+            && is_in_background()
+        {
+            // Sent there since: what is in the foreground now is not drawn over.
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+            *self = Self::Plain(SELDOM);
+        }
         match self {
             Self::Bar(bar) => bar.set_message(line),
             Self::Plain(every) if (second + 1).is_multiple_of(*every) => {
@@ -74,6 +89,12 @@ impl Watcher for Live {
             bar.set_position(elapsed.as_millis() as u64);
         }
     }
+}
+
+/// Whether stderr is a terminal in which another process group is in the foreground, as behind `weir … &`.
+fn is_in_background() -> bool {
+    let foreground = rustix::termios::tcgetpgrp(std::io::stderr());
+    foreground.is_ok_and(|group| group != rustix::process::getpgrp())
 }
 
 fn line(
@@ -96,6 +117,9 @@ fn line(
         if point.stalls > 0 {
             parts.push(format!("{} stalls", point.stalls));
         }
+        if *role == Role::Play && point.numbered > 0 {
+            parts.extend(quality(point));
+        }
     }
     if let Some((kind, clients, words)) = commonest {
         let words = weir_report::quote(words, WORDS);
@@ -106,10 +130,52 @@ fn line(
     parts.join(" · ")
 }
 
+/// Frame rate, loss and delay of viewers whose units have numbers: of this second, as it ended.
+fn quality(point: &WorkloadPoint) -> Vec<String> {
+    let mut parts = Vec::new();
+    // While clients come and go, the second's frames are not those of the clients at its end.
+    if point.frames > 0 && point.playing == u64::from(point.planned) {
+        parts.push(format!("{:.1} fps", point.frames as f64 / point.playing as f64));
+    }
+    let lost = point.lost as f64 / (point.lost + point.numbered) as f64;
+    parts.push(format!("{:.1} % lost", lost * 100.0));
+    let delay = point.latency_p99_seconds.map(|it| ("latency", it));
+    if let Some((name, delay)) = delay.or_else(|| point.drift_p99_seconds.map(|it| ("delay", it))) {
+        parts.push(format!("{name} p99 {:.0} ms", delay * 1e3));
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use weir_metrics::Failure;
+
+    #[test]
+    fn viewers_of_numbered_packets_have_a_frame_rate_losses_and_a_delay() {
+        let point = WorkloadPoint {
+            planned: 10,
+            playing: 10,
+            actual_bps: 8e6,
+            frames: 285,
+            numbered: 980,
+            lost: 20,
+            drift_p99_seconds: Some(0.0124),
+            ..WorkloadPoint::default()
+        };
+        let line = |point: &WorkloadPoint| line(0, std::slice::from_ref(point), &[Role::Play], 0, None);
+        let shown = "1 s · 10 of 10 play, 8.00 Mbps · 28.5 fps · 2.0 % lost · ";
+        assert_eq!(line(&point), format!("{shown}delay p99 12 ms"));
+        // With stamps there is more than a delay since the first frame.
+        let stamped = WorkloadPoint { latency_p99_seconds: Some(0.3), ..point.clone() };
+        assert_eq!(line(&stamped), format!("{shown}latency p99 300 ms"));
+        // Ten played for most of the second, and one does at its end.
+        let leaving = WorkloadPoint { playing: 1, ..point.clone() };
+        let said = line(&leaving);
+        assert!(!said.contains("fps") && said.contains("2.0 % lost"), "{said}");
+        let silent = WorkloadPoint { frames: 0, numbered: 0, lost: 0, actual_bps: 0.0, ..point };
+        assert_eq!(line(&silent), "1 s · 10 of 10 play, 0 bps");
+    }
 
     #[test]
     fn a_line_says_who_plays_and_what_failed() {

@@ -1,18 +1,11 @@
 //! From the flags of `play` and `publish` to the scenario that they stand for.
 
 use crate::args::{Content, Load, Messages, Mqtt, Play, Publish, RunOptions};
-use crate::{mqtt, rtc};
+use crate::{mqtt, rtc, verification};
 use std::time::Duration;
 use weir_engine::messaging::MqttSpec;
 use weir_engine::peering::RtcSpec;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
-use weir_engine::threshold::Threshold;
-
-/// What is asked of a tuner server, unless thresholds ask for the same figures: all services, whole.
-const WHOLE: &[&str] = &["failed.ratio == 0", "ts.lost_packets == 0"];
-
-/// How the URL of a server begins that says itself what it has.
-const DISCOVERS: &str = "mirakurun+";
 
 /// How long clients are held when nothing is said.
 const DEFAULT_HOLD: Duration = Duration::from_secs(30);
@@ -31,34 +24,45 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
         priority: args.mirakurun.priority,
         pre_filters: OneOrMany(args.mirakurun.pre_filters.clone()),
         post_filters: OneOrMany(args.mirakurun.post_filters.clone()),
-        mqtt: mqtt::speaks(&args.urls).then(|| mqtt_spec(&args.mqtt, None)),
-        rtc: rtc::speaks(&args.urls)
+        mqtt: (mqtt::speaks(&args.urls) || has_credential(&args.mqtt)).then(|| mqtt_spec(&args.mqtt, None)),
+        rtc: (rtc::speaks(&args.urls) || args.rtc.token_file.is_some())
             .then(|| RtcSpec { token_file: args.rtc.token_file.clone(), off: args.rtc.off.clone() }),
         ..workload(&args.load)
     };
-    let mut scenario = scenario("play", workload, &args.load, &args.run);
-    if args.urls.iter().any(|url| url.starts_with(DISCOVERS)) {
-        let asks = |figure: &str| args.run.thresholds.iter().any(|it| it.figure() == figure);
-        let whole = WHOLE.iter().flat_map(|text| text.parse::<Threshold>());
-        scenario.thresholds.extend(whole.filter(|it| !asks(it.figure())));
-    }
-    scenario
+    scenario("play", workload, &args.load, &args.run)
 }
 
 /// `weir publish`.
 pub(crate) fn of_publish(args: &Publish) -> Scenario {
     let publish = OneOrMany(args.urls.clone());
-    let spec = mqtt::speaks(&args.urls).then(|| mqtt_spec(&args.mqtt, Some(&args.messages)));
+    let is_of_mqtt = mqtt::speaks(&args.urls);
+    let names_a_file = has_credential(&args.mqtt) || mqtt::names_a_file(&args.messages.payload);
+    let spec = (is_of_mqtt || names_a_file).then(|| mqtt_spec(&args.mqtt, Some(&args.messages)));
     let mut load = args.load.clone();
-    if let Some(time) = spec.as_ref().and_then(mqtt::time_for_count).filter(|_| load.stages.is_empty()) {
-        // A count says how long it takes, and all of it is to be in the figures.
-        load.duration.get_or_insert(time.into());
+    let counts =
+        is_of_mqtt && spec.as_ref().is_some_and(|spec| spec.count.is_some()) && load.stages.is_empty();
+    if counts {
+        // All of a count is to be in the figures.
         load.warmup.get_or_insert(Duration::ZERO.into());
     }
-    let rtc = rtc::speaks(&args.urls)
+    let rtc = (rtc::speaks(&args.urls) || args.token_file.is_some())
         .then(|| RtcSpec { token_file: args.token_file.clone(), ..RtcSpec::default() });
-    let workload = WorkloadSpec { publish, mqtt: spec, rtc, ..with_content(workload(&load), &args.content) };
-    scenario("publish", workload, &load, &args.run)
+    let mut workload =
+        WorkloadSpec { publish, mqtt: spec, rtc, ..with_content(workload(&load), &args.content) };
+    if counts {
+        // The run ends with the count, unless a duration bounds it.
+        workload.duration.clone_from(&load.duration);
+    }
+    let mut scenario = scenario("publish", workload, &load, &args.run);
+    if args.verify {
+        verification::add(&mut scenario);
+    }
+    scenario
+}
+
+/// Whether flags name a user or a password: they must be of use, whatever the URLs are.
+fn has_credential(mqtt: &Mqtt) -> bool {
+    mqtt.user.is_some() || mqtt.password_file.is_some()
 }
 
 fn mqtt_spec(mqtt: &Mqtt, messages: Option<&Messages>) -> MqttSpec {
@@ -71,6 +75,7 @@ fn mqtt_spec(mqtt: &Mqtt, messages: Option<&Messages>) -> MqttSpec {
         session: mqtt.session.clone(),
         keep_alive: Some(mqtt.keep_alive.clone()),
         window: Some(mqtt.window),
+        no_reconnect: mqtt.no_reconnect,
         will: mqtt.will.clone(),
         rate: messages.map(|it| it.rate.clone()),
         count: messages.and_then(|it| it.count),
@@ -120,12 +125,11 @@ fn scenario(verb: &str, workload: WorkloadSpec, load: &Load, run: &RunOptions) -
         seed: load.seed,
         insecure: load.insecure,
         cacert: load.cacert.clone(),
+        cert: load.cert.clone(),
+        key: load.key.clone(),
         ..Scenario::default()
     };
     add_options(&mut scenario, run);
-    // A load of which nothing ever played has measured nothing, and one that lost every client has been let down:
-    // neither must pass.
-    scenario.thresholds.extend(["played > 0", "failed.ratio < 100%"].iter().flat_map(|text| text.parse()));
     scenario
 }
 
@@ -145,14 +149,18 @@ pub(crate) fn add_options(scenario: &mut Scenario, run: &RunOptions) {
     scenario.base = run.base.clone().or(scenario.base.take());
     scenario.thresholds.extend(run.thresholds.iter().cloned());
     scenario.abort.extend(run.abort.iter().cloned());
+    scenario.accept.extend(run.accept.iter().copied());
     scenario.tags.extend(run.tags.iter().cloned());
     scenario.shards = run.shards.or(scenario.shards);
+    scenario.show_keys |= run.show_keys;
 }
 
-/// Puts `target` (`host:port`) in the place of the server in every URL. The processes and the machine
-/// that the scenario watches are another server's, so they are forgotten.
-pub(crate) fn retarget(scenario: &mut Scenario, target: &str) {
-    scenario.watch.clear();
+/// Puts `target` (`host:port`) in the place of the server in every URL. The server is most often one of the same kind, so
+/// its processes are watched unless others are asked for; the machine's figures would be another machine's.
+pub(crate) fn retarget(scenario: &mut Scenario, target: &str, watches: bool) {
+    if watches {
+        scenario.watch.clear();
+    }
     (scenario.prometheus, scenario.prometheus_instance, scenario.node_exporter) = (None, None, None);
     let experiment = scenario.experiment.iter_mut().map(|experiment| &mut experiment.publish);
     let urls = scenario.workloads.iter_mut().flat_map(|it| it.play.0.iter_mut().chain(&mut it.publish.0));
@@ -186,13 +194,44 @@ mod tests {
             let words = ["weir", "play"].iter().chain(args);
             let Verb::Play(args) = Cli::try_parse_from(words).unwrap().verb else { panic!("play") };
             let scenario = of_play(&args);
-            scenario.thresholds.iter().map(|it| it.text().to_owned()).collect::<Vec<_>>().join(", ")
+            scenario.asked().iter().map(|it| it.text().to_owned()).collect::<Vec<_>>().join(", ")
         };
-        assert_eq!(asked(&["rtmp://h/a/b"]), "played > 0, failed.ratio < 100%");
+        assert_eq!(
+            asked(&["rtmp://h/a/b"]),
+            "bitrate.ratio >= 90%, starved.ratio <= 1%, failed.ratio <= 1%, played.ratio >= 99%"
+        );
         assert_eq!(
             asked(&["mirakurun+http://h", "--threshold", "ts.lost_packets <= 9"]),
-            "ts.lost_packets <= 9, played > 0, failed.ratio < 100%, failed.ratio == 0"
+            "ts.lost_packets <= 9, failed.ratio == 0, bitrate.ratio >= 90%, starved.ratio <= 1%, played.ratio >= 99%"
         );
+    }
+
+    #[test]
+    fn a_count_ends_when_it_is_reached_unless_a_duration_bounds_it() {
+        let plan = |bound: &[&str]| {
+            let words = ["weir", "publish", "mqtt://127.0.0.1/a", "--count", "500", "--rate", "10/s"];
+            let Verb::Publish(args) = Cli::try_parse_from(words.iter().chain(bound)).unwrap().verb else {
+                panic!("publish")
+            };
+            let scenario = of_publish(&args);
+            assert!(scenario.asked().iter().any(|it| it.text() == "units_short == 0"));
+            let plan = scenario.plan().unwrap();
+            (plan.about, plan.length > Duration::from_secs(100 * 86_400), plan.stages[0].window_begin)
+        };
+        assert_eq!(plan(&[]), (Some(Duration::from_secs(50)), true, 1));
+        assert_eq!(plan(&["-d", "3s"]), (None, false, 1));
+    }
+
+    #[test]
+    fn checks_are_accepted_by_a_flag_and_by_a_scenario() {
+        let words = ["weir", "play", "rtmp://h/a/b", "--accept", "steal,generator-pause"];
+        let Verb::Play(args) = Cli::try_parse_from(words).unwrap().verb else { panic!("play") };
+        let mut scenario = Scenario::parse("accept: [cpu_throttling]").unwrap();
+        add_options(&mut scenario, &args.run);
+        let names: Vec<_> = scenario.accept.iter().map(|check| check.name()).collect();
+        assert_eq!(names, ["cpu_throttling", "cpu_steal", "generator_pause"]);
+        let wrong = Cli::try_parse_from(["weir", "play", "rtmp://h/a/b", "--accept", "stael"]);
+        assert!(wrong.unwrap_err().to_string().contains("there is no check 'stael'"));
     }
 
     #[test]
@@ -200,8 +239,11 @@ mod tests {
         let text = "{watch: [name=a], prometheus: 'http://p', node_exporter: 'http://a:9100', workloads: \
             [{play: ['rtmp://a:1/live/x', 'rtmp://b/live/y'], duration: 1s}]}";
         let mut scenario = Scenario::parse(text).unwrap();
-        retarget(&mut scenario, "127.0.0.1:9");
-        assert_eq!((scenario.watch.len(), &scenario.prometheus, &scenario.node_exporter), (0, &None, &None));
+        let mut other = scenario.clone();
+        retarget(&mut scenario, "127.0.0.1:9", false);
+        assert_eq!((&scenario.watch[..], &scenario.prometheus), (&["name=a".to_owned()][..], &None));
+        retarget(&mut other, "127.0.0.1:9", true);
+        assert_eq!((other.watch.len(), &other.prometheus, &other.node_exporter), (0, &None, &None));
         assert_eq!(scenario.workloads[0].play.0, ["rtmp://127.0.0.1:9/live/x", "rtmp://127.0.0.1:9/live/y"]);
     }
 }

@@ -1,6 +1,7 @@
 //! The target's machine: how it is to be read, and whether it is this one.
 
 use crate::args;
+use crate::exit::{Exit, Failure};
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
@@ -32,15 +33,17 @@ pub(crate) fn watch(
     scenario: &Scenario,
     targets: &[IpAddr],
     length: Duration,
-) -> Result<Vec<MachineFacts>, String> {
+    wrong: Exit,
+) -> Result<Vec<MachineFacts>, Failure> {
     let interfaces = interfaces(scenario, targets);
     let mut machines = Vec::new();
     let is_here = !scenario.watch.is_empty() || targets.iter().any(is_here);
     if !scenario.base().is_zero() && is_here {
         machines.push(MachineFacts::of_this_machine(interfaces.clone()));
     }
-    let trust = trust(scenario.insecure, scenario.cacert.as_deref());
-    let words = |error: MachineError| error.to_string();
+    // The machine's servers are not measured: `insecure` is not about them.
+    let trust = trust(false, scenario.cacert.as_deref());
+    let words = |error: MachineError| failure(&error, wrong);
     if let Some(url) = &scenario.node_exporter {
         observer.watch_machine(Remote::node_exporter(url, interfaces.clone(), &trust).map_err(words)?);
     }
@@ -49,40 +52,48 @@ pub(crate) fn watch(
         let step = step(length);
         observer.watch_machine(Remote::prometheus(url, instance, interfaces, step, &trust).map_err(words)?);
     } else if instance.is_some() {
-        return Err("`prometheus_instance` says nothing without `prometheus`".to_owned());
+        return Err(Failure::new(wrong, "`prometheus_instance` says nothing without `prometheus`"));
     }
     machines.extend(observer.machines().cloned());
     let asked =
         !scenario.interfaces.is_empty() || scenario.base.as_ref().is_some_and(|it| !it.get().is_zero());
     if machines.is_empty() && asked {
-        return Err(format!(
-            "`base` and `interfaces` are of the target's machine, and nothing reads it: {}",
-            if is_here {
-                "give --base a time, as in --base 3s"
-            } else {
-                "give --node-exporter or --prometheus"
-            }
-        ));
+        let remedy = if is_here {
+            "give --base a time, as in --base 3s"
+        } else {
+            "give --node-exporter or --prometheus"
+        };
+        let line =
+            format!("`base` and `interfaces` are of the target's machine, and nothing reads it: {remedy}");
+        return Err(Failure::new(wrong, line));
     }
     Ok(machines)
 }
 
 /// As [`watch`], for `weir watch`.
-pub(crate) fn watch_alone(observer: &mut Observer, args: &args::Watch) -> Result<(), MachineError> {
+pub(crate) fn watch_alone(observer: &mut Observer, args: &args::Watch) -> Result<(), Failure> {
     let names = args.machine.interfaces.iter().cloned();
     let interfaces = if names.len() == 0 { Interfaces::default() } else { names.collect() };
     let trust = trust(args.insecure, args.cacert.as_deref());
+    let words = |error: MachineError| failure(&error, Exit::Usage);
     if let Some(url) = &args.machine.node_exporter {
-        observer.watch_machine(Remote::node_exporter(url, interfaces.clone(), &trust)?);
+        observer.watch_machine(Remote::node_exporter(url, interfaces.clone(), &trust).map_err(words)?);
     }
     if let Some(url) = &args.machine.prometheus {
         let instance = args.machine.prometheus_instance.as_deref();
-        observer.watch_machine(Remote::prometheus(url, instance, interfaces, SHORTEST_STEP, &trust)?);
+        let prometheus = Remote::prometheus(url, instance, interfaces, SHORTEST_STEP, &trust);
+        observer.watch_machine(prometheus.map_err(words)?);
     }
     Ok(())
 }
 
-/// Which certificates an HTTP server may show.
+/// A server that gives no answer is not there, as any other; all else is as `wrong` as the place that names it.
+fn failure(error: &MachineError, wrong: Exit) -> Failure {
+    Failure::new(if error.is_silence() { Exit::TargetDied } else { wrong }, error.to_string())
+}
+
+/// Which certificates an HTTP server may show: one that is measured, or all that `weir watch` reads. `insecure` holds for no
+/// others: a Prometheus may be asked with a password, and is no target.
 pub(crate) fn trust(insecure: bool, cacert: Option<&Path>) -> HttpTrust {
     match cacert {
         _ if insecure => HttpTrust::Anyone,
@@ -92,7 +103,7 @@ pub(crate) fn trust(insecure: bool, cacert: Option<&Path>) -> HttpTrust {
 }
 
 /// Whether an address is this machine's: only its own can be bound.
-fn is_here(address: &IpAddr) -> bool {
+pub(crate) fn is_here(address: &IpAddr) -> bool {
     UdpSocket::bind((*address, 0)).is_ok()
 }
 
@@ -132,7 +143,8 @@ mod tests {
         let refused = |text: &str, on: &[&str]| {
             let scenario = Scenario::parse(text).unwrap();
             let mut observer = Observer::new([]).unwrap();
-            watch(&mut observer, &scenario, &addresses(on), Duration::from_secs(60)).unwrap_err()
+            let minute = Duration::from_secs(60);
+            watch(&mut observer, &scenario, &addresses(on), minute, Exit::Usage).unwrap_err().to_string()
         };
         assert!(refused("{base: 3s}", &["192.0.2.1"]).contains("--node-exporter"));
         assert!(refused("{interfaces: [eth0]}", &["127.0.0.1"]).contains("--base 3s"));

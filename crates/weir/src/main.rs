@@ -7,6 +7,8 @@ mod codec;
 mod conduct;
 mod demo;
 mod doctor;
+#[cfg(test)]
+mod documentation;
 mod exit;
 mod experiment;
 mod ingest;
@@ -19,6 +21,10 @@ mod prepare;
 mod report;
 mod rtc;
 mod saving;
+mod series;
+mod steps;
+mod tls;
+mod verification;
 mod watch;
 
 use args::{Cli, Verb};
@@ -26,7 +32,7 @@ use clap::Parser;
 use exit::{Exit, Failure};
 use std::io::Write;
 use std::process::ExitCode;
-use weir_engine::scenario::{Scenario, ScenarioError};
+use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(args::qos_spelled_out(std::env::args_os()));
@@ -44,27 +50,14 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Demo(args) => demo::demo(&args),
         Verb::Play(args) => conduct::conduct(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
+        Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
+            Exit::Usage,
+            "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
+        )),
         Verb::Publish(args) => {
             conduct::conduct(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run)
         }
-        Verb::Run(args) => {
-            let mut scenario = Scenario::read(&args.file).map_err(|error| match error {
-                ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
-                _ => Failure::new(Exit::Scenario, error.to_string()),
-            })?;
-            if let Some(target) = &args.target {
-                load::retarget(&mut scenario, target);
-            }
-            load::add_options(&mut scenario, &args.run);
-            if let Some(probe) = &args.probe {
-                experiment::leave_to(&mut scenario, probe)?;
-            }
-            let _far_end = background::far_end(&mut scenario)?;
-            if let Some(spec) = &scenario.experiment {
-                return experiment::experiment(&scenario, spec, &args);
-            }
-            conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run)
-        }
+        Verb::Run(args) => series::run(&args),
         Verb::Ingest(args) => ingest::ingest(&args),
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
@@ -78,6 +71,7 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 "check" => weir_report::check_schema(),
                 "codec" => weir_report::codec_schema(),
                 "experiment" => weir_report::experiment_schema(),
+                "series" => weir_report::series_schema(),
                 _ => weir_report::schema(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");

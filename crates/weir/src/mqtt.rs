@@ -1,7 +1,6 @@
 //! What MQTT clients do, out of flags or of a scenario; and the password, which is in neither.
 
 use std::path::Path;
-use std::time::Duration;
 use weir_clients::{Credentials, Filling, Framing, MqttOptions, MqttVersion, Qos, RecordFormat, Will};
 use weir_engine::messaging::MqttSpec;
 use weir_engine::scenario::Span;
@@ -22,14 +21,15 @@ pub(crate) fn speaks(urls: &[String]) -> bool {
     })
 }
 
+/// Whether a payload comes out of a file.
+pub(crate) fn names_a_file(payload: &str) -> bool {
+    ["file:", "avro:", "json:"].iter().any(|kind| payload.starts_with(kind))
+}
+
 /// The options of a workload's clients.
 pub(crate) fn options(spec: &MqttSpec, seed: u64) -> Result<MqttOptions, String> {
     let usual = MqttOptions::default();
-    let version = match spec.version.as_deref() {
-        None | Some("5" | "5.0") => MqttVersion::V5,
-        Some("3.1.1" | "4") => MqttVersion::V311,
-        Some(other) => return Err(format!("mqtt: '{other}' is no version; write 5 or 3.1.1")),
-    };
+    let version = version(spec.version.as_deref()).map_err(|line| format!("mqtt: {line}"))?;
     let qos = spec.qos.unwrap_or(0);
     Ok(MqttOptions {
         version,
@@ -39,6 +39,10 @@ pub(crate) fn options(spec: &MqttSpec, seed: u64) -> Result<MqttOptions, String>
         keep_alive: spec.keep_alive.as_ref().map_or(usual.keep_alive, Span::get),
         qos: Qos::from_bits(qos).ok_or_else(|| format!("mqtt: '{qos}' is no QoS; write 0, 1 or 2"))?,
         window: spec.window.unwrap_or(usual.window).max(1),
+        reconnect: !spec.no_reconnect,
+        // Set where the run is known.
+        linger: usual.linger,
+        published: None,
         will: spec.will.as_deref().map(will).transpose()?,
         rate: rate(spec)?,
         count: spec.count,
@@ -49,11 +53,13 @@ pub(crate) fn options(spec: &MqttSpec, seed: u64) -> Result<MqttOptions, String>
     })
 }
 
-/// How long publishers need for their count at their rate, and some more for acknowledgements.
-pub(crate) fn time_for_count(spec: &MqttSpec) -> Option<Duration> {
-    let seconds = spec.count? as f64 / rate(spec).ok()? * 1.2;
-    // A year at the most.
-    Some(Duration::from_secs_f64(seconds.min(3e7).ceil()) + Duration::from_secs(2))
+/// A version as a person writes it; 5 if nothing is said.
+pub(crate) fn version(text: Option<&str>) -> Result<MqttVersion, String> {
+    match text {
+        None | Some("5" | "5.0") => Ok(MqttVersion::V5),
+        Some("3.1.1" | "4") => Ok(MqttVersion::V311),
+        Some(other) => Err(format!("'{other}' is no version; write 5 or 3.1.1")),
+    }
 }
 
 /// What each publisher sends.
@@ -154,7 +160,6 @@ mod tests {
         assert_eq!((made.version, made.qos, made.rate), (MqttVersion::V311, Qos::AtLeastOnce, 10_000.0));
         assert_eq!(made.filling, Filling::Size(955));
         assert_eq!(made.will, Some(Will { topic: "gone/x".into(), payload: b"bye=bye".to_vec() }));
-        assert_eq!(time_for_count(&spec), Some(Duration::from_secs(3)));
         assert_eq!(bit_rate(&spec, 0).unwrap().bps(), 76.4e6);
     }
 

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use weir_clients::{KeyNumbers, SecretUrl};
 use weir_media::BitRate;
 use weir_origin::{
     ChannelType, Material, MaterialError, MissingStream, Origin, OriginConfig, Secure, Service,
@@ -49,10 +50,20 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         let _ = writeln!(out, "listening on {scheme}://{address}");
     }
     let _ = out.flush();
+    let mut numbers = KeyNumbers::new(args.show_keys);
     let started = Instant::now();
     let ended = || args.duration.as_ref().is_some_and(|span| started.elapsed() >= span.get());
     while !interrupt.load(Ordering::Relaxed) && !ended() {
         std::thread::sleep(Duration::from_millis(50));
+        for trouble in origin.forward_troubles() {
+            let stream = named(&mut numbers, &trouble.stream);
+            let _ = writeln!(
+                std::io::stderr(),
+                "{stream} is not forwarded to {}: {}; tried again after 0.5 s, then at longer and longer intervals up to 30 s",
+                trouble.server,
+                weir_report::quote(&trouble.words, WORDS),
+            );
+        }
     }
     let counts = origin.counts();
     let sent = counts.sent();
@@ -74,6 +85,14 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
             "{} MQTT clients; took {} messages, acknowledged {}; sent {} messages, {} of them confirmed",
             messages.clients, messages.received, messages.acknowledged, messages.sent, messages.confirmed,
         );
+        for (left_out, why) in [
+            (messages.overflowed, "left out: too much waited for a subscriber"),
+            (messages.unretained, "not kept for later subscribers: too much is kept"),
+        ] {
+            if left_out > 0 {
+                let _ = writeln!(out, "{left_out} messages {why}");
+            }
+        }
     }
     let bulk = origin.bulk();
     if bulk.streams > 0 {
@@ -100,6 +119,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         );
     }
     for stream in origin.mute_streams() {
+        let stream = named(&mut numbers, &stream);
         let _ = writeln!(
             out,
             "{stream}: its sound was left out of WebRTC: it is not Opus, and nothing is transcoded"
@@ -107,6 +127,14 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     }
     origin.stop();
     Ok(Exit::Passed)
+}
+
+/// Characters of what another server said.
+const WORDS: usize = 200;
+
+/// A stream as it may be named: its application, and a number for its key.
+fn named(numbers: &mut KeyNumbers, stream: &str) -> String {
+    numbers.show(&SecretUrl::new(format!("rtmp:///{stream}"))).trim_start_matches("rtmp:///").to_owned()
 }
 
 /// Where it listens if nothing is said.
@@ -154,6 +182,12 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
     }
     if let Some(merge) = &args.merge {
         (config.merge, config.tuners.merge) = (merge.get(), merge.get());
+    }
+    if let Some(span) = &args.request_timeout {
+        config.patience.request = span.get();
+    }
+    if let Some(span) = &args.idle_timeout {
+        config.patience.idle = span.get();
     }
     if args.refuse_missing {
         config.missing_stream = MissingStream::Refuse;

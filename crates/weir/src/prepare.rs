@@ -1,13 +1,16 @@
 //! From a scenario to a run that is ready: URLs resolved, material made, limits raised and checked.
 
 use crate::exit::{Exit, Failure};
+use crate::tls::Asked;
 use crate::{machine, mqtt, rtc};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
-    AudioCodec, BulkOptions, Credentials, FrameRate, HttpOptions, MaterialOptions, MirakurunOptions,
-    PlayOptions, PublishOptions, RtmpOptions, Timeouts, Workload, WorkloadError,
+    AudioCodec, BulkOptions, Credentials, FrameRate, HttpOptions, KeyNumbers, MaterialOptions,
+    MirakurunOptions, MqttOptions, PlayOptions, PublishOptions, Published, RtmpOptions, Timeouts, Workload,
+    WorkloadError,
 };
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
@@ -16,10 +19,12 @@ use weir_engine::scenario::{BitRateText, Scenario, Span, StageSpec, WorkloadSpec
 use weir_engine::summary::{Role, RunFacts};
 use weir_observe::{Environment, Observer};
 use weir_shard::clock;
-use weir_shard::tls::Trust;
 
 /// Descriptors that weir needs beside those of its clients.
 pub(crate) const OWN_DESCRIPTORS: u64 = 128;
+
+/// Memory that a client takes at the least: a TCP socket of the kernel has about 2.5 KiB and a client's own state as much.
+const LEAST_MEMORY: u64 = 4 << 10;
 
 /// The variable with `user:password` for HTTP; it is in no list of processes, as a URL of the command line is.
 const HTTP_CREDENTIALS: &str = "WEIR_HTTP_CREDENTIALS";
@@ -30,14 +35,18 @@ const DEFAULT_BIT_RATE: weir_metrics::BitRate = weir_metrics::BitRate::from_bps(
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
 pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
+    check_numbers(&scenario, wrong)?;
     // Before anything is asked of a server: a plan that cannot be needs none.
     scenario.plan().map_err(Failure::with(wrong))?;
     check_times(&scenario).map_err(Failure::with(wrong))?;
     check_services(&scenario).map_err(Failure::with(wrong))?;
+    check_foreign(&scenario).map_err(Failure::with(wrong))?;
+    let mut numbers = KeyNumbers::new(scenario.show_keys);
+    let published = Arc::default();
     let workloads = scenario
         .workloads
         .iter()
-        .map(|spec| workload(spec, &scenario, wrong))
+        .map(|spec| workload(spec, &scenario, &published, &mut numbers, wrong))
         .collect::<Result<Vec<_>, Failure>>()?;
     for (spec, (_, workload)) in scenario.workloads.iter_mut().zip(&workloads) {
         if discovers(spec) && spec.clients.is_none() && spec.stages.is_empty() {
@@ -48,7 +57,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     let mut workloads = workloads;
     scenario = scenario.with_background().map_err(Failure::with(wrong))?;
     for spec in &scenario.workloads[workloads.len()..] {
-        workloads.push(workload(spec, &scenario, wrong)?);
+        workloads.push(workload(spec, &scenario, &published, &mut numbers, wrong)?);
     }
     let plan = scenario.plan().map_err(Failure::with(wrong))?;
     check_limits(&plan)?;
@@ -63,14 +72,16 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         .map(|text| text.parse())
         .collect::<Result<_, weir_observe::WatchError>>()
         .map_err(Failure::with(wrong))?;
-    let mut observer = Observer::new(watches).map_err(Failure::with(Exit::Usage))?;
-    let targets = observer.describe_targets();
     let doors = workloads.iter().flat_map(|(_, workload)| {
-        (0..).zip(workload.targets()).map(|(client, _)| workload.door(client).address.ip())
+        (0..).zip(workload.targets()).map(|(client, _)| workload.door(client).address)
     });
-    let addresses: Vec<IpAddr> = doors.collect();
-    let machines =
-        machine::watch(&mut observer, &scenario, &addresses, plan.length).map_err(Failure::with(wrong))?;
+    let doors: Vec<SocketAddr> = doors.collect();
+    let addresses: Vec<IpAddr> = doors.iter().map(SocketAddr::ip).collect();
+    let ports = doors.iter().filter(|door| machine::is_here(&door.ip())).map(SocketAddr::port).collect();
+    let mut observer = Observer::of_load(watches, &ports).map_err(Failure::with(Exit::Usage))?;
+    let targets = observer.describe_targets();
+    let about = plan.about.unwrap_or(plan.length);
+    let machines = machine::watch(&mut observer, &scenario, &addresses, about, wrong)?;
     let facts = RunFacts {
         name: scenario.name.clone(),
         id: String::new(),
@@ -91,24 +102,21 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
 fn workload(
     spec: &WorkloadSpec,
     scenario: &Scenario,
+    published: &Arc<Published>,
+    numbers: &mut KeyNumbers,
     wrong: Exit,
 ) -> Result<(WorkloadFacts, Box<dyn Workload>), Failure> {
     let (role, urls) = spec.verb().map_err(Failure::with(wrong))?;
     weir_clients::check_templates(urls, spec.streams).map_err(Failure::with(wrong))?;
-    let trust = match (&scenario.cacert, scenario.insecure) {
-        (None, true) => Trust::Anyone,
-        (Some(path), false) => Trust::File(path.clone()),
-        (None, false) => Trust::System,
-        (Some(_), true) => {
-            let line = "`insecure` takes any certificate, so `cacert` says nothing; leave one out";
-            return Err(Failure::new(wrong, line));
-        }
-    };
+    let tls = Asked::by(scenario).client_tls().map_err(Failure::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let streams = spec.streams.unwrap_or(1);
     let rtmp = RtmpOptions { digest_handshake: spec.digest_handshake };
     let mqtt =
         mqtt::options(&spec.mqtt.clone().unwrap_or_default(), scenario.seed).map_err(Failure::with(wrong))?;
+    // A tenth of the drain is left for the goodbye.
+    let mqtt =
+        MqttOptions { linger: scenario.drain().mul_f64(0.9), published: Some(Arc::clone(published)), ..mqtt };
     let rtc = rtc::options(&spec.rtc.clone().unwrap_or_default()).map_err(Failure::with(wrong))?;
     let bulk = bulk(spec).map_err(Failure::with(wrong))?;
     let (made, frame_time) = match role {
@@ -118,7 +126,7 @@ fn workload(
             let mut options = PlayOptions {
                 streams,
                 timeouts,
-                trust,
+                tls,
                 rtmp,
                 http,
                 mirakurun,
@@ -137,7 +145,7 @@ fn workload(
             let options = PublishOptions {
                 streams,
                 timeouts,
-                trust,
+                tls,
                 material,
                 stamp,
                 rtmp,
@@ -159,9 +167,10 @@ fn workload(
         name: spec.label(),
         role,
         protocol: made.targets().first().map_or_else(String::new, |target| target.scheme.clone()),
-        targets: made.targets().iter().map(ToString::to_string).collect(),
+        targets: made.targets().iter().map(|target| target.named(numbers)).collect(),
         expect: expected(spec, role, scenario.seed),
         frame_time_seconds: frame_time,
+        timeout_seconds: timeouts.media.as_secs_f64(),
         background: spec.background,
     };
     Ok((facts, made))
@@ -212,6 +221,47 @@ fn check_services(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
+/// Streams that are played elsewhere than they are published cannot be verified by the URL alone.
+pub(crate) fn can_be_verified(urls: &[String]) -> bool {
+    urls.iter().all(|url| weir_clients::shown_of(url, true).next().is_some())
+}
+
+/// Files and credentials of which a workload's protocol makes nothing: whoever names one believes it to be in use.
+fn check_foreign(scenario: &Scenario) -> Result<(), String> {
+    for spec in &scenario.workloads {
+        let Ok((role, urls)) = spec.verb() else { continue };
+        let scheme = urls.first().and_then(|url| url.split_once("://")).map_or("", |(scheme, _)| scheme);
+        let mqtt = spec.mqtt.as_ref().filter(|_| !mqtt::speaks(urls));
+        let rtc = spec.rtc.as_ref().filter(|_| !rtc::speaks(urls));
+        let no_media = role == Role::Play || sends_no_frames(urls);
+        let payload = mqtt.and_then(|it| it.payload.as_deref()).is_some_and(mqtt::names_a_file);
+        for (is_given, what, whose) in [
+            (mqtt.is_some_and(|it| it.user.is_some()), "--user (`user`)", "MQTT"),
+            (mqtt.is_some_and(|it| it.password_file.is_some()), "--password-file (`password_file`)", "MQTT"),
+            (payload, "--payload (`payload`)", "MQTT"),
+            (rtc.is_some_and(|it| it.token_file.is_some()), "--token-file (`token_file`)", "WebRTC"),
+            (spec.file.is_some() && no_media, "--file (`file`)", "publishing frames"),
+        ] {
+            if is_given {
+                return Err(format!(
+                    "workload '{}': {what} is of {whose} and means nothing to {scheme}://; leave it out",
+                    spec.label()
+                ));
+            }
+        }
+    }
+    // HTTP may be redirected to HTTPS.
+    let never_secure = ["rtmp", "mqtt", "ws", "bulk"];
+    let urls = scenario.workloads.iter().flat_map(|it| it.play.0.iter().chain(&it.publish.0));
+    let mut plain =
+        urls.map(|url| never_secure.iter().any(|scheme| url.starts_with(&format!("{scheme}://"))));
+    let mut machines = scenario.prometheus.iter().chain(&scenario.node_exporter);
+    if scenario.cacert.is_some() && plain.all(|it| it) && !machines.any(|url| url.starts_with("https:")) {
+        return Err("--cacert (`cacert`) is of TLS, and no URL is; leave it out, or write rtmps://, mqtts:// or wss://".to_owned());
+    }
+    Ok(())
+}
+
 /// Times of nothing, in which nothing can happen.
 fn check_times(scenario: &Scenario) -> Result<(), String> {
     let none = |span: &Option<Span>| span.as_ref().is_some_and(|span| span.get().is_zero());
@@ -222,9 +272,6 @@ fn check_times(scenario: &Scenario) -> Result<(), String> {
         }
         if none(&spec.gop) {
             return of("a gop of 0s has no keyframe to begin with", "give for example 2s");
-        }
-        if none(&spec.duration) {
-            return of("a duration of 0s holds no client", "give for example 30s");
         }
         let idle = |stage: &&StageSpec| stage.hold.get().is_zero() && stage.ramp.is_none();
         if let Some(stage) = spec.stages.iter().find(idle) {
@@ -311,10 +358,43 @@ fn material(spec: &WorkloadSpec, seed: u64) -> Result<(MaterialOptions, Option<f
     Ok((material, Some(1.0 / frame_rate.as_f64())))
 }
 
+/// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
+fn check_numbers(scenario: &Scenario, wrong: Exit) -> Result<(), Failure> {
+    let schedules = scenario.schedules().map_err(Failure::with(wrong))?;
+    let clients = schedules.iter().flat_map(|schedule| &schedule.stages).map(|stage| stage.clients);
+    let clients = clients.max().map_or(0, u64::from);
+    let streams = scenario
+        .workloads
+        .iter()
+        .map(|it| u64::from(it.streams.unwrap_or(1)) * it.play.0.len().max(it.publish.0.len()) as u64);
+    let (most, what) =
+        [(clients, "clients"), (streams.max().unwrap_or(0), "streams")].into_iter().max().unwrap_or_default();
+    let memory = memory();
+    if most.saturating_mul(LEAST_MEMORY) > memory {
+        let gib = |bytes: u64| bytes.div_ceil(1 << 30);
+        let line = format!(
+            "{most} {what} need {} GiB of memory at the least, and this machine has {}; use fewer {what}",
+            gib(most.saturating_mul(LEAST_MEMORY)),
+            gib(memory)
+        );
+        return Err(Failure::new(wrong, line));
+    }
+    refuse_descriptors(clients + OWN_DESCRIPTORS)
+}
+
+/// Bytes of this machine's memory.
+fn memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram.saturating_mul(info.mem_unit.into())
+}
+
 /// Raises the descriptor limit as far as it goes and refuses a plan that would not fit: better than
 /// booking this machine's failures.
 fn check_limits(plan: &Plan) -> Result<(), Failure> {
-    let needed = most_at_once(plan) + OWN_DESCRIPTORS;
+    refuse_descriptors(most_at_once(plan) + OWN_DESCRIPTORS)
+}
+
+fn refuse_descriptors(needed: u64) -> Result<(), Failure> {
     let limit = raise_descriptors();
     if needed > limit {
         let line = format!(

@@ -3,7 +3,7 @@
 use crate::args::Report;
 use crate::conduct::{check_print, print, write_artefacts};
 use crate::exit::{Exit, Failure};
-use crate::experiment;
+use crate::{experiment, series};
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};
 
@@ -17,6 +17,13 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         experiment::show(&summary, &args.print, &args.directory)?;
         return Ok(experiment::exit(&summary));
     }
+    if let Some(summary) = series::read(&args.directory) {
+        if args.write {
+            series::write(&summary, &args.directory)?;
+        }
+        series::show(&summary, &args.print, &args.directory)?;
+        return Ok(series::exit(&summary));
+    }
     let (head, fold) =
         record::read(&args.directory, weir_clients::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run;
@@ -29,7 +36,7 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         || fold.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0),
         |summary| summary.run.duration_seconds,
     );
-    let summary = fold.finish(run, outcome, &head.scenario.thresholds);
+    let summary = fold.finish(run, outcome, &head.scenario);
     if args.write {
         write_artefacts(&summary, &args.directory)?;
     }

@@ -42,8 +42,11 @@ impl Place {
                 Destination::Parquet(directory) => Destination::Parquet(directory.join(&table)),
                 other => other.clone(),
             };
-            let mut depot = Depot::new(&destination, &table, &decode);
-            depot.empty().map_err(Failure::with(Exit::Internal))?;
+            let place = &destination;
+            let mut depot = Depot::new(place, &table, &decode);
+            depot.empty().map_err(|error| {
+                Failure::new(Exit::of_store(place, &error, Exit::Usage), error.to_string())
+            })?;
             Ok::<_, Failure>(Side { format, decode, depot, seconds: Vec::new(), cpu_seconds: Vec::new() })
         };
         let sides = [side(Format::Avro(framing), "avro")?, side(Format::Json, "json")?];

@@ -8,19 +8,16 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weir_metrics::BitRate;
-use weir_observe::{MachineSample, MachineSource, Observer, Usage, Watch};
+use weir_observe::{Environment, MachineSample, MachineSource, Observer, Usage, Watch, WatchError};
 use weir_shard::clock;
 
 /// Watches until Ctrl-C, the end of the duration, or the target's death.
 pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
-    let watches: Vec<Watch> = args
-        .name
-        .iter()
-        .cloned()
-        .map(Watch::Name)
-        .chain(args.pid.iter().copied().map(Watch::Pid))
-        .chain(args.port.iter().copied().map(Watch::Port))
-        .collect();
+    let names = args.name.iter().map(|name| format!("name={name}").parse());
+    let mut watches: Vec<Watch> =
+        names.collect::<Result<_, WatchError>>().map_err(Failure::with(Exit::Usage))?;
+    watches.extend(args.pid.iter().copied().map(Watch::Pid));
+    watches.extend(args.port.iter().copied().map(Watch::Port));
     let asks = args.machine.prometheus.is_some() || args.machine.node_exporter.is_some();
     if watches.is_empty() && !asks {
         return Err(Failure::new(
@@ -30,11 +27,15 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
     }
     let interrupt = interrupt_flag()?;
     let mut observer = Observer::new(watches).map_err(Failure::with(Exit::Usage))?;
-    machine::watch_alone(&mut observer, args).map_err(Failure::with(Exit::Usage))?;
+    machine::watch_alone(&mut observer, args)?;
     let machines: Vec<MachineSource> = observer.machines().map(|facts| facts.source).collect();
     let started = clock::now();
     let mut before = observer.sample(started.as_nanos());
+    let cores = Environment::read().cpu.online_count.max(1);
     let mut out = std::io::stdout().lock();
+    if !args.json && writeln!(out, "{}", head(cores)).is_err() {
+        return Ok(Exit::Passed);
+    }
     let mut next = started;
     loop {
         next = next + Duration::from_secs(1);
@@ -50,7 +51,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         let line = if args.json {
             serde_json::to_string(&usage).map_err(Failure::with(Exit::Internal))?
         } else {
-            line(now.since(started), &usage, &machines)
+            line(now.since(started), &usage, &machines, cores)
         };
         if writeln!(out, "{line}").is_err() {
             return Ok(Exit::Passed);
@@ -67,7 +68,15 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
     }
 }
 
-fn line(elapsed: Duration, usage: &Usage, machines: &[MachineSource]) -> String {
+/// What the percentages of all lines are of.
+fn head(cores: u64) -> String {
+    let most = cores * 100;
+    format!(
+        "CPU: 100% is one core, this machine has {most}%; of a machine asked over HTTP 100% is all its cores"
+    )
+}
+
+fn line(elapsed: Duration, usage: &Usage, machines: &[MachineSource], cores: u64) -> String {
     let mut line = format!("{:>4} s", elapsed.as_secs());
     for target in &usage.targets {
         let process = &target.process;
@@ -85,7 +94,7 @@ fn line(elapsed: Duration, usage: &Usage, machines: &[MachineSource]) -> String 
         }
     }
     if let Some(ratio) = usage.host.cpu_busy_ratio {
-        line += &format!(" · host {:.0}%", ratio * 100.0);
+        line += &format!(" · host {:.0}%", ratio * 100.0 * cores as f64);
     }
     line.extend(machines.iter().zip(&usage.machines).map(|(source, heard)| machine_part(*source, heard)));
     line
@@ -101,6 +110,11 @@ fn machine_part(source: MachineSource, heard: &MachineSample) -> String {
         return format!(" · {name} does not answer: {words}");
     }
     let Some(values) = heard.points.last().map(|point| point.values) else { return String::new() };
+    if let Some(words) = &heard.gap
+        && values.is_empty()
+    {
+        return format!(" · {name} –: {words}");
+    }
     let rate = |bps: f64| BitRate::from_bps(bps).to_string();
     let parts = [
         values.cpu_percent.map(|percent| format!("CPU {percent:.0}%")),
@@ -127,6 +141,9 @@ mod tests {
             host,
             machines: Vec::new(),
         };
-        assert_eq!(line(Duration::from_secs(3), &usage, &[]), "   3 s · host 1%");
+        assert_eq!(line(Duration::from_secs(3), &usage, &[], 1), "   3 s · host 1%");
+        // As in the table of a report: of one core.
+        assert_eq!(line(Duration::from_secs(3), &usage, &[], 64), "   3 s · host 90%");
+        assert!(head(64).contains("100% is one core") && head(64).contains("6400%"));
     }
 }

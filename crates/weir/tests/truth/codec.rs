@@ -76,16 +76,32 @@ fn what_is_saved_is_in_the_tables_and_its_bytes_are_theirs() {
 
 #[test]
 fn a_place_that_cannot_be_had_is_one_clear_line_without_a_password() {
-    for (place, words) in [
-        ("mysql:x", "--save: this is no place to save to"),
-        ("sqlite::memory:", "--save: what is in memory is not saved; write sqlite:FILE"),
-        ("sqlite:/no/such/directory/x.db", "/no/such/directory/x.db"),
-        ("postgres://u:s3cr3t@127.0.0.1:9/d", "postgres://127.0.0.1:9/d"),
+    for (place, code, words) in [
+        ("mysql:x", 2, "--save: this is no place to save to"),
+        ("sqlite::memory:", 2, "--save: what is in memory is not saved; write sqlite:FILE"),
+        ("sqlite:/no/such/directory/x.db", 1, "/no/such/directory/x.db"),
+        // A server that does not answer, as any other.
+        ("postgres://u:s3cr3t@127.0.0.1:9/d", 97, "postgres://127.0.0.1:9/d"),
     ] {
         let said = says(["codec", SCHEMA, "--save", place]);
-        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-        assert!(said.code != Some(0) && said.err.contains(words), "{}", said.err);
+        assert_eq!((said.code, said.err.lines().count()), (Some(code), 1), "{}", said.err);
+        assert!(said.err.contains(words), "{}", said.err);
         assert!(!said.err.contains("s3cr3t"));
+    }
+}
+
+#[test]
+fn a_password_that_is_missing_or_wrong_is_a_mistake_that_says_what_gives_it() {
+    let server = Postgresql::start();
+    let directory = tempfile::tempdir().unwrap();
+    let wrong = directory.path().join("password");
+    std::fs::write(&wrong, "not this\n").unwrap();
+    let place = server.place();
+    let arguments = ["codec", SCHEMA, "--save", &place];
+    for more in [&[][..], &["--save-password-file", wrong.to_str().unwrap()]] {
+        let said = says(arguments.iter().chain(more));
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+        assert!(said.err.contains("PGPASSWORD") && said.err.contains("save_password_file"), "{}", said.err);
     }
 }
 

@@ -182,7 +182,16 @@ fn values_come_back_from_sqlite_bit_for_bit() {
         let columns: Vec<_> = statement.column_names().map(str::to_owned).collect();
         assert_eq!(
             columns[10..],
-            ["topic", "mqtt_topic", "mqtt_publisher", "mqtt_seq", "mqtt_record", "mqtt_received"]
+            [
+                "topic",
+                "mqtt_topic",
+                "mqtt_publisher",
+                "mqtt_seq",
+                "mqtt_record",
+                "mqtt_received",
+                "mqtt_payload_hash",
+                "mqtt_conflict"
+            ]
         );
         let rows = statement.query_map((), |row| {
             assert_eq!(row.get::<_, String>("mqtt_topic")?, format!("v/{name}/x"));
@@ -425,7 +434,7 @@ fn a_table_that_does_not_fit_is_one_line() {
     let text = r#"{"type": "record", "name": "T", "fields": [{"name": "a", "type": "string"}]}"#;
     std::fs::write(&schema, text).unwrap();
     let table = rusqlite::Connection::open(&file).unwrap();
-    table.execute_batch("CREATE TABLE T (b TEXT); CREATE TABLE U (a TEXT, must TEXT NOT NULL, topic, publisher, seq, record, received)").unwrap();
+    table.execute_batch("CREATE TABLE T (b TEXT); CREATE TABLE U (a TEXT, must TEXT NOT NULL, topic, publisher, seq, record, received, payload_hash, conflict)").unwrap();
     let place = format!("sqlite:{}", file.display());
     let schema = schema.to_str().unwrap();
     for (arguments, words) in [
@@ -437,8 +446,10 @@ fn a_table_that_does_not_fit_is_one_line() {
         assert!(said.err.contains(words), "{}", said.err);
     }
     for (arguments, code, words) in [
-        (&["--save", &place][..], 1, "mqtt://127.0.0.1:9/a: Connection refused"),
-        (&["--save", "postgres://u:s3cr3t@127.0.0.1:9/d"], 1, "postgres://127.0.0.1:9/d: "),
+        // What is away is waited for, until the time is over; then it is a server that did not answer.
+        (&["--save", &place, "-d", "300ms"][..], 97, "mqtt://127.0.0.1:9/a: Connection refused"),
+        (&["--save", "postgres://u:s3cr3t@127.0.0.1:9/d", "-d", "300ms"], 97, "postgres://127.0.0.1:9/d: "),
+        (&["--save", "sqlite:/no/such/directory/rows.db"], 1, "cannot be opened; name a file"),
         (&["--save", "postgres:u:s3cr3t@"], 2, "--save: this is no place to save to"),
         (&["--save", "mysql://u:s3cr3t@h/d"], 2, "sqlite:FILE, postgres://"),
         (&["--save", &place, "--schema", "/no/such"], 2, "/no/such"),

@@ -144,6 +144,75 @@ fn a_broker_that_is_restarted_is_found_again_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_broker_and_a_database_that_come_after_the_ingester_are_waited_for() {
+    let _machine = shared();
+    let mut broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let mut server = Postgresql::start();
+    let (url, place, password) = (broker.url("w/#"), server.place(), server.password_file());
+    broker.stop();
+    server.stop();
+    let ingester =
+        Ingester::start([&url, "--save", &place, "--save-password-file", password.to_str().unwrap()]);
+    soon("it waits for the database", || {
+        ingester.err().contains("waiting until there is a place to save to")
+    });
+    server.go_on();
+    soon("it waits for the broker", || ingester.err().contains("waiting until it is there"));
+    broker.go_on();
+    soon("it is connected", || ingester.err().contains(": connected"));
+    assert_eq!(publish(&broker, "w/{seq}", "2000/s", "200", "size:500"), 200);
+    let rows = || server.client().query_one("SELECT count(*) FROM messages", &[]).unwrap().get::<_, i64>(0);
+    soon("all are saved", || rows() == 200);
+    let settled = ingester.stop();
+    assert_eq!((settled.code, settled.total("saved"), settled.total("reconnects")), (Some(0), 200, 0));
+    // One line each for what is away and for what is there; a server that takes its time to start says so itself.
+    let lines = settled.err.lines().filter(|line| !line.contains("is starting up"));
+    assert_eq!(lines.count(), 4, "{}", settled.err);
+}
+
+#[test]
+fn a_database_keeps_what_comes_under_a_forged_mark_beside_what_is_genuine() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let server = Postgresql::start();
+    let directory = tempfile::tempdir().unwrap();
+    let (url, place, password) = (broker.url("g/#"), server.place(), server.password_file());
+    let ingester =
+        Ingester::start([&url, "--save", &place, "--save-password-file", password.to_str().unwrap()]);
+    let mut client = server.client();
+    soon("the table is there", || client.query_one("SELECT count(*) FROM messages_dead", &[]).is_ok());
+    std::thread::sleep(Duration::from_millis(300));
+    // A mark as MQTT 3.1.1 has it: publisher, sequence number, and four clocks.
+    let sent = |number: u64, payload: &str| {
+        let fields = [7, number, 0, 0, 0, 0].map(u64::to_be_bytes).concat();
+        let file = directory.path().join("payload");
+        std::fs::write(&file, [b"weirmqt\x01".to_vec(), fields, payload.into()].concat()).unwrap();
+        let port = broker.address().split(':').next_back().unwrap().to_owned();
+        let mut command = program("mosquitto_pub", "mosquitto-clients");
+        command.args(["-h", "127.0.0.1", "-p", &port, "-q", "1", "-t", "g/1", "-f", file.to_str().unwrap()]);
+        assert!(command.status().unwrap().success());
+    };
+    let messages =
+        [(0, "forged"), (0, "genuine"), (1, "x"), (0, "genuine"), (0, "forged"), (1, "y"), (1, "x")];
+    for (number, payload) in messages {
+        sent(number, payload);
+    }
+    let mut rows = || {
+        let query =
+            "SELECT seq, convert_from(payload, 'UTF8'), conflict FROM messages ORDER BY seq, conflict";
+        let rows = client.query(query, &[]).unwrap().into_iter();
+        rows.map(|row| (row.get(0), row.get(1), row.get(2))).collect::<Vec<(i64, String, bool)>>()
+    };
+    soon("all are saved", || rows().len() == 4);
+    let settled = ingester.stop();
+    let row = |number, payload: &str, conflict| (number, payload.to_owned(), conflict);
+    let expected = [row(0, "forged", false), row(0, "genuine", true), row(1, "x", false), row(1, "y", true)];
+    assert_eq!(rows(), expected);
+    let totals = ["saved", "duplicate", "conflict", "acknowledged"].map(|name| settled.total(name));
+    assert_eq!(totals, [4, 3, 2, 7], "{:#}", settled.summary);
+}
+
+#[test]
 fn what_a_broker_drops_is_missing_to_the_last_message() {
     let _machine = shared();
     let broker = Mosquitto::with("persistence false\nmax_queued_messages 10");

@@ -1,6 +1,6 @@
 //! Runs that do not come to their end: by Ctrl-C, by the kernel, by a full disk.
 
-use crate::support::{Kept, air, config, program, report, says, shared, soon, start_measuring, weir};
+use crate::support::{Kept, air, alone, config, program, report, says, shared, soon, start_measuring, weir};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use std::io::Read;
@@ -68,6 +68,23 @@ fn rates_of_an_interrupted_run_come_from_whole_seconds_of_stages_that_were_reach
     assert_eq!(run.summary["thresholds"][0]["passed"], true, "{:#}", run.summary["thresholds"]);
 }
 
+/// A viewer of the crowd leaves two thirds of a second of its stream in the kernel on the mean, which was a sixth of what is
+/// measured here.
+#[test]
+fn an_interrupted_run_lacks_nothing_that_waits_for_its_crowd() {
+    let _machine = alone();
+    let air = air(&config(&[]));
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "64", "-d", "60s", "--warmup", "1s", "--witness-every", "1000"]);
+    command.args(["--drain", "300ms", "--threshold", "bitrate.ratio > 0.92"]);
+    let measuring = start_measuring(&mut command);
+    soon("six seconds are written", || seconds_written(&measuring.directory()) >= 6);
+    measuring.process.interrupt();
+    let run = measuring.finish();
+    assert_eq!(run.code, 105);
+    assert_eq!(run.summary["thresholds"][0]["passed"], true, "{:#}", run.summary["thresholds"]);
+}
+
 #[test]
 fn ctrl_c_on_a_terminal_ends_the_demo_and_not_its_origin_under_it() {
     let _machine = shared();
@@ -81,6 +98,20 @@ fn ctrl_c_on_a_terminal_ends_the_demo_and_not_its_origin_under_it() {
     for workload in run.workloads() {
         assert_eq!(workload["slots"]["failed"], 0, "{:#}", workload["failures"]);
     }
+}
+
+#[test]
+fn a_run_without_an_end_is_complete_when_it_is_interrupted() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "2", "-d", "0", "--warmup", "0s", "--drain", "200ms"]);
+    let measuring = start_measuring(&mut command);
+    soon("three seconds are written", || seconds_written(&measuring.directory()) >= 3);
+    measuring.process.interrupt();
+    let run = measuring.finish();
+    assert_eq!((&run.summary["outcome"], run.total("played")), (&"completed".into(), 2.0));
+    assert!(run.stage(0)["window_end_seconds"].as_u64().unwrap() >= 2, "{:#}", run.stage(0));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn services_are_found_read_at_once_and_named() {
     let server = server();
     let url = format!("mirakurun+{}", server.url(""));
     let run = measure(["play", &url, "--services", "3"].into_iter().chain(LOAD));
-    assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (99, 3, 3), "{:?}", run.failures());
+    assert_eq!((run.code, run.slots("planned"), run.well()), (99, 3, 3), "{:?}", run.failures());
     assert_eq!((run.total("ts.lost_packets"), run.total("ts.gap_events")), (7.0, 2.0));
     let channels = run.workloads()[0]["channels"].as_array().unwrap();
     let drops = |channel: &serde_json::Value| channel["figures"][2]["total"].as_u64();
@@ -54,7 +54,7 @@ fn services_are_found_read_at_once_and_named() {
     }
     let options = "--service Two --no-decode --priority -1 --pre-filter a --post-filter b& -c 2";
     let run = measure(["play", &url].into_iter().chain(options.split(' ')).chain(LOAD));
-    assert_eq!((run.code, run.slots("on_time"), run.total("ts.lost_packets")), (0, 2, 0.0));
+    assert_eq!((run.code, run.well(), run.total("ts.lost_packets")), (0, 2, 0.0));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_service_that_is_refused_fails_the_run_and_is_named() {
     let url = format!("mirakurun+{}", server.url(""));
     // Two services, one reader each without being told how many; the server knows no filter 'x'.
     let run = measure(["play", &url, "--channel-type", "GR"].into_iter().chain(LOAD));
-    assert_eq!((run.code, run.slots("planned"), run.slots("on_time")), (99, 2, 2), "lost packets");
+    assert_eq!((run.code, run.slots("planned"), run.well()), (99, 2, 2), "lost packets");
     let all = ["play", &url, "--services", "3", "--threshold", "ts.lost_packets < 9"];
     assert_eq!(measure(all.into_iter().chain(LOAD)).code, 0, "so many were expected");
     let run = measure(["play", &url, "--services", "3", "--pre-filter", "x"].into_iter().chain(LOAD));
@@ -90,7 +90,7 @@ thresholds: ['ts.lost_packets == 0']";
     std::fs::write(&file, scenario).unwrap();
     let target = server.address.to_string();
     let run = measure(["run", file.to_str().unwrap(), "--target", &target]);
-    assert_eq!((run.code, run.slots("on_time"), run.total("ts.lost_packets")), (99, 2, 7.0));
+    assert_eq!((run.code, run.well(), run.total("ts.lost_packets")), (99, 2, 7.0));
 }
 
 #[test]

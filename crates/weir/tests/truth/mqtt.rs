@@ -1,6 +1,6 @@
 //! Messages through mosquitto, to the last one.
 
-use crate::support::{Mosquitto, Run, measure, says, shared};
+use crate::support::{Mosquitto, Run, measure, says, shared, soon, start_measuring, weir};
 use serde_json::Value;
 use weir_record::{Decoder, Format, Framing, Generator, Schema};
 
@@ -158,7 +158,7 @@ fn through_origin(faults: &[&str], subscribers: u32, version: &str) -> (Run, wei
     let file = directory.path().join("messages.yaml");
     let scenario = format!(
         "workloads:
-  - {{play: 'mqtt://{address}/t/#', clients: {subscribers}, duration: 4s, mqtt: {{qos: 1, version: '{version}'}}}}
+  - {{play: 'mqtt://{address}/t/#', clients: {subscribers}, duration: 4s, mqtt: {{qos: 1, version: '{version}', no_reconnect: true}}}}
   - publish: mqtt://{address}/t/{{seq}}
     delay: 1s
     duration: 2500ms
@@ -189,6 +189,99 @@ fn every_message_that_the_origin_dropped_or_doubled_is_reported_and_no_other() {
         assert_eq!((total(received, "duplicate"), total(received, "reordered")), (20, 1));
         assert_eq!(origin.messages().sent, 430);
     }
+}
+
+#[test]
+fn what_is_dropped_behind_the_last_message_that_came_is_lost_as_well() {
+    let _machine = shared();
+    for version in ["3.1.1", "5"] {
+        let (run, origin) = through_origin(&["drop unit=101..205 stream=t/#"], 2, version);
+        let [received, sent] = run.workloads() else { panic!() };
+        assert_eq!((total(sent, "mqtt.acknowledged"), origin.messages().dropped), (205, 105));
+        assert_eq!((total(received, "units"), total(received, "lost")), (2 * 100, 2 * 105));
+        assert_eq!((total(received, "open_ends"), run.code), (0, 99), "what was acknowledged is to arrive");
+    }
+}
+
+#[test]
+fn a_count_ends_when_it_is_reached_and_one_that_a_duration_ends_has_failed() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let url = broker.url("c/{seq}");
+    // A window of one message a broker's answer: far behind the schedule of 5 ms.
+    let slow = ["publish", &url, "-q", "1", "--window", "1", "--rate", "1000000/s", "--count", "5000"];
+    let run = measure(slow.iter());
+    assert_eq!((&run.summary["outcome"], run.total("units") as u64), (&"completed".into(), 5_000));
+    assert_eq!((run.total("units_short") as u64, run.total("mqtt.acknowledged") as u64), (0, 5_000));
+    assert!(run.stage(0)["end_seconds"].as_f64().unwrap() < 1_000.0, "{:#}", run.stage(0));
+
+    let bounded = ["publish", &url, "--rate", "100/s", "--count", "1000", "-d", "1s"];
+    let run = measure(bounded.iter());
+    let short = run.total("units_short") as u64;
+    assert_eq!((run.total("units") as u64 + short, run.code), (1_000, 99));
+    assert!(short > 500, "{short}");
+    let warnings = run.summary["warnings"].to_string();
+    assert!(warnings.contains(" of 1,000 sent: the count was not reached"), "{warnings}");
+}
+
+/// A run of ten seconds in which mosquitto is ended after a while and started again.
+fn through_a_restart(persistence: &str, session: &str) -> Run {
+    let mut broker = Mosquitto::with(persistence);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("restart.yaml");
+    let scenario = format!(
+        "workloads:
+  - {{play: '{0}', clients: 2, duration: 10s, mqtt: {{qos: 1{session}}}}}
+  - {{publish: '{1}', delay: 1s, duration: 8s, mqtt: {{qos: 1, rate: 100/s, count: 600{session}}}}}
+warmup: 0s
+thresholds: [lost <= 100000]
+",
+        broker.url("b/#"),
+        broker.url("b/{seq}")
+    );
+    std::fs::write(&file, scenario).unwrap();
+    let run = start_measuring(weir().arg("run").arg(&file));
+    let lines = || std::fs::read_to_string(run.directory().join("intervals.ndjson")).unwrap_or_default();
+    soon("messages go by", || lines().lines().count() >= 6);
+    broker.stop();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    broker.go_on();
+    run.finish()
+}
+
+#[test]
+fn a_broker_that_restarts_ends_no_client_and_loses_nothing_that_it_keeps() {
+    let _machine = shared();
+    let keeps = "persistence true\npersistence_location {directory}\nmax_queued_messages 0";
+    let run = through_a_restart(keeps, ", session: 60s");
+    let [received, sent] = run.workloads() else { panic!() };
+    assert_eq!((total(sent, "mqtt.reconnects"), total(received, "mqtt.reconnects")), (1, 2), "{}", run.err);
+    assert_eq!((total(sent, "slots_failed"), total(received, "slots_failed")), (0, 0));
+    assert_eq!((total(sent, "units"), total(sent, "mqtt.acknowledged")), (600, 600));
+    assert_eq!(
+        (total(received, "units") - total(received, "duplicate"), total(received, "lost")),
+        (1_200, 0)
+    );
+    assert_eq!(total(sent, "mqtt.sessions_lost") + total(received, "mqtt.sessions_lost"), 0);
+}
+
+#[test]
+fn what_goes_with_a_broker_that_restarts_is_counted() {
+    let _machine = shared();
+    let run = through_a_restart("persistence false", "");
+    let [received, sent] = run.workloads() else { panic!() };
+    assert_eq!((total(sent, "mqtt.reconnects"), total(received, "mqtt.reconnects")), (1, 2), "{}", run.err);
+    assert_eq!((total(sent, "slots_failed"), total(received, "slots_failed")), (0, 0));
+    let (acknowledged, unacknowledged) =
+        (total(sent, "mqtt.acknowledged"), total(sent, "mqtt.unacknowledged"));
+    assert_eq!((total(sent, "units"), acknowledged + unacknowledged), (600, 600));
+    // What came and what is lost is all that was acknowledged, and perhaps some of what was not.
+    let accounted = total(received, "units") - total(received, "duplicate") + total(received, "lost");
+    assert!(
+        (2 * acknowledged..=1_200).contains(&accounted),
+        "{accounted} of {acknowledged} acknowledged, twice"
+    );
+    assert_eq!((total(received, "open_ends"), total(sent, "units_short")), (0, 0));
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn a_server_on_ipv6_is_published_to_and_played() {
     soon("the stream is on air", || origin.counts().stream("live/a").is_some_and(|s| s.received.video > 0));
     let run = measure(["play", &url, "-c", "3", "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
     assert_eq!((run.code, run.well(), run.total("played")), (0, 3, 3.0));
-    assert_eq!(run.workloads()[0]["targets"][0], url.as_str());
+    // The stream is not named: what stands there may be a key.
+    assert_eq!(run.workloads()[0]["targets"][0], url.replace("/live/a", "/live/…1"));
     assert!(origin.counts().viewers.iter().all(|viewer| viewer.peer.is_ipv6()));
 }
 

@@ -18,6 +18,11 @@ fn consumer(url: &str, place: &str, more: &[&str]) -> Ingester {
     ingester
 }
 
+/// The other consumer's table, which it makes beside its subscription and in its own time.
+fn wait_for_table(server: &Postgresql) {
+    soon("the other consumer's table is there", || server.client().query("SELECT 1 FROM other", &[]).is_ok());
+}
+
 #[test]
 fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
     let _machine = shared();
@@ -25,6 +30,7 @@ fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
     let file = server.password_file();
     let other =
         consumer(&broker.url("e/avro/+"), &server.place(), &["--save-password-file", file.to_str().unwrap()]);
+    wait_for_table(&server);
     let lines = format!(
         "  encodings: [avro]\n  repetitions: 2\n  count: 300\n  rate: 300/s\n  settle: 500ms\n  probe: sql:{}#other\n  \
          save_password_file: {}\n",
@@ -51,6 +57,7 @@ fn what_does_not_come_to_another_consumers_table_is_lost_to_the_last_message() {
     let file = server.password_file();
     let slow = ["--save-password-file", file.to_str().unwrap(), "--window", "5"];
     let other = consumer(&broker.url("e/avro/+"), &server.place(), &slow);
+    wait_for_table(&server);
     let lines = format!(
         "  encodings: [avro]\n  repetitions: 1\n  count: 3000\n  timeout: 5s\n  probe: sql:{}#other\n  \
          save_password_file: {}\n",

@@ -77,6 +77,34 @@ fn fifty_one_packets_in_bursts_are_fifty_one_lost_in_eleven_gaps_of_witnesses_an
 }
 
 #[test]
+fn many_packets_lost_fail_the_run_and_stand_in_the_table_and_the_expected_rate_stays() {
+    let _machine = shared();
+    let many: Vec<String> = (0..80).map(|n| format!("drop unit={} kind=video", 100 + 4 * n)).collect();
+    let flags = "-c 4 -d 8s --rtcp-off nack --rtcp-off pli";
+    let [whole, damaged] = [Vec::new(), many].map(|faults| {
+        let air = on_air(&faults.iter().map(String::as_str).collect::<Vec<_>>());
+        play(&whep(&air), flags)
+    });
+    assert_eq!(whole.well(), 4, "{:?}", whole.failures());
+    assert_eq!((count(&damaged, "lost"), damaged.code), (4 * 80, 99));
+    let asked = damaged.summary["thresholds"].as_array().unwrap();
+    let lost = asked.iter().find(|it| it["expression"] == "lost.ratio <= 1%").unwrap();
+    assert_eq!((&lost["passed"], &lost["default"]), (&false.into(), &true.into()), "{asked:?}");
+    let stage = |run: &Run| run.workloads()[0]["stages"][0].clone();
+    let expected = |run: &Run| stage(run)["expected_bps"].as_f64().unwrap();
+    let (of_whole, of_damaged) = (expected(&whole), expected(&damaged));
+    assert!((of_damaged / of_whole - 1.0).abs() < 0.05, "{of_damaged} of {of_whole}");
+    let rate = stage(&damaged)["source_fps"].as_f64().unwrap();
+    assert!((24.0..=31.0).contains(&rate), "{rate}");
+    let report = std::fs::read_to_string(damaged.directory().join("report.txt")).unwrap();
+    let table: String = report.lines().take(40).collect::<Vec<_>>().join("\n");
+    assert!(["Lost", "Broken", "FPS"].iter().all(|head| table.contains(head)), "{table}");
+    assert!(report.contains("320 lost, 0 reordered, 0 duplicate"), "{report}");
+    let whole = std::fs::read_to_string(whole.directory().join("report.txt")).unwrap();
+    assert!(whole.contains("0 lost, 0 reordered, 0 duplicate"), "{whole}");
+}
+
+#[test]
 fn packets_that_are_asked_for_again_come_and_are_not_lost() {
     let _machine = shared();
     let faults = bursts();
@@ -148,7 +176,7 @@ fn each_client_has_a_row_with_what_was_done_to_it_and_all_are_summed_up() {
             ["lost", "rtc.gaps", "reordered", "duplicate", "rtc.video_lost", "rtc.video_gap_length_max"];
         keys.map(|key| rows[client][key].clone())
     };
-    assert_eq!(rows.iter().map(|row| &*row["client"]).collect::<Vec<_>>(), ["0", "1", "2", "3", "4"]);
+    assert_eq!(rows.iter().map(|row| &*row["client"]).collect::<Vec<_>>(), ["1", "2", "3", "4", "5"]);
     assert_eq!(counts(0), ["6", "2", "0", "0", "6", "5"]);
     assert_eq!(counts(1), ["0", "0", "1", "0", "0", ""]);
     assert_eq!(counts(2), ["0", "0", "0", "3", "0", ""]);
@@ -168,6 +196,7 @@ fn each_client_has_a_row_with_what_was_done_to_it_and_all_are_summed_up() {
     assert_eq!((number(3, "rtc.fps_min"), number(1, "rtc.freezes")), (0.0, 0.0));
     for (client, row) in rows.iter().enumerate().take(4) {
         assert_eq!((&*row["rtc.ice_state"], &*row["rtc.dtls_state"]), ("connected", "connected"));
+        assert_eq!(row["rtc.path"], "UDP");
         let steps = [
             "signalling_time",
             "ice_time",
@@ -203,7 +232,7 @@ fn each_client_has_a_row_with_what_was_done_to_it_and_all_are_summed_up() {
     );
     // Summed up again it is the same, and a person is told the same.
     let said = says(["report".as_ref(), run.directory().as_os_str()]);
-    assert!(said.out.contains("Connected(4)") && said.out.contains("client_4"), "{}", said.out);
+    assert!(said.out.contains("Connected(4)") && said.out.contains("client_5"), "{}", said.out);
     assert!(said.out.contains("5 planned, 4 played, 1 failed"), "{}", said.out);
     let again =
         says(["report".as_ref(), run.directory().as_os_str(), "--format".as_ref(), "clients".as_ref()]);

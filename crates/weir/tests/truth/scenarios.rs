@@ -34,7 +34,8 @@ thresholds:
     let run = measure(["run", file.to_str().unwrap()]);
     let [source, crowd] = run.workloads() else { panic!("two workloads") };
     assert_eq!((&source["name"], &crowd["name"]), (&"source".into(), &"crowd".into()));
-    assert_eq!((&source["slots"]["on_time"], &crowd["slots"]["on_time"]), (&2.into(), &6.into()));
+    assert_eq!((&source["slots"]["failed"], &crowd["slots"]["failed"]), (&0.into(), &0.into()));
+    assert_eq!((&source["slots"]["planned"], &crowd["slots"]["planned"]), (&2.into(), &6.into()));
     let clients: Vec<_> = crowd["stages"].as_array().unwrap().iter().map(|stage| &stage["clients"]).collect();
     assert_eq!(clients, [2, 6]);
     assert_eq!(run.summary["run"]["tags"]["site"], "lab");
@@ -42,12 +43,7 @@ thresholds:
     let counts = origin.counts();
     let of = |name: &str| counts.viewers.iter().filter(|viewer| &*viewer.stream == name).count();
     assert_eq!((of("live/0"), of("live/1")), (3, 3));
-    // Whether a busy machine's publisher was on time is the machine's matter; that the target passed is not.
-    assert!(
-        run.code == 0 || run.code == 98 && run.invalid_checks() == ["send_lag"],
-        "{:?}",
-        run.invalid_checks()
-    );
+    assert_eq!(run.code, 0);
     assert!(run.summary["thresholds"][0]["passed"].as_bool().unwrap());
 }
 
@@ -61,6 +57,64 @@ fn a_file_is_pointed_at_another_server() {
     let target = air.origin.addresses().rtmp.unwrap().to_string();
     let run = measure(["run", file.to_str().unwrap(), "--target", &target]);
     assert_eq!((run.code, run.total("played")), (0, 2.0));
+}
+
+#[test]
+fn a_command_line_changes_what_a_file_says_and_its_paths_begin_at_the_file() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let text =
+        format!("warmup: 0s\ndrain: 200ms\nworkloads: [{{play: '{}', clients: 9, duration: 60s}}]", air.url);
+    let (_directory, file) = written(&text);
+    let file = file.to_str().unwrap();
+    let run = measure([
+        "run",
+        file,
+        "-c",
+        "2",
+        "-d",
+        "2s",
+        "--set",
+        "workloads.play.buffer=300ms",
+        "--set",
+        "seed=7",
+    ]);
+    assert_eq!((run.total("played"), run.slots("planned")), (2.0, 2));
+    assert_eq!(run.summary["run"]["seed"], 7);
+    let head = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
+    assert!(head.contains("\"buffer\": \"300ms\""), "{head}");
+    let (directory, file) =
+        written("workloads: [{publish: 'rtmp://127.0.0.1:9/live/a', file: clip.flv, duration: 1s}]");
+    let said = says(["run", file.to_str().unwrap()]);
+    let path = directory.path().join("clip.flv").display().to_string();
+    assert!(said.code == Some(104) && said.err.contains(&path), "{}", said.err);
+    let said = says(["run", file.to_str().unwrap(), "--set", "workloads.publish.flie=x"]);
+    assert!(said.code == Some(2) && said.err.contains("did you mean `file`?"), "{}", said.err);
+}
+
+/// Of text that is no YAML, of values of another kind and of values that are none.
+#[test]
+fn every_error_in_a_file_has_a_line() {
+    for (text, place) in [
+        ("name: x\nworkloads:\n  - play: [rtmp://h/a/b\n", ":"),
+        ("name: x\nseed: much\n", ":2:"),
+        ("name: x\nworkloads:\n  - {play: rtmp://h/a/b, clients: -1}\n", ":3:"),
+        ("name: x\nworkloads:\n  - play: rtmp://h/a/b\n    duration: 15 parsecs\n", ":4:"),
+        ("name: x\nworkloads:\n  - play: rtmp://h/a/b\n    stages:\n      - {clients: 5}\n", ":5:"),
+        ("name: x\nthresholds:\n  - startup.p99 < 1s\n  - startup.p99 ! 1s\n", ":4:"),
+        ("name: x\ninterfaces:\n  - 'a|b'\n", ":3:"),
+        ("name: x\nbind_addr: [home]\n", ":2:"),
+        ("name: x\nname: y\n", ":2:"),
+        ("name: x\nworkloads: 5\n", ":2:"),
+    ] {
+        let (_directory, file) = written(text);
+        let said = says(["run", file.to_str().unwrap()]);
+        let place = format!("{}{place}", file.display());
+        assert!(said.code == Some(104) && said.err.contains(&place), "{text}: {}", said.err);
+        let behind = said.err.split(&format!("{}:", file.display())).nth(1).unwrap_or_default();
+        assert!(behind.starts_with(|letter: char| letter.is_ascii_digit()), "{text}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Passwords, tokens and keys stay where they are.
 
 use crate::support::{Kept, config, shared, soon, start_measuring, weir};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use weir_origin::{IceServer, Origin, OriginConfig};
@@ -43,6 +44,47 @@ fn no_secret_of_a_url_or_of_the_target_is_in_any_artefact_or_output() {
         let leaks: Vec<_> = leaks.collect();
         assert!(leaks.is_empty(), "a secret is in {leaks:?}");
     }
+}
+
+/// The name of a stream is the key of whoever publishes it.
+#[test]
+fn the_key_of_a_stream_is_a_number_in_all_that_is_said_and_written() {
+    let _machine = shared();
+    let origin =
+        Origin::start(&config(&[&format!("reject phase=play viewer=3 words=no {SECRET}0 here")])).unwrap();
+    let address = origin.addresses().rtmp.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("lab.yaml");
+    let text = format!(
+        "warmup: 0s\ndrain: 200ms\nworkloads:\n  - {{publish: 'rtmp://{address}/live/{SECRET}{{i}}', streams: 2, bitrate: 400kbps, gop: 1s}}\n  \
+         - {{play: 'rtmp://{address}/live/{SECRET}{{i}}', streams: 2, clients: 3, delay: 500ms, duration: 3s}}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut command = weir();
+    command.args(["run".as_ref(), file.as_os_str(), "-v".as_ref()]);
+    let run = start_measuring(&mut command).finish();
+    let targets = |number: usize| run.workloads()[number]["targets"].clone();
+    let expected =
+        serde_json::json!([format!("rtmp://{address}/live/…1"), format!("rtmp://{address}/live/…2")]);
+    assert_eq!((targets(0), targets(1)), (expected.clone(), expected));
+    // A publisher and its viewers are still found together: three times what it sent in the same seconds, a keyframe
+    // more or less.
+    let expected = run.workloads()[1]["stages"][0]["expected_bps"].as_f64().unwrap();
+    assert!((0.9e6..1.6e6).contains(&expected), "{expected}");
+    assert_eq!(run.workloads()[1]["slots"]["failed"], 1);
+    let leaks: Vec<_> = files(run.directory().parent().unwrap())
+        .filter(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).contains(SECRET))
+        .collect();
+    assert!(leaks.is_empty(), "a key is in {leaks:?}");
+    for path in files(run.directory()).chain([run.directory().to_owned()]) {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+    }
+    let url = format!("rtmp://{address}/live/{SECRET}");
+    let mut command = weir();
+    command.args(["publish", &url, "-d", "1s", "--warmup", "0s", "--drain", "200ms", "--show-keys"]);
+    let run = start_measuring(&mut command).finish();
+    assert_eq!(run.workloads()[0]["targets"][0], url.as_str());
 }
 
 #[test]

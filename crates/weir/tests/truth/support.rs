@@ -28,6 +28,6 @@ pub(crate) use nginx::Nginx;
 pub(crate) use pion::Pion;
 pub(crate) use postgresql::Postgresql;
 pub(crate) use process::{Kept, Said, free_port, interrupt, program, says, soon, weir};
-pub(crate) use run::{Run, measure, play, report, start_measuring};
+pub(crate) use run::{CHECKS_OF_THE_MACHINE, Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, shared};
 pub(crate) use web::WebServer;

@@ -9,17 +9,35 @@ const LOAD: [&str; 8] = ["-c", "4", "-d", "3s", "--warmup", "0s", "--drain", "20
 fn thresholds_that_hold_pass() {
     let _machine = shared();
     let air = air(&config(&[]));
-    let asked = ["startup.p99 < 10s", "slots_failed == 0", "played >= 4", "bitrate.ratio > 0.5"];
+    let asked = ["startup.p99 < 10s", "stalls.rate < 10", "witnesses.max >= 4"];
     let run = measure(
         ["play", &air.url].iter().chain(&LOAD).chain(asked.iter().flat_map(|text| [&"--threshold", text])),
     );
     let judged = run.summary["thresholds"].as_array().unwrap();
-    // That somebody played, and that not all failed, is always asked.
-    let expressions: Vec<_> =
-        judged.iter().map(|threshold| threshold["expression"].as_str().unwrap()).collect();
-    assert_eq!(expressions, [&asked[..], &["played > 0", "failed.ratio < 100%"]].concat());
+    // That viewers play and do not fail is always asked; the rate of so short a window is not.
+    let said = |default: bool| {
+        let of = judged.iter().filter(|threshold| threshold["default"] == default);
+        of.map(|threshold| threshold["expression"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (said(false), said(true)),
+        (asked.to_vec(), vec!["starved.ratio <= 1%", "failed.ratio <= 1%", "played.ratio >= 99%"])
+    );
     assert!(judged.iter().all(|threshold| threshold["passed"] == true), "{judged:?}");
     assert_eq!(run.code, 0);
+}
+
+#[test]
+fn a_scenario_is_asked_what_a_verb_is() {
+    let _machine = shared();
+    let air = air(&config(&["close viewer=2 at=1s"]));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let scenario = format!("workloads: [{{play: '{}', clients: 4, duration: 3s}}]\nwarmup: 0s", air.url);
+    std::fs::write(file.path(), scenario).unwrap();
+    let run = measure(["run", file.path().to_str().unwrap()]);
+    let judged = &run.summary["thresholds"][1];
+    assert_eq!(judged["expression"], "failed.ratio <= 1%");
+    assert_eq!((&judged["default"], &judged["value"], run.code), (&true.into(), &0.25.into(), 99));
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn a_url_that_leads_nowhere_is_one_line_that_says_why() {
         ("gopher://host/live/a", "cannot play gopher://; known: rtmp://, rtmps://"),
         ("rtmp:///live/a", "no host"),
         ("rtmp://127.0.0.1", "rtmp://host/app/stream"),
-        ("rtmp://me:word@127.0.0.1:9/live/a", "in the query: rtmp://127.0.0.1:9/live/a?token=…"),
+        ("rtmp://me:word@127.0.0.1:9/live/a", "in the query: rtmp://127.0.0.1:9/live/…?token=…"),
         ("rtmp://127.0.0.1:0/live/a", "'0' is no port"),
         ("rtmp://127.0.0.1:99999/live/a", "'99999' is no port"),
         ("rtmp://no-such-host.invalid/live/a", "no-such-host.invalid has no address"),
@@ -63,11 +63,22 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
         (&["play", rtmp, "--bind-addr", "192.0.2.1"], "give an address of this machine"),
         (&["play", rtmp, "--timeout", "0s"], "a timeout of 0s"),
         (&["play", rtmp, "--stage", "5@0s"], "5 clients held for 0s"),
-        (&["play", rtmp, "-d", "0s"], "a duration of 0s"),
         (&["publish", rtmp, "--gop", "0s"], "a gop of 0s"),
         (&["play", rtmp, "--json", "-", "--format", "html"], "both write to stdout"),
         (&["report", "/tmp", "--json", "-", "--format", "csv"], "both write to stdout"),
         (&["publish", rtmp, "--fps", "1000"], "ask for 722 kbit/s"),
+        (&["play", rtmp, "-c", "100000000"], "100000000 clients need 382 GiB of memory"),
+        (&["publish", template, "--streams", "4000000000"], "4000000000 streams need"),
+        (&["play", "rtpm://127.0.0.1:9/live/a"], "did you mean rtmp://?"),
+        (&["play", rtmp, "--token-file", "/nonexistent"], "--token-file (`token_file`) is of WebRTC"),
+        (&["play", rtmp, "--password-file", "/nonexistent"], "means nothing to rtmp://; leave it out"),
+        (&["publish", rtmp, "--user", "me"], "--user (`user`) is of MQTT"),
+        (&["publish", rtmp, "--payload", "file:/nonexistent"], "--payload (`payload`) is of MQTT"),
+        (
+            &["publish", "mqtt://127.0.0.1:9/t", "--file", "/nonexistent.flv"],
+            "--file (`file`) is of publishing frames",
+        ),
+        (&["play", rtmp, "--cacert", "/nonexistent.pem"], "--cacert (`cacert`) is of TLS"),
     ] {
         let said = says(arguments);
         assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);

@@ -142,7 +142,7 @@ fn a_certificate_of_rsa_is_said_with_its_remedy() {
     for role in ["passive", "active"] {
         let server = crate::aiortc::Server::with(&["rsa", role]);
         let url = format!("whep+http://{}/whep", server.address);
-        let run = crate::support::play(&url, "-c 1 -d 4s --timeout 3s --warmup 0s --drain 200ms");
+        let run = crate::support::play(&url, "-c 1 -d 30s --timeout 25s --warmup 0s --drain 200ms");
         let (kind, clients, side, words) = run.failure();
         assert_eq!((&*kind, clients, &*side), ("dtls_failed", 1, "protocol"), "{role}: {words}");
         assert!(words.contains("RSA") && words.contains("ECDSA"), "{role}: {words}");

@@ -50,6 +50,11 @@ impl Mosquitto {
         self.process = Self::process(&self.directory, self.port);
     }
 
+    /// What it has written, if its configuration says `log_dest file {directory}/log`.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap()
+    }
+
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }

@@ -73,18 +73,36 @@ impl Postgresql {
     pub(crate) fn only_by_tls(&self, client: &mut Client, names: &[&str]) -> String {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        self.secure(client, &certificate, &key, "scram-sha-256");
+        certificate
+    }
+
+    /// From now on it takes nobody in but by TLS and with a certificate of this authority that has the user's name. Its own
+    /// is one that `openssl req -x509` makes, marked as an authority's, and is returned as PEM.
+    pub(crate) fn only_with_certificate(&self, client: &mut Client, authority: &str) -> String {
+        let mut made = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        made.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = made.self_signed(&key).unwrap().pem();
+        std::fs::write(self.directory.path().join("data/clients.crt"), authority).unwrap();
+        client.batch_execute("ALTER SYSTEM SET ssl_ca_file = 'clients.crt'").unwrap();
+        self.secure(client, &certificate, &key.serialize_pem(), "scram-sha-256 clientcert=verify-full");
+        certificate
+    }
+
+    fn secure(&self, client: &mut Client, certificate: &str, key: &str, method: &str) {
         let data = self.directory.path().join("data");
-        std::fs::write(data.join("server.crt"), made.cert.pem()).unwrap();
-        let key = data.join("server.key");
-        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        std::fs::write(data.join("server.crt"), certificate).unwrap();
+        let file = data.join("server.key");
+        std::fs::write(&file, key).unwrap();
         // It refuses a key that others may read.
-        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-        chown(&key, other_user(), None).unwrap();
-        std::fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        chown(&file, other_user(), None).unwrap();
+        std::fs::write(data.join("pg_hba.conf"), format!("hostssl all all 127.0.0.1/32 {method}\n")).unwrap();
         client.batch_execute("ALTER SYSTEM SET ssl = on").unwrap();
         client.batch_execute("SELECT pg_reload_conf()").unwrap();
         soon("PostgreSQL wants TLS", || Client::connect(&url(self.port), NoTls).is_err());
-        made.cert.pem()
     }
 
     /// Ends it at once, as an administrator would: connections are broken off.

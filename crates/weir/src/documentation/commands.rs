@@ -1,0 +1,100 @@
+//! Commands and scenarios on the pages are such as weir takes.
+
+use super::markdown::blocks;
+use super::{pages, root};
+use crate::args::{Cli, qos_spelled_out};
+use clap::Parser;
+use std::ffi::OsString;
+use weir_engine::scenario::Scenario;
+
+/// The command lines of a shell block: without the bodies of here-documents, lines that end with `\` joined.
+fn lines(block: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut body_ends_with: Option<String> = None;
+    let mut begun = String::new();
+    for line in block.lines() {
+        if let Some(end) = &body_ends_with {
+            if line == end {
+                body_ends_with = None;
+            }
+            continue;
+        }
+        if let Some((_, end)) = line.split_once("<<") {
+            body_ends_with = Some(end.trim_matches(['\'', '"', ' ']).to_owned());
+        }
+        match line.strip_suffix('\\') {
+            Some(part) => begun.push_str(part),
+            None => lines.push(std::mem::take(&mut begun) + line),
+        }
+    }
+    lines
+}
+
+/// The words of each call of weir in a command line.
+fn calls(line: &str) -> Vec<Vec<String>> {
+    let words = shlex::split(line).unwrap_or_else(|| panic!("{line}: a quotation is not closed"));
+    let commands = words.split(|word| matches!(word.as_str(), "&" | "&&" | "|" | "||" | ";"));
+    let is_variable = |word: &String| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| name.chars().all(|it| it.is_ascii_uppercase() || it == '_'))
+    };
+    let mut calls = Vec::new();
+    for command in commands {
+        let command: Vec<String> = command.iter().skip_while(|word| is_variable(word)).cloned().collect();
+        if command.first().is_some_and(|program| program == "weir") {
+            // What follows `>` is the shell's.
+            let is_redirection = |word: &String| word.starts_with('>') || word.starts_with("2>");
+            calls.push(command.into_iter().take_while(|word| !is_redirection(word)).collect());
+        }
+    }
+    calls
+}
+
+#[test]
+fn the_command_line_takes_every_command() {
+    let (mut found, mut wrong) = (0, Vec::new());
+    for page in pages() {
+        for block in blocks(&page.text).iter().filter(|block| block.language == "sh") {
+            for call in lines(&block.text).iter().flat_map(|line| calls(line)) {
+                found += 1;
+                let words = qos_spelled_out(call.iter().map(OsString::from));
+                if let Err(error) = Cli::try_parse_from(words) {
+                    let text = error.to_string();
+                    let reason = text.lines().next().unwrap_or_default();
+                    wrong.push(format!("{}: {}: {reason}", page.path.display(), call.join(" ")));
+                }
+                for file in call.iter().filter(|word| word.starts_with("scenarios/")) {
+                    if !root().join(file).exists() {
+                        wrong.push(format!("{}: there is no {file}", page.path.display()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(found > 60, "{found} commands");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_scenario_is_one() {
+    let mut found = 0;
+    for page in pages() {
+        let is_scenario = |text: &str| text.contains("\nworkloads:") || text.starts_with("workloads:");
+        for block in
+            blocks(&page.text).iter().filter(|block| block.language == "yaml" && is_scenario(&block.text))
+        {
+            found += 1;
+            let scenario = Scenario::parse(&block.text)
+                .unwrap_or_else(|error| panic!("{}: {error}", page.path.display()));
+            scenario.plan().unwrap_or_else(|error| panic!("{}: {error}", page.path.display()));
+        }
+    }
+    assert!(found >= 2, "{found} scenarios");
+}
+
+#[test]
+fn commands_are_found_behind_variables_between_pipes_and_over_lines() {
+    let block = "cat > f <<'END'\nweir no\nEND\nA=b weir demo -q &   # weir no\ncurl x | weir check - \\\n    --quiet > out";
+    let found: Vec<_> = lines(block).iter().flat_map(|line| calls(line)).collect();
+    assert_eq!(found, [vec!["weir", "demo", "-q"], vec!["weir", "check", "-", "--quiet"]]);
+}

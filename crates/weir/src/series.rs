@@ -1,0 +1,362 @@
+//! `weir run`: a scenario's file, its variants, and run after run, each with its steps, its directory and its artefacts.
+
+use crate::args::{Print, Run, RunOptions};
+use crate::conduct::{self, check_json, check_print, directory, interrupt_flag, refused, text, written};
+use crate::exit::{Exit, Failure};
+use crate::steps::{StepError, StepRunner};
+use crate::{background, experiment, load, prepare};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+use weir_engine::record;
+use weir_engine::scenario::{Scenario, ScenarioError};
+use weir_engine::series::{
+    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variant, Variation, turns,
+};
+use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
+use weir_observe::Environment;
+use weir_report::Text;
+use weir_shard::clock;
+
+/// Name of the summary in the directory of a series.
+const SUMMARY: &str = "summary.json";
+
+/// Runs of a variant, at most.
+const MOST_REPETITIONS: u32 = 10_000;
+
+/// What the only variant of a scenario without variants is called.
+const ONLY: &str = "run";
+
+/// Runs a scenario file.
+pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
+    let variations = Variation::read(&args.file).map_err(|error| match error {
+        ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
+        _ => Failure::new(Exit::Scenario, error.to_string()),
+    })?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let mut variations = variations
+        .into_iter()
+        .map(|it| Ok(Variation { scenario: as_asked(it.scenario, args, folder)?, ..it }))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let repeat = variations[0].scenario.repeat.unwrap_or(1);
+    if !(1..=MOST_REPETITIONS).contains(&repeat) {
+        let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
+        return Err(Failure::new(Exit::Scenario, line));
+    }
+    let is_series = repeat > 1 || variations[0].variant.is_some();
+    for Variation { scenario, .. } in &variations {
+        if scenario.experiment.is_some()
+            && (is_series || !scenario.before.is_empty() || !scenario.after.is_empty())
+        {
+            let line = "`variants`, `repeat`, `before` and `after` are of workloads, and an experiment has repetitions of its own; \
+                leave one of the two out";
+            return Err(Failure::new(Exit::Scenario, line));
+        }
+    }
+    if is_series {
+        return series(&variations, repeat, folder, args);
+    }
+    let mut scenario = variations.swap_remove(0).scenario;
+    let _far_end = background::far_end(&mut scenario)?;
+    if let Some(spec) = &scenario.experiment {
+        return experiment::experiment(&scenario, spec, args);
+    }
+    if scenario.before.is_empty() && scenario.after.is_empty() {
+        return conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
+    }
+    check_print(&args.run.print)?;
+    scenario.plan().map_err(Failure::with(Exit::Scenario))?;
+    let started = clock::wall_nanos() as f64 * 1e-9;
+    let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
+    let interrupt = interrupt_flag()?;
+    let run = RunOfSeries { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
+    let (summary, trouble) = run.run(&args.run, &interrupt)?;
+    conduct::print(&summary, &args.run.print, &place)?;
+    trouble.map_or(Ok(Exit::of(&summary)), Err)
+}
+
+/// What the command line makes of a scenario.
+fn as_asked(mut scenario: Scenario, args: &Run, folder: &Path) -> Result<Scenario, Failure> {
+    let bad = |error: ScenarioError| Failure::new(Exit::Usage, error.to_string());
+    for (key, value) in &args.set {
+        if key.starts_with("variants") {
+            let line = format!(
+                "--set {key}: variants are of the file, which is read once for each; change it there"
+            );
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        scenario = scenario.with(key, value).map_err(bad)?;
+    }
+    if let Some(clients) = args.clients {
+        scenario.set_clients(clients).map_err(bad)?;
+    }
+    if let Some(time) = &args.duration {
+        scenario.set_duration(time);
+    }
+    scenario.resolve(folder);
+    if let Some(target) = &args.target {
+        load::retarget(&mut scenario, target, !args.run.watch.is_empty());
+    }
+    load::add_options(&mut scenario, &args.run);
+    if let Some(probe) = &args.probe {
+        experiment::leave_to(&mut scenario, probe)?;
+    }
+    Ok(scenario)
+}
+
+/// One run of a scenario, with its steps.
+struct RunOfSeries<'a> {
+    scenario: &'a Scenario,
+    variant: Option<&'a Variant>,
+    repetition: u32,
+    /// Where the scenario's file is.
+    folder: &'a Path,
+    /// The run's own.
+    directory: &'a Path,
+}
+
+impl RunOfSeries<'_> {
+    /// What it came to, and what went wrong beside it.
+    ///
+    /// # Errors
+    /// There was no run.
+    fn run(
+        &self,
+        options: &RunOptions,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<(Summary, Option<Failure>), Failure> {
+        let failed = |when: &str| {
+            let when = when.to_owned();
+            move |error: StepError| match error {
+                StepError::Interrupted => Failure::new(Exit::Interrupted, format!("{when}: interrupted")),
+                StepError::Address(_) | StepError::System { .. } => {
+                    Failure::new(Exit::Scenario, format!("{when}: {error}"))
+                }
+                error => Failure::new(Exit::TargetDied, format!("{when}: {error}")),
+            }
+        };
+        let mut steps = StepRunner::new(self.folder, self.directory, self.variant, self.repetition);
+        let mut scenario = self.scenario.clone();
+        // What the seed decides is alike within a pair, and varies from pair to pair.
+        scenario.seed = scenario.seed.wrapping_add(u64::from(self.repetition - 1));
+        if let Some(variant) = self.variant {
+            scenario.tags.insert("variant".to_owned(), variant.name.clone());
+            scenario.tags.insert("repetition".to_owned(), self.repetition.to_string());
+        }
+        let ran = steps
+            .take(&self.scenario.before, self.variant, interrupt)
+            .map_err(failed("before"))
+            .and_then(|()| {
+                let _far_end = background::far_end(&mut scenario)?;
+                let prepared = prepare::prepare(scenario, Exit::Scenario)?;
+                conduct::run_in(prepared, options, self.directory, interrupt)
+            });
+        let servers = steps.check();
+        // What was put up before a run is put away, however the run ended.
+        let after = steps.take(&self.scenario.after, self.variant, &AtomicBool::new(false));
+        let (mut summary, written) = ran?;
+        let mut trouble = written.err();
+        if let Err(died) = servers
+            && matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft)
+        {
+            summary.outcome = Outcome::TargetDied;
+            summary.warnings.push(died.to_string());
+            trouble = trouble.or(conduct::write_artefacts(&summary, self.directory).err());
+        }
+        Ok((summary, trouble.or(after.map_err(failed("after")).err())))
+    }
+}
+
+fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> Result<Exit, Failure> {
+    let print = &args.run.print;
+    check_print(print)?;
+    if print.format == "clients" {
+        let line = "--format clients is of a run, and this is a series; `weir report DIR/RUN --format clients` prints one's";
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    check_json(print)?;
+    for Variation { scenario, .. } in variations {
+        // Before a server is started: a plan that cannot be needs none.
+        scenario.plan().map_err(Failure::with(Exit::Scenario))?;
+    }
+    let first = &variations[0].scenario;
+    let started = clock::wall_nanos() as f64 * 1e-9;
+    let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
+    let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
+    let facts = SeriesFacts {
+        run: RunFacts {
+            name: first.name.clone(),
+            id: whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            started_at_seconds: started,
+            duration_seconds: 0.0,
+            weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: first.seed,
+            tags: first.tags.clone(),
+            environment: Environment::read(),
+            targets: Vec::new(),
+            servers: Vec::new(),
+            machines: Vec::new(),
+            base_seconds: 0.0,
+        },
+        variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
+        repeat,
+        order: first.order,
+    };
+    let mut made = SeriesWriter {
+        facts,
+        began: Instant::now(),
+        directory: &whole,
+        figures: Vec::new(),
+        runs: Vec::new(),
+    };
+    // What cannot be written is better known before the first run.
+    made.write(Ending::Running).1?;
+    let interrupt = interrupt_flag()?;
+    // Before the first server is started, so that each has the same limits.
+    prepare::raise_descriptors();
+    let order = turns(variations.len(), repeat, first.order);
+    let mut trouble = None;
+    for (number, turn) in (1..).zip(&order) {
+        if interrupt.load(Relaxed) {
+            break;
+        }
+        let variation = &variations[turn.variant];
+        let name = made.facts.variants[turn.variant].name.clone();
+        let place = format!("{number:03}-{name}");
+        tell(
+            &args.run,
+            &format!("run {number} of {}: {name}, repetition {} of {repeat}", order.len(), turn.repetition),
+        );
+        let own = whole.join(&place);
+        record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
+        let run = RunOfSeries {
+            scenario: &variation.scenario,
+            variant: variation.variant.as_ref(),
+            repetition: turn.repetition,
+            folder,
+            directory: &own,
+        };
+        match run.run(&args.run, &interrupt) {
+            Ok((summary, beside)) => {
+                made.add(&name, turn.repetition, place, &summary);
+                trouble = beside;
+            }
+            Err(failure) => trouble = Some(failure),
+        }
+        if trouble.is_some() {
+            break;
+        }
+        made.write(Ending::Running).1?;
+    }
+    let ending = match &trouble {
+        _ if interrupt.load(Relaxed) => Ending::Interrupted,
+        Some(failure) => Ending::Failed(failure.to_string()),
+        None => Ending::Completed,
+    };
+    let (summary, written) = made.write(ending);
+    show(&summary, print, &whole)?;
+    written?;
+    match trouble {
+        Some(failure) if !interrupt.load(Relaxed) => Err(failure),
+        _ => Ok(exit(&summary)),
+    }
+}
+
+/// The runs that were made so far, and where their series is written.
+struct SeriesWriter<'a> {
+    facts: SeriesFacts,
+    began: Instant,
+    directory: &'a Path,
+    figures: Vec<SeriesFigure>,
+    runs: Vec<SeriesRun>,
+}
+
+impl SeriesWriter<'_> {
+    fn add(&mut self, variant: &str, repetition: u32, place: String, summary: &Summary) {
+        let (run, figures) = SeriesRun::new(variant, repetition, place, summary);
+        self.runs.push(run);
+        for figure in figures {
+            if !self.figures.iter().any(|known| known.name == figure.name) {
+                self.figures.push(figure);
+            }
+        }
+    }
+
+    /// What they come to, written whole into the series' directory.
+    fn write(&mut self, ending: Ending) -> (SeriesSummary, Result<(), Failure>) {
+        self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
+        let summary = SeriesSummary::new(&self.facts, &self.figures, &self.runs, ending);
+        let written = write(&summary, self.directory);
+        (summary, written)
+    }
+}
+
+/// A line before each run, for who waits.
+fn tell(options: &RunOptions, line: &str) {
+    if !options.print.quiet {
+        // A closed terminal cannot be told.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// The summary of a directory that a series has written; `None` if it is another's.
+pub(crate) fn read(directory: &Path) -> Option<SeriesSummary> {
+    let bytes = std::fs::read(directory.join(SUMMARY)).ok()?;
+    serde_json::from_slice::<SeriesSummary>(&bytes).ok().filter(|summary| summary.layout == LAYOUT)
+}
+
+/// What a series comes to. How it ended says more than what it measured, and whether it can be believed more than whether
+/// it passed.
+pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
+    let any = |is: fn(&SeriesRun) -> bool| summary.runs.iter().any(is);
+    match &summary.ending {
+        Ending::Interrupted | Ending::Running => Exit::Interrupted,
+        Ending::Failed(_) => Exit::TargetDied,
+        Ending::Completed if any(|it| it.outcome == Outcome::TargetDied || it.unanswered) => Exit::TargetDied,
+        Ending::Completed if any(|it| matches!(it.outcome, Outcome::Aborted(_))) => Exit::Aborted,
+        Ending::Completed if summary.verdict == VerdictState::Invalid => Exit::Invalid,
+        Ending::Completed if summary.verdict == VerdictState::NothingMeasured => Exit::Thresholds,
+        Ending::Completed if summary.failed_thresholds() > 0 => Exit::Thresholds,
+        Ending::Completed => Exit::Passed,
+    }
+}
+
+/// Prints it as asked.
+pub(crate) fn show(summary: &SeriesSummary, print: &Print, directory: &Path) -> Result<(), Failure> {
+    let bytes = |format: &str, text: &Text| {
+        let mut bytes = Vec::new();
+        weir_report::write_series(summary, format, text, &mut bytes)
+            .map_err(Failure::with(Exit::Internal))?;
+        Ok::<_, Failure>(bytes)
+    };
+    let mut format = print.format.as_str();
+    match &print.json {
+        Some(path) if path.as_os_str() == "-" => format = "json",
+        Some(path) => {
+            std::fs::write(path, bytes("json", &text())?).map_err(|error| refused(path, &error))?;
+        }
+        None => {}
+    }
+    if print.quiet && format == "text" {
+        return Ok(());
+    }
+    let mut out = bytes(format, &text())?;
+    if format == "text" {
+        out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
+    }
+    written(std::io::stdout().lock().write_all(&out))
+}
+
+/// Writes the artefacts, whole.
+pub(crate) fn write(summary: &SeriesSummary, directory: &Path) -> Result<(), Failure> {
+    for (name, file) in conduct::ARTEFACTS {
+        let mut bytes = Vec::new();
+        weir_report::write_series(summary, name, &Text::default(), &mut bytes)
+            .map_err(Failure::with(Exit::Internal))?;
+        record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))?;
+    }
+    Ok(())
+}
