@@ -5,6 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use url::Url;
 use weir_rtc::signalling::{http, oven};
+use weir_web::Fields;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -16,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
 
     let request = Url::parse("http://127.0.0.1/whep").expect("a URL");
     let (headers, body) = text.split_once("\n\n").unwrap_or((text, "v=0\n"));
-    let headers: Vec<_> = headers.lines().filter_map(|line| line.split_once(':')).collect();
+    let headers: Fields = headers.lines().filter_map(|line| line.split_once(':')).collect();
     for status in [201, 307, 406, 503] {
         let _ = http::session(&request, status, &headers, body);
     }

@@ -1,0 +1,54 @@
+//! A file of MP4 or FLV that is published in a loop: its index lies within the file, and every frame of it can be read,
+//! again and again, with times that do not go back.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::cell::OnceCell;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_media::{Frame, Looped, MediaFile, Source, Track};
+
+/// Frames that are read of one file: some of its second and third pass as well, if it is short.
+const FRAMES: usize = 64;
+
+thread_local! {
+    static FILE: OnceCell<File> = const { OnceCell::new() };
+}
+
+/// A file that has no name, so that it is gone whichever way the fuzzer ends.
+fn unnamed() -> File {
+    let path = std::env::temp_dir().join(format!("weir-fuzz-media-{}", std::process::id()));
+    let mut options = File::options();
+    let file = options.read(true).write(true).create_new(true).open(&path).expect("a temporary file");
+    fs::remove_file(path).expect("the file that was just made");
+    file
+}
+
+fuzz_target!(|data: &[u8]| FILE.with(|file| {
+    let file = file.get_or_init(unnamed);
+    file.set_len(0).expect("room");
+    file.write_all_at(data, 0).expect("room");
+    play(&format!("/proc/self/fd/{}", file.as_raw_fd()), data.len());
+}));
+
+fn play(path: &str, length: usize) {
+    let file = match MediaFile::open(path) {
+        Ok(file) => file,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    assert!(file.frame_count(Track::Video) + file.frame_count(Track::Audio) > 0 && file.duration() > Duration::ZERO);
+    let mut source = Looped::new(Arc::new(file));
+    let mut frame = Frame::default();
+    let mut last = [Duration::ZERO; 2];
+    for _ in 0..FRAMES {
+        source.next(&mut frame).expect("a frame within the file");
+        assert!(frame.payload.len() <= length);
+        let last = &mut last[usize::from(frame.track == Track::Audio)];
+        assert!(frame.decode_time >= *last && frame.presentation_time >= frame.decode_time);
+        *last = frame.decode_time;
+    }
+}
