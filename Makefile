@@ -1,7 +1,7 @@
 # weir. `make help` lists what there is.
 
 .NOTPARALLEL:
-.PHONY: help demo test check fuzz bench packages
+.PHONY: help demo test check docs fuzz bench packages
 
 # cargo-fuzz, cargo-fmt and cargo-clippy are looked for in the same places as cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,8 +11,11 @@ CARGO = echo 'cargo is missing: install Rust 1.89 or newer, see https://rustup.r
 endif
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 
+# What builds the guide, in the version that docs/ is written for. It neither serves nor watches here.
+MDBOOK_VERSION = 0.5.4
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 10
+TEST_THREADS ?= 6
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
 	prometheus-node-exporter python3-aiortc python3-venv coturn
@@ -21,6 +24,7 @@ help:
 	@echo 'make demo    build weir, load its own origin on this machine, write report.html (installs crates only)'
 	@echo 'make test    each fuzz target for $(FUZZ_SECONDS) s (FUZZ_SECONDS=), then all tests against real servers'
 	@echo 'make check   formatting, lints, documentation'
+	@echo 'make docs    the guide as a book: target/book/index.html (installs mdBook)'
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
 	@echo 'make bench   speed: CPU per client-second and its floor'
 
@@ -33,9 +37,10 @@ demo:
 	exit $$code
 
 # Tests run in the development profile: dependencies are optimised, weir's crates are not, and the build stays short.
-# Fuzzing comes first, so that the last lines are those of the tests.
+# Fuzzing comes first, so that the last lines are those of the tests. Most tests wait for real servers and for seconds of a
+# run, not for a core: TEST_THREADS of them at a time.
 test: packages fuzz
-	@$(CARGO) test --workspace --locked --no-fail-fast
+	@RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast
 
 packages:
 	@.ci/packages $(TEST_PACKAGES)
@@ -44,6 +49,13 @@ check:
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --no-deps --workspace --locked
+
+# Links are checked by the tests (cargo test -p weir documentation).
+docs:
+	@command -v mdbook >/dev/null || \
+		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search
+	@mdbook build docs
+	@echo "guide: $$PWD/target/book/index.html"
 
 # RUSTC_BOOTSTRAP lets a stable compiler take the sanitizer flags.
 fuzz:
