@@ -2,12 +2,13 @@
 
 mod bench;
 
-use bench::{Bench, free_port};
+use bench::Bench;
 use std::net::IpAddr;
 use std::time::Duration;
 use weir_clients::{Ending, PlayOptions, Slot, Timeouts, play};
 use weir_metrics::{Failure, Side};
 use weir_shard::clock;
+use weir_testing::free_port;
 
 fn options() -> PlayOptions {
     PlayOptions { timeouts: Timeouts::all(Duration::from_millis(300)), ..PlayOptions::default() }

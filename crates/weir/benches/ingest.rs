@@ -10,7 +10,7 @@
 mod support;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, kill_process, waitid};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::{fs::chown, process::CommandExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use support::{Failure, Kept, arguments};
 use tempfile::TempDir;
 use weir_record::{Encoder, Format, Framing, Generator, Schema};
+use weir_testing::free_port;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -83,7 +84,7 @@ struct Case<'a> {
 impl Case<'_> {
     fn measure(&self, directory: &Path) -> Result<(), Failure> {
         let Self { build, weir, place, database, format, count, round } = *self;
-        let port = free_port()?;
+        let port = free_port();
         // Of its own accord it grants a publisher with MQTT 5 no more than 20 messages in flight, who then sleeps and wakes
         // for each few of them.
         let configuration = directory.join("mosquitto.conf");
@@ -102,7 +103,7 @@ impl Case<'_> {
         };
         let table = format!("bench_{}_{}", std::process::id(), name.replace('-', "_"));
         let summary = directory.join("summary.json");
-        let _ = std::fs::remove_file(&summary);
+        let metrics = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let mut command = Command::new(weir);
         command.args(["ingest", &format!("mqtt://127.0.0.1:{port}/b/#"), "--save", &save, "--table", &table]);
@@ -203,7 +204,7 @@ impl Database {
         if !made.success() {
             return Err(format!("initdb: {made}").into());
         }
-        let port = free_port()?;
+        let port = free_port();
         let mut server = run("postgres");
         server.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
         server.args(["-c", "unix_socket_directories="]).stderr(Stdio::null());
@@ -250,10 +251,6 @@ fn stat(process: u32, fields: std::ops::Range<usize>) -> f64 {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let numbers = line.rsplit_once(')').map_or("", |(_, numbers)| numbers).split_ascii_whitespace();
     numbers.skip(fields.start).take(fields.len()).filter_map(|number| number.parse::<f64>().ok()).sum()
-}
-
-fn free_port() -> Result<u16, Failure> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 fn quiet(command: &mut Command) -> &mut Command {

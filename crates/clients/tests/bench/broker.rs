@@ -1,10 +1,10 @@
 //! mosquitto on a free port, ended with the test, and its own clients.
 
-use super::free_port;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use weir_testing::free_port;
 
 /// A broker that is not weir's.
 pub struct Mosquitto {

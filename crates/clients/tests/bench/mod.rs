@@ -5,13 +5,13 @@ pub mod broker;
 pub mod dialogue;
 pub mod transport;
 
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_clients::{Ending, Ledger, Slot, Workload};
 use weir_metrics::Recorder;
 use weir_shard::{SessionId, Shard, clock};
+use weir_testing::free_port;
 
 /// A shard on the test's own thread, with one recorder a workload.
 pub struct Bench<'w> {
@@ -51,7 +51,10 @@ impl<'w> Bench<'w> {
     pub fn run_until(&mut self, limit: Duration, what: &str, mut done: impl FnMut(&mut Ledger) -> bool) {
         let end = clock::now() + limit;
         while !done(&mut self.shard.world) {
-            assert!(clock::now() < end, "not in {limit:?}: {what}");
+            if clock::now() >= end {
+                let (ended, remarks) = (self.shard.world.take_ended(), self.shard.world.take_remarks());
+                panic!("not in {limit:?}: {what}; ended: {ended:?}; {remarks:?}");
+            }
             self.shard.turn(clock::now() + Duration::from_millis(20)).unwrap();
         }
     }
@@ -65,20 +68,6 @@ impl<'w> Bench<'w> {
         let mut ledger = self.shard.world;
         (ledger.take_figures(), ledger.take_ended(), ledger)
     }
-}
-
-/// A port of this machine that is free at the moment. It lies below those that the kernel hands to connections and to
-/// listeners that name none, so that no neighbour of this test is given it before it is used.
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    for _ in 0..1_000 {
-        let step = NEXT.fetch_add(1, Relaxed).wrapping_add((std::process::id() as u16).wrapping_mul(61));
-        let port = 10_000 + step % 20_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-    panic!("no port of this machine is free");
 }
 
 /// nginx with libnginx-mod-rtmp on a free port, ended with the test.

@@ -2,17 +2,17 @@
 
 use crate::ffmpeg::{Tool, publish, url};
 use crate::peers::{PATIENCE, Peer, Publisher, Unit, address, start, until};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use weir_origin::{MissingStream, OriginConfig};
 
-fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+fn free_address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], weir_testing::free_port()))
 }
 
 /// nginx-rtmp from Debian, as one process on a port of its own.
 fn nginx(folder: &std::path::Path) -> (Tool, SocketAddr) {
-    let address = free_port();
+    let address = free_address();
     let config = format!(
         "load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;\n\
          daemon off; master_process off; user root;\n\
@@ -84,7 +84,7 @@ fn a_stream_goes_on_to_another_origin_unit_by_unit() {
 
 #[test]
 fn forwarding_waits_for_a_server_that_is_not_there_yet() {
-    let there = free_port();
+    let there = free_address();
     let forward = vec![format!("rtmp://{there}")];
     let first = start(OriginConfig { forward, ..OriginConfig::default() });
     let mut publisher = Publisher::begin(address(&first), "a");

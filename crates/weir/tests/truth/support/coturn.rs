@@ -1,6 +1,7 @@
 //! coturn, a TURN server that shares nothing with weir, on a free loopback port.
 
-use super::process::{Kept, free_port, program, soon};
+use super::free_port;
+use super::process::{Kept, program, soon};
 use std::net::TcpStream;
 use std::process::Stdio;
 use tempfile::TempDir;

@@ -1,6 +1,7 @@
 //! Debian's node_exporter and Prometheus, on free loopback ports.
 
-use super::process::{Kept, free_port, program, soon};
+use super::free_port;
+use super::process::{Kept, program, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;

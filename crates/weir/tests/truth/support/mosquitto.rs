@@ -1,6 +1,7 @@
 //! A broker that is not weir's, and its own clients.
 
-use super::process::{Kept, free_port, soon};
+use super::free_port;
+use super::process::{Kept, soon};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;

@@ -1,6 +1,7 @@
 //! nginx with libnginx-mod-rtmp, on free loopback ports.
 
-use super::process::{Kept, free_port, program, soon};
+use super::free_port;
+use super::process::{Kept, program, soon};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,6 +1,7 @@
 //! PostgreSQL from Debian, with a cluster of its own, run by an unprivileged user on a free port.
 
-use super::process::{Kept, free_port, soon};
+use super::free_port;
+use super::process::{Kept, soon};
 use postgres::{Client, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;

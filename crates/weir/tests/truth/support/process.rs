@@ -2,9 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
-use std::net::{TcpListener, UdpSocket};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// weir itself.
@@ -40,20 +38,6 @@ impl From<Output> for Said {
 /// Runs weir to its end.
 pub(crate) fn says<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Said {
     weir().args(arguments).output().unwrap().into()
-}
-
-/// A port of this machine that is free at the moment. It lies below those that the kernel hands to connections and to
-/// listeners that name none, so that no neighbour of this test is given it before it is used.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    for _ in 0..1_000 {
-        let step = NEXT.fetch_add(1, Relaxed).wrapping_add((std::process::id() as u16).wrapping_mul(61));
-        let port = 10_000 + step % 20_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-    panic!("no port of this machine is free");
 }
 
 /// Waits until something is so, for as long as a busy machine may need.

@@ -1,6 +1,7 @@
 //! nginx as a web server, in clear and over TLS, on free loopback ports.
 
-use super::process::{Kept, free_port, program, soon};
+use super::free_port;
+use super::process::{Kept, program, soon};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

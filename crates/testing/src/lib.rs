@@ -1,0 +1,52 @@
+//! What the tests and benches of several crates stand on.
+
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+
+/// A port of 127.0.0.1 that is free at the moment, over TCP and over UDP.
+///
+/// It lies below those that the kernel hands to connections and to listeners that name none, so that no neighbour of this
+/// test is given it before it is used.
+///
+/// The port is bound to find that out, and never listened at: a program that another thread starts meanwhile holds a copy
+/// of this socket until its `execve` is through, and whoever waits for his own server by connecting would meet that copy.
+///
+/// # Panics
+/// A thousand ports in a row are taken.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    for _ in 0..1_000 {
+        let step = NEXT.fetch_add(1, Relaxed).wrapping_add((std::process::id() as u16).wrapping_mul(61));
+        let port = 10_000 + step % 20_000;
+        if is_free(port) {
+            return port;
+        }
+    }
+    panic!("no port of this machine is free");
+}
+
+fn is_free(port: u16) -> bool {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let bound = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| {
+        // As servers do: fails beside one that listens, and not beside a connection that has ended (TIME_WAIT).
+        socket.set_reuse_address(true)?;
+        socket.bind(&SockAddr::from(address))
+    });
+    bound.is_ok() && UdpSocket::bind(address).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_port_that_is_listened_at_is_not_free_and_one_that_is_found_free_refuses() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert!(!is_free(listener.local_addr().unwrap().port()));
+        let port = free_port();
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err());
+        assert_ne!(port, free_port());
+    }
+}
