@@ -103,8 +103,8 @@ impl Case<'_> {
         };
         let table = format!("bench_{}_{}", std::process::id(), name.replace('-', "_"));
         let summary = directory.join("summary.json");
+        let _ = std::fs::remove_file(&summary);
         let metrics = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let mut command = Command::new(weir);
         command.args(["ingest", &format!("mqtt://127.0.0.1:{port}/b/#"), "--save", &save, "--table", &table]);
         command.args(["--schema", SCHEMA, "--format", format, "--count", &count.to_string(), "--quiet"]);
