@@ -36,7 +36,7 @@ pub enum Request {
     },
 }
 
-/// A peer that does not speak this; what it said, as far as it can be shown.
+/// A peer that speaks another protocol; the start of what it sent, in printable characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no line of weir's bulk streams; the far end is `weir origin --bulk`")]
 pub struct Malformed(String);

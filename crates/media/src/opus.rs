@@ -25,7 +25,7 @@ pub(crate) fn silence(channels: u8, length: usize) -> Vec<u8> {
     // Code 0: one frame (section 3.2.2).
     let mut packet = vec![contents];
     if length > 3 {
-        // Code 3: so many frames, here one, and padding (section 3.2.5).
+        // Code 3: a number of frames, here one, and padding (section 3.2.5).
         packet[0] |= 3;
         let rest = length - 4;
         packet.push(u8::from(rest > 0) << 6 | 1);

@@ -31,7 +31,7 @@ impl BitRate {
         u64::try_from(bits / 8).unwrap_or(u64::MAX)
     }
 
-    /// The rate, rounded up, of so many bytes in `numerator / denominator` seconds.
+    /// The rate, rounded up, of `bytes` in `numerator / denominator` seconds.
     pub(crate) fn of_bytes(bytes: u64, numerator: u64, denominator: u64) -> Self {
         let bits = (u128::from(bytes) * 8 * u128::from(denominator)).div_ceil(u128::from(numerator));
         Self(u64::try_from(bits).unwrap_or(u64::MAX))

@@ -27,7 +27,7 @@ pub struct FirstFrame {
 impl FirstFrame {
     /// A frame of media time `media` (microseconds) arrived: (arrival − first arrival) − (media time − first media time)
     /// in microseconds. A frame that comes before its time while arrival does not follow yet is the first from then on, at
-    /// 0; one of a burst, for which the clock moved less than half as far as media did, has no value.
+    /// 0; one of a burst, during which the clock moved less than half of what media did, has no value.
     pub fn arrive(&mut self, now: Moment, media: i64) -> Option<i64> {
         let Some((begin, _)) = self.begin else {
             self.begin = Some((now, media));

@@ -11,7 +11,7 @@ const PUBLISHERS_KEPT: usize = 65_536;
 /// What the arrival of a message revealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It is the next one, or later ones have been left out; so many are missing before it.
+    /// It is the next one, or one behind a gap; how many are missing before it.
     Ahead {
         /// Messages that should have come before.
         missing: u64,

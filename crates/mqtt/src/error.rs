@@ -6,7 +6,7 @@ use std::fmt;
 /// The peer broke the standard. The connection is of no further use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
-    /// The packet it was found in, as far as that was known.
+    /// The packet it was found in, if its type was read.
     pub packet: Option<PacketKind>,
     /// The rule that it breaks.
     pub violation: Violation,

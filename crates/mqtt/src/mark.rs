@@ -107,7 +107,7 @@ impl Mark {
     /// The text of the user property.
     pub fn text<'a>(&self, room: &'a mut [u8; TEXT_LEN]) -> &'a str {
         let (fields, last) = room.split_at_mut(FIELDS_TEXT_LEN);
-        // Of so many bytes, just so many letters are made.
+        // Base64 without padding: the number of letters follows from the number of bytes.
         let written = URL_SAFE_NO_PAD.encode_slice(self.fields(), fields);
         debug_assert_eq!(written.ok(), Some(FIELDS_TEXT_LEN));
         last.copy_from_slice(LAST.as_bytes());

@@ -240,7 +240,7 @@ impl<'a> Properties<'a> {
     /// None.
     pub const NONE: Self = Self { bytes: &[], present: 0 };
 
-    /// Takes a Property Length and so many bytes of properties, which must be allowed in `place`.
+    /// Takes a Property Length and that number of bytes of properties, which must be allowed in `place`.
     #[inline]
     pub(crate) fn take(fields: &mut Fields<'a>, place: Place) -> Result<Self, Violation> {
         let length = fields.integer()?;

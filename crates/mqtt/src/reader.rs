@@ -94,7 +94,7 @@ struct Header {
 
 /// What the beginning of a packet is enough for.
 enum Have {
-    /// Nothing yet; so many bytes may be enough.
+    /// Nothing yet; with this number of bytes there may be enough.
     More(usize),
     /// The packet.
     Whole(Header),

@@ -35,7 +35,7 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// Reads `/proc` anew. A process that `self` knows under the same name keeps its program: its command
+    /// Reads `/proc` again. A process that `self` knows under the same name keeps its program: its command
     /// line is not read again. On an error `self` stays as it was.
     pub(crate) fn retake(&mut self, reader: &mut Reader) -> io::Result<()> {
         let mut residents = Vec::with_capacity(self.residents.len() + 16);

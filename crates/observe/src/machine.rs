@@ -147,7 +147,7 @@ impl MachinePoint {
 
 impl MachineValues {
     /// The figures of `later`, rates since `earlier`. A counter that ran backwards gives none: the machine
-    /// was started anew.
+    /// was restarted.
     pub(crate) fn between(earlier: &Reading, later: &Reading, seconds: f64, interfaces: &Interfaces) -> Self {
         Self {
             cpu_percent: earlier.cpu.zip(later.cpu).and_then(|(from, to)| to.not_idle_percent(from)),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_was_started_anew_has_no_rates_and_one_without_such_an_interface_no_bytes() {
+    fn a_machine_that_was_restarted_has_no_rates_and_one_without_such_an_interface_no_bytes() {
         let before = reading(100.0, 200.0, &[("eth0", 1000.0, 1000.0)]);
         let after = reading(1.0, 2.0, &[("eth0", 10.0, 10.0)]);
         assert!(between(&before, &after).is_empty());

@@ -228,7 +228,7 @@ impl Target {
         found.next().is_none().then_some(first)
     }
 
-    /// The ports that these processes listen on, as far as their descriptors may be read.
+    /// The ports that these processes listen on, if their descriptors may be read.
     fn ports_of(&mut self, server: &[ProcessId]) -> BTreeSet<u16> {
         let held: BTreeSet<u64> = server.iter().flat_map(|id| inodes_held(id.pid)).collect();
         let listening = self.sockets.listening(0).unwrap_or_default();

@@ -34,7 +34,7 @@ pub enum Watch {
 /// The text was not a [`Watch`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WatchError {
-    /// There is no `=`, or a word before it that is none of the three.
+    /// There is no `=`, or the word before it is not one of the three.
     #[error("cannot watch `{0}`: write name=nginx, pid=123 or port=1935")]
     UnknownKind(String),
     /// The name is empty, or a path.

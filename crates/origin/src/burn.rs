@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_shard::clock;
 
-/// The share is used up anew in each of these spans.
+/// The share is used up in each of these spans.
 const SPAN: Duration = Duration::from_millis(50);
 
 /// Starts a thread named `name` that uses `share` of CPU time in every second until `stop`.

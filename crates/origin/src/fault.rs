@@ -38,7 +38,7 @@
 //!   those only. Of a tuner, units are packets of 188 bytes, and `pid=0x101` counts those of one PID. Of viewers by
 //!   WebRTC they are RTP packets, of a keyframe the first; what is dropped has a number all the same, and is sent when it
 //!   is asked for again.
-//! - Streams: `APP/STREAM` of RTMP, `/1.ts` of a tuner, which begins anew each time that it is opened.
+//! - Streams: `APP/STREAM` of RTMP, `/1.ts` of a tuner, which starts from the beginning each time that it is opened.
 //!   Of a broker, units are messages, viewers those who have subscribed, and a `stream` is a topic filter:
 //!   of its units `drop` and `duplicate` befall what comes in.
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its

@@ -15,7 +15,7 @@ use weir_shard::{Door, Shard};
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// A connection that held so long starts the waits anew.
+/// After a connection that held this long the waits start from the first again.
 const HELD: Duration = Duration::from_secs(10);
 
 /// A server that streams are forwarded to.

@@ -88,7 +88,7 @@ impl Origin {
     /// Takes the ports and starts the workers, in threads named `weir-origin-0` and so on.
     ///
     /// # Errors
-    /// A port or certificate that cannot be used, a place to forward to that is none, or a system
+    /// A port or certificate that cannot be used, an invalid URL to forward to, or a system
     /// that refuses a thread.
     pub fn start(config: &OriginConfig) -> Result<Self, OriginError> {
         let workers = config.workers.max(1);

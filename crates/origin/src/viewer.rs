@@ -126,7 +126,7 @@ impl Viewer {
         }
     }
 
-    /// Sends what waits, as far as the link takes it. To be called at every event that concerns the
+    /// Sends what waits, until the link takes no more. To be called at every event that concerns the
     /// stream or the link.
     pub(crate) fn pump(&mut self, context: &mut Context<'_, Worker>) -> Standing {
         let stream = context.world.stream(self.stream);
@@ -315,7 +315,7 @@ impl Viewer {
         }
     }
 
-    /// Bytes that went over its link, as far as they are counted.
+    /// Bytes that went over its link; zero for links that do not count them.
     pub(crate) fn link_bytes(&self, worker: &mut Worker) -> u64 {
         self.counts.map_or(0, |counts| worker.viewer_counts(counts).link_bytes)
     }

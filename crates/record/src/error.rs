@@ -65,7 +65,7 @@ pub enum Problem {
     /// A boolean that is neither 0 nor 1.
     #[error("{0} is no boolean; it is 0 or 1")]
     Boolean(u8),
-    /// A union or an enum has not so many branches or symbols.
+    /// An index beyond the branches of a union or the symbols of an enum.
     #[error("{what} {index} does not exist; there are {count}")]
     Index {
         /// A branch or a symbol.
@@ -122,7 +122,7 @@ pub enum Problem {
         /// What is there.
         found: &'static str,
     },
-    /// A number that the type cannot hold, or that is none.
+    /// A number that the type cannot hold, or NaN or an infinity.
     #[error("the number is no {0}")]
     Number(&'static str),
     /// An escape that JSON does not have, or a control character.

@@ -45,7 +45,7 @@ pub enum Kind {
     Bytes,
     /// `string`.
     String,
-    /// `fixed`: so many bytes.
+    /// `fixed`: this number of bytes.
     Fixed(u32),
     /// `enum`: a text.
     Enum,

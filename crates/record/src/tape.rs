@@ -38,7 +38,7 @@ pub(crate) enum Cell {
         start: u32,
         len: u32,
     },
-    /// A map; keys and values follow by turns, up to `end`.
+    /// A map; keys and values follow alternately, up to `end`.
     Map {
         items: u32,
         end: u32,
@@ -89,7 +89,7 @@ impl Tape {
         self.cells.len() as u32
     }
 
-    /// Begins a record of so many fields, and gives its cell and its first slot.
+    /// Begins a record with this number of fields; returns its cell and its first slot.
     #[inline]
     pub(crate) fn begin_record(&mut self, fields: usize) -> (u32, usize) {
         let (at, slots) = (self.here(), self.slots.len());
@@ -98,7 +98,7 @@ impl Tape {
         (at, slots)
     }
 
-    /// Ends the array, map or record that began at `at`, with so many items.
+    /// Ends the array, map or record that began at `at`, with this number of items.
     #[inline]
     pub(crate) fn end(&mut self, at: u32, count: u32) {
         let here = self.here();

@@ -26,7 +26,7 @@ pub struct Record<'r> {
 /// A value. A union is the value of its branch. Numbers are exact, to the last bit of a NaN.
 #[derive(Clone, Copy)]
 pub enum Value<'r> {
-    /// `null`, in a union as a rule.
+    /// `null`, usually in a union.
     Null,
     /// `boolean`.
     Boolean(bool),
@@ -118,7 +118,7 @@ impl<'r> Record<'r> {
     /// One column.
     ///
     /// # Panics
-    /// If the schema has not so many.
+    /// If the schema has fewer.
     #[inline]
     pub fn column(&self, index: usize) -> Value<'r> {
         self.get(index).expect("a column of the schema")

@@ -35,7 +35,7 @@ pub struct CodecComparison {
     pub seed: u64,
     /// How many different records were decoded.
     pub records: u64,
-    /// How often each encoding was measured, by turns.
+    /// How often each encoding was measured, alternately.
     pub repetitions: u64,
     /// Avro.
     pub avro: EncodingFigures,
@@ -140,7 +140,7 @@ impl CodecComparison {
             Fact::new(
                 "Measured",
                 format!(
-                    "{} different records of seed {}, decoded {} times by turns",
+                    "{} different records of seed {}, decoded {} times alternately",
                     count(self.records),
                     self.seed,
                     self.repetitions

@@ -91,7 +91,7 @@ pub(crate) enum Content {
     Quantity(String, &'static str),
     /// Two values that belong together, such as two percentiles.
     Pair(String, String),
-    /// So many of so many.
+    /// A number out of a total.
     Share(String, String),
 }
 

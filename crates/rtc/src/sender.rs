@@ -36,7 +36,7 @@ impl Sender {
         }
     }
 
-    /// The header of the next packet, which belongs to `media_time` and has a payload of so many bytes.
+    /// The header of the next packet, which belongs to `media_time` and has a payload of `payload_bytes`.
     pub fn next(&mut self, media_time: Duration, marker: bool, payload_bytes: usize) -> Header {
         let sequence_number = self.next_number;
         self.next_number = sequence_number.wrapping_add(1);

@@ -29,7 +29,7 @@ pub(crate) fn to_short(span: Duration) -> u32 {
     u32::try_from((span.as_nanos() << 16) / 1_000_000_000).unwrap_or(u32::MAX)
 }
 
-/// The span of so many 1/65536 seconds.
+/// The span of a number of 1/65536 seconds.
 pub(crate) fn from_short(units: u32) -> Duration {
     Duration::from_nanos((u64::from(units) * 1_000_000_000) >> 16)
 }

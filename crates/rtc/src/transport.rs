@@ -136,7 +136,7 @@ pub enum Reception {
     Taken,
     /// STUN that is not the peer's: a check of others' credentials, and from elsewhere also what answers nothing.
     Strange,
-    /// A STUN message that is none.
+    /// A malformed STUN message.
     Malformed,
 }
 
@@ -146,7 +146,7 @@ pub enum TransportError {
     /// A candidate that cannot be read, or of a kind that is not supported.
     #[error("an ICE candidate cannot be read")]
     Candidate(#[source] is::IceError),
-    /// Nobody needs so many.
+    /// More candidates than are kept of one description.
     #[error("over {MOST_CANDIDATES} ICE candidates")]
     TooManyCandidates,
     /// The certificate is not the one whose fingerprint the description gave: another peer answers, or signalling and

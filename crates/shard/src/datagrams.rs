@@ -171,7 +171,7 @@ impl DatagramLink {
         self.socket.local_addr().map_or(0, |address| address.port())
     }
 
-    /// Reads what waits, as far as one call goes. `None`: nothing waited; or whether more may wait.
+    /// Reads what waits, by one system call. `None`: nothing waited; or whether more may wait.
     pub(crate) fn receive(&mut self, buffer: &mut [u8], batch: &mut Batch) -> Option<bool> {
         let Batch { pieces, metas } = batch;
         metas.resize(PIECES, RecvMeta::default());

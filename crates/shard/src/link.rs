@@ -214,7 +214,7 @@ impl Link {
         Decrypted { opened, end }
     }
 
-    /// Sends what waits, as far as the kernel takes it.
+    /// Sends what waits, until the kernel takes no more.
     fn flush(&mut self) {
         if self.state == State::Connecting || self.broken.is_some() {
             return;
@@ -480,7 +480,7 @@ fn open_records(
     plain: &mut Vec<u8>,
 ) -> Option<LinkError> {
     let outcome = tls.process_new_packets();
-    // What stands before a record that is none is good.
+    // What stands before a malformed record is good.
     let said_goodbye = tls.reader().read_to_end(plain).is_ok();
     if let Err(error) = outcome {
         // The alert that tells the peer why is in the machine; the link ends either way.

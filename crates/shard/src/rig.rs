@@ -102,7 +102,7 @@ impl<W> Rig<W> {
         }
     }
 
-    /// Tells the session one event, and then what it gives back, as far as it is to be read to.
+    /// Tells the session one event, and then what it gives back, unless it has paused.
     pub fn tell(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
         self.tell_once(session, event);
         while !self.left.is_empty() && !self.paused && !self.closed {

@@ -96,7 +96,7 @@ struct Listening<W> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {words}", failure.key())]
 pub struct OpenError {
-    /// The kind, on the local side as a rule.
+    /// The kind, usually on the local side.
     pub failure: Failure,
     /// The system's words.
     pub words: String,

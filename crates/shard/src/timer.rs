@@ -14,7 +14,7 @@ pub const TICK: Duration = Duration::from_millis(20);
 const TICKS: u64 = u128::BITS as u64;
 
 /// A queue of deadlines, one a session. Moving a deadline later costs nothing: the early entry
-/// stays, and when it is the first it is queued anew, so that nobody wakes for it.
+/// stays, and when it is the first it is queued again, so that nobody wakes for it.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
     ticks: Ticks,

@@ -185,7 +185,7 @@ impl Aligner {
         self.pending = self.pending.map(|pending| pending - by);
     }
 
-    /// Walks as far as `bytes` allow, or until nothing before `enough` is needed any more.
+    /// Walks to the end of `bytes`, or until nothing before `enough` is needed any more.
     #[inline]
     fn walk(&mut self, bytes: &[u8], enough: usize, ended: bool, sink: &mut impl Sink) {
         sink.enter(self.base);

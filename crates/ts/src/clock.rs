@@ -27,7 +27,7 @@ const STRAYS: i8 = 8;
 /// A clock that goes on by more than this has jumped, where no rate says how much is due. Servers that put a reference
 /// in front of each keyframe have one in 2 to 10 s.
 const LONGEST_SPARSE: i64 = 10 * TICKS_PER_SECOND as i64;
-/// Less than this is no stream but a jump: a packet in so many ticks, which is 32 kbit/s.
+/// Fewer packets than one in this number of ticks (32 kbit/s) are a jump of the clock.
 const SLOWEST: f64 = 188.0 * 8.0 / 32_000.0 * TICKS_PER_SECOND as f64;
 /// Of references that are usually further apart than allowed, an interval may hold this many times as many packets as
 /// another, or as few, and twice that if it is as long as usual: streams of servers that send no null packets have no
@@ -148,7 +148,7 @@ impl Rate {
         if is_hidden { (self.deviation(interval) / self.ticks_per_packet()).round() as u64 } else { 0 }
     }
 
-    /// Whether so many are missing that a counter of four bits would hide them, if all were of one PID.
+    /// Whether a multiple of 16 is missing, which the counter of four bits would hide if all were of one PID.
     fn lacks_sixteens(self, interval: Self) -> bool {
         (self.deviation(interval) / self.ticks_per_packet()).round() % 16.0 == 0.0
     }
@@ -331,7 +331,7 @@ impl PcrTrack {
     }
 }
 
-/// Whether one is at most so many times the other.
+/// Whether one is at most `factor` times the other.
 fn within(one: f64, other: f64, factor: f64) -> bool {
     one.max(other) <= factor * one.min(other)
 }
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// How many of 40 intervals of so many packets each are inaccurate, after 30 of 100.
+    /// How many of 40 intervals with these numbers of packets are inaccurate, after 30 of 100.
     fn inaccurate_at_another_rate(packets: u64) -> (usize, PcrTrack) {
         let mut track = PcrTrack::default();
         steady(&mut track, 30);

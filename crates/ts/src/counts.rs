@@ -80,7 +80,7 @@ counts! {
     malformed_packets,
     /// Continuity errors, the classic `#DROPS`: as the npm package aribts counts them, and `aribts_missed`. One for each
     /// packet with a payload, PID 0x1FFF apart, whose counter is neither the next nor a first repetition; packets with
-    /// `transport_error_indicator` are passed over; `discontinuity_indicator` starts anew only with a payload.
+    /// `transport_error_indicator` are passed over; `discontinuity_indicator` restarts the count only with a payload.
     /// The rule is applied to whole packets: where alignment breaks, aribts' own reader loses packets that are there,
     /// and takes packets without a sync byte for whole ones.
     aribts_drops,

@@ -1,12 +1,12 @@
 //! About how many packets are missing, by the rate of the stream.
 //!
-//! A counter of four bits hides every whole 16 packets. The clock hides none: between two references so many packets are
-//! due as the stream has had in as much time. A variable rate makes that vague, so what it says counts only beyond the
-//! scatter that intervals without a loss have shown.
+//! A counter of four bits hides every whole 16 packets. The clock hides none: between two references as many packets are
+//! due as the stream has had in an equal span before. A variable rate makes that vague, so a difference counts only beyond
+//! the scatter of intervals without a loss.
 
-/// So many intervals without a loss make a rate and a scatter.
+/// Intervals without a loss that it takes for a rate and a scatter.
 const ENOUGH: u32 = 8;
-/// What is missing beyond so many standard deviations is missing.
+/// Packets count as missing beyond this number of standard deviations.
 const SIGNIFICANT: f64 = 3.0;
 /// Half a packet is rounding.
 const ROUNDING: f64 = 0.5;

@@ -162,7 +162,7 @@ impl Loop {
     }
 }
 
-/// Moves the clock reference and the time stamps of a packet by so many 27 MHz ticks. Time stamps move by
+/// Moves the clock reference and the time stamps of a packet by `ticks` of 27 MHz. Time stamps move by
 /// whole 300. A packet with `transport_error_indicator` stays as it is.
 pub fn shift(bytes: &mut [u8; PACKET_LENGTH], ticks: i64) {
     let packet = Packet::new(bytes);

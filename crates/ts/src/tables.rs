@@ -128,7 +128,7 @@ pub(crate) struct Tables {
 /// What a table brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
-    /// Roles of PIDs have to be given out anew.
+    /// Roles of PIDs have to be assigned again.
     pub(crate) roles: bool,
     /// It was another version of a known table.
     pub(crate) version: bool,

@@ -17,7 +17,7 @@ const LONGEST_TRAILER: usize = 8 * 1_024;
 /// How many bytes of a malformed line an error shows.
 const SHOWN: usize = 25;
 
-/// Appends what stands before a chunk of so many bytes, at least one; [`CHUNK_END`] stands behind them.
+/// Appends what stands before a chunk of `length` bytes, at least one; [`CHUNK_END`] stands behind them.
 pub fn begin_chunk(length: usize, out: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = write!(out, "{length:X}\r\n");
@@ -136,7 +136,7 @@ impl Chunks {
     }
 }
 
-/// Cuts at most so many bytes off the front.
+/// Cuts at most `most` bytes off the front.
 fn cut<'a>(bytes: &mut &'a [u8], most: u64) -> &'a [u8] {
     let at = usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len());
     let (piece, rest) = bytes.split_at(at);

@@ -16,7 +16,7 @@ pub enum HttpError {
     /// Hosts or framings that contradict each other (RFC 9112, section 11.2).
     #[error("the head can be read in two ways: {0}")]
     Ambiguous(&'static str),
-    /// A length that is none, or several.
+    /// A Content-Length that is not a number, or several that differ.
     #[error("the length of the body is not a number: {0:?}")]
     Length(String),
     /// A transfer coding other than chunked.

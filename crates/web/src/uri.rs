@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_reference_is_read_from_where_it_was_met() {
-        // The examples of RFC 3986, section 5.4, as far as they stay with HTTP.
+        // The examples of RFC 3986, section 5.4, that stay with HTTP.
         for (location, expected) in [
             ("http://g", "http://g/"),
             ("//g/x", "http://g/x"),

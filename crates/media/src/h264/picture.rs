@@ -52,7 +52,7 @@ pub(crate) struct Picture {
 pub(crate) enum Kind {
     /// An IDR picture; the id differs between two that follow each other.
     Idr { idr_pic_id: u32 },
-    /// A P picture, so many after the last IDR picture.
+    /// A P picture; how many pictures it comes after the last IDR picture.
     Predicted {
         index: u32,
         /// Where the block was in the picture before.
@@ -70,7 +70,7 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// The weight that adds so many bytes, at most [`Scene::noise_bytes`], or less by a grain.
+    /// The weight that adds `bytes`, at most [`Scene::noise_bytes`], or up to one grain less.
     pub(crate) fn of_bytes(kind: Kind, bytes: u64) -> Self {
         let grain = bytes % PCM_BYTES * 8 / kind.grain_bits();
         Self { pcm: (bytes / PCM_BYTES) as u32, grain: grain as u32 }
@@ -88,7 +88,7 @@ impl Kind {
 }
 
 impl Scene {
-    /// A scene of so many macroblocks.
+    /// A scene of this number of macroblocks.
     pub(crate) fn new(columns: u32, rows: u32, seed: u64) -> Self {
         let lane_rows = rows.div_ceil(20);
         let motion = vec![0; (columns * lane_rows) as usize];

@@ -26,7 +26,7 @@ pub struct VideoSettings {
     pub gop_frames: u32,
     /// The average over a GOP of all NAL units with their lengths, stamps included, parameter sets not.
     pub bit_rate: BitRate,
-    /// How many times larger a keyframe is than another frame, as far as sizes allow; 1 or more.
+    /// How many times larger a keyframe is than another frame, within the sizes that are possible; 1 or more.
     pub keyframe_ratio: f64,
     /// Whether every frame has room for a [`Stamp`](crate::Stamp), whose bytes then count in the bit rate.
     pub stamped: bool,

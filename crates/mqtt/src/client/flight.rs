@@ -14,9 +14,9 @@ pub(super) enum Awaits {
     Pubrec,
     /// The second one.
     Pubcomp,
-    /// The answer to a SUBSCRIBE with so many filters.
+    /// The answer to a SUBSCRIBE with this number of filters.
     Suback(u16),
-    /// The answer to an UNSUBSCRIBE with so many filters.
+    /// The answer to an UNSUBSCRIBE with this number of filters.
     Unsuback(u16),
 }
 

@@ -83,7 +83,7 @@ impl Session {
         self.begun = true;
     }
 
-    /// Starts anew, as Clean Start asks for (MQTT-3.1.2-4).
+    /// Starts a new session, as Clean Start asks for (MQTT-3.1.2-4).
     pub(super) fn clear(&mut self) {
         self.lose();
         self.begun = false;

@@ -75,7 +75,7 @@ impl<'a> Connect<'a> {
     /// Appends the packet.
     ///
     /// # Errors
-    /// A field that is too long; what this version cannot say; a will for a topic that is none.
+    /// A field that is too long; what this version cannot say; a will with an invalid topic.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let kind = PacketKind::Connect;
         let version = self.version;

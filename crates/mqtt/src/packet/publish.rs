@@ -70,7 +70,7 @@ impl<'a> Publish<'a> {
         Ok(())
     }
 
-    /// Appends all of the packet but its payload, which is to follow with so many bytes: it may be sent from where
+    /// Appends all of the packet but its payload, which follows: it may be sent from where
     /// it lies.
     ///
     /// # Errors

@@ -308,7 +308,7 @@ impl MqttSession {
         Ok(())
     }
 
-    /// Sends a subscriber what waits for it, as far as it takes it.
+    /// Sends a subscriber what waits for it, until its link takes no more.
     fn pump(&mut self, context: &mut Context<'_, Broker>) {
         let (Some(key), Stage::Connected) = (self.inbox, self.stage) else { return };
         let now = context.now;

@@ -231,7 +231,7 @@ impl Desk {
         while let Some(Incoming { source, bytes, .. }) = batch.take_next() {
             let kind = Datagram::of(bytes);
             let known = self.by_address.get(&source).copied();
-            // A viewer may come anew from an address that another one had.
+            // A new viewer may come from an address that an earlier one had.
             let addressed = match (kind, known) {
                 (Datagram::Stun, _) => addressed_user_fragment(bytes)
                     .and_then(|fragment| self.by_fragment.get(&fragment).copied())

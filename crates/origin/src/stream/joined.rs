@@ -8,7 +8,7 @@ use crate::counts::Tally;
 /// Packets that are longer than this on the average are not worth a copy.
 const SHORT: u64 = 2_048;
 
-/// Successive packets of a log, side by side. Viewers whose turn it is are at the same place as a rule: the first is
+/// Successive packets of a log, side by side. Viewers whose turn it is are usually at the same place: the first is
 /// sent packet by packet, and for the others the piece is made. The kernel takes one slice at half the cost of
 /// twenty-five.
 #[derive(Debug, Default)]

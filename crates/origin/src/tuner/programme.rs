@@ -94,7 +94,7 @@ impl Programme {
     }
 }
 
-/// The clip for a stream of this rate: pictures every half second anew, as broadcasters send them, and
+/// The clip for a stream of this rate: an IDR picture every half second, as broadcasters send them, and
 /// room for the packets around them.
 fn pictures(whole: BitRate) -> Settings {
     // As many as clips have a second unless told otherwise.

@@ -221,7 +221,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The last so many bytes.
+    /// The last `len` bytes.
     #[inline]
     fn input(&self, len: usize) -> Cell {
         // A payload has no more bytes than fit: the decoder looks.

@@ -111,7 +111,7 @@ fn fraction(mut rest: &[u8], mut digits: u64) -> (u64, &[u8]) {
             continue;
         }
         let count = other.trailing_zeros() / 8;
-        // The digits move up, and zeros come in front of them; the first byte that is none goes last.
+        // The digits move up, and zeros come in front of them; the first byte that is not a digit goes last.
         let word = (word << 8) << (56 - 8 * count);
         let digits = digits.wrapping_mul(TENS[count as usize]).wrapping_add(eight(word));
         return (digits, &rest[count as usize..]);

@@ -198,7 +198,7 @@ impl Frames {
         }
     }
 
-    /// Closes what is open: the track ends, or its numbers begin anew.
+    /// Closes what is open: the track ends, or its sequence numbers restart.
     pub(super) fn close(&mut self) {
         while !self.open.is_empty() {
             self.close_oldest();
@@ -230,7 +230,7 @@ mod tests {
         counts
     }
 
-    /// Frames of so many packets each.
+    /// Frames with these numbers of packets.
     fn stream(lengths: &[u64]) -> Vec<(u64, u32, bool)> {
         let mut packets = Vec::new();
         for (frame, length) in lengths.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 /// The lower limits of the classes: exact up to 8, then doubling.
 const FROM: [u64; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33, 65, 129, 257, 513, 1025];
 
-/// Gaps by length: how many runs of so many missing packets.
+/// Gaps by length: how many runs there were of each number of missing packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GapLengths([u64; FROM.len()]);
 

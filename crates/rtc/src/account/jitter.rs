@@ -24,7 +24,7 @@ impl Jitter {
         self.scaled >> 4
     }
 
-    /// Time stamps begin anew; the estimate is kept.
+    /// Time stamps restart; the estimate is kept.
     pub(super) fn restart(&mut self) {
         self.transit = None;
     }

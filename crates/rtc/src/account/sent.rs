@@ -65,7 +65,7 @@ impl Sent {
         *self = Self::default();
     }
 
-    /// Bytes of payload that were sent and did not come, as far as is known now.
+    /// Bytes of payload that were sent and have not come, by what is known now.
     pub fn missing_bytes(&self, came: Came) -> u64 {
         match self.reported {
             Some((bytes, lost)) => bytes + came.bytes_of(came.lost.saturating_sub(lost)),

@@ -276,7 +276,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Any loss, duplication and order, as far as the window reaches, at any place of the wrap.
+        /// Any loss, duplication and order, within the window, at any place of the wrap.
         #[test]
         fn every_number_has_its_place_and_every_gap_its_length(
             start in 100_000u64..170_000,

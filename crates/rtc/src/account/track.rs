@@ -62,7 +62,7 @@ pub struct TrackCounts {
     pub needless_retransmissions: u64,
     /// Packets of no sequence that was proven, counted once another one shows that they were.
     pub strays: u64,
-    /// Times that the numbers began anew, with the same source or another one.
+    /// Times that the sequence numbers restarted, with the same source or another one.
     pub restarts: u64,
     /// Of these, how often the source was another one.
     pub source_changes: u64,
@@ -436,7 +436,7 @@ impl Track {
         &self.freezes
     }
 
-    /// Keyframes, as far as hints told.
+    /// Keyframes that hints announced.
     pub fn keyframes(&self) -> &Keyframes {
         &self.keyframes
     }

@@ -97,7 +97,7 @@ pub fn is_keyframe(payload: &[u8]) -> bool {
     })
 }
 
-/// Whether a frame begins in this payload, as far as the payload tells: a slice whose `first_mb_in_slice` is 0, or what
+/// Whether this payload shows that a frame begins in it: a slice whose `first_mb_in_slice` is 0, or what
 /// may only come in front of the first slice (H.264 section 7.4.1.2.3).
 pub fn starts_frame(payload: &[u8]) -> bool {
     Payload::parse(payload).is_ok_and(|payload| {

@@ -12,7 +12,7 @@ pub struct Description<'a> {
     body: &'a [u8],
 }
 
-/// The chunks of a description, as far as they are well formed.
+/// The chunks of a description, up to the first malformed one.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunks<'a> {
     left: u8,

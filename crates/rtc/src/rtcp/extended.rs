@@ -42,7 +42,7 @@ impl<'a> Extended<'a> {
         Some(Self { sender: u32_at(body, 0)?, blocks: &body[4..] })
     }
 
-    /// Its blocks, as far as they are whole. Sub-blocks come one by one.
+    /// Its blocks, up to the first that is cut off. Sub-blocks come one by one.
     pub fn blocks(&self) -> impl Iterator<Item = ExtendedBlock> + use<'a> {
         let mut rest = self.blocks;
         let mut reports: &[u8] = &[];

@@ -67,7 +67,7 @@ pub enum MessageError {
     #[error("a signalling message of {0} bytes; {MOST_BYTES} are read")]
     TooLong(usize),
     /// It is no JSON of the kind that OvenMediaEngine sends.
-    #[error("a signalling message that is none of OvenMediaEngine's")]
+    #[error("not a signalling message of OvenMediaEngine")]
     Json(#[source] serde_json::Error),
     /// An offer without a description.
     #[error("an offer without a session description")]

@@ -243,7 +243,7 @@ pub(super) mod tests {
     const RTCP: &str = "81c8000d4d6172734e5450314e545032525450200000042a0000e9304c756e61deadbeefdeadbeefdeadbeef\
         deadbeefdeadbeef";
 
-    /// RFC 7714 section 16 and 17 give session keys: a key of so many bytes that count up, and one salt.
+    /// RFC 7714 section 16 and 17 give session keys: a key whose bytes count up, and one salt.
     fn gcm(profile: Profile, protocol: Protocol) -> Cipher {
         let keys = SessionKeys {
             encryption: (0..profile.key_length() as u8).collect(),

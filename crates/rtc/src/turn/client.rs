@@ -43,7 +43,7 @@ pub enum Event<'a> {
     },
     /// Nothing to be told.
     Nothing,
-    /// A message that is none, of another's key, or an answer to nothing that was asked.
+    /// A malformed message, one of another key, or an answer to nothing that was asked.
     Strange,
 }
 

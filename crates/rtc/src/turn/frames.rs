@@ -66,7 +66,7 @@ impl Frames {
         Ok(Some(Frame::of(&mut self.kept[..length])))
     }
 
-    /// Keeps bytes off the front of `input` until there are so many.
+    /// Keeps bytes from the front of `input` until there are `length`.
     fn fill(&mut self, length: usize, input: &mut &mut [u8]) {
         let missing = length.saturating_sub(self.kept.len()).min(input.len());
         let (taken, rest) = std::mem::take(input).split_at_mut(missing);

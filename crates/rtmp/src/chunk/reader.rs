@@ -207,7 +207,7 @@ struct ChunkStream {
     length: u32,
     message_stream_id: u32,
     remaining: u32,
-    /// The payload of a Set Chunk Size or Abort message as far as it has come.
+    /// The payload of a Set Chunk Size or Abort message that has come so far.
     control: u32,
     kind: MessageKind,
     extended: bool,

@@ -42,7 +42,7 @@ pub enum ClientEvent<'a> {
         /// Which one.
         message_stream_id: u32,
     },
-    /// The server has received so many bytes, modulo 2³².
+    /// Bytes that the server has received, modulo 2³².
     Acknowledged {
         /// How many.
         bytes: u32,

@@ -26,7 +26,7 @@ pub struct ClientOptions {
     pub handshake: Scheme,
     /// How much a player says it buffers, in milliseconds. Servers may send that much at once at the start.
     pub buffer_length: u32,
-    /// Acknowledge each so many bytes until the server says otherwise; 0 for not at all (section 5.4.4).
+    /// Bytes after which the client acknowledges, until the server says otherwise; 0 for never (section 5.4.4).
     pub acknowledgement_window: u32,
     /// The chunk size that a publisher sends with (section 5.4.1).
     pub chunk_size: u32,

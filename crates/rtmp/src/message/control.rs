@@ -15,9 +15,9 @@ pub enum Control {
     },
     /// How many bytes the sender has received, modulo 2³² (section 5.4.3).
     Acknowledgement(u32),
-    /// The sender expects an acknowledgement for each so many bytes (section 5.4.4).
+    /// Bytes after which the sender expects an acknowledgement (section 5.4.4).
     WindowAcknowledgementSize(u32),
-    /// The receiver should send no more than so many bytes without an acknowledgement (section 5.4.5).
+    /// Bytes that the receiver may send without an acknowledgement (section 5.4.5).
     SetPeerBandwidth {
         /// The window in bytes.
         window: u32,

@@ -50,7 +50,7 @@ pub enum ServerEvent<'a> {
         /// The buffer's length.
         milliseconds: u32,
     },
-    /// The client has received so many bytes, modulo 2³².
+    /// Bytes that the client has received, modulo 2³².
     Acknowledged {
         /// How many.
         bytes: u32,

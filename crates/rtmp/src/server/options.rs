@@ -5,9 +5,9 @@
 pub struct ServerOptions {
     /// The chunk size that the server sends with (section 5.4.1).
     pub chunk_size: u32,
-    /// The server expects an acknowledgement for each so many bytes (section 5.4.4).
+    /// Bytes after which the server expects an acknowledgement (section 5.4.4).
     pub acknowledgement_window: u32,
-    /// The client should not send more than so many bytes unacknowledged (section 5.4.5).
+    /// Bytes that the client may send unacknowledged (section 5.4.5).
     pub peer_bandwidth: u32,
     /// The longest message a client may announce. It is kept in memory until it is complete.
     pub max_message_length: u32,

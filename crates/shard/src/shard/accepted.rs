@@ -27,7 +27,7 @@ impl<W: World> Shard<W> {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // No descriptor is left, as a rule. The kernel does not say again that someone waits.
+                // Usually no descriptor is left. The kernel does not say again that someone waits.
                 Err(_) => {
                     self.accept_again = Some(clock::now() + ACCEPT_AGAIN);
                     return;

@@ -70,7 +70,7 @@ impl Scan {
         }
     }
 
-    /// How long PAT and PMT may be away, as far as the clock can tell.
+    /// How long PAT and PMT may be away, by the clock of the stream.
     pub(super) fn half_second(&self) -> u64 {
         HALF_SECOND + self.clock.leeway()
     }
