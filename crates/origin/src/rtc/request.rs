@@ -1,6 +1,7 @@
 //! What a request of signalling is about.
 
 use std::borrow::Cow;
+use weir_rtc::signalling::http::SDP;
 use weir_web::{Request, uri};
 
 /// The path without slashes at its ends, decoded.
@@ -17,6 +18,22 @@ pub(super) fn wants_relay(request: &Request) -> bool {
 /// The key of a client that wants a WebSocket (RFC 6455 section 4.2.1).
 pub(super) fn socket_key(request: &Request) -> Option<&str> {
     request.fields.get("sec-websocket-key").filter(|_| request.fields.lists("upgrade", "websocket"))
+}
+
+/// Whether a page of another site asks (RFC 6454 section 7): browsers send such requests for a WebSocket without asking the
+/// server first, and tell it the page's origin. Programs that are not browsers name none.
+pub(super) fn is_of_another_site(request: &Request) -> bool {
+    let authority =
+        |origin: &str| origin.split_once("://").map(|(_, authority)| authority.to_ascii_lowercase());
+    let host = request.fields.get("host").map(str::to_ascii_lowercase);
+    request.fields.get("origin").is_some_and(|origin| authority(origin) != host)
+}
+
+/// Whether the body is a session description (RFC 9725 section 4.2).
+pub(super) fn has_description(request: &Request) -> bool {
+    let kind = request.fields.get("content-type").unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(SDP)
 }
 
 /// The stream that is meant: `/APP/STREAM`, the same behind `/whep/` or before `/whep`, or as SRS has it,
@@ -82,6 +99,33 @@ mod tests {
         ] {
             let request = parse(&format!("GET /live/a HTTP/1.1\r\n{fields}\r\n"));
             assert_eq!(socket_key(&request), key, "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_another_site_names_itself() {
+        for (origin, is_other) in [
+            ("", false),
+            ("Origin: http://127.0.0.1:8080\r\n", false),
+            ("Origin: http://127.0.0.1\r\n", true),
+            ("Origin: https://elsewhere.example\r\n", true),
+            ("Origin: null\r\n", true),
+        ] {
+            let request = parse(&format!("GET /live/a HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n{origin}\r\n"));
+            assert_eq!(is_of_another_site(&request), is_other, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_description_is_known_by_its_type() {
+        for (field, is_one) in [
+            ("Content-Type: application/sdp\r\n", true),
+            ("content-type: Application/SDP; charset=utf-8\r\n", true),
+            ("Content-Type: text/plain\r\n", false),
+            ("", false),
+        ] {
+            let request = parse(&format!("POST /live/a HTTP/1.1\r\n{field}\r\n"));
+            assert_eq!(has_description(&request), is_one, "{field}");
         }
     }
 

@@ -6,7 +6,7 @@ use super::answer::{of_kind, plain, usual, usual_status, with_links};
 use super::desk::{Desk, Newcomer, remote};
 use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
-use super::request::{path, publishes, socket_key, stream, wants_relay};
+use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
 use crate::config::MissingStream;
 use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
 use crate::publisher::Publisher;
@@ -138,6 +138,9 @@ impl RtcSession {
             return self.refuse(decree, request.keep_alive, context);
         }
         let answer = match (&*request.method, stream(request)) {
+            ("POST", Some(_)) if !has_description(request) => {
+                plain(415, "an offer has Content-Type: application/sdp").field("Accept-Post", SDP)
+            }
             ("POST", Some(_)) if !self.may_begin(context) => {
                 plain(503, "too many sessions were begun over this connection just now")
             }
@@ -160,6 +163,9 @@ impl RtcSession {
                     Ok(answer) => self.say(answer, request.keep_alive, context),
                     Err(decree) => self.refuse(decree, request.keep_alive, context),
                 };
+            }
+            ("GET", Some(_)) if socket_key(request).is_some() && is_of_another_site(request) => {
+                plain(403, "a page of another site may not open a WebSocket here")
             }
             ("GET", Some(stream)) => match socket_key(request) {
                 Some(key) => return self.open(&stream.into(), key, wants_relay(request), context),

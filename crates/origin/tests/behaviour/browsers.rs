@@ -83,6 +83,8 @@ fn no_answer_of_whip_or_whep_is_for_pages_of_other_sites() {
         ("POST /live/a?direction=whep", sdp, &*offer_to_view),
         ("POST /live/a?direction=whip", sdp, OFFER),
         ("POST /live/a", sdp, "no description"),
+        // A browser sends this one without asking the server first (Fetch standard, "simple" requests).
+        ("POST /live/a", "Content-Type: text/plain\r\n", OFFER),
         ("OPTIONS /live/a", PREFLIGHT, ""),
         ("GET /live/a", "", ""),
         ("GET /live/a?direction=whip", "", ""),
@@ -94,7 +96,7 @@ fn no_answer_of_whip_or_whep_is_for_pages_of_other_sites() {
     ];
     let origin = start(&[]);
     let answers = statuses(origin.addresses().rtc.unwrap(), &requests);
-    assert_eq!(answers, [201, 201, 400, 204, 200, 200, 101, 404, 405, 200, 405]);
+    assert_eq!(answers, [201, 201, 400, 415, 204, 200, 200, 403, 404, 405, 200, 405]);
     let origin = start(&["unauthorized phase=connect"]);
     assert_eq!(statuses(origin.addresses().rtc.unwrap(), &requests[..1]), [401]);
 }
