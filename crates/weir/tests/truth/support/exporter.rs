@@ -4,6 +4,7 @@ use super::free_port;
 use super::process::{Kept, program, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Stdio;
 use tempfile::TempDir;
 
@@ -16,10 +17,23 @@ pub(crate) struct NodeExporter {
 impl NodeExporter {
     /// `lo` included, which Debian leaves out.
     pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same over TLS, with the settings of this file (`tls_server_config`).
+    pub(crate) fn secure(settings: &Path) -> Self {
+        Self::with(&[&format!("--web.config.file={}", settings.display())])
+    }
+
+    fn with(arguments: &[&str]) -> Self {
         let port = free_port();
         let mut command = program("prometheus-node-exporter", "prometheus-node-exporter");
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
-        command.arg("--collector.netdev.device-exclude=^none$").stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg("--collector.netdev.device-exclude=^none$")
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let process = Kept::start(&mut command);
         soon("node_exporter listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { process, port }
@@ -27,6 +41,11 @@ impl NodeExporter {
 
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The URL of one over TLS.
+    pub(crate) fn secure_url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
     }
 }
 
