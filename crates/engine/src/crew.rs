@@ -1,6 +1,7 @@
 //! One generator thread: starts its slots in time, turns its shard, hands out an interval a second.
 
 use crate::arrivals::Arrivals;
+use crate::ingest::intake::Taken;
 use crate::plan::{Plan, PlannedSlot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,6 +54,8 @@ pub(crate) struct Report {
     pub(crate) deserted: bool,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) accounts: Vec<Account>,
+    /// What became of messages, of the workload that saves them.
+    pub(crate) taken: Option<(u16, Taken)>,
     /// Whether this was the last.
     pub(crate) last: bool,
 }
@@ -215,6 +218,7 @@ impl Crew {
             deserted: self.shard.is_empty() && self.next == self.orders.plan.slots.len(),
             gaps: self.shard.world.take_gaps(),
             accounts: self.shard.world.take_accounts(),
+            taken: None,
             last,
         };
         self.second += 1;

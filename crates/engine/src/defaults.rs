@@ -12,8 +12,8 @@ const OF_ALL: [&str; 2] = ["failed.ratio <= 1%", "played.ratio >= 99%"];
 const OF_EXPECTING: &str = "bitrate.ratio >= 90%";
 /// What publishers with a count are asked.
 const OF_COUNTING: &str = "units_short == 0";
-/// What an experiment is asked, which has no workloads: each record arrives, and is one.
-const OF_EXPERIMENTS: [&str; 2] = ["lost == 0", "dead_lettered == 0"];
+/// What is asked of those that save messages: each record arrives, and is one.
+const OF_SAVING: [&str; 2] = ["lost == 0", "dead_lettered == 0"];
 
 impl Scenario {
     /// What is asked of the target: the thresholds of the scenario, and the defaults for figures that none of them is
@@ -27,9 +27,6 @@ impl Scenario {
                     None => defaults.push((threshold, vec![number])),
                 }
             }
-        }
-        if self.experiment.is_some() {
-            defaults.extend(OF_EXPERIMENTS.iter().flat_map(|text| text.parse()).map(|it| (it, Vec::new())));
         }
         let said = |default: &Threshold| self.thresholds.iter().any(|it| it.is_about_the_same_as(default));
         let defaults = defaults.into_iter().filter(|(default, _)| !said(default));
@@ -58,6 +55,9 @@ fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
     let Ok((role, urls)) = workload.verb() else { return Vec::new() };
     if workload.background {
         return Vec::new();
+    }
+    if role == Role::Ingest {
+        return OF_SAVING.iter().flat_map(|text| text.parse()).collect();
     }
     let qos = workload.mqtt.as_ref().and_then(|mqtt| mqtt.qos).unwrap_or(0);
     let promised = urls.first().filter(|_| role == Role::Play).map(|url| weir_clients::asked_of(url, qos));

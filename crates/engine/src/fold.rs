@@ -1,6 +1,7 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
 use crate::channel::Readers;
+use crate::ingest::{Imbalance, Ingested};
 use crate::loads::{host_load, process_load};
 use crate::plan::{Plan, StageSpan, planned_at};
 use crate::remark::RemarkLine;
@@ -67,6 +68,10 @@ pub struct Fold {
     pauses: Vec<(f64, f64)>,
     /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
     cut: Option<u32>,
+    /// When it was stopped, to the moment.
+    stopped_seconds: Option<f64>,
+    /// Why messages could not be saved any more.
+    trouble: Option<String>,
 }
 
 #[derive(Debug)]
@@ -76,6 +81,8 @@ struct WorkloadFold {
     stages: Vec<StageFold>,
     readers: Readers,
     starvation: Starvation,
+    /// What became of the messages that it saved.
+    ingested: Option<Ingested>,
     /// Of each second: media bytes, and clients that played or published.
     seconds: BTreeMap<u32, (u64, u64)>,
 }
@@ -97,6 +104,7 @@ impl Fold {
         let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadFold {
             readers: Readers::default(),
             starvation: Starvation::default(),
+            ingested: None,
             seconds: BTreeMap::new(),
             facts,
             total: Stretch::new(schema),
@@ -123,6 +131,8 @@ impl Fold {
             clock_steps: 0.0,
             pauses: Vec::new(),
             cut: None,
+            stopped_seconds: None,
+            trouble: None,
         }
     }
 
@@ -162,7 +172,15 @@ impl Fold {
                 self.words.entry((*workload, *failure)).or_insert_with(|| words.clone());
             }
             RemarkLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
-            RemarkLine::Stopped { at_seconds } => self.cut = Some(*at_seconds as u32),
+            RemarkLine::Stopped { at_seconds } => {
+                (self.cut, self.stopped_seconds) = (Some(*at_seconds as u32), Some(*at_seconds));
+            }
+            RemarkLine::Ingested { workload, ingested, .. } => {
+                if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
+                    workload.ingested = Some((**ingested).clone());
+                }
+            }
+            RemarkLine::Trouble { words, .. } => self.trouble = Some(words.clone()),
             RemarkLine::Gap { workload, .. } | RemarkLine::Account { workload, .. } => {
                 if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
                     workload.readers.take(line);
@@ -208,8 +226,17 @@ impl Fold {
 
     /// When the run was over, if its plan leaves that to its clients.
     fn ended(&self) -> Option<Duration> {
+        if self.ends_with_its_messages() {
+            return self.stopped_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        }
         let seconds = self.cut.or(self.seen()).filter(|_| self.plan.about.is_some())?;
         Some(Duration::from_secs(seconds.into()))
+    }
+
+    /// Whether it is over when all messages are accounted for. It may take less than a second: it has no window, and what
+    /// processes used is told from its beginning to its end.
+    fn ends_with_its_messages(&self) -> bool {
+        self.plan.about.is_some() && self.workloads.iter().any(|it| it.facts.role == Role::Ingest)
     }
 
     /// How many seconds of the run there are.
@@ -233,8 +260,10 @@ impl Fold {
         let cores = run.environment.cpu.online_count.max(1) as f64;
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<_> = self.trouble.iter().cloned().collect();
         let mut workloads = Vec::new();
+        let by_count = self.ends_with_its_messages();
+        let saves = self.workloads.iter().any(|it| it.facts.role == Role::Ingest);
         for (number, (workload, usages)) in self.workloads.iter().zip(&usages).enumerate() {
             let (mut summary, stage_reasons) = workload.summary(
                 number as u16,
@@ -248,8 +277,9 @@ impl Fold {
             for failure in &mut summary.failures {
                 failure.words = self.words.get(&(number as u16, failure.kind)).cloned().unwrap_or_default();
             }
-            reasons.extend(stage_reasons);
-            warnings.extend(workload.warnings());
+            // What weir's own ingester needs is what is measured.
+            reasons.extend(stage_reasons.into_iter().filter(|it| !saves || it.check != "generator_cores"));
+            warnings.extend(workload.warnings(by_count));
             workloads.push(summary);
         }
         let courses = machine::courses(&run.machines, &self.samples);
@@ -383,6 +413,9 @@ impl Fold {
     }
 
     fn usage(&self, stage: &StageFold) -> Option<UsageSummary> {
+        if self.ends_with_its_messages() {
+            return Usage::summary(&self.samples, Window { from_ns: self.origin_ns, to_ns: u64::MAX });
+        }
         if stage.window.seconds == 0 {
             return None;
         }
@@ -525,7 +558,7 @@ impl WorkloadFold {
     fn client_bps(&self, published: Option<Source>, stretch: &Stretch) -> Option<f64> {
         let said = self.facts.expect.map(BitRate::bps);
         match self.facts.role {
-            Role::Publish => said,
+            Role::Publish | Role::Ingest => said,
             // What the streams send to the far end does not come back.
             Role::Play if self.facts.background => said,
             Role::Play => said
@@ -537,7 +570,7 @@ impl WorkloadFold {
 
     /// Video frames a second of the source, where its viewers have pictures.
     fn source_fps(&self, published: Option<Source>, stretch: &Stretch) -> Option<f64> {
-        if self.facts.role == Role::Publish || self.facts.background {
+        if self.facts.role != Role::Play || self.facts.background {
             return None;
         }
         let published = published.and_then(|source| source.fps);
@@ -553,6 +586,7 @@ impl WorkloadFold {
         ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<summary::Reason>) {
         let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
+        reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
             let mut row =
@@ -560,7 +594,8 @@ impl WorkloadFold {
             row.window_is_void = self.is_void(stage);
             let frame_time = self.facts.frame_time_seconds;
             row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
-            reasons.extend(verdict::of_stage(number, &row, usage.as_ref(), cores, frame_time));
+            let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
+            reasons.extend(verdict::of_stage(number, &row, judged, cores, frame_time));
             stages.push(row);
         }
         let mut failures: Vec<FailureCount> = self
@@ -581,6 +616,7 @@ impl WorkloadFold {
             failures,
             channels: Vec::new(),
             clients: None,
+            ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
         };
         (summary, reasons)
@@ -606,7 +642,8 @@ impl WorkloadFold {
         streams && stage.span.clients > 0 && steadiness::is_void(&stage.media)
     }
 
-    fn warnings(&self) -> Vec<String> {
+    /// `by_count`: the run was over when all messages were accounted for, however soon that was.
+    fn warnings(&self, by_count: bool) -> Vec<String> {
         let starved = self.starvation.line(self.facts.timeout_seconds);
         let mut warnings: Vec<_> =
             starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
@@ -622,7 +659,12 @@ impl WorkloadFold {
                 least * 1e3
             ));
         }
-        let measured = self.stages.iter().filter(|_| !self.facts.background);
+        if let Some(ingested) = &self.ingested {
+            let of_stage = |it: &Imbalance| format!("{}: {}: {}", self.facts.name, it.stage.name(), it.text);
+            warnings.extend(ingested.imbalances.iter().map(of_stage));
+            warnings.extend(ingested.remarks.iter().map(|remark| format!("{}: {remark}", self.facts.name)));
+        }
+        let measured = self.stages.iter().filter(|_| !self.facts.background && !by_count);
         for stage in measured {
             let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
             let seconds = stage.window.seconds;

@@ -13,11 +13,11 @@ mod counts;
 mod crew;
 mod date;
 mod defaults;
-pub mod experiment;
 pub mod fold;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
+pub mod ingest;
 mod loads;
 mod machine;
 pub mod messaging;

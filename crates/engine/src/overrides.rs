@@ -74,17 +74,15 @@ impl Scenario {
         [&mut self.cacert, &mut self.cert, &mut self.key].into_iter().flatten().for_each(one);
         for workload in &mut self.workloads {
             workload.file.iter_mut().for_each(one);
+            if let Some(into) = &mut workload.into {
+                into.schema.iter_mut().chain(&mut into.save_password_file).for_each(one);
+                into.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"]));
+            }
             workload.rtc.iter_mut().filter_map(|it| it.token_file.as_mut()).for_each(one);
             if let Some(mqtt) = &mut workload.mqtt {
                 mqtt.password_file.iter_mut().for_each(one);
                 mqtt.payload.iter_mut().for_each(|payload| behind(payload, &["file", "avro", "json"]));
             }
-        }
-        if let Some(experiment) = &mut self.experiment {
-            one(&mut experiment.schema);
-            experiment.password_file.iter_mut().for_each(one);
-            experiment.save_password_file.iter_mut().for_each(one);
-            experiment.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"]));
         }
     }
 }
@@ -119,7 +117,7 @@ fn put(whole: &mut Value, key: &str, value: Value) -> Result<(), String> {
 
 /// What a workload is called: its name, or its verb.
 fn label(workload: &Value) -> Option<&str> {
-    let verb = ["play", "publish"]
+    let verb = ["play", "publish", "ingest", "probe"]
         .into_iter()
         .find(|verb| workload.get(verb).and_then(Value::as_array).is_some_and(|urls| !urls.is_empty()));
     workload.get("name").and_then(Value::as_str).or(verb)

@@ -1,5 +1,6 @@
 //! A line of `events.ndjson`: what happened once, in words.
 
+use crate::ingest::Ingested;
 use serde::{Deserialize, Serialize};
 use weir_metrics::Failure;
 
@@ -61,7 +62,24 @@ pub enum RemarkLine {
         /// By how much, signed.
         by_seconds: f64,
     },
-    /// The run was stopped before its plan's end: by a signal, a threshold, the target's death, or for want of clients.
+    /// What became of messages, at the end of the workload that saves them.
+    Ingested {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Position of the workload.
+        workload: u16,
+        /// What became of them.
+        ingested: Box<Ingested>,
+    },
+    /// The workload that saves messages could not go on.
+    Trouble {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Where it stood, and why.
+        words: String,
+    },
+    /// The run was stopped before its plan's end: by a signal, a threshold, the target's death, for want of clients, or because
+    /// all messages are accounted for.
     Stopped {
         /// Since the run's start.
         at_seconds: f64,

@@ -2,6 +2,8 @@
 
 use crate::crew::{self, Orders, Report};
 use crate::fold::{Fold, WorkloadFacts};
+use crate::ingest::intake::{self, Taken};
+use crate::ingest::{Consuming, Trouble};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
 use crate::remark::RemarkLine;
@@ -11,11 +13,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_clients::{Remark, Workload};
-use weir_metrics::{Interval, IntervalKey, Moment, Recorder};
+use weir_metrics::{Interval, IntervalKey, Moment, Recorder, Schema};
 use weir_observe::{Observer, Sample, TargetState};
 use weir_shard::clock;
 
@@ -23,6 +25,9 @@ use weir_shard::clock;
 const LEAD: Duration = Duration::from_millis(100);
 /// Wall against monotonic clock, in one second, that is called a step.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
+/// How long a run takes at the least that ends with its messages and watches processes: their CPU is not told over less than
+/// half a second.
+const LEAST: Duration = Duration::from_millis(520);
 /// How long a generator thread's last interval is waited for after the drain.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,6 +39,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Who, in the scenario's order.
     pub workloads: Vec<(WorkloadFacts, Box<dyn Workload>)>,
+    /// Who saves messages, if a workload does.
+    pub consuming: Option<Consuming>,
     /// How to watch the target.
     pub observer: Observer,
     /// What was run, and where.
@@ -54,6 +61,12 @@ pub enum RunError {
         /// The system's words.
         source: std::io::Error,
     },
+    /// Who is to save messages is not there.
+    #[error(transparent)]
+    Consumer(#[from] Trouble),
+    /// It was interrupted before who is to save messages was there.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// What a live view is told.
@@ -75,11 +88,24 @@ pub fn run(
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Summary, RunError> {
-    let Prepared { scenario, plan, workloads, mut observer, mut facts } = prepared;
+    let Prepared { scenario, plan, workloads, consuming, mut observer, mut facts } = prepared;
+    let stop = Arc::new(AtomicBool::new(false));
+    let (reports, received) = channel();
+    let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last()).collect();
+    let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
+    let segments = segments(&plan, &workload_facts, &leave_last, &scenario);
+    let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
+    // Who takes messages is there before the first of them.
+    let intake = match consuming {
+        Some(consuming) => {
+            let schemas = workloads.iter().map(|(_, workload)| workload.schema()).collect();
+            Some(take_in(consuming, schemas, segments.len(), &stop, interrupt, &reports)?)
+        }
+        None => None,
+    };
     // The machine is read before the load: second 0 waits for it.
     let base = scenario.base();
     let origin = clock::now() + LEAD + base;
-    let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
     let head = RunHead {
         run: facts.clone(),
         origin_ns: origin.as_nanos(),
@@ -92,10 +118,6 @@ pub fn run(
         Fold::new(plan.clone(), workload_facts.iter().cloned().zip(schemas).collect(), origin.as_nanos());
     let workloads: Arc<[Box<dyn Workload>]> = workloads.into_iter().map(|(_, workload)| workload).collect();
 
-    let stop = Arc::new(AtomicBool::new(false));
-    let (reports, received) = channel();
-    let leave_last: Vec<bool> = workloads.iter().map(|workload| workload.viewers_leave_last()).collect();
-    let segments = segments(&plan, &workload_facts, &leave_last, &scenario);
     let mut threads = Vec::new();
     for (number, (plan, background)) in segments.into_iter().enumerate() {
         let orders = Orders {
@@ -115,6 +137,11 @@ pub fn run(
         threads.push(thread);
     }
     drop(reports);
+    if let Some((thread, begin)) = intake {
+        // One that has ended has said so.
+        let _ = begin.send((origin, plan.length));
+        threads.push(thread);
+    }
     let mut desk = Desk {
         origin,
         workloads: workloads.clone(),
@@ -126,9 +153,10 @@ pub fn run(
         finished: 0,
         deserted: vec![false; threads.len()],
         trouble: Vec::new(),
+        taken: None,
         wall: wall_offset(),
     };
-    let longest = plan.length + scenario.drain() + PATIENCE;
+    let longest = plan.length + scenario.drain() + patience;
     let outcome = desk.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut desk);
@@ -139,6 +167,42 @@ pub fn run(
         Some(error) if desk.fold.latest().is_none() => Err(error),
         _ => Ok(summary),
     }
+}
+
+/// The thread of a workload that saves, and where to say when second 0 begins.
+type IntakeThread = (JoinHandle<std::io::Result<()>>, Sender<(Moment, Duration)>);
+
+/// Starts the thread of a workload that saves; returns when its consumer is there.
+fn take_in(
+    consuming: Consuming,
+    schemas: Vec<Schema>,
+    number: usize,
+    stop: &Arc<AtomicBool>,
+    interrupt: &Arc<AtomicBool>,
+    reports: &Sender<Report>,
+) -> Result<IntakeThread, RunError> {
+    let ((ready, is_ready), (begin, begins)) = (channel(), channel());
+    let orders = intake::Orders {
+        schemas,
+        stop: stop.clone(),
+        interrupt: interrupt.clone(),
+        reports: reports.clone(),
+        number,
+        ready,
+        begin: begins,
+    };
+    let thread = std::thread::Builder::new()
+        .name("weir-intake".to_owned())
+        .spawn(move || {
+            intake::run(consuming, orders);
+            Ok(())
+        })
+        .map_err(|source| RunError::Thread { thread: number, source })?;
+    match is_ready.recv() {
+        Ok(there) => there?,
+        Err(_) => return Err(RunError::Interrupted),
+    }
+    Ok((thread, begin))
 }
 
 /// Viewers are shared out over the shards; publishers have one of their own, so that the pace of frames is not
@@ -218,6 +282,8 @@ struct Desk {
     finished: usize,
     /// Whether each shard's last word was that it has no client, and none to come.
     deserted: Vec<bool>,
+    /// How the workload that saves messages has ended, once it has.
+    taken: Option<Outcome>,
     trouble: Vec<String>,
     wall: i128,
 }
@@ -253,6 +319,14 @@ impl Desk {
                 outcome = if self.fold.failed() > 0 { Outcome::NobodyLeft } else { Outcome::Completed };
                 self.stop(stop);
             }
+            let is_long_enough = scenario.watch.is_empty() || now.since(self.origin) >= LEAST;
+            if let Some(taken) = self.taken.take_if(|_| is_long_enough)
+                && outcome == Outcome::Completed
+                && !stop.load(Ordering::Relaxed)
+            {
+                outcome = taken;
+                self.stop(stop);
+            }
             if interrupt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
                 // A run without an end of its own is complete when it is told to end.
                 if !scenario.is_endless() {
@@ -265,7 +339,8 @@ impl Desk {
                     .push("a generator thread did not report its end; its last figures are missing".into());
                 break;
             }
-            let patience = next_sample.since(now).min(Duration::from_millis(250));
+            let longest_wait = Duration::from_millis(if self.taken.is_some() { 20 } else { 250 });
+            let patience = next_sample.since(now).min(longest_wait);
             match received.recv_timeout(patience) {
                 Ok(report) => {
                     for second in self.take(report) {
@@ -359,6 +434,19 @@ impl Desk {
                 failure: account.failure,
                 numbers: account.numbers,
             });
+        }
+        if let Some((workload, taken)) = report.taken {
+            let at_seconds = clock::now().since(self.origin).as_secs_f64();
+            let (line, outcome) = match taken {
+                Taken::Over(ingested) => {
+                    (RemarkLine::Ingested { at_seconds, workload, ingested }, Outcome::Completed)
+                }
+                Taken::Failed(trouble) => {
+                    (RemarkLine::Trouble { at_seconds, words: trouble.to_string() }, Outcome::TargetDied)
+                }
+            };
+            self.taken = Some(outcome);
+            self.remark(&line);
         }
         let (reported, figures) = self.pending.entry(report.second).or_insert_with(|| (0, Vec::new()));
         *reported += 1;

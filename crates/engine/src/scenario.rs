@@ -5,11 +5,12 @@
 
 use crate::accept::CheckName;
 use crate::background::BackgroundSpec;
-use crate::experiment::ExperimentSpec;
+use crate::ingest::IntoSpec;
 use crate::messaging::MqttSpec;
 use crate::peering::RtcSpec;
 use crate::plan::{Schedule, Stage};
 use crate::series::{Order, Step, Variants};
+use crate::summary::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,8 +40,6 @@ pub struct Scenario {
     pub workloads: Vec<WorkloadSpec>,
     /// Bulk TCP load beside them: all is measured without it, then with it.
     pub background: Option<BackgroundSpec>,
-    /// Encodings of records, compared from publisher to table, instead of workloads.
-    pub experiment: Option<Box<ExperimentSpec>>,
     /// The target's processes: `name=nginx`, `pid=123` or `port=1935`.
     pub watch: Vec<String>,
     /// The Prometheus that collects from the target's machine: `http://host:9090`.
@@ -100,7 +99,7 @@ pub struct Scenario {
     pub after: Vec<Step>,
 }
 
-/// One workload: `play` or `publish`, with its schedule and what its protocol takes.
+/// One workload: `play`, `publish`, `ingest` or `probe`, with its schedule and what its protocol takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadSpec {
@@ -110,6 +109,14 @@ pub struct WorkloadSpec {
     pub play: OneOrMany,
     /// URLs to publish to; publishers take them in turn.
     pub publish: OneOrMany,
+    /// What to subscribe to, so that its messages are saved: `mqtt://host/topic/+`. The run is over when a count was published
+    /// and all messages are accounted for, or after `duration`.
+    pub ingest: OneOrMany,
+    /// Somebody else's consumer, who is asked what came of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
+    /// original measurement, or `sql:postgres://user@host/database#TABLE` for a table that it fills.
+    pub probe: OneOrMany,
+    /// Of `ingest` and `probe`: what records are, and where they go.
+    pub into: Option<IntoSpec>,
     /// Number of streams that `{i}` in a URL stands for (0 to n − 1).
     pub streams: Option<u32>,
     /// Clients of a single stage.
@@ -124,7 +131,7 @@ pub struct WorkloadSpec {
     pub delay: Option<Span>,
     /// The stages, one after the other, instead of `clients` and `duration`.
     pub stages: Vec<StageSpec>,
-    /// Longest stay in each phase before playing.
+    /// Longest stay in each phase before playing; of `ingest` and `probe` how long nothing may move, 30 s if absent.
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Span>,
     /// One client in so many reads at every event and gives latency and drift.
@@ -329,7 +336,7 @@ pub enum ScenarioError {
         text: String,
     },
     /// A workload does not say what it does, or says it twice.
-    #[error("workload '{0}': give either `play` or `publish`, with at least one URL")]
+    #[error("workload '{0}': give one of `play`, `publish`, `ingest` and `probe`, with at least one URL")]
     Verb(String),
     /// A workload says when in two ways.
     #[error("workload '{0}': give either `stages`, or `clients` and `duration`, not both")]
@@ -356,9 +363,9 @@ pub enum ScenarioError {
     /// The background cannot be had.
     #[error("background: {0}")]
     Background(&'static str),
-    /// There is an experiment, and something that it does not take.
-    #[error("`{0}` is of workloads, and an experiment has none; leave one of the two out")]
-    NotOfExperiments(&'static str),
+    /// Several workloads save messages, and which of them one is to be saved by cannot be told.
+    #[error("workload '{0}': one `ingest` or `probe` is all that a run has; compare several with `variants`")]
+    SeveralSave(String),
     /// There is nothing to do.
     #[error("the scenario has no workloads; add one under `workloads:`")]
     Empty,
@@ -381,8 +388,28 @@ impl Scenario {
         if self.workloads.is_empty() {
             return Err(ScenarioError::Empty);
         }
-        let has_viewers = self.workloads.iter().any(|spec| !spec.play.0.is_empty());
-        self.workloads.iter().map(|spec| spec.schedule(has_viewers)).collect()
+        let saving: Vec<_> = self.workloads.iter().filter(|spec| spec.saves()).collect();
+        if let [_, second, ..] = saving[..] {
+            return Err(ScenarioError::SeveralSave(second.label()));
+        }
+        let counts = self.ends_with_its_messages();
+        let others = Others {
+            // Who saves for a time is waited for as viewers are.
+            viewers: self.workloads.iter().any(|it| !it.play.0.is_empty() && !it.background)
+                || saving.iter().any(|it| it.duration.is_some()),
+            ends: counts || self.workloads.iter().any(|it| !it.saves() && it.duration.is_some()),
+            saves: !saving.is_empty(),
+        };
+        self.workloads.iter().map(|spec| spec.schedule(others)).collect()
+    }
+
+    /// Whether it is over when a count was published and all messages are accounted for.
+    fn ends_with_its_messages(&self) -> bool {
+        let counts = |it: &WorkloadSpec| {
+            !it.publish.0.is_empty() && it.mqtt.as_ref().is_some_and(|mqtt| mqtt.count.is_some())
+        };
+        let ends = |it: &WorkloadSpec| it.saves() && it.duration.is_none();
+        self.workloads.iter().any(ends) && self.workloads.iter().any(counts)
     }
 
     /// The plan of all workloads.
@@ -398,9 +425,10 @@ impl Scenario {
         self.workloads.iter().any(|spec| spec.duration.as_ref().is_some_and(|it| it.get().is_zero()))
     }
 
-    /// The warm-up after each ramp: 2 s unless said otherwise.
+    /// The warm-up after each ramp: 2 s unless said otherwise, and none where all messages count.
     pub fn warmup(&self) -> Duration {
-        self.warmup.as_ref().map_or(Duration::from_secs(2), Span::get)
+        let usual = if self.ends_with_its_messages() { Duration::ZERO } else { Duration::from_secs(2) };
+        self.warmup.as_ref().map_or(usual, Span::get)
     }
 
     /// The time for goodbyes: 1 s unless said otherwise.
@@ -424,9 +452,11 @@ impl Scenario {
             for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
                 *url = numbers.show(&SecretUrl::new(&**url));
             }
-        }
-        if let Some(experiment) = &mut scenario.experiment {
-            experiment.forget_secrets();
+            let saved = workload.into.iter_mut().filter_map(|it| it.save.as_mut());
+            let places = workload.ingest.0.iter_mut().chain(&mut workload.probe.0).chain(saved);
+            for place in places.filter(|place| place.contains("://")) {
+                *place = weir_clients::shown(place);
+            }
         }
         for url in scenario.prometheus.iter_mut().chain(&mut scenario.node_exporter) {
             *url = weir_clients::shown(url);
@@ -447,32 +477,64 @@ impl Scenario {
 /// How long clients are held that end by themselves: longer than anybody waits, a year.
 const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(31_536_000);
 
+/// What the other workloads of a scenario decide of one's schedule.
+#[derive(Clone, Copy, Debug)]
+struct Others {
+    /// Whether any plays, or saves for a time: publishers last as long as they do.
+    viewers: bool,
+    /// Whether any ends by itself.
+    ends: bool,
+    /// Whether any saves.
+    saves: bool,
+}
+
 impl WorkloadSpec {
     /// Its name, or its verb.
     pub fn label(&self) -> String {
-        let verb = match (&self.play.0[..], &self.publish.0[..]) {
-            ([], []) => "unnamed",
-            ([], _) => "publish",
-            _ => "play",
-        };
+        let verbs = [
+            ("play", &self.play),
+            ("publish", &self.publish),
+            ("ingest", &self.ingest),
+            ("probe", &self.probe),
+        ];
+        let verb = verbs.iter().find(|(_, urls)| !urls.0.is_empty()).map_or("unnamed", |(verb, _)| verb);
         self.name.clone().unwrap_or_else(|| verb.to_owned())
     }
 
-    /// Whether it publishes, and its URLs.
+    /// Whether it saves messages, or asks who does.
+    pub fn saves(&self) -> bool {
+        !self.ingest.0.is_empty() || !self.probe.0.is_empty()
+    }
+
+    /// What it does, and its URLs.
     ///
     /// # Errors
-    /// It does neither, or both.
-    pub fn verb(&self) -> Result<(crate::summary::Role, &[String]), ScenarioError> {
-        match (self.play.0.as_slice(), self.publish.0.as_slice()) {
-            ([], urls @ [_, ..]) => Ok((crate::summary::Role::Publish, urls)),
-            (urls @ [_, ..], []) => Ok((crate::summary::Role::Play, urls)),
+    /// It does nothing, or several things.
+    pub fn verb(&self) -> Result<(Role, &[String]), ScenarioError> {
+        let verbs = [
+            (Role::Play, &self.play),
+            (Role::Publish, &self.publish),
+            (Role::Ingest, &self.ingest),
+            (Role::Ingest, &self.probe),
+        ];
+        let mut said = verbs.iter().filter(|(_, urls)| !urls.0.is_empty());
+        match (said.next(), said.next()) {
+            (Some((Role::Ingest, urls)), None) if urls.0.len() > 1 => {
+                Err(ScenarioError::SeveralSave(self.label()))
+            }
+            (Some((role, urls)), None) => Ok((*role, &urls.0)),
             _ => Err(ScenarioError::Verb(self.label())),
         }
     }
 
-    fn schedule(&self, has_viewers: bool) -> Result<Schedule, ScenarioError> {
+    fn schedule(&self, others: Others) -> Result<Schedule, ScenarioError> {
         let (role, urls) = self.verb()?;
-        let publishes_along = role == crate::summary::Role::Publish && has_viewers;
+        // Publishers last as long as viewers, who saves as long as anything does, and what disturbs as long as who saves.
+        let publishes_along = match role {
+            Role::Publish if others.viewers => true,
+            Role::Ingest => others.ends && self.duration.is_none(),
+            Role::Play | Role::Publish => self.background && others.saves && others.ends,
+        };
         let about = self.time_for_count(role).filter(|_| self.duration.is_none() && self.stages.is_empty());
         let arrival = self.arrival.as_deref().map(parse_rate).transpose();
         let arrival = arrival.map_err(|source| ScenarioError::Quantity { workload: self.label(), source })?;
@@ -487,10 +549,9 @@ impl WorkloadSpec {
             // One client a stream where it is said how many there are.
             let services = self.services.unwrap_or(self.service.0.len() as u32).max(1);
             let default = match role {
-                crate::summary::Role::Publish => (urls.len() as u32).saturating_mul(streams),
-                crate::summary::Role::Play => {
-                    services.saturating_mul(if services > 1 { urls.len() as u32 } else { 1 })
-                }
+                Role::Ingest => 1,
+                Role::Publish => (urls.len() as u32).saturating_mul(streams),
+                Role::Play => services.saturating_mul(if services > 1 { urls.len() as u32 } else { 1 }),
             };
             // A duration of 0 has no end but Ctrl-C.
             let hold = if hold.is_zero() && self.duration.is_some() { ENDLESS } else { hold };
@@ -527,8 +588,8 @@ impl WorkloadSpec {
     }
 
     /// About how long publishers need for their count at their rate.
-    fn time_for_count(&self, role: crate::summary::Role) -> Option<Duration> {
-        let mqtt = self.mqtt.as_ref().filter(|_| role == crate::summary::Role::Publish)?;
+    fn time_for_count(&self, role: Role) -> Option<Duration> {
+        let mqtt = self.mqtt.as_ref().filter(|_| role == Role::Publish)?;
         let rate = parse_rate(mqtt.rate.as_deref().unwrap_or("1/s")).ok().filter(|rate| *rate > 0.0)?;
         Some(Duration::from_secs_f64((mqtt.count? as f64 / rate).min(AS_LONG_AS_IT_TAKES.as_secs_f64())))
     }

@@ -2,6 +2,7 @@
 //!
 //! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
 
+use crate::ingest::Ingested;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -159,6 +160,19 @@ pub enum Role {
     Play,
     /// Publishers.
     Publish,
+    /// A consumer that saves messages: weir's ingester, or another's that is asked.
+    Ingest,
+}
+
+impl Role {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Play => "play",
+            Self::Publish => "publish",
+            Self::Ingest => "ingest",
+        }
+    }
 }
 
 /// One workload.
@@ -187,6 +201,9 @@ pub struct WorkloadSummary {
     /// What its clients left behind, of protocols whose clients do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<ClientsSummary>,
+    /// What became of the messages, of a workload that saves them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ingested: Option<Ingested>,
     /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
     /// they share one, none when it is not known or nothing was stamped.
     pub clock_uncertainty_seconds: Option<f64>,

@@ -4,6 +4,7 @@
 //! own trouble never counts here.
 
 use crate::accept::CheckName;
+use crate::ingest::{Imbalance, Ingested, Stage};
 use crate::summary::{Reason, Slots, StageSummary, Value, Verdict, VerdictState};
 use weir_metrics::{Recorder, Side, common};
 use weir_observe::UsageSummary;
@@ -62,6 +63,7 @@ pub const CHECKS: &[&str] = &[
     "cpu_throttling",
     "host_busy",
     "clock_step",
+    "lost_count",
 ];
 
 /// What the whole run shows.
@@ -117,6 +119,22 @@ fn drops(total: &Recorder) -> Option<Reason> {
         remedy:
             "raise net.core.rmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients"
                 .to_owned(),
+    })
+}
+
+/// Messages that weir itself lost count of: between the broker's delivery and the table.
+pub(crate) fn of_account(ingested: &Ingested) -> Option<Reason> {
+    let own = |it: &&Imbalance| matches!(it.stage, Stage::Ingest | Stage::Table);
+    let first = ingested.imbalances.iter().find(own)?;
+    Some(Reason {
+        state: VerdictState::Invalid,
+        check: "lost_count".to_owned(),
+        stage: None,
+        also: Vec::new(),
+        measured: ingested.imbalances.iter().filter(own).count() as f64,
+        limit: 1.0,
+        text: format!("weir lost count: {}", first.text),
+        remedy: "look whether somebody else writes to the table; if nobody does, please report it".to_owned(),
     })
 }
 

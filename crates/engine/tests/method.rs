@@ -41,6 +41,11 @@ fn every_figure_of_each_protocol_is_defined() {
 }
 
 #[test]
+fn every_figure_of_a_workload_that_saves_is_defined() {
+    assert_all_defined("figures", names(weir_engine::ingest::SCHEMA.figures()));
+}
+
+#[test]
 fn every_failure_is_defined_with_its_side() {
     for failure in Failure::ALL {
         let side = format!("{:?}", failure.side()).to_lowercase();

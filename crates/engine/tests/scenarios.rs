@@ -9,10 +9,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files in `scenarios/` that plan clients, in order of name.
+/// The files in `scenarios/` whose clients are held for a time, in order of name.
 fn files() -> Vec<PathBuf> {
     let mut files = all();
-    files.retain(|path| read(path).experiment.is_none());
+    files.retain(|path| !read(path).workloads.iter().any(weir_engine::scenario::WorkloadSpec::saves));
     files
 }
 
@@ -106,15 +106,24 @@ fn eight_services_are_read_at_once() {
 }
 
 #[test]
-fn the_original_measurement_is_an_experiment() {
-    let scenario = read(&root().join("scenarios/mqtt-avro-json.yaml"));
-    scenario.check_experiment().unwrap();
-    let experiment = scenario.experiment.unwrap();
-    assert_eq!((experiment.repetitions, experiment.count, experiment.qos), (Some(30), Some(5_000), Some(1)));
-    assert!(
-        root().join("scenarios").join(&experiment.schema).exists()
-            && experiment.publish.contains("/XGH/PY{ENCODING}/{seq}")
+fn the_original_measurement_is_a_series_of_runs_that_end_with_their_messages() {
+    let path = root().join("scenarios/mqtt-avro-json.yaml");
+    let variations = Variation::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let topics: Vec<_> = variations.iter().map(|it| it.scenario.workloads[1].publish.0[0].as_str()).collect();
+    assert_eq!(
+        topics,
+        ["mqtt://127.0.0.1:1883//XGH/PYAVRO/{seq}", "mqtt://127.0.0.1:1883//XGH/PYJSON/{seq}"]
     );
+    for Variation { scenario, .. } in &variations {
+        assert_eq!(scenario.repeat, Some(30));
+        let into = scenario.workloads[0].into.as_ref().unwrap();
+        assert!(root().join("scenarios").join(into.schema.as_ref().unwrap()).exists());
+        assert!(into.empty && !scenario.watch.is_empty());
+        let mqtt = scenario.workloads[1].mqtt.as_ref().unwrap();
+        assert_eq!((mqtt.count, mqtt.qos), (Some(5_000), Some(1)));
+        let plan = scenario.plan().unwrap();
+        assert!(plan.about.is_some() && scenario.warmup().is_zero());
+    }
     assert_eq!(all().len(), files().len() + 1);
 }
 

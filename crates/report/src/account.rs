@@ -49,7 +49,7 @@ fn phases(workload: &WorkloadSummary) -> Option<Fact> {
 fn delivered(workload: &WorkloadSummary) -> Option<Fact> {
     let total = |name| workload.total.total(name);
     let (verb, link) = match workload.role {
-        Role::Play => ("Received", total("received")),
+        Role::Play | Role::Ingest => ("Received", total("received")),
         Role::Publish => ("Sent", total("sent")),
     };
     if link == 0.0 && total("units") == 0.0 {

@@ -5,7 +5,7 @@ use crate::Format;
 use crate::stages::state_word;
 use std::collections::BTreeMap;
 use std::io;
-use weir_engine::summary::{FigureValue, ProcessLoad, Role, StageSummary, Summary, Value, WorkloadSummary};
+use weir_engine::summary::{FigureValue, ProcessLoad, StageSummary, Summary, Value, WorkloadSummary};
 use weir_observe::{MachineFacts, MachineSource, MachineUsage};
 
 /// Comma-separated values.
@@ -58,15 +58,11 @@ impl Format for Csv {
 const STAGELESS: [&str; 5] = ["run", "workload", "role", "stage", "clients"];
 
 fn row(summary: &Summary, workload: &WorkloadSummary, stage: &StageSummary) -> Row {
-    let role = match workload.role {
-        Role::Play => "play",
-        Role::Publish => "publish",
-    };
     let mut row: Row = Vec::new();
     let mut put = |name: &str, value: String| row.push((name.to_owned(), value));
     put("run", word(&summary.run.id));
     put("workload", word(&workload.name));
-    put("role", role.to_owned());
+    put("role", workload.role.name().to_owned());
     put("stage", stage.stage.to_string());
     put("clients", stage.clients.to_string());
     put("begin_seconds", decimal(stage.begin_seconds));

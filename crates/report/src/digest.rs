@@ -6,7 +6,7 @@ use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::quote;
 use crate::stages::{self, state_tone, state_word};
-use crate::{account, channels, clients, machines, surroundings};
+use crate::{account, channels, clients, ingest, machines, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::summary::{
     Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
@@ -91,6 +91,7 @@ fn run_facts(summary: &Summary) -> Vec<Fact> {
         let (verb, clients) = match workload.role {
             Role::Play => ("Play", "viewer"),
             Role::Publish => ("Publish", "publisher"),
+            Role::Ingest => ("Ingest", "consumer"),
         };
         let clients = several(most.into(), clients);
         let many = if workload.stages.len() > 1 { "up to " } else { "" };
@@ -160,6 +161,7 @@ fn workload_section(workload: &WorkloadSummary, all: &[WorkloadSummary], names: 
     let verb = match workload.role {
         Role::Play => "Play",
         Role::Publish => "Publish",
+        Role::Ingest => "Ingest",
     };
     let name = quote(&workload.name, LINE);
     let title = if all.len() > 1 && !name.eq_ignore_ascii_case(verb) {
@@ -167,6 +169,9 @@ fn workload_section(workload: &WorkloadSummary, all: &[WorkloadSummary], names: 
     } else {
         verb.to_owned()
     };
+    if workload.role == Role::Ingest {
+        return Section::new(title, ingest::parts(workload));
+    }
     let mut parts = Vec::new();
     if !workload.stages.is_empty() {
         parts.push(Part::Grid(stages::table(workload, all, names)));

@@ -7,7 +7,6 @@ use crate::quote::quote;
 use crate::stages::state_word;
 use askama::Template;
 use std::io;
-use weir_engine::experiment::ExperimentSummary;
 use weir_engine::series::{Ending, SeriesSummary};
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
 
@@ -104,32 +103,6 @@ impl Suite {
             cases,
         }
     }
-}
-
-/// An experiment: its ending, its account and its thresholds as test cases.
-pub(crate) fn write_experiment(summary: &ExperimentSummary, out: &mut dyn io::Write) -> io::Result<()> {
-    let run = &summary.run;
-    let case = |class, name: String, result, message: String| Case {
-        class,
-        name,
-        result,
-        message,
-        text: String::new(),
-    };
-    let mut cases = vec![ending(&summary.ending)];
-    let believed = summary.verdict != VerdictState::Invalid;
-    cases.push(case(
-        "weir.verdict",
-        "each message is accounted for".to_owned(),
-        if believed { CaseResult::Passed } else { CaseResult::Broken("invalid") },
-        state_word(summary.verdict).to_owned(),
-    ));
-    cases.extend(summary.thresholds.iter().map(|it| {
-        let result = if it.passed { CaseResult::Passed } else { CaseResult::Failed("threshold") };
-        let value = it.value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-        case("weir.threshold", quote(&it.expression, LINE), result, format!("measured {value}"))
-    }));
-    write_suite(run, &summary.layout, cases, out)
 }
 
 /// A series: its ending, its verdict, and each threshold of each variant as test cases.

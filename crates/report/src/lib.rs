@@ -3,7 +3,7 @@
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
 //! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
 //! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; a
-//! series of runs and an experiment have all formats ([`write_series`], [`write_experiment`]).
+//! series of runs has all formats ([`write_series`]).
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -15,7 +15,6 @@ mod account;
 mod codec;
 mod digest;
 mod document;
-mod experiment;
 mod machines;
 mod names;
 mod quantity;
@@ -31,6 +30,7 @@ mod channels;
 mod clients;
 mod csv;
 mod html;
+mod ingest;
 mod json;
 mod junit;
 mod markdown;
@@ -40,7 +40,6 @@ mod text;
 
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
 pub use crate::csv::Csv;
-pub use crate::experiment::{experiment_schema, write_experiment};
 pub use crate::html::Html;
 pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;

@@ -34,7 +34,7 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
             Plot {
                 note: match workload.role {
                     Role::Play => CALMED,
-                    Role::Publish => "",
+                    Role::Publish | Role::Ingest => "",
                 },
                 ..of_workload("Bit rate", BIT_RATE, rates(summary, position))
             },
@@ -98,6 +98,7 @@ fn clients(summary: &Summary, workload: usize) -> Vec<Line> {
     let playing = match summary.workloads[workload].role {
         Role::Play => "playing",
         Role::Publish => "publishing",
+        Role::Ingest => "saving",
     };
     let playing = workload_line(summary, workload, playing, |it| Some(it.playing as f64));
     vec![Line { dashed: true, ..planned }, playing]
@@ -110,7 +111,7 @@ fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
         summary.series.iter().map(|point| point.workloads.get(workload).map(|it| it.planned)).collect();
     let points = match summary.workloads[workload].role {
         Role::Play => calmed(&actual.points, &planned),
-        Role::Publish => actual.points,
+        Role::Publish | Role::Ingest => actual.points,
     };
     vec![Line { dashed: true, ..expected }, Line { points, ..actual }]
 }

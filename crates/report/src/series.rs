@@ -173,6 +173,9 @@ fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid
     ];
     let rows = comparison.differences.iter().filter_map(|it| {
         let figure = figures.iter().find(|figure| figure.name == it.figure)?;
+        if it.difference.low == 0.0 && it.difference.high == 0.0 && comparison.pairs >= 4 {
+            return None;
+        }
         let of = |number: f64| value(figure.unit, number);
         let cell = |text: Option<String>| text.map_or_else(Cell::nothing, Cell::text);
         Some(vec![
@@ -187,7 +190,9 @@ fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid
     let pairs = several(comparison.pairs, "pair");
     let caption = match comparison.pairs {
         0..4 => format!("{pairs} of runs: four tell a difference, with fewer the values are all there is"),
-        _ => format!("{pairs} of runs; of twenty figures that are the same, one is told apart by chance"),
+        _ => format!(
+            "{pairs} of runs; of twenty figures that are the same, one is told apart by chance; those that were equal in every pair are left out"
+        ),
     };
     Grid { caption, columns, rows: rows.collect() }
 }
@@ -212,26 +217,36 @@ fn thresholds(variant: &VariantSummary) -> impl Iterator<Item = Fact> {
 }
 
 fn runs(summary: &SeriesSummary) -> Grid {
-    let columns = vec![
+    let mut columns = vec![
         Column::word("Run"),
         Column::number("Repetition").narrow("Rep."),
         Column::word("Outcome"),
         Column::word("Verdict"),
         Column::number("Thresholds failed").narrow("Failed"),
     ];
+    let saves = summary.runs.iter().any(|run| run.classic.is_some());
     let rows = summary.runs.iter().map(|run| {
         let failed = run.thresholds.iter().filter(|it| !it.passed).count();
         let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
-        vec![
+        let mut row = vec![
             Cell::text(quote(&run.directory, LINE)),
             Cell::text(run.repetition.to_string()),
             Cell::text(outcome(run)),
             Cell::text(state_word(run.verdict)).tone(state_tone(run.verdict)),
             Cell::text(failed.to_string()).tone(tone),
-        ]
+        ];
+        let classic = || run.classic.map_or_else(Cell::nothing, |it| Cell::text(it.to_string()));
+        row.extend(saves.then(classic));
+        row
     });
-    let caption = "One row a run, in the order in which they were made; each has a directory of its own";
-    Grid { caption: caption.to_owned(), columns, rows: rows.collect() }
+    let mut caption =
+        "One row a run, in the order in which they were made; each has a directory of its own".to_owned();
+    if saves {
+        caption.push_str("; classic: [code, rows, last insert − first insert in ms]");
+    }
+    let rows = rows.collect();
+    columns.extend(saves.then(|| Column::number("Classic")));
+    Grid { caption, columns, rows }
 }
 
 fn outcome(run: &SeriesRun) -> &'static str {

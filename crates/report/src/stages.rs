@@ -16,7 +16,7 @@ pub(crate) fn table(workload: &WorkloadSummary, others: &[WorkloadSummary], name
         Column::number("Conn").both(),
         Column::number("Expected"),
         match workload.role {
-            Role::Play => Column::number("Actual"),
+            Role::Play | Role::Ingest => Column::number("Actual"),
             Role::Publish => Column::number("Actual sent").narrow("Actual\nsent"),
         },
         Column::number("Generator CPU").narrow("Gen.\nCPU").second(),
@@ -74,7 +74,7 @@ impl Timing {
         match workload.role {
             Role::Publish => Self::SendLag,
             Role::Play if !any("latency") && any("drift") => Self::Drift,
-            Role::Play => Self::Latency,
+            Role::Play | Role::Ingest => Self::Latency,
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) enum Verb {
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series or an experiment, or of what check and codec write
+    /// Print a JSON Schema: of scenario files, of summary.json of a run or a series, or of what check and codec write
     Schema(Schema),
 }
 
@@ -478,8 +478,8 @@ pub(crate) struct Run {
     /// repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag)]
     pub(crate) set: Vec<(String, String)>,
-    /// Of an experiment: leave the messages to another consumer, and ask what came of them: http://HOST:PORT/csp/mqtt/rest of an
-    /// IRIS gateway, or sql:postgres://user@host/database#TABLE (password: save_password_file, or PGPASSWORD)
+    /// Instead of `ingest`: leave the messages to another consumer, and ask what came of them: http://HOST:PORT/csp/mqtt/rest of
+    /// an IRIS gateway, or sql:postgres://user@host/database#TABLE (password: save_password_file, or PGPASSWORD)
     #[arg(long, value_name = "URL")]
     pub(crate) probe: Option<String>,
     #[command(flatten)]
@@ -689,7 +689,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary", "check", "codec", "experiment", "series"])]
+    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series"])]
     pub(crate) what: String,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_engine::record;
-use weir_engine::run::{Prepared, Watcher, run};
+use weir_engine::run::{Prepared, RunError, Watcher, run};
 use weir_engine::summary::Summary;
 use weir_report::{Format, Text};
 
@@ -65,7 +65,15 @@ pub(crate) fn run_in(
     let mut live = Live::new(length, options);
     let result = run(prepared, directory, interrupt, &mut live as &mut dyn Watcher);
     live.clear();
-    let summary = result.map_err(Failure::with(Exit::Internal))?;
+    let summary = result.map_err(|error| {
+        let exit = match &error {
+            RunError::Consumer(trouble) if trouble.is_of_scenario => Exit::Scenario,
+            RunError::Consumer(_) => Exit::TargetDied,
+            RunError::Interrupted => Exit::Interrupted,
+            RunError::Record(_) | RunError::Thread { .. } => Exit::Internal,
+        };
+        Failure::new(exit, error.to_string())
+    })?;
     let written = write_artefacts(&summary, directory);
     Ok((summary, written))
 }

@@ -4,7 +4,8 @@ use crate::args::Ingest;
 use crate::codec::schema;
 use crate::conduct::{interrupt_flag, refused, written};
 use crate::exit::{Exit, Failure};
-use crate::mqtt::{credentials_of, first_line};
+use crate::load::span_or;
+use crate::mqtt::{credentials_of, first_line, version};
 use crate::tls::Asked;
 use std::io::Write;
 use std::path::Path;
@@ -12,18 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_clients::{MqttSource, MqttVersion, Qos};
-use weir_engine::scenario::Span;
+use weir_engine::ingest::IntoSpec;
+use weir_engine::messaging::MqttSpec;
 use weir_ingest::{
-    Counts, Decode, Destination, DestinationError, Durability, IngestError, Metrics, Outcome, Settings,
-    Source,
+    ClientOptions, Counts, Decode, Destination, DestinationError, Durability, IngestError, Metrics, Outcome,
+    Settings, Source, UnknownDurability,
 };
-use weir_record::{Format, Framing};
+use weir_record::{Format, Framing, UnknownFraming};
+use weir_shard::clock;
 
 /// The table of payloads that no schema gives a name to.
 const RAW_TABLE: &str = "messages";
 
 /// Bytes that may wait to be saved.
 const QUEUE: usize = 16 << 20;
+
+/// The largest message that an ingester of a scenario takes.
+const MAX_MESSAGE: usize = 64 << 20;
 
 /// Takes messages and saves them until there are enough, or it is told to stop.
 pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
@@ -32,14 +38,7 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
         let file = std::fs::File::options().append(true).create(true).open(path);
         file.map_err(|error| refused(path, &error))?;
     }
-    let schema = args.schema.as_deref().map(schema).transpose()?;
-    let mut decode = match &schema {
-        Some(schema) => Decode::records(schema, format(args)?),
-        None => Decode::raw(),
-    };
-    let named = schema.as_ref().map(|schema| schema.name().rsplit('.').next().unwrap_or_default());
-    let table = args.table.as_deref().or(named).unwrap_or(RAW_TABLE).to_owned();
-    let settings = settings(args, table)?;
+    let (settings, mut decode) = service(args)?;
     let counts = Arc::new(Counts::default());
     let interrupt = interrupt_flag()?;
     if let Some(address) = args.metrics {
@@ -67,63 +66,121 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     }
 }
 
-fn format(args: &Ingest) -> Result<Format, Failure> {
-    if args.format == "json" {
-        return Ok(Format::Json);
-    }
-    let framing: Framing = args.avro_encoding.parse().map_err(Failure::with(Exit::Usage))?;
-    Ok(Format::Avro(framing))
+/// The flags as a scenario would say them.
+fn specs(args: &Ingest) -> (IntoSpec, MqttSpec) {
+    let into = IntoSpec {
+        save: Some(args.save.clone()),
+        save_password_file: args.save_password_file.clone(),
+        schema: args.schema.clone(),
+        format: Some(args.format.clone()),
+        avro_encoding: Some(args.avro_encoding.clone()),
+        table: args.table.clone(),
+        batch: args.batch,
+        linger: args.linger.clone(),
+        ..IntoSpec::default()
+    };
+    let mqtt = MqttSpec {
+        version: Some(args.mqtt_version.clone()),
+        qos: Some(args.qos),
+        user: args.user.clone(),
+        password_file: args.password_file.clone(),
+        keep_alive: Some(args.keep_alive.clone()),
+        window: args.window,
+        ..MqttSpec::default()
+    };
+    (into, mqtt)
 }
 
-fn settings(args: &Ingest, table: String) -> Result<Settings, Failure> {
+fn service(args: &Ingest) -> Result<(Settings, Decode), Failure> {
     let usage = |line: String| Failure::new(Exit::Usage, line);
     let Ingest { insecure, cacert, cert, key, .. } = args;
     let tls = Asked { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
     let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
-    let elsewhere = credentials_of(args.user.as_deref(), args.password_file.as_deref()).map_err(usage)?;
-    let credentials = source.credentials.or(elsewhere);
-    let version = if args.mqtt_version == "5" { MqttVersion::V5 } else { MqttVersion::V311 };
     let name = source.target.to_string();
-    let destination = destination(args)?;
-    let client_id =
-        args.client_id.clone().unwrap_or_else(|| client_id(&[&name, &destination.to_string(), &table]));
-    // A batch of Parquet is a file.
-    let (batch, linger) = match destination {
-        Destination::Parquet(_) => (50_000, Duration::from_secs(1)),
-        _ => (1_000, Duration::from_millis(50)),
-    };
-    let batch = args.batch.map_or(batch, |batch| batch as usize);
-    let linger = args.linger.as_ref().map_or(linger, Span::get);
-    let window = args.window.unwrap_or_else(|| (batch * 4).clamp(100, usize::from(u16::MAX)) as u16);
-    let mut options = weir_ingest::ClientOptions::new(version, client_id);
+    let (into, mqtt) = specs(args);
+    let (mut settings, decode) = settings(source, &into, &mqtt)
+        .map_err(|line| usage(if line.starts_with("save: ") { format!("--{line}") } else { line }))?;
+    let place = settings.destination.to_string();
+    let options = &mut settings.source.options;
+    options.client_id =
+        args.client_id.clone().unwrap_or_else(|| client_id(&[&name, &place, &settings.table]));
     options.clean_start = false;
     options.session_expiry = args.session.get().as_secs().min(u32::MAX.into()) as u32;
-    options.keep_alive = args.keep_alive.get().as_secs().min(u16::MAX.into()) as u16;
+    (settings.source.name, settings.waits) = (name, true);
+    (settings.count, settings.max_message) = (args.count, args.max_message);
+    Ok((settings, decode))
+}
+
+/// What an ingester does, whose session ends with it; and how it reads payloads.
+pub(crate) fn settings(
+    source: MqttSource,
+    into: &IntoSpec,
+    mqtt: &MqttSpec,
+) -> Result<(Settings, Decode), String> {
+    let schema = into.schema.as_deref().map(schema).transpose().map_err(|failure| failure.to_string())?;
+    let decode = match &schema {
+        Some(schema) => Decode::records(schema, format(into)?),
+        None => Decode::raw(),
+    };
+    let save = into.save.as_deref().ok_or("into: say where rows go: `save: sqlite:FILE`")?;
+    let destination =
+        place(save, into.save_password_file.as_deref()).map_err(|line| format!("save: {line}"))?;
+    let is_parquet = matches!(destination, Destination::Parquet(_));
+    let durability = into.durability.as_deref().map_or(Ok(Durability::Full), str::parse);
+    let durability = durability.map_err(|error: UnknownDurability| format!("durability: {error}"))?;
+    if is_parquet && durability != Durability::Full {
+        return Err(
+            "durability: a file of Parquet is on the disk when it has its name; leave it out".to_owned()
+        );
+    }
+    // A batch of Parquet is a file.
+    let (batch, linger) = if is_parquet { (50_000, 1_000) } else { (1_000, 50) };
+    let batch = into.batch.map_or(batch, |batch| batch as usize).max(1);
+    let window = mqtt.window.unwrap_or_else(|| (batch * 4).clamp(100, usize::from(u16::MAX)) as u16).max(1);
+    let qos = mqtt.qos.unwrap_or(1);
+    let qos = Qos::from_bits(qos).ok_or_else(|| format!("mqtt: '{qos}' is no QoS; write 0, 1 or 2"))?;
+    let version = version(mqtt.version.as_deref()).map_err(|line| format!("mqtt: {line}"))?;
+    let name = format!("weir-{:x}-{:x}", std::process::id(), clock::wall_nanos() / 1_000);
+    let mut options = ClientOptions::new(version, mqtt.client_id.clone().unwrap_or(name));
+    // MQTT 5 ends a session with its connection; 3.1.1 has only the clean session for that.
+    options.clean_start = version == MqttVersion::V311;
+    if let Some(keep_alive) = &mqtt.keep_alive {
+        options.keep_alive = keep_alive.get().as_secs().min(u16::MAX.into()) as u16;
+    }
     options.receive_maximum = window;
-    if let Some(credentials) = credentials {
+    let elsewhere = credentials_of(mqtt.user.as_deref(), mqtt.password_file.as_deref())?;
+    let name = source.target.base();
+    if let Some(credentials) = source.credentials.or(elsewhere) {
         options.password = Some(credentials.password.into_bytes()).filter(|password| !password.is_empty());
         options.user_name = Some(credentials.user);
     }
-    // The argument parser lets 0, 1 and 2 through.
-    let qos = Qos::from_bits(args.qos).unwrap_or(Qos::AtLeastOnce);
-    Ok(Settings {
+    let named = schema.as_ref().map(|schema| schema.name().rsplit('.').next().unwrap_or_default());
+    let settings = Settings {
         source: Source { door: source.door, filter: source.filter, name, options, qos },
         destination,
-        durability: Durability::Full,
-        table,
+        durability,
+        table: into.table.as_deref().or(named).unwrap_or(RAW_TABLE).to_owned(),
         batch,
-        linger,
-        count: args.count,
-        max_message: args.max_message,
+        linger: span_or(into.linger.as_ref(), Duration::from_millis(linger)),
+        count: None,
+        max_message: MAX_MESSAGE,
         queue: QUEUE,
-        waits: true,
-    })
+        // A measurement of what is away is none.
+        waits: false,
+    };
+    Ok((settings, decode))
 }
 
-/// Where rows go, with a password that no list of processes shows.
-fn destination(args: &Ingest) -> Result<Destination, Failure> {
-    place(&args.save, args.save_password_file.as_deref())
-        .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))
+/// How records are encoded.
+fn format(into: &IntoSpec) -> Result<Format, String> {
+    match into.format.as_deref().unwrap_or("avro") {
+        "json" => Ok(Format::Json),
+        "avro" => {
+            let framing = into.avro_encoding.as_deref().map_or(Ok(Framing::Schemaless), str::parse);
+            framing.map(Format::Avro).map_err(|error: UnknownFraming| format!("avro_encoding: {error}"))
+        }
+        other => Err(format!("format: '{other}' is no encoding; write avro or json")),
+    }
 }
 
 /// A place to save to, with the password of a file or of the environment.

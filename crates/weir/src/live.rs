@@ -110,6 +110,7 @@ fn line(
         parts.push(match role {
             Role::Play => format!("{} of {} play, {rate}", point.playing, point.planned),
             Role::Publish => format!("{} of {} publish, {rate}", point.playing, point.planned),
+            Role::Ingest => format!("saving, {rate}"),
         });
         if let Some(startup) = point.startup_p99_seconds {
             parts.push(format!("startup p99 {:.0} ms", startup * 1e3));

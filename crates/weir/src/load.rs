@@ -162,9 +162,11 @@ pub(crate) fn retarget(scenario: &mut Scenario, target: &str, watches: bool) {
         scenario.watch.clear();
     }
     (scenario.prometheus, scenario.prometheus_instance, scenario.node_exporter) = (None, None, None);
-    let experiment = scenario.experiment.iter_mut().map(|experiment| &mut experiment.publish);
-    let urls = scenario.workloads.iter_mut().flat_map(|it| it.play.0.iter_mut().chain(&mut it.publish.0));
-    for url in urls.chain(experiment) {
+    let urls = scenario
+        .workloads
+        .iter_mut()
+        .flat_map(|it| it.play.0.iter_mut().chain(&mut it.publish.0).chain(&mut it.ingest.0));
+    for url in urls {
         if let Some((scheme, rest)) = url.split_once("://") {
             let path = rest.find('/').map_or("", |at| &rest[at..]);
             *url = format!("{scheme}://{target}{path}");

@@ -5,12 +5,12 @@ mod background;
 mod check;
 mod codec;
 mod conduct;
+mod consumer;
 mod demo;
 mod doctor;
 #[cfg(test)]
 mod documentation;
 mod exit;
-mod experiment;
 mod ingest;
 mod live;
 mod load;
@@ -70,7 +70,6 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 "scenario" => Scenario::schema(),
                 "check" => weir_report::check_schema(),
                 "codec" => weir_report::codec_schema(),
-                "experiment" => weir_report::experiment_schema(),
                 "series" => weir_report::series_schema(),
                 _ => weir_report::schema(),
             };

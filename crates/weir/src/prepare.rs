@@ -2,15 +2,15 @@
 
 use crate::exit::{Exit, Failure};
 use crate::tls::Asked;
-use crate::{machine, mqtt, rtc};
+use crate::{consumer, machine, mqtt, rtc};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
     AudioCodec, BulkOptions, Credentials, FrameRate, HttpOptions, KeyNumbers, MaterialOptions,
-    MirakurunOptions, MqttOptions, PlayOptions, PublishOptions, Published, RtmpOptions, Timeouts, Workload,
-    WorkloadError,
+    MirakurunOptions, MqttOptions, PlayOptions, PublishOptions, PublishTimes, Published, RtmpOptions,
+    Timeouts, Workload, WorkloadError,
 };
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::plan::Plan;
@@ -43,10 +43,15 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     check_foreign(&scenario).map_err(Failure::with(wrong))?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let published = Arc::default();
+    let times: Arc<PublishTimes> = Arc::default();
+    let meeting = Meeting {
+        published: &published,
+        times: scenario.workloads.iter().any(WorkloadSpec::saves).then_some(&times),
+    };
     let workloads = scenario
         .workloads
         .iter()
-        .map(|spec| workload(spec, &scenario, &published, &mut numbers, wrong))
+        .map(|spec| workload(spec, &scenario, meeting, &mut numbers, wrong))
         .collect::<Result<Vec<_>, Failure>>()?;
     for (spec, (_, workload)) in scenario.workloads.iter_mut().zip(&workloads) {
         if discovers(spec) && spec.clients.is_none() && spec.stages.is_empty() {
@@ -57,10 +62,11 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     let mut workloads = workloads;
     scenario = scenario.with_background().map_err(Failure::with(wrong))?;
     for spec in &scenario.workloads[workloads.len()..] {
-        workloads.push(workload(spec, &scenario, &published, &mut numbers, wrong)?);
+        workloads.push(workload(spec, &scenario, meeting, &mut numbers, wrong)?);
     }
     let plan = scenario.plan().map_err(Failure::with(wrong))?;
     check_limits(&plan)?;
+    let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
     check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema()).collect();
     for threshold in scenario.thresholds.iter().chain(&scenario.abort) {
@@ -96,17 +102,28 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         machines,
         base_seconds: scenario.base().as_secs_f64(),
     };
-    Ok(Prepared { scenario, plan, workloads, observer, facts })
+    Ok(Prepared { scenario, plan, workloads, consuming, observer, facts })
+}
+
+/// Where publishers and who takes their messages meet.
+#[derive(Clone, Copy)]
+struct Meeting<'a> {
+    published: &'a Arc<Published>,
+    /// If messages are saved.
+    times: Option<&'a Arc<PublishTimes>>,
 }
 
 fn workload(
     spec: &WorkloadSpec,
     scenario: &Scenario,
-    published: &Arc<Published>,
+    meeting: Meeting<'_>,
     numbers: &mut KeyNumbers,
     wrong: Exit,
 ) -> Result<(WorkloadFacts, Box<dyn Workload>), Failure> {
     let (role, urls) = spec.verb().map_err(Failure::with(wrong))?;
+    if spec.saves() {
+        return Ok(consumer::workload(spec));
+    }
     weir_clients::check_templates(urls, spec.streams).map_err(Failure::with(wrong))?;
     let tls = Asked::by(scenario).client_tls().map_err(Failure::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
@@ -115,8 +132,12 @@ fn workload(
     let mqtt =
         mqtt::options(&spec.mqtt.clone().unwrap_or_default(), scenario.seed).map_err(Failure::with(wrong))?;
     // A tenth of the drain is left for the goodbye.
-    let mqtt =
-        MqttOptions { linger: scenario.drain().mul_f64(0.9), published: Some(Arc::clone(published)), ..mqtt };
+    let mqtt = MqttOptions {
+        linger: scenario.drain().mul_f64(0.9),
+        published: Some(Arc::clone(meeting.published)),
+        times: meeting.times.filter(|_| !spec.background).cloned(),
+        ..mqtt
+    };
     let rtc = rtc::options(&spec.rtc.clone().unwrap_or_default()).map_err(Failure::with(wrong))?;
     let bulk = bulk(spec).map_err(Failure::with(wrong))?;
     let (made, frame_time) = match role {
@@ -139,7 +160,7 @@ fn workload(
             options.playout_buffer = spec.buffer.as_ref().map_or(options.playout_buffer, Span::get);
             (weir_clients::play(urls, &options), None)
         }
-        Role::Publish => {
+        Role::Publish | Role::Ingest => {
             let (material, frame_time) = material(spec, scenario.seed).map_err(Failure::with(wrong))?;
             let stamp = !spec.no_stamp;
             let options = PublishOptions {
@@ -231,6 +252,10 @@ fn check_foreign(scenario: &Scenario) -> Result<(), String> {
     for spec in &scenario.workloads {
         let Ok((role, urls)) = spec.verb() else { continue };
         let scheme = urls.first().and_then(|url| url.split_once("://")).map_or("", |(scheme, _)| scheme);
+        if spec.into.is_some() && !spec.saves() {
+            let label = spec.label();
+            return Err(format!("workload '{label}': `into` is of `ingest` and `probe`; leave it out"));
+        }
         let mqtt = spec.mqtt.as_ref().filter(|_| !mqtt::speaks(urls));
         let rtc = spec.rtc.as_ref().filter(|_| !rtc::speaks(urls));
         let no_media = role == Role::Play || sends_no_frames(urls);
@@ -252,7 +277,8 @@ fn check_foreign(scenario: &Scenario) -> Result<(), String> {
     }
     // HTTP may be redirected to HTTPS.
     let never_secure = ["rtmp", "mqtt", "ws", "bulk"];
-    let urls = scenario.workloads.iter().flat_map(|it| it.play.0.iter().chain(&it.publish.0));
+    let urls =
+        scenario.workloads.iter().flat_map(|it| it.play.0.iter().chain(&it.publish.0).chain(&it.ingest.0));
     let mut plain =
         urls.map(|url| never_secure.iter().any(|scheme| url.starts_with(&format!("{scheme}://"))));
     let mut machines = scenario.prometheus.iter().chain(&scenario.node_exporter);
@@ -321,7 +347,7 @@ fn expected(spec: &WorkloadSpec, role: Role, seed: u64) -> Option<weir_metrics::
         Role::Publish if spec.file.is_none() && !sends_no_frames(&spec.publish.0) => {
             spec.bitrate.as_ref().map_or(Some(DEFAULT_BIT_RATE), |rate| Some(rate.get()))
         }
-        Role::Publish | Role::Play => None,
+        Role::Publish | Role::Play | Role::Ingest => None,
     };
     spec.expect.as_ref().map(BitRateText::get).or(made)
 }

@@ -3,20 +3,13 @@
 use crate::args::Report;
 use crate::conduct::{check_print, print, write_artefacts};
 use crate::exit::{Exit, Failure};
-use crate::{experiment, series};
+use crate::series;
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     check_print(&args.print)?;
-    if let Some(summary) = experiment::read(&args.directory) {
-        if args.write {
-            experiment::write(&summary, &args.directory)?;
-        }
-        experiment::show(&summary, &args.print, &args.directory)?;
-        return Ok(experiment::exit(&summary));
-    }
     if let Some(summary) = series::read(&args.directory) {
         if args.write {
             series::write(&summary, &args.directory)?;
@@ -25,7 +18,7 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         return Ok(series::exit(&summary));
     }
     let (head, fold) =
-        record::read(&args.directory, weir_clients::schema_of).map_err(Failure::with(Exit::Usage))?;
+        record::read(&args.directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run;
     // How it ended is in the summary that it wrote, if it came so far.
     let written: Option<Summary> = std::fs::read(args.directory.join("summary.json"))

@@ -4,7 +4,7 @@ use crate::args::{Print, Run, RunOptions};
 use crate::conduct::{self, check_json, check_print, directory, interrupt_flag, refused, text, written};
 use crate::exit::{Exit, Failure};
 use crate::steps::{StepError, StepRunner};
-use crate::{background, experiment, load, prepare};
+use crate::{background, load, prepare};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let mut variations = variations
         .into_iter()
-        .map(|it| Ok(Variation { scenario: as_asked(it.scenario, args, folder)?, ..it }))
+        .map(|it| Ok(Variation { scenario: as_asked(it.scenario, it.variant.as_ref(), args, folder)?, ..it }))
         .collect::<Result<Vec<_>, Failure>>()?;
     let repeat = variations[0].scenario.repeat.unwrap_or(1);
     if !(1..=MOST_REPETITIONS).contains(&repeat) {
@@ -47,23 +47,11 @@ pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Scenario, line));
     }
     let is_series = repeat > 1 || variations[0].variant.is_some();
-    for Variation { scenario, .. } in &variations {
-        if scenario.experiment.is_some()
-            && (is_series || !scenario.before.is_empty() || !scenario.after.is_empty())
-        {
-            let line = "`variants`, `repeat`, `before` and `after` are of workloads, and an experiment has repetitions of its own; \
-                leave one of the two out";
-            return Err(Failure::new(Exit::Scenario, line));
-        }
-    }
     if is_series {
         return series(&variations, repeat, folder, args);
     }
     let mut scenario = variations.swap_remove(0).scenario;
     let _far_end = background::far_end(&mut scenario)?;
-    if let Some(spec) = &scenario.experiment {
-        return experiment::experiment(&scenario, spec, args);
-    }
     if scenario.before.is_empty() && scenario.after.is_empty() {
         return conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
     }
@@ -79,7 +67,12 @@ pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
 }
 
 /// What the command line makes of a scenario.
-fn as_asked(mut scenario: Scenario, args: &Run, folder: &Path) -> Result<Scenario, Failure> {
+fn as_asked(
+    mut scenario: Scenario,
+    variant: Option<&Variant>,
+    args: &Run,
+    folder: &Path,
+) -> Result<Scenario, Failure> {
     let bad = |error: ScenarioError| Failure::new(Exit::Usage, error.to_string());
     for (key, value) in &args.set {
         if key.starts_with("variants") {
@@ -102,7 +95,15 @@ fn as_asked(mut scenario: Scenario, args: &Run, folder: &Path) -> Result<Scenari
     }
     load::add_options(&mut scenario, &args.run);
     if let Some(probe) = &args.probe {
-        experiment::leave_to(&mut scenario, probe)?;
+        let Some(workload) = scenario.workloads.iter_mut().find(|it| it.saves()) else {
+            let line = "--probe: the scenario has no `ingest` whose place another consumer could take";
+            return Err(Failure::new(Exit::Usage, line));
+        };
+        workload.ingest.0.clear();
+        workload.probe.0 = vec![variant.map_or_else(|| probe.clone(), |variant| variant.fill(probe))];
+        if let Some(into) = &mut workload.into {
+            (into.save, into.durability) = (None, None);
+        }
     }
     Ok(scenario)
 }

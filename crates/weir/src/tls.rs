@@ -1,5 +1,5 @@
-//! What is said about TLS, on the command line or in a scenario, becomes one thing here: for loads, experiments and
-//! ingesters alike.
+//! What is said about TLS, on the command line or in a scenario, becomes one thing here: for loads and ingesters
+//! alike.
 
 use std::path::PathBuf;
 use weir_engine::scenario::Scenario;

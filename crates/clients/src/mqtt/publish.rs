@@ -16,6 +16,7 @@ use crate::ledger::{Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, SENT, STAMPED, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Moment};
@@ -122,6 +123,8 @@ struct Heard {
     /// Numbers of messages that the broker did not take.
     not_taken: Vec<u64>,
     acknowledged: bool,
+    /// Messages that the broker took.
+    taken: u64,
 }
 
 impl Publisher {
@@ -183,6 +186,7 @@ impl Publisher {
             && let Some(times) = &self.common.times
         {
             times.acknowledged.note(now);
+            times.acknowledgements.fetch_add(heard.taken, Relaxed);
         }
         if self.sent.is_some() {
             self.unknown.append(&mut heard.not_taken);
@@ -310,6 +314,7 @@ impl Publisher {
                 }
                 if let Some(times) = &common.times {
                     times.sent.note(now);
+                    times.bytes.fetch_add(payload as u64, Relaxed);
                 }
                 recorder.count(UNITS, 1);
                 recorder.count(MEDIA, payload as u64);
@@ -390,6 +395,9 @@ impl Publisher {
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
         self.stage = Stage::Booked;
+        if let Some(times) = &self.common.times {
+            times.ended.fetch_add(1, Relaxed);
+        }
         if let Some(sent) = &self.sent {
             self.unknown.extend(waiting.into_iter().map(number_of));
             sent.end(self.next, std::mem::take(&mut self.unknown));
@@ -553,6 +561,7 @@ impl Heard {
                     recorder.count(REFUSED, 1);
                     self.not_taken.push(number_of(*token));
                 } else {
+                    self.taken += 1;
                     recorder.count(ACKNOWLEDGED, 1);
                     recorder.count(UNMATCHED, u64::from(*reason == ReasonCode::NoMatchingSubscribers));
                 }

@@ -1,12 +1,19 @@
-//! When publishers sent and were acknowledged, first and last: for whoever measures a stretch between the two.
+//! What publishers sent and had acknowledged, and when: for whoever takes their messages in the same run.
 
+use std::sync::atomic::AtomicU64;
 use weir_metrics::Stretch;
 
-/// Moments that publishers leave here while they publish.
+/// What publishers leave here while they publish.
 #[derive(Debug, Default)]
 pub struct PublishTimes {
     /// Messages were handed to the link, one by one.
     pub sent: Stretch,
     /// Reads brought last acknowledgements of messages of QoS 1 and 2.
     pub acknowledged: Stretch,
+    /// Messages that were acknowledged without an error.
+    pub acknowledgements: AtomicU64,
+    /// Bytes of the payloads that were sent.
+    pub bytes: AtomicU64,
+    /// Publishers that have ended, whatever came of them.
+    pub ended: AtomicU64,
 }

@@ -1,17 +1,23 @@
 //! The figures of a run that a series compares.
 
 use super::summary::{FigureUnit, SeriesFigure};
-use crate::summary::{Role, StageSummary, Summary, Value, WorkloadSummary};
+use crate::ingest::Ingested;
+use crate::summary::{Figures, Role, StageSummary, Summary, Value, WorkloadSummary};
 
 /// The figures of a run, those with titles first, in the order of the table.
 pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
     let load: Vec<_> = summary.workloads.iter().filter(|workload| !workload.background).collect();
     let mut found = FigureList::default();
+    let saves = load.iter().any(|workload| workload.ingested.is_some());
     for (at, workload) in load.iter().enumerate() {
         let name = unique_name(&load, at);
-        let of_workload = if load.len() > 1 { format!("{name}.") } else { String::new() };
-        let words = if load.len() > 1 { format!("{name}: ") } else { String::new() };
-        for (number, stage) in (1..).zip(&workload.stages).filter(|(_, stage)| stage.window_seconds() > 0.0) {
+        // A run has one that saves messages: its figures need no name before theirs.
+        let is_one_of_several = load.len() > 1 && workload.ingested.is_none();
+        let of_workload = if is_one_of_several { format!("{name}.") } else { String::new() };
+        let words = if is_one_of_several { format!("{name}: ") } else { String::new() };
+        // Whether a run that ends with its messages has a window is chance.
+        let measured = |stage: &StageSummary| !saves && stage.window_seconds() > 0.0;
+        for (number, stage) in (1..).zip(&workload.stages).filter(|(_, stage)| measured(stage)) {
             let several = workload.stages.len() > 1;
             let place = if several { format!("{of_workload}{number}.") } else { of_workload.clone() };
             let words = if several { format!("{words}stage {number}: ") } else { words.clone() };
@@ -25,7 +31,7 @@ pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
         let several = asked.is_some_and(|it| it.stages.len() > 1);
         let name = if several { format!("{number}.") } else { String::new() };
         let words = if several { format!("stage {number}: ") } else { String::new() };
-        if stage.window_seconds() > 0.0 {
+        if stage.generator.is_some() {
             found.of_processes(&Place { name, words }, stage);
         }
     }
@@ -66,7 +72,7 @@ impl FigureList {
         use FigureUnit::{BitsPerSecond, Count, Ratio, Seconds};
         self.put(place, "playing", "Clients", Count, stage.playing_mean);
         if !stage.window_is_void {
-            let title = if role == Role::Play { "Received" } else { "Sent" };
+            let title = if role == Role::Publish { "Sent" } else { "Received" };
             self.put(place, "bitrate", title, BitsPerSecond, stage.actual_bps);
         }
         if let Some(fps) = stage.fps() {
@@ -74,6 +80,7 @@ impl FigureList {
         }
         let times: &[(&str, &str)] = match role {
             Role::Play => &[("startup", "Startup"), ("latency", "Latency"), ("drift", "Drift")],
+            Role::Ingest => &[],
             Role::Publish => &[("startup", "Startup"), ("send_lag", "Send lag")],
         };
         for (name, title) in times {
@@ -117,8 +124,61 @@ impl FigureList {
     }
 
     fn of_workload(&mut self, place: &Place, workload: &WorkloadSummary) {
+        if let Some(ingested) = &workload.ingested {
+            return self.of_messages(place, ingested, &workload.total);
+        }
         let planned = workload.slots.planned as f64;
         self.put(place, "failed.ratio", "Failed", FigureUnit::Ratio, workload.slots.failed as f64 / planned);
+    }
+}
+
+/// Times of messages on their way into a table, and their titles.
+const TIMES: [(&str, &str); 7] = [
+    ("publish_time", "Publish"),
+    ("receive_time", "Receive"),
+    ("decode_time", "Decode, busy"),
+    ("save_time", "Save, busy"),
+    ("insert_time", "First to last insert"),
+    ("total_time", "Publish to last insert"),
+    ("first_insert", "Publish to first insert"),
+];
+
+impl FigureList {
+    /// What became of messages. Times are of those runs alone in which each became a row.
+    fn of_messages(&mut self, place: &Place, ingested: &Ingested, total: &Figures) {
+        use FigureUnit::{Bytes, Count, Seconds};
+        let known = [
+            ingested.publish.is_some(),
+            ingested.receive.is_some(),
+            ingested.decode_seconds.is_some(),
+            ingested.save_seconds.is_some(),
+            ingested.commit.is_some(),
+            ingested.commit.is_some(),
+            ingested.commit.is_some(),
+        ];
+        for ((name, title), is_known) in TIMES.iter().zip(known) {
+            if is_known && ingested.is_whole() {
+                self.put(place, name, title, Seconds, total.total(name));
+            }
+        }
+        let account = &ingested.account;
+        for (name, title, number) in [
+            ("published", "Published", account.published),
+            ("acknowledged", "Acknowledged", account.acknowledged),
+            ("delivered", "Received", account.received),
+            ("lost", "Lost", account.lost),
+            ("saved", "Saved", account.saved),
+            ("dead_lettered", "Dead-lettered", account.dead_lettered),
+            ("duplicate", "Duplicate", account.duplicate),
+            ("counted", "Counted in the table", account.counted),
+        ] {
+            self.put(place, name, title, Count, number as f64);
+        }
+        let by = |bytes: u64, number: u64| bytes as f64 / number as f64;
+        self.put(place, "payload", "Bytes a payload", Bytes, by(ingested.payload_bytes, account.published));
+        if ingested.table_bytes > 0 {
+            self.put(place, "row", "Bytes a row", Bytes, by(ingested.table_bytes, account.counted));
+        }
     }
 }
 

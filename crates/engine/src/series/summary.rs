@@ -2,6 +2,7 @@
 
 use super::figures::figures;
 use super::{Order, Variant};
+use crate::ingest::Classic;
 use crate::summary::{Outcome, RunFacts, Summary, ThresholdResult, VerdictState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,6 +183,9 @@ pub struct SeriesRun {
     pub thresholds: Vec<ThresholdResult>,
     /// By the figure's name.
     pub figures: BTreeMap<String, f64>,
+    /// The line of the original measurement, of a run whose messages were saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classic: Option<Classic>,
 }
 
 /// What is known of a series beside its runs.
@@ -221,6 +225,7 @@ impl SeriesRun {
             warnings: summary.warnings.clone(),
             thresholds: summary.thresholds.clone(),
             figures: values,
+            classic: summary.workloads.iter().find_map(|it| Some(it.ingested.as_ref()?.classic)),
         };
         (run, figures)
     }
@@ -409,6 +414,7 @@ mod tests {
                 default: true,
             }],
             figures: [("bitrate".to_owned(), bitrate)].into(),
+            classic: None,
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What stands in braces in a scenario and is no key of a variant.
-const TAKEN: [&str; 6] = ["i", "seq", "client", "encoding", "ENCODING", "directory"];
+const TAKEN: [&str; 3] = ["i", "seq", "client"];
 
 /// One variant: what it is called, and what stands for each key.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -282,6 +282,8 @@ fn the_page_of_figures_is_that_of_the_declarations() {
     for (schemes, own) in protocols.iter().filter(|(_, own)| !own.is_empty()) {
         let _ = write!(page, "\n## Only {}\n{}", schemes.join(" "), figures(own));
     }
+    let saving: Vec<Figure> = weir_engine::ingest::SCHEMA.figures().skip(common).copied().collect();
+    let _ = write!(page, "\n## Only workloads that save messages\n{}", figures(&saving));
     let _ = write!(
         page,
         "\n## Checks of the verdict\n\n[Their limits](../method.md#17-the-verdict); `--accept` takes these names.\n\n"

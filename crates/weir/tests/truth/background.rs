@@ -101,7 +101,7 @@ fn a_far_end_that_is_none_and_one_that_goes_are_told_apart() {
     assert!(run.total("media") > 10_000_000.0);
 }
 
-/// Avro and JSON over the wire, in an empty one and in a full one, by turns.
+/// Avro and JSON over the wire, in an empty one and in a full one, interleaved.
 #[test]
 fn encodings_are_compared_without_and_with_streams_that_fill_the_wire() {
     let _machine = shared();
@@ -109,18 +109,25 @@ fn encodings_are_compared_without_and_with_streams_that_fill_the_wire() {
     let (_origin, _lines) = far_end(&wire, ["--mqtt", "10.231.0.2:1883"]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("scenario.yaml");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc");
     let text = format!(
         "
-background: {{to: '10.231.0.2:5201', tcp_streams: 8, both_ways: true, block: 64KiB}}
-experiment:
-  publish: mqtt://10.231.0.2/e/{{encoding}}/{{seq}}
-  schema: {}
-  save: sqlite:{}
-  repetitions: 2
-  count: 200
-thresholds: [background.json.total < 60s]
+variants:
+  avro: {{encoding: avro, streams: 0}}
+  json: {{encoding: json, streams: 0}}
+  avro-beside: {{encoding: avro, streams: 8}}
+  json-beside: {{encoding: json, streams: 8}}
+repeat: 2
+workloads:
+  - ingest: 'mqtt://10.231.0.2/e/{{encoding}}/+'
+    into: {{schema: {schema}, format: '{{encoding}}', table: 'rows_{{encoding}}', empty: true, save: 'sqlite:{}'}}
+  - publish: 'mqtt://10.231.0.2/e/{{encoding}}/{{seq}}'
+    delay: 2s
+    mqtt: {{payload: '{{encoding}}:{schema}', count: 200, rate: 1000000000/s, qos: 1}}
+  - {{name: sent, publish: 'bulk://10.231.0.2:5201', clients: {{streams}}, block: 64KiB, background: true}}
+  - {{name: received, play: 'bulk://10.231.0.2:5201', clients: {{streams}}, block: 64KiB, background: true}}
+thresholds: [total_time < 60s]
 ",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc"),
         directory.path().join("rows.db").display(),
     );
     std::fs::write(&file, text).unwrap();
@@ -130,30 +137,28 @@ thresholds: [background.json.total < 60s]
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{words}");
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let order: Vec<_> = summary["repetitions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| (it["encoding"].as_str().unwrap(), it["background"].is_object()))
-        .collect();
-    let once = [("avro", false), ("json", false), ("avro", true), ("json", true)];
+    let runs = summary["runs"].as_array().unwrap();
+    let order: Vec<_> = runs.iter().map(|it| it["variant"].as_str().unwrap()).collect();
+    let once = ["avro", "json", "avro-beside", "json-beside"];
     assert_eq!(order, [once, [once[3], once[2], once[1], once[0]]].concat());
-    for it in summary["repetitions"].as_array().unwrap() {
-        assert_eq!((&it["account"]["counted"], &it["account"]["lost"]), (&200.into(), &0.into()), "{it:#}");
-        for way in ["sent_bps", "received_bps"] {
-            let rate = it["background"][way].as_f64();
-            assert!(rate.is_none_or(|rate| (8e6..20e6).contains(&rate)), "{way}: {it:#}");
+    for run in runs {
+        let path = directory.path().join("run").join(run["directory"].as_str().unwrap()).join("summary.json");
+        let of_run: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let [ingest, _, sent, received] = &of_run["workloads"].as_array().unwrap()[..] else {
+            panic!("{of_run:#}")
+        };
+        let account = &ingest["ingested"]["account"];
+        assert_eq!((&account["counted"], &account["lost"]), (&200.into(), &0.into()), "{account:#}");
+        for way in [sent, received] {
+            let bytes = way["total"]["media"]["total"].as_f64().unwrap();
+            let beside = run["variant"].as_str().unwrap().ends_with("beside");
+            assert_eq!(bytes > 1e6, beside, "{bytes} bytes of background: {}", run["variant"]);
         }
     }
-    let total = |of: &Value, encoding: usize| {
-        let times = of["encodings"][encoding]["times"].as_array().unwrap();
-        times.iter().find(|it| it["name"] == "total").unwrap()["mean_seconds"].as_f64().unwrap()
-    };
+    let total = |at: usize| summary["variants"][at]["figures"]["total_time"]["mean"].as_f64().unwrap();
     for encoding in [0, 1] {
-        let (alone, beside) = (total(&summary, encoding), total(&summary["background"], encoding));
+        let (alone, beside) = (total(encoding), total(encoding + 2));
         assert!(beside > alone, "{alone} s alone, {beside} s beside");
     }
-    assert_eq!(summary["background"]["comparison"]["pairs"], 2);
-    let report = std::fs::read_to_string(directory.path().join("run/report.txt")).unwrap();
-    assert!(report.contains("Account beside background load"), "{report}");
+    assert_eq!(summary["comparisons"][1]["pairs"], 2);
 }

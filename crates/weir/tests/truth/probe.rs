@@ -1,7 +1,8 @@
 //! Messages that another consumer takes: what became of them is what it has in its table.
 
-use crate::experiment::{Experiment, SCHEMA, number};
+use crate::ingest_runs::{ASKED, Asked, Experiment, SCHEMA, number};
 use crate::support::{Gateway, Ingester, Mosquitto, Postgresql, free_port, says, shared, soon};
+use std::path::Path;
 use weir_origin::{Origin, OriginConfig};
 
 const LOSSLESS: &str = "persistence false\nmax_queued_messages 0";
@@ -23,6 +24,15 @@ fn wait_for_table(server: &Postgresql) {
     soon("the other consumer's table is there", || server.client().query("SELECT 1 FROM other", &[]).is_ok());
 }
 
+/// The same in a file of SQLite.
+fn wait_for_file(file: &Path) {
+    let is_there = || {
+        let connection = rusqlite::Connection::open(file).unwrap();
+        connection.query_row("SELECT count(*) FROM other", (), |row| row.get::<_, i64>(0)).is_ok()
+    };
+    soon("the other consumer's table is there", is_there);
+}
+
 #[test]
 fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
     let _machine = shared();
@@ -31,16 +41,20 @@ fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
     let other =
         consumer(&broker.url("e/avro/+"), &server.place(), &["--save-password-file", file.to_str().unwrap()]);
     wait_for_table(&server);
-    let lines = format!(
-        "  encodings: [avro]\n  repetitions: 2\n  count: 300\n  rate: 300/s\n  settle: 500ms\n  probe: sql:{}#other\n  \
-         save_password_file: {}\n",
-        server.place(),
-        file.display()
-    );
-    let ran = Experiment::of(&broker.address(), &lines).run();
+    let probe = format!("sql:{}#other", server.place());
+    let into = format!("save_password_file: {}", file.display());
+    let asked = Asked {
+        probe: Some(&probe),
+        into: &into,
+        rate: "300/s",
+        settle: "500ms",
+        rest: "repeat: 2",
+        ..ASKED
+    };
+    let ran = Experiment::of(&broker.address(), &asked).run();
     assert_eq!(ran.said.code, Some(0), "{}", ran.said.err);
     assert_eq!((ran.total("published"), ran.total("counted"), ran.total("lost")), (600, 600, 0));
-    for repetition in ran.repetitions() {
+    for repetition in &ran.ingested {
         assert_eq!((&repetition["classic"][0], &repetition["classic"][1]), (&0.into(), &300.into()));
         let stretch = |edge| repetition["commit"][edge].as_f64().unwrap();
         assert!(stretch("last_seconds") - stretch("first_seconds") > 0.8, "{repetition:#}");
@@ -58,13 +72,11 @@ fn what_does_not_come_to_another_consumers_table_is_lost_to_the_last_message() {
     let slow = ["--save-password-file", file.to_str().unwrap(), "--window", "5"];
     let other = consumer(&broker.url("e/avro/+"), &server.place(), &slow);
     wait_for_table(&server);
-    let lines = format!(
-        "  encodings: [avro]\n  repetitions: 1\n  count: 3000\n  timeout: 5s\n  probe: sql:{}#other\n  \
-         save_password_file: {}\n",
-        server.place(),
-        file.display()
-    );
-    let ran = Experiment::of(&broker.address(), &lines).run();
+    let probe = format!("sql:{}#other", server.place());
+    let into = format!("save_password_file: {}", file.display());
+    let workload = "    timeout: 5s\n";
+    let asked = Asked { probe: Some(&probe), into: &into, workload, count: 3_000, ..ASKED };
+    let ran = Experiment::of(&broker.address(), &asked).run();
     let rows = other.stop().total("saved");
     assert!(rows < 3_000, "the broker dropped none");
     assert_eq!(ran.said.code, Some(99), "{}", ran.said.err);
@@ -83,16 +95,17 @@ fn a_gateway_is_reset_waited_for_and_asked_as_the_original_does_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rows.db");
     let other = consumer(&broker.url("e/avro/+"), &format!("sqlite:{}", file.display()), &[]);
+    wait_for_file(&file);
     let gateway = Gateway::start(&file, "other");
-    let lines =
-        "  encodings: [avro]\n  repetitions: 2\n  count: 200\n  settle: 500ms\n  save: sqlite:unused.db\n";
-    let experiment = Experiment::of(&broker.address(), lines);
+    let into = "save: 'sqlite:unused.db'";
+    let asked = Asked { into, count: 200, settle: "500ms", rest: "repeat: 2", ..ASKED };
+    let experiment = Experiment::of(&broker.address(), &asked);
     let ran = experiment.run_with(&["--probe", &gateway.url()]);
     assert_eq!(ran.said.code, Some(0), "{}", ran.said.err);
     assert_eq!((ran.total("published"), ran.total("counted"), ran.total("lost")), (400, 400, 0));
     assert_eq!(gateway.calls()[..3], ["reset/avro/200", "wait/NotifyAVRO/30", "measure"]);
     assert_eq!(gateway.calls().len(), 6);
-    for repetition in ran.repetitions() {
+    for repetition in &ran.ingested {
         assert_eq!((number(repetition, "saved"), &repetition["classic"][0]), (200, &0.into()));
         let stretch = |edge| repetition["commit"][edge].as_f64().unwrap();
         let inserted = (stretch("last_seconds") - stretch("first_seconds")) * 1e3;
@@ -106,13 +119,13 @@ fn a_gateway_is_reset_waited_for_and_asked_as_the_original_does_it() {
 fn a_gateway_that_refuses_or_is_no_gateway_is_one_line_in_its_own_words() {
     let _machine = shared();
     let broker = Mosquitto::with(LOSSLESS);
-    let lines = "  encodings: [avro]\n  count: 10\n  save: sqlite:unused.db\n";
+    let asked = Asked { into: "save: 'sqlite:unused.db'", count: 10, ..ASKED };
     let said = |probe: &str| {
-        let experiment = Experiment::of(&broker.address(), lines);
+        let experiment = Experiment::of(&broker.address(), &asked);
         let mut arguments = experiment.arguments();
         arguments.extend(["--probe".to_owned(), probe.to_owned()]);
         let said = says(arguments);
-        let summary = std::fs::read_to_string(experiment.path("run/summary.json")).unwrap_or_default();
+        let summary = std::fs::read_to_string(experiment.path("run/run.json")).unwrap_or_default();
         assert!(!summary.contains("s3cret"), "{summary}");
         said
     };
@@ -145,12 +158,11 @@ fn acknowledgements_that_never_come_do_not_keep_a_gateway_from_being_asked() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rows.db");
     let other = consumer(&format!("mqtt://{address}/e/avro/+"), &format!("sqlite:{}", file.display()), &[]);
+    wait_for_file(&file);
     let gateway = Gateway::start(&file, "other");
-    let lines = format!(
-        "  encodings: [avro]\n  repetitions: 1\n  count: 50\n  settle: 500ms\n  probe: {}\n",
-        gateway.url()
-    );
-    let ran = Experiment::of(&address, &lines).run();
+    let probe = gateway.url();
+    let asked = Asked { probe: Some(&probe), into: "empty: false", count: 50, settle: "500ms", ..ASKED };
+    let ran = Experiment::of(&address, &asked).run();
     assert_eq!((ran.total("counted"), ran.total("acknowledged")), (50, 45), "{}", ran.said.err);
     let imbalances = ran.imbalances();
     assert!(matches!(&imbalances[..], [(stage, _)] if stage == "publish"), "{imbalances:?}");

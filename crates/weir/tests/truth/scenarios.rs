@@ -131,7 +131,7 @@ fn an_unknown_key_is_named_with_its_place_and_its_neighbour() {
 fn what_makes_no_sense_in_a_file_is_a_bad_scenario() {
     for (text, words) in [
         ("workloads: []", "no workloads"),
-        ("workloads: [{clients: 3, duration: 1s}]", "`play` or `publish`"),
+        ("workloads: [{clients: 3, duration: 1s}]", "one of `play`, `publish`"),
         ("workloads: [{play: rtmp://127.0.0.1:9/a/s}]", "duration"),
         ("workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: soon}]", "soon"),
         ("workloads: [{play: gopher://h/a/s, duration: 1s}]", "gopher"),

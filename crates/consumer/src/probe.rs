@@ -1,11 +1,9 @@
 //! Somebody else's consumer, who is asked what came of the messages.
 
-use crate::bench::Trouble;
-use crate::consumer::Consumer;
 use crate::gateway::{Gateway, Waiting};
-use crate::setup::Encoding;
 use crate::watched::{Watched, Watching};
 use std::time::Duration;
+use weir_engine::ingest::{Consumer, MakeConsumer};
 use weir_ingest::DatabaseError;
 use weir_observe::{HttpAddress, HttpTrust};
 
@@ -30,10 +28,7 @@ pub enum ProbeError {
     #[error("write / ? # and @ in a password as %2F, %3F, %23 and %40")]
     Password,
     /// A database without a table.
-    #[error(
-        "say which table the other consumer fills, behind a #: sql:postgres://user@host/database#TABLE ({{encoding}} in \
-         it stands for avro and json)"
-    )]
+    #[error("say which table the other consumer fills, behind a #: sql:postgres://user@host/database#TABLE")]
     Table,
     /// A database, but not how to reach it.
     #[error(transparent)]
@@ -68,26 +63,21 @@ impl Probe {
     }
 
     /// How it is called in messages: without user and password.
-    pub(crate) fn name(&self, encoding: Encoding) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Gateway(gateway) => gateway.to_string(),
-            Self::Table(watched) => watched.name(encoding),
+            Self::Table(watched) => watched.name(),
         }
     }
 
-    /// Makes ready for so many messages, and asks from now on.
-    ///
-    /// # Errors
-    /// It cannot be reached, or refuses.
-    pub(crate) fn start(
-        &self,
-        encoding: Encoding,
-        count: u64,
-        patience: Duration,
-    ) -> Result<Box<dyn Consumer>, Trouble> {
-        Ok(match self {
-            Self::Gateway(gateway) => Box::new(Waiting::start(gateway, encoding, count, patience)?),
-            Self::Table(watched) => Box::new(Watching::start(watched, encoding)?),
+    /// Makes it ready for so many messages of an encoding, `avro` or `json`, and asks from then on.
+    pub fn consumer(self, encoding: String, count: u64, patience: Duration) -> Box<MakeConsumer> {
+        Box::new(move |_| {
+            let consumer: Box<dyn Consumer> = match &self {
+                Self::Gateway(gateway) => Box::new(Waiting::start(gateway, &encoding, count, patience)?),
+                Self::Table(watched) => Box::new(Watching::start(watched)?),
+            };
+            Ok(Some(consumer))
         })
     }
 }
@@ -100,9 +90,9 @@ mod tests {
     fn a_probe_is_a_gateway_or_a_table_and_shows_no_password() {
         let parse = |text: &str| Probe::parse(text, &HttpTrust::System, None);
         let gateway = parse("http://me:s3cret@h:8882").unwrap();
-        assert_eq!(gateway.name(Encoding::Json), "http://h:8882/csp/mqtt/rest");
-        let table = parse("sql:postgres://me:s3cret@h/d#simple_{encoding}").unwrap();
-        assert_eq!(table.name(Encoding::Json), "postgres://h:5432/d table simple_json");
+        assert_eq!(gateway.name(), "http://h:8882/csp/mqtt/rest");
+        let table = parse("sql:postgres://me:s3cret@h/d#simple_json").unwrap();
+        assert_eq!(table.name(), "postgres://h:5432/d table simple_json");
         assert!(!format!("{gateway:?}{table:?}").contains("s3cret"));
         assert_eq!(parse("sql:postgres://me@h/d").unwrap_err(), ProbeError::Table);
         assert_eq!(parse("sql:postgres://me:33#cr3t@h/d").unwrap_err(), ProbeError::Table);
@@ -110,7 +100,7 @@ mod tests {
         assert_eq!(parse("sql:postgres://me:s3cret@h/d?sslmode=on#t").unwrap_err(), no_mode);
         assert_eq!(parse("http://me:33#cr3t@h").unwrap_err(), ProbeError::Password);
         let hard = parse("sql:postgres://me:s3/cr?3#t@h:5/d#simple").unwrap();
-        assert_eq!(hard.name(Encoding::Json), "postgres://h:5/d table simple");
+        assert_eq!(hard.name(), "postgres://h:5/d table simple");
         for text in ["sql:mysql://h/d#t", "h:80", ""] {
             assert_eq!(parse(text).unwrap_err(), ProbeError::Unknown, "{text}");
         }

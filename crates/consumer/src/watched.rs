@@ -1,14 +1,12 @@
 //! A table that somebody else's consumer fills: asked how many rows it has, again and again.
 
-use crate::bench::Trouble;
-use crate::consumer::{Consumed, Consumer};
+use crate::of_store;
 use crate::probe::ProbeError;
-use crate::setup::Encoding;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::experiment::Stage;
+use weir_engine::ingest::{Consumed, Consumer, Counted, Place, Stage, Trouble};
 use weir_ingest::{Database, StoreError, Tally};
 use weir_metrics::Stretch;
 use weir_shard::clock;
@@ -19,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// The time between two questions, in answers' lengths: counting is not to take the database's time.
 const SHARE: u32 = 4;
 
-/// A table of a database, with a place for the encoding in its name.
+/// A table of a database.
 #[derive(Clone, Debug)]
 pub struct Watched {
     database: Database,
@@ -37,6 +35,7 @@ struct Seen {
 
 /// A table that is asked, on a thread of its own.
 pub(crate) struct Watching {
+    name: String,
     seen: Arc<Seen>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<u64, StoreError>>,
@@ -59,21 +58,17 @@ impl Watched {
         Ok(Self { database, table: table.to_owned() })
     }
 
-    fn table(&self, encoding: Encoding) -> String {
-        encoding.into_text(&self.table)
-    }
-
-    pub(crate) fn name(&self, encoding: Encoding) -> String {
-        format!("{} table {}", self.database, self.table(encoding))
+    pub(crate) fn name(&self) -> String {
+        format!("{} table {}", self.database, self.table)
     }
 }
 
 impl Watching {
     /// Counts what is there, and asks from now on.
-    pub(crate) fn start(watched: &Watched, encoding: Encoding) -> Result<Self, Trouble> {
+    pub(crate) fn start(watched: &Watched) -> Result<Self, Trouble> {
         let trouble = |words: String| Trouble::new(Stage::Consumer, words);
-        let of_store = |error: StoreError| Trouble::of_store(Stage::Consumer, &error);
-        let mut tally = Tally::open(&watched.database, &watched.table(encoding)).map_err(of_store)?;
+        let of_store = |error: StoreError| of_store(Stage::Consumer, &error);
+        let mut tally = Tally::open(&watched.database, &watched.table).map_err(of_store)?;
         let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
         let (seen, stop) = (Arc::<Seen>::default(), Arc::new(AtomicBool::new(false)));
         let (theirs, halt) = (seen.clone(), stop.clone());
@@ -84,7 +79,7 @@ impl Watching {
                 Ok(tally.bytes()?.saturating_sub(bytes))
             })
             .map_err(|error| trouble(error.to_string()))?;
-        Ok(Self { seen, stop, thread })
+        Ok(Self { name: watched.name(), seen, stop, thread })
     }
 }
 
@@ -107,16 +102,13 @@ fn watch(tally: &mut Tally, base: u64, seen: &Seen, stop: &AtomicBool) -> Result
 }
 
 impl Consumer for Watching {
-    fn delivered(&self) -> Option<u64> {
-        Some(self.settled())
+    fn counted(&self) -> Counted {
+        let rows = self.seen.rows.load(Relaxed);
+        Counted { delivered: Some(rows), settled: rows, saved: rows, ..Counted::default() }
     }
 
     fn patience(&self, _settle: Duration, timeout: Duration) -> Duration {
         timeout
-    }
-
-    fn settled(&self) -> u64 {
-        self.seen.rows.load(Relaxed)
     }
 
     fn has_ended(&self) -> bool {
@@ -140,7 +132,7 @@ impl Consumer for Watching {
             milliseconds: commits.map_or(0, |(first, last)| last.since(first).as_millis() as u64),
             commits,
             table_bytes,
-            ..Consumed::default()
+            ..Consumed::nothing(Place::Elsewhere(self.name))
         })
     }
 

@@ -4,16 +4,13 @@
 //! `POST reset/{avro|json}/{count}`, `POST wait/{NotifyAVRO|NotifyJSON}/{seconds}`, `POST measure`; answers are JSON, with
 //! `ret` 1 for well.
 
-use crate::bench::Trouble;
-use crate::consumer::{Consumed, Consumer};
-use crate::setup::Encoding;
 use serde::Deserialize;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::experiment::Stage;
+use weir_engine::ingest::{Consumed, Consumer, Counted, Place, Stage, Trouble};
 use weir_metrics::Moment;
 use weir_observe::{Http, HttpAddress, HttpTrust};
 use weir_shard::clock;
@@ -26,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What an answer to a wait may take beyond what was asked for.
 const ROUND_TRIP: Duration = Duration::from_secs(10);
+
+/// What a gateway is waited for beyond its own wait.
+const GRACE: Duration = Duration::from_secs(15);
 
 /// How often the wish to go on is looked for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -79,6 +79,7 @@ struct Measured {
 
 /// A gateway that is asked, on a thread of its own.
 pub(crate) struct Waiting {
+    name: String,
     go: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     rows: Arc<AtomicU64>,
@@ -106,8 +107,8 @@ impl Gateway {
     }
 
     /// Waits for the last row, and has all of them counted.
-    fn measure(&self, http: &Http, encoding: Encoding, patience: Duration) -> Result<Measured, String> {
-        let path = format!("wait/Notify{}/{}", encoding.name().to_uppercase(), patience.as_secs());
+    fn measure(&self, http: &Http, encoding: &str, patience: Duration) -> Result<Measured, String> {
+        let path = format!("wait/Notify{}/{}", encoding.to_uppercase(), patience.as_secs());
         let waited = self.call(http, &path, patience + ROUND_TRIP)?;
         let over = (waited.ret == 1).then(clock::now);
         let remarks = match over {
@@ -147,16 +148,17 @@ impl Waiting {
     /// Has the table emptied for so many messages. The gateway itself waits for `patience`.
     pub(crate) fn start(
         gateway: &Gateway,
-        encoding: Encoding,
+        encoding: &str,
         count: u64,
         patience: Duration,
     ) -> Result<Self, Trouble> {
         let trouble = |words: String| Trouble::new(Stage::Consumer, words);
         let http = Http::new(&gateway.base, &gateway.trust).map_err(|error| trouble(error.to_string()))?;
-        gateway.ask(&http, &format!("reset/{}/{count}", encoding.name()), PATIENCE).map_err(trouble)?;
+        gateway.ask(&http, &format!("reset/{encoding}/{count}"), PATIENCE).map_err(trouble)?;
         let (go, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let rows = Arc::new(AtomicU64::new(0));
-        let (gateway, begin, halt, counted) = (gateway.clone(), go.clone(), stop.clone(), rows.clone());
+        let (begin, halt, counted) = (go.clone(), stop.clone(), rows.clone());
+        let (name, gateway, encoding) = (gateway.to_string(), gateway.clone(), encoding.to_owned());
         let work = move || {
             while !begin.load(Relaxed) {
                 if halt.load(Relaxed) {
@@ -164,7 +166,7 @@ impl Waiting {
                 }
                 std::thread::sleep(LOOK);
             }
-            let measured = gateway.measure(&http, encoding, patience)?;
+            let measured = gateway.measure(&http, &encoding, patience)?;
             counted.store(measured.answer.count.unwrap_or_default(), Relaxed);
             Ok(Some(measured))
         };
@@ -172,7 +174,7 @@ impl Waiting {
             .name("weir-probe".to_owned())
             .spawn(work)
             .map_err(|error| trouble(error.to_string()))?;
-        Ok(Self { go, stop, rows, thread })
+        Ok(Self { name, go, stop, rows, thread })
     }
 }
 
@@ -182,12 +184,15 @@ impl Consumer for Waiting {
     }
 
     /// Nobody knows until the gateway has answered.
-    fn delivered(&self) -> Option<u64> {
-        self.has_ended().then(|| self.settled())
+    fn counted(&self) -> Counted {
+        let delivered = self.has_ended().then(|| self.rows.load(Relaxed));
+        let rows = delivered.unwrap_or_default();
+        Counted { delivered, settled: rows, saved: rows, ..Counted::default() }
     }
 
-    fn settled(&self) -> u64 {
-        self.rows.load(Relaxed)
+    /// The gateway has a wait of its own, of the same length.
+    fn longest(&self, timeout: Duration) -> Duration {
+        timeout + GRACE
     }
 
     fn has_ended(&self) -> bool {
@@ -219,7 +224,7 @@ impl Consumer for Waiting {
             milliseconds: milliseconds.unwrap_or_default(),
             commits,
             remarks,
-            ..Consumed::default()
+            ..Consumed::nothing(Place::Elsewhere(self.name))
         })
     }
 

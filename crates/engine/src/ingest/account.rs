@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many messages of a repetition were counted where. A message holds one record.
+/// How many messages of a run were counted where. A message holds one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// Messages that were to be published.
@@ -42,8 +42,6 @@ pub enum Stage {
     Consumer,
     /// In the table.
     Table,
-    /// Beside all of them.
-    Background,
 }
 
 /// A sum that does not come out even.
@@ -59,28 +57,6 @@ impl Account {
     /// With `lost` out of the others.
     pub fn settled(self) -> Self {
         Self { lost: self.published.saturating_sub(self.received.saturating_sub(self.duplicate)), ..self }
-    }
-
-    /// Adds another's counts.
-    pub fn add(&mut self, mut other: Self) {
-        for (mine, theirs) in self.counts().into_iter().zip(other.counts()) {
-            *mine += *theirs;
-        }
-    }
-
-    fn counts(&mut self) -> [&mut u64; 10] {
-        [
-            &mut self.planned,
-            &mut self.published,
-            &mut self.acknowledged,
-            &mut self.received,
-            &mut self.lost,
-            &mut self.saved,
-            &mut self.dead_lettered,
-            &mut self.duplicate,
-            &mut self.counted,
-            &mut self.counted_dead,
-        ]
     }
 
     /// What was not sent, or not acknowledged. `broker` is how it is called.
@@ -143,7 +119,6 @@ impl Stage {
             Self::Ingest => "ingest",
             Self::Consumer => "consumer",
             Self::Table => "table",
-            Self::Background => "background",
         }
     }
 }
