@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_metrics::Moment;
-use weir_rtc::turn::{Client, Frame, Frames, Place};
+use weir_rtc::turn::{Client, Frame, Frames, TurnServer};
 
 /// What a link says, up to the first byte that is no frame's.
 fn frames(link: &[u8], piece: usize) -> (Vec<(Option<u16>, Vec<u8>)>, bool) {
@@ -27,7 +27,7 @@ fn frames(link: &[u8], piece: usize) -> (Vec<(Option<u16>, Vec<u8>)>, bool) {
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(text) = std::str::from_utf8(data) {
-        let _ = text.parse::<Place>();
+        let _ = text.parse::<TurnServer>();
     }
     let Some((&piece, link)) = data.split_first() else { return };
     let (found, well) = frames(link, link.len());

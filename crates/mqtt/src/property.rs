@@ -11,14 +11,14 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 /// Where properties stand: in a packet, or in a will.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum PropertyLocation {
     /// In the variable header of a packet.
     Packet(PacketKind),
     /// In the payload of CONNECT, of the will (section 3.1.3.2).
     Will,
 }
 
-impl Place {
+impl PropertyLocation {
     const fn bit(self) -> u16 {
         match self {
             Self::Packet(kind) => 1 << kind as u16,
@@ -127,7 +127,7 @@ values! {
 }
 
 macro_rules! properties {
-    ($($id:literal $name:ident $getter:ident: $kind:ty, $doc:literal, [$($place:tt)*];)*) => {
+    ($($id:literal $name:ident $getter:ident: $kind:ty, $doc:literal, [$($location:tt)*];)*) => {
         /// One property (table 2-4).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Property<'a> {
@@ -162,7 +162,7 @@ macro_rules! properties {
         /// The places of each identifier.
         const PLACES: [u16; 64] = {
             let mut places = [0; 64];
-            $(places[$id] = 0 $(| place!($place))*;)*
+            $(places[$id] = 0 $(| location!($location))*;)*
             places
         };
 
@@ -185,12 +185,12 @@ macro_rules! properties {
     };
 }
 
-macro_rules! place {
+macro_rules! location {
     (Will) => {
-        Place::Will.bit()
+        PropertyLocation::Will.bit()
     };
     ($kind:ident) => {
-        Place::Packet(PacketKind::$kind).bit()
+        PropertyLocation::Packet(PacketKind::$kind).bit()
     };
 }
 
@@ -240,15 +240,15 @@ impl<'a> Properties<'a> {
     /// None.
     pub const NONE: Self = Self { bytes: &[], present: 0 };
 
-    /// Takes a Property Length and that number of bytes of properties, which must be allowed in `place`.
+    /// Takes a Property Length and that number of bytes of properties, which must be allowed in `location`.
     #[inline]
-    pub(crate) fn take(fields: &mut Fields<'a>, place: Place) -> Result<Self, Violation> {
+    pub(crate) fn take(fields: &mut Fields<'a>, location: PropertyLocation) -> Result<Self, Violation> {
         let length = fields.integer()?;
         if length == 0 {
             return Ok(Self::NONE);
         }
         let bytes = fields.bytes(length as usize).map_err(|_| Violation::PropertyLength)?;
-        Ok(Self { bytes, present: check(bytes, place)? })
+        Ok(Self { bytes, present: check(bytes, location)? })
     }
 
     #[inline]
@@ -310,19 +310,19 @@ impl<'a> Properties<'a> {
         out.extend_from_slice(self.bytes);
     }
 
-    /// Whether each may stand in `place`; what is put together need not be.
-    pub(crate) fn fit(&self, place: Place) -> Result<(), EncodeError> {
-        let bit = place.bit();
+    /// Whether each may stand in `location`; what is put together need not be.
+    pub(crate) fn fit(&self, location: PropertyLocation) -> Result<(), EncodeError> {
+        let bit = location.bit();
         let misplaced = (0..64).any(|id| self.present & 1 << id != 0 && PLACES[id] & bit == 0);
         if misplaced { Err(EncodeError::Forbidden(Violation::PropertyMisplaced)) } else { Ok(()) }
     }
 }
 
 /// Checks all properties, and says which identifiers occur.
-fn check(bytes: &[u8], place: Place) -> Result<u64, Violation> {
+fn check(bytes: &[u8], location: PropertyLocation) -> Result<u64, Violation> {
     let mut fields = Fields(bytes);
     let mut present = 0;
-    let bit = place.bit();
+    let bit = location.bit();
     while !fields.is_empty() {
         let property = match Property::take(&mut fields) {
             Err(Violation::Truncated) => return Err(Violation::PropertyLength),
@@ -334,7 +334,8 @@ fn check(bytes: &[u8], place: Place) -> Result<u64, Violation> {
         }
         // Those may come several times (sections 3.1.2.11.8 and 3.3.2.3.8).
         let repeats = identifier == USER_PROPERTY
-            || identifier == SUBSCRIPTION_IDENTIFIER && place == Place::Packet(PacketKind::Publish);
+            || identifier == SUBSCRIPTION_IDENTIFIER
+                && location == PropertyLocation::Packet(PacketKind::Publish);
         if !repeats && present & 1 << identifier != 0 {
             return Err(Violation::PropertyRepeated);
         }
@@ -429,7 +430,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], kind: PacketKind) -> Result<Properties<'_>, Violation> {
-        Properties::take(&mut Fields(bytes), Place::Packet(kind))
+        Properties::take(&mut Fields(bytes), PropertyLocation::Packet(kind))
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::forward::{self, ForwardTrouble, Route};
 use crate::http::HttpSession;
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
-use crate::rtc::{self, Desk, Port, RtcSession};
+use crate::rtc::{self, Hub, Port, RtcSession};
 use crate::rtmp::RtmpSession;
 use crate::tuner::{self, Catalogue};
 use crate::worker::{Message, Report, Settings, Terms, Worker};
@@ -77,7 +77,7 @@ enum Protocol {
 }
 
 /// One place to listen, with a listener for each worker.
-struct Place {
+struct Listening {
     protocol: Protocol,
     address: SocketAddr,
     listeners: Vec<TcpListener>,
@@ -118,7 +118,7 @@ impl Origin {
             } else {
                 // A broker has one thread.
                 let threads = if protocol == Protocol::Mqtt { 1 } else { workers };
-                let place = Place::open(protocol, address, threads, tls)?;
+                let place = Listening::open(protocol, address, threads, tls)?;
                 let bound = place.address;
                 places.push(place);
                 bound
@@ -148,7 +148,7 @@ impl Origin {
             _refusing: refusing,
         };
         let (brokers, places): (Vec<_>, _) =
-            places.into_iter().partition(|place: &Place| place.protocol == Protocol::Mqtt);
+            places.into_iter().partition(|place: &Listening| place.protocol == Protocol::Mqtt);
         let listeners: Vec<_> = brokers
             .into_iter()
             .flat_map(|place| place.listeners.into_iter().map(move |it| (it, place.tls.clone())))
@@ -171,7 +171,7 @@ impl Origin {
     fn start_workers(
         &mut self,
         workers: usize,
-        mut places: Vec<Place>,
+        mut places: Vec<Listening>,
         settings: &Arc<Settings>,
     ) -> Result<(), OriginError> {
         let (ready, mailboxes) = channel();
@@ -345,11 +345,11 @@ fn open_port(shard: &mut Shard<Worker>, address: IpAddr) -> io::Result<()> {
     let local = SocketAddr::new(address, 0);
     let (port, local) = shard.open_datagrams(local, Box::new(Port)).map_err(|error| failed(&error))?;
     let transport_clock = TransportClock::new(clock::now(), Instant::now());
-    shard.world.rtc = Some(Box::new(Desk::new(port, local, certificate, transport_clock)));
+    shard.world.rtc = Some(Box::new(Hub::new(port, local, certificate, transport_clock)));
     Ok(())
 }
 
-impl Place {
+impl Listening {
     fn open(
         protocol: Protocol,
         address: SocketAddr,

@@ -7,21 +7,21 @@
 
 mod answer;
 mod channel;
-mod desk;
 mod feed;
+mod hub;
 mod identity;
 mod ingest;
-mod lane;
 mod page;
 mod peer;
 mod port;
 mod remux;
 mod request;
 mod session;
+mod track_receiver;
 
-pub(crate) use desk::Desk;
+pub(crate) use hub::Hub;
 pub(crate) use port::Port;
 pub(crate) use session::RtcSession;
 
-pub use desk::Counts;
+pub use hub::Counts;
 pub use ingest::IntakeCounts;

@@ -6,7 +6,7 @@ use crate::counts::{Counts, StreamCounts, Tally, ViewerCounts};
 use crate::fault::{Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::registry::Registry;
-use crate::rtc::{Counts as RtcCounts, Desk};
+use crate::rtc::{Counts as RtcCounts, Hub};
 use crate::stream::{History, Joined, Log, Opening, Packet};
 use crate::tuner::{Catalogue, Tuner};
 use slab::Slab;
@@ -164,7 +164,7 @@ pub(crate) struct Worker {
     /// Those that play on this worker.
     pub(crate) tuners: Vec<Tuner>,
     /// Where WebRTC's peers are, if there are to be any.
-    pub(crate) rtc: Option<Box<Desk>>,
+    pub(crate) rtc: Option<Box<Hub>>,
     pub(crate) bulk: BulkCounts,
     pub(crate) stopping: bool,
 }
@@ -433,10 +433,10 @@ impl World for Worker {
                 wake.extend(key.map(|key| self.take_wakes(key)).unwrap_or_default());
             }
             Message::Dismiss { session } => {
-                wake.extend(self.rtc.as_mut().and_then(|desk| desk.dismiss(session, now)));
+                wake.extend(self.rtc.as_mut().and_then(|hub| hub.dismiss(session, now)));
             }
             Message::Keyframe { stream } => {
-                wake.extend(self.rtc.as_mut().and_then(|desk| desk.ask_keyframe(&stream, now)));
+                wake.extend(self.rtc.as_mut().and_then(|hub| hub.ask_keyframe(&stream, now)));
             }
             Message::Report(reply) => {
                 let counts = Counts {
@@ -458,8 +458,8 @@ impl World for Worker {
                         .collect(),
                 };
                 // The asker may have given up.
-                let rtc = self.rtc.as_ref().map(|desk| desk.counts).unwrap_or_default();
-                let mute = self.rtc.iter().flat_map(|desk| desk.mute_streams()).collect();
+                let rtc = self.rtc.as_ref().map(|hub| hub.counts).unwrap_or_default();
+                let mute = self.rtc.iter().flat_map(|hub| hub.mute_streams()).collect();
                 let effects = self.effects.clone();
                 let _ = reply.send(Report { counts, effects, rtc, bulk: self.bulk, mute });
             }

@@ -7,7 +7,7 @@ mod description;
 mod parse;
 mod write;
 
-pub use agreement::{Agreement, Local, Wishes, agree};
+pub use agreement::{Agreement, Local, OfferOptions, agree};
 pub use description::{Description, Direction, Extension, Format, Media, MediaKind, Setup, Sources};
 pub use parse::{MOST_BYTES, ParseError};
 

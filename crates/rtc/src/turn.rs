@@ -11,4 +11,4 @@ mod place;
 
 pub use client::{Client, Event, TurnError};
 pub use frames::{Frame, FrameError, Frames};
-pub use place::{Carrier, ParsePlaceError, Place};
+pub use place::{Carrier, ParseTurnServerError, TurnServer};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_metrics::Moment;
 use weir_rtc::account::{Hints, Kind, Track};
 use weir_rtc::rtp::Packet;
-use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, Setup, Wishes, agree};
+use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, OfferOptions, Setup, agree};
 use weir_rtc::srtp::{Inbound, Outbound};
 use weir_rtc::transport::{Certificate, Clock, DtlsRole, Event, Output, Remote, Settings, Transport};
 use weir_rtc::{Datagram, account, h264, nack, rtcp, rtx};
@@ -170,7 +170,7 @@ impl Session {
             candidates: transport.candidates().collect(),
             lite: setup == Setup::Active,
         };
-        let answer = local.answer(&offer, &Wishes { setup, ..Wishes::VIEWER });
+        let answer = local.answer(&offer, &OfferOptions { setup, ..OfferOptions::VIEWER });
         let agreed = agree(&offer, &answer, true);
         let theirs = &offer.media[0];
         let remote = Remote {

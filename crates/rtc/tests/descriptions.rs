@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weir_rtc::sdp::{Description, Direction, Local, Media, MediaKind, Sources, Wishes, agree};
+use weir_rtc::sdp::{Description, Direction, Local, Media, MediaKind, OfferOptions, Sources, agree};
 use weir_rtc::transport::DtlsRole;
 
 fn recorded(name: &str) -> String {
@@ -26,8 +26,8 @@ fn local() -> Local {
     }
 }
 
-fn publisher() -> Wishes<'static> {
-    Wishes { extensions: &[], ..Wishes::PUBLISHER }
+fn publisher() -> OfferOptions<'static> {
+    OfferOptions { extensions: &[], ..OfferOptions::PUBLISHER }
 }
 
 /// What a publisher of ours offers.
@@ -137,7 +137,7 @@ fn a_publisher_names_its_stream_in_each_section_and_for_each_source() {
             assert!(text.contains(&line), "{line}{text}");
         }
     }
-    let viewer = local().offer(&Wishes::VIEWER).to_string();
+    let viewer = local().offer(&OfferOptions::VIEWER).to_string();
     assert!(!viewer.contains("msid:") && viewer.contains("a=recvonly\r\n"), "{viewer}");
 }
 
@@ -161,8 +161,8 @@ fn answers_as_servers_give_them_are_understood() {
         ("srs-4.0.122-play", false, &[MediaKind::Audio, MediaKind::Video]),
         ("srs-5.0.146-play", false, &[MediaKind::Audio]),
     ] {
-        let wishes = if publishes { publisher() } else { Wishes::VIEWER };
-        let offer = local().offer(&wishes);
+        let offer_options = if publishes { publisher() } else { OfferOptions::VIEWER };
+        let offer = local().offer(&offer_options);
         let answer = renumbered(&recorded(&format!("answer-{name}.sdp")), &offer);
         // SRS answers checks only and waits for DTLS; pion does neither.
         let is_srs = name.starts_with("srs");

@@ -5,6 +5,7 @@
 //! A [`Shard`] owns the sockets, the one receive buffer and the clock. Nothing here knows a
 //! protocol, a run or a figure.
 
+mod batched_reads;
 pub mod clock;
 mod datagrams;
 mod guard;
@@ -12,7 +13,6 @@ mod lag;
 mod link;
 mod listeners;
 mod rig;
-mod rounds;
 mod session;
 mod shard;
 mod sys;

@@ -9,11 +9,11 @@ mod side;
 
 pub use mail::Mailbox;
 
+use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
 use crate::guard::{Deadlines, Guards};
 use crate::lag::Lag;
 use crate::link::{Door, EachKind, Entry, Link, LinkError, LinkKind, Links};
-use crate::rounds::Rounds;
 use crate::session::{NoLink, Orders};
 use crate::timer::{self, Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
@@ -69,7 +69,7 @@ pub struct Shard<W: World> {
     /// Links that were left with something to read, to be read in the next turn; each stands there once.
     unread: EachKind<Vec<SessionId>>,
     /// Who lets datagrams wait.
-    rounds: Rounds,
+    rounds: BatchedReads,
     /// Of them, those who are read in this turn.
     turns: Vec<SessionId>,
     buffer: Box<[u8]>,
@@ -128,7 +128,7 @@ impl<W: World> Shard<W> {
             timers: TimerQueue::default(),
             wake: Vec::new(),
             unread: EachKind::default(),
-            rounds: Rounds::default(),
+            rounds: BatchedReads::default(),
             turns: Vec::new(),
             buffer: vec![0; SHARED_BUFFER].into_boxed_slice(),
             batch: Batch::default(),
@@ -413,7 +413,7 @@ impl<W: World> Shard<W> {
         if let Some(at) = orders.timer {
             // A wake-up for each would cost what the rounds spare.
             let waits = entry.links.datagrams.as_ref().is_some_and(DatagramLink::waits);
-            let at = if waits { at.map(|at| Rounds::turn_from(id, at)) } else { at };
+            let at = if waits { at.map(|at| BatchedReads::turn_from(id, at)) } else { at };
             self.timers.set(id, &mut entry.deadline, at);
         }
         if let Some(bytes) = orders.low_water

@@ -1,6 +1,6 @@
 //! The continuity of one PID, and the state that every packet touches.
 //!
-//! [`Lane`] is 32 bytes: a packet that goes on as it should costs one comparison and three stores. Everything else
+//! [`PidState`] is 32 bytes: a packet that goes on as it should costs one comparison and three stores. Everything else
 //! takes the slow way, where the rules of ISO/IEC 13818-1 sections 2.4.3.3 and 2.4.3.5 are, and aribts' own.
 
 use crate::packet::{Header, SYNC_BYTE, pid};
@@ -16,7 +16,7 @@ const NEVER: u32 = 0;
 
 /// What one PID's next packet is compared with, and what its counters were.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lane {
+pub(crate) struct PidState {
     /// The header of a packet that needs no second look; [`NEVER`] when each one does.
     expected: u32,
     mask: u32,
@@ -69,7 +69,7 @@ pub(crate) enum Continuity {
     Gap { expected: u8, lost: u8 },
 }
 
-impl Lane {
+impl PidState {
     pub(crate) fn new(pid: u16) -> Self {
         let null = pid == pid::NULL;
         Self {
@@ -215,12 +215,12 @@ mod tests {
 
     #[test]
     fn the_state_of_a_pid_fits_half_a_cache_line() {
-        assert!(size_of::<Lane>() <= 32);
+        assert!(size_of::<PidState>() <= 32);
     }
 
     #[test]
     fn a_packet_in_sequence_passes_at_once_and_another_does_not() {
-        let mut lane = Lane::new(0x100);
+        let mut lane = PidState::new(0x100);
         assert!(!lane.passes(header(14), 0));
         assert_eq!(lane.judge(Header(header(14)), false), Continuity::Regular);
         assert!(!lane.aribts_drop(Header(header(14)), false));
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn null_packets_have_no_counter() {
-        let mut lane = Lane::new(pid::NULL);
+        let mut lane = PidState::new(pid::NULL);
         lane.arm();
         for counter in [3, 3, 9] {
             assert!(lane.passes(0x471F_FF10 | counter, 0));
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn aribts_keeps_its_repetitions_over_an_indicator() {
-        let mut lane = Lane::new(0x100);
+        let mut lane = PidState::new(0x100);
         let mut drop = |counter, discontinuity| lane.aribts_drop(Header(header(counter)), discontinuity);
         assert_eq!(
             [drop(5, false), drop(5, false), drop(9, true), drop(9, false), drop(10, false)],

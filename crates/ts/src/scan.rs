@@ -6,7 +6,7 @@
 use crate::alignment::Sink;
 use crate::analyser::Options;
 use crate::clock::{StreamClock, StreamTime, TICKS_PER_SECOND};
-use crate::continuity::{Continuity, Lane, NOWHERE};
+use crate::continuity::{Continuity, NOWHERE, PidState};
 use crate::counts::{Counts, PidCounts};
 use crate::finding::{Finding, FindingKind, Findings};
 use crate::losses::Losses;
@@ -23,7 +23,7 @@ mod times;
 pub(crate) struct Scan {
     /// PID to lane; lane 0 is nobody's.
     index: Box<[u16; PID_COUNT]>,
-    lanes: Vec<Lane>,
+    lanes: Vec<PidState>,
     records: Vec<Record>,
     /// Lanes with a packet in the piece under way.
     touched: Vec<u16>,
@@ -133,7 +133,7 @@ impl Scan {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             index: Box::new([0; PID_COUNT]),
-            lanes: vec![Lane::new(pid::NULL)],
+            lanes: vec![PidState::new(pid::NULL)],
             records: vec![Record::default()],
             touched: Vec::new(),
             place: 0,
@@ -221,7 +221,7 @@ impl Scan {
         let kept = self.records.iter().filter(|record| record.last.is_some()).count();
         let clocks = self.records.iter().filter(|record| record.pcr.is_some()).count();
         size_of_val(&*self.index)
-            + self.lanes.capacity() * size_of::<Lane>()
+            + self.lanes.capacity() * size_of::<PidState>()
             + self.records.capacity() * size_of::<Record>()
             + self.touched.capacity() * 2
             + assemblers.map(|assembler| assembler.memory()).sum::<usize>()
@@ -236,7 +236,7 @@ impl Scan {
         let entry = usize::from(pid) % PID_COUNT;
         if self.index[entry] == 0 {
             self.index[entry] = self.lanes.len() as u16;
-            self.lanes.push(Lane::new(pid));
+            self.lanes.push(PidState::new(pid));
             self.records.push(Record::default());
             if section::is_well_known(pid) {
                 self.read_sections(self.lanes.len() - 1);

@@ -21,7 +21,7 @@ use std::time::Duration;
 use url::Url;
 use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment, Recorder, Spread};
-use weir_rtc::sdp::{Agreement, Sources, Wishes};
+use weir_rtc::sdp::{Agreement, OfferOptions, Sources};
 use weir_rtc::signalling::http::Session;
 use weir_rtc::srtp::{MasterKey, Profile};
 use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Reception};
@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What all connections of a workload share.
 pub(super) struct Terms {
     pub(super) manner: Manner,
-    pub(super) wishes: Wishes<'static>,
+    pub(super) offer_options: OfferOptions<'static>,
     pub(super) clock: Clock,
     pub(super) certificate: Certificate,
     /// The way to TURN servers that have names.
@@ -150,7 +150,7 @@ impl Connection {
         let offer = match self.terms.manner {
             Manner::Http => {
                 let mut negotiation = self.negotiate(true, false, context)?;
-                let offer = negotiation.offer(&self.terms.wishes, self.sources);
+                let offer = negotiation.offer(&self.terms.offer_options, self.sources);
                 self.negotiation = Some(Box::new(negotiation));
                 offer
             }
@@ -247,7 +247,7 @@ impl Connection {
                 let relayed = self.is_relay_wanted;
                 let mut negotiation = self.negotiate(description.ice_lite, relayed, context)?;
                 let (answer, agreed) =
-                    negotiation.answer(now, &description, &offer.candidates, &self.terms.wishes)?;
+                    negotiation.answer(now, &description, &offer.candidates, &self.terms.offer_options)?;
                 self.agreed = agreed;
                 self.negotiation = Some(Box::new(negotiation));
                 let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use super::refusal::{End, of_transport};
 use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
-use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, Sources, Wishes, agree};
+use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, OfferOptions, Sources, agree};
 use weir_rtc::signalling::{http, oven};
 use weir_rtc::transport::{Certificate, Clock, Remote, Settings, Transport};
 
@@ -65,9 +65,9 @@ impl Negotiation {
     }
 
     /// What we offer; who sends says under which sources.
-    pub(super) fn offer(&mut self, wishes: &Wishes<'_>, sources: Sources) -> String {
-        let mut offer = self.local().offer(wishes);
-        if wishes.direction == Direction::SendOnly {
+    pub(super) fn offer(&mut self, offer_options: &OfferOptions<'_>, sources: Sources) -> String {
+        let mut offer = self.local().offer(offer_options);
+        if offer_options.direction == Direction::SendOnly {
             offer.announce(sources);
         }
         let text = offer.to_string();
@@ -93,9 +93,9 @@ impl Negotiation {
         now: Moment,
         offer: &Description,
         candidates: &[String],
-        wishes: &Wishes<'_>,
+        offer_options: &OfferOptions<'_>,
     ) -> Result<(String, Vec<Agreement>), End> {
-        let answer = self.local().answer(offer, wishes);
+        let answer = self.local().answer(offer, offer_options);
         let agreed = agree(offer, &answer, true);
         if agreed.is_empty() {
             return Err(nothing(offer));

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_rtc::signalling::oven::IceServer;
-use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, Place};
+use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnServer};
 use weir_shard::{Context, Door, OpenError, Outgoing};
 
 /// The scheme under which names of servers are sought.
@@ -23,7 +23,7 @@ const MOST_UNSENT: usize = 256 << 10;
 /// A TURN server that can be used.
 #[derive(Clone)]
 pub(super) struct Server {
-    place: Place,
+    place: TurnServer,
     username: String,
     credential: String,
 }
@@ -32,7 +32,7 @@ impl Server {
     /// The first that is reached over TCP, of those that signalling names; or why there is none.
     pub(super) fn choose(servers: &[IceServer]) -> Result<Self, &'static str> {
         let places = servers.iter().flat_map(|server| server.urls.iter().map(move |url| (server, url)));
-        let places: Vec<(&IceServer, Place)> =
+        let places: Vec<(&IceServer, TurnServer)> =
             places.filter_map(|(server, url)| Some((server, url.parse().ok()?))).collect();
         match places.iter().find(|(_, place)| place.carrier == Carrier::Tcp) {
             Some((server, place)) => Ok(Self {
@@ -88,7 +88,7 @@ impl Relay {
         detours: &Detours,
         context: &mut Context<'_, W>,
     ) -> Result<Self, End> {
-        let Place { host, port, .. } = &server.place;
+        let TurnServer { host, port, .. } = &server.place;
         let home = SocketAddr::new(home, *port);
         let mut addresses = vec![home];
         let mut sought = None;

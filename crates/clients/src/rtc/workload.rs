@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_media::AudioCodec;
 use weir_metrics::{Moment, Schema};
-use weir_rtc::sdp::Wishes;
+use weir_rtc::sdp::OfferOptions;
 use weir_rtc::transport::{Certificate, Clock};
 use weir_shard::tls::ClientTls;
 use weir_shard::{Door, Session};
@@ -50,10 +50,10 @@ pub(crate) fn whip(urls: &[String], options: &PublishOptions) -> Result<Box<dyn 
     let places = places("publish", urls, WHIP_SCHEMES, &options.tls, &options.rtc)?;
     let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
-    let audio = if has_sound { Wishes::PUBLISHER.audio } else { &[] };
-    let wishes = Wishes { audio, extensions: &[], ..Wishes::PUBLISHER };
+    let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
+    let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER };
     let common = Arc::new(publish::Common {
-        terms: terms(Manner::Http, wishes, &options.tls)?,
+        terms: terms(Manner::Http, offer_options, &options.tls)?,
         timeouts: options.timeouts,
         material,
         stamp: options.stamp,
@@ -71,7 +71,7 @@ fn play(
     let places = places("play", urls, schemes, &options.tls, &options.rtc)?;
     let resume = options.rebuffer.unwrap_or(options.playout_buffer);
     let common = Arc::new(play::Common {
-        terms: terms(manner, wishes(&options.rtc), &options.tls)?,
+        terms: terms(manner, offer_options(&options.rtc), &options.tls)?,
         timeouts: options.timeouts,
         playout: Playout::new(options.playout_buffer, resume),
         options: options.rtc.clone(),
@@ -94,23 +94,27 @@ fn places(
     })
 }
 
-fn terms(manner: Manner, wishes: Wishes<'static>, tls: &ClientTls) -> Result<Arc<Terms>, WorkloadError> {
+fn terms(
+    manner: Manner,
+    offer_options: OfferOptions<'static>,
+    tls: &ClientTls,
+) -> Result<Arc<Terms>, WorkloadError> {
     let certificate =
         Certificate::generate().map_err(|error| WorkloadError::Certificate(error.to_string()))?;
     let clock = Clock::new(weir_shard::clock::now(), Instant::now());
     let detours = Detours::new(Doors::new(relay::SCHEMES, tls));
-    Ok(Arc::new(Terms { manner, wishes, clock, certificate, detours }))
+    Ok(Arc::new(Terms { manner, offer_options, clock, certificate, detours }))
 }
 
 /// What viewers want, and say that they will say.
-fn wishes(options: &RtcOptions) -> Wishes<'static> {
+fn offer_options(options: &RtcOptions) -> OfferOptions<'static> {
     let feedback: &[&str] = match (options.nack, options.bandwidth) {
-        (true, true) => Wishes::VIEWER.feedback,
+        (true, true) => OfferOptions::VIEWER.feedback,
         (true, false) => &["nack", "nack pli", "ccm fir"],
         (false, true) => &["nack pli", "ccm fir", "transport-cc", "goog-remb"],
         (false, false) => &["nack pli", "ccm fir"],
     };
-    Wishes { feedback, retransmission: options.nack, ..Wishes::VIEWER }
+    OfferOptions { feedback, retransmission: options.nack, ..OfferOptions::VIEWER }
 }
 
 impl Workload for Play {

@@ -7,7 +7,7 @@ use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
-use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, Setup, Wishes, agree};
+use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree};
 use weir_rtc::srtp::{MasterKey, Outbound};
 use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Remote, Settings, Transport};
 use weir_shard::{Event, Rig, Session, clock};
@@ -192,8 +192,8 @@ impl Server {
     pub(crate) fn answering(offer: &str, now: Moment, setup: Setup) -> (Self, String) {
         let offer: Description = offer.parse().expect("an offer of weir's");
         let (mut server, local) = Self::new();
-        let wishes = Wishes { direction: Direction::SendOnly, setup, ..Wishes::VIEWER };
-        let answer = local.answer(&offer, &wishes);
+        let offer_options = OfferOptions { direction: Direction::SendOnly, setup, ..OfferOptions::VIEWER };
+        let answer = local.answer(&offer, &offer_options);
         server.agreed = agree(&offer, &answer, true);
         server.connect(&offer, now);
         (server, answer.to_string())
@@ -202,7 +202,7 @@ impl Server {
     /// A server that offers, and what it offers.
     pub(crate) fn offering() -> (Self, String) {
         let (mut server, local) = Self::new();
-        let offer = local.offer(&Wishes::PUBLISHER);
+        let offer = local.offer(&OfferOptions::PUBLISHER);
         let text = offer.to_string();
         server.offer = offer;
         (server, text)

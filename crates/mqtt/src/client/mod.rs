@@ -175,12 +175,16 @@ impl Client {
         let Self { options, reader, session, stage, output, aliases, granted, large, last_sent, pinged } =
             self;
         let written = output.len();
-        let mut desk = Desk { options, session, stage, output, aliases, granted, large, pinged };
+        let mut dispatcher = Dispatcher { options, session, stage, output, aliases, granted, large, pinged };
         let read = loop {
             match reader.next(&mut input) {
                 Ok(Some(event)) => {
-                    if let Err((packet, violation)) = desk.hear(&event, on) {
-                        break Err(Error { packet: Some(packet), violation, version: desk.options.version });
+                    if let Err((packet, violation)) = dispatcher.hear(&event, on) {
+                        break Err(Error {
+                            packet: Some(packet),
+                            violation,
+                            version: dispatcher.options.version,
+                        });
                     }
                 }
                 Ok(None) => break Ok(()),
@@ -514,7 +518,7 @@ impl Granted {
 }
 
 /// The parts of a client that an event changes, apart from the reader that the event may borrow from.
-struct Desk<'c> {
+struct Dispatcher<'c> {
     options: &'c ClientOptions,
     session: &'c mut Session,
     stage: &'c mut Stage,
@@ -527,7 +531,7 @@ struct Desk<'c> {
 
 type Broken = (PacketKind, Violation);
 
-impl Desk<'_> {
+impl Dispatcher<'_> {
     #[inline]
     fn hear(&mut self, event: &Event<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Broken> {
         match event {

@@ -3,7 +3,7 @@
 use super::{PacketId, PacketKind, properties_len, put_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::{Place, Properties};
+use crate::property::{Properties, PropertyLocation};
 use crate::{ReasonCode, Version};
 
 /// What PUBACK, PUBREC, PUBREL and PUBCOMP say.
@@ -40,8 +40,11 @@ impl<'a> Acknowledgement<'a> {
             return Ok(Self::success(packet_id));
         }
         let reason = ReasonCode::from_code(fields.byte()?, kind).ok_or(Violation::UnknownReason)?;
-        let properties =
-            if fields.is_empty() { Properties::NONE } else { Properties::take(fields, Place::Packet(kind))? };
+        let properties = if fields.is_empty() {
+            Properties::NONE
+        } else {
+            Properties::take(fields, PropertyLocation::Packet(kind))?
+        };
         Ok(Self { packet_id, reason, properties })
     }
 

@@ -3,7 +3,7 @@
 use super::{PacketKind, properties_len, put_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::{Place, Properties};
+use crate::property::{Properties, PropertyLocation};
 use crate::{ReasonCode, Version};
 
 /// A step of an authentication.
@@ -23,7 +23,7 @@ impl<'a> Auth<'a> {
         }
         let reason =
             ReasonCode::from_code(fields.byte()?, PacketKind::Auth).ok_or(Violation::UnknownReason)?;
-        let properties = Properties::take(fields, Place::Packet(PacketKind::Auth))?;
+        let properties = Properties::take(fields, PropertyLocation::Packet(PacketKind::Auth))?;
         Ok(Self { reason, properties })
     }
 

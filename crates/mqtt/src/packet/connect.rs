@@ -3,7 +3,7 @@
 use super::{PacketKind, properties_len, put_properties, take_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, field_len, put_field, put_header, text_len};
-use crate::property::{Place, Properties};
+use crate::property::{Properties, PropertyLocation};
 use crate::{Qos, Version, topic};
 use std::fmt;
 
@@ -138,7 +138,7 @@ impl<'a> Will<'a> {
     fn take(fields: &mut Fields<'a>, qos: Qos, retain: bool, version: Version) -> Result<Self, Violation> {
         let properties = match version {
             Version::V311 => Properties::NONE,
-            Version::V5 => Properties::take(fields, Place::Will)?,
+            Version::V5 => Properties::take(fields, PropertyLocation::Will)?,
         };
         let topic = fields.text()?;
         topic::check_name(topic)?;
@@ -151,7 +151,7 @@ impl<'a> Will<'a> {
             Version::V311 if self.properties.is_empty() => 0,
             Version::V311 => return Err(EncodeError::NeedsVersion5),
             Version::V5 => {
-                self.properties.fit(Place::Will)?;
+                self.properties.fit(PropertyLocation::Will)?;
                 self.properties.wire_len()
             }
         };

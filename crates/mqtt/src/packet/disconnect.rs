@@ -3,7 +3,7 @@
 use super::{PacketKind, properties_len, put_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::{Place, Properties};
+use crate::property::{Properties, PropertyLocation};
 use crate::{ReasonCode, Version};
 
 /// The end of a connection, with its reason. Only clients send it in MQTT 3.1.1.
@@ -28,8 +28,11 @@ impl<'a> Disconnect<'a> {
         }
         let kind = PacketKind::Disconnect;
         let reason = ReasonCode::from_code(fields.byte()?, kind).ok_or(Violation::UnknownReason)?;
-        let properties =
-            if fields.is_empty() { Properties::NONE } else { Properties::take(fields, Place::Packet(kind))? };
+        let properties = if fields.is_empty() {
+            Properties::NONE
+        } else {
+            Properties::take(fields, PropertyLocation::Packet(kind))?
+        };
         Ok(Self { reason, properties })
     }
 

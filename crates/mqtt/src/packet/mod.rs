@@ -27,7 +27,7 @@ pub(crate) use publish::head_len;
 
 use crate::error::{EncodeError, Error, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::{Place, Properties};
+use crate::property::{Properties, PropertyLocation};
 use crate::version::Version;
 use std::fmt;
 use std::num::NonZeroU16;
@@ -276,7 +276,7 @@ fn take_properties<'a>(
 ) -> Result<Properties<'a>, Violation> {
     match version {
         Version::V311 => Ok(Properties::NONE),
-        Version::V5 => Properties::take(fields, Place::Packet(kind)),
+        Version::V5 => Properties::take(fields, PropertyLocation::Packet(kind)),
     }
 }
 
@@ -293,7 +293,7 @@ fn properties_len(
     if version == Version::V311 {
         return Err(EncodeError::NeedsVersion5);
     }
-    properties.fit(Place::Packet(kind))?;
+    properties.fit(PropertyLocation::Packet(kind))?;
     Ok(properties.wire_len())
 }
 

@@ -1,6 +1,6 @@
 //! The way to one peer, viewer or publisher: ICE, DTLS, the keys that come of them, and when it is given up.
 
-use super::desk::Counts;
+use super::hub::Counts;
 use super::peer::Outbox;
 use crate::worker::Worker;
 use std::net::SocketAddr;

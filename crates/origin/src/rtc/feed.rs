@@ -16,7 +16,7 @@ const PREFIX: usize = 9;
 
 /// The two tracks of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum TrackKind {
     Video,
     Audio,
 }
@@ -124,7 +124,7 @@ impl Feed {
         let mut packetiser = self.packetiser.clone();
         let mut first = keyframe;
         packetiser.packetise(before.iter().map(Vec::as_slice).chain(nals()), |payload, last| {
-            self.push(Lane::Video, payload, last, std::mem::take(&mut first), timestamp, arrived);
+            self.push(TrackKind::Video, payload, last, std::mem::take(&mut first), timestamp, arrived);
         });
         self.parameter_sets = parameters;
     }
@@ -138,7 +138,7 @@ impl Feed {
         let frame = payload.get(tag.payload_offset..).unwrap_or_default();
         if tag.packet_type == AudioPacketType::CodedFrames && !frame.is_empty() && frame.len() <= PAYLOAD {
             let timestamp = self.media_time(packet.timestamp, arrived);
-            self.push(Lane::Audio, frame, false, false, timestamp, arrived);
+            self.push(TrackKind::Audio, frame, false, false, timestamp, arrived);
         }
     }
 
@@ -158,7 +158,7 @@ impl Feed {
 
     fn push(
         &mut self,
-        lane: Lane,
+        track: TrackKind,
         payload: &[u8],
         marker: bool,
         keyframe: bool,
@@ -169,31 +169,31 @@ impl Feed {
         bytes.push(u8::from(marker));
         bytes.extend(self.ordinals.iter().flat_map(|ordinal| ordinal.to_be_bytes()));
         bytes.extend_from_slice(payload);
-        let kind = if lane == Lane::Video { Kind::Video } else { Kind::Audio };
+        let kind = if track == TrackKind::Video { Kind::Video } else { Kind::Audio };
         let mut unit = Packet::units(kind, 1, bytes, (PREFIX, 0));
         (unit.keyframe, unit.timestamp) = (keyframe, timestamp);
-        self.ordinals[lane as usize] = self.ordinals[lane as usize].wrapping_add(1);
+        self.ordinals[track as usize] = self.ordinals[track as usize].wrapping_add(1);
         self.units.push(unit, None, arrived);
     }
 
     /// The unit of a track with this ordinal, if it is still kept.
-    pub(super) fn find(&self, lane: Lane, ordinal: u32) -> Option<&Packet> {
+    pub(super) fn find(&self, track: TrackKind, ordinal: u32) -> Option<&Packet> {
         // Ordinals rise with the numbers, and are compared as sequence numbers are: around the newest.
         let (mut low, mut high) = (self.units.start(), self.units.end());
         while low < high {
             let middle = low + (high - low) / 2;
             let unit = &self.units.get(middle)?.packet;
             // The number of the track's units that lie before the one behind this.
-            let behind = ordinal_of(unit, lane).wrapping_add(u32::from(lane_of(unit) == lane));
+            let behind = ordinal_of(unit, track).wrapping_add(u32::from(track_kind_of(unit) == track));
             if behind.wrapping_sub(ordinal) as i32 <= 0 { low = middle + 1 } else { high = middle }
         }
         let unit = &self.units.get(low)?.packet;
-        (lane_of(unit) == lane && ordinal_of(unit, lane) == ordinal).then_some(unit)
+        (track_kind_of(unit) == track && ordinal_of(unit, track) == ordinal).then_some(unit)
     }
 
     /// How many units of a track there were.
-    pub(super) fn ordinal(&self, lane: Lane) -> u32 {
-        self.ordinals[lane as usize]
+    pub(super) fn ordinal(&self, track: TrackKind) -> u32 {
+        self.ordinals[track as usize]
     }
 
     /// The latest media time, as of now.
@@ -203,8 +203,8 @@ impl Feed {
 }
 
 /// The track of a unit.
-pub(super) fn lane_of(unit: &Packet) -> Lane {
-    if unit.kind == Kind::Audio { Lane::Audio } else { Lane::Video }
+pub(super) fn track_kind_of(unit: &Packet) -> TrackKind {
+    if unit.kind == Kind::Audio { TrackKind::Audio } else { TrackKind::Video }
 }
 
 /// Whether a unit is the last of its frame.
@@ -213,7 +213,7 @@ pub(super) fn has_marker(unit: &Packet) -> bool {
 }
 
 /// How many units of a track came before this one.
-pub(super) fn ordinal_of(unit: &Packet, lane: Lane) -> u32 {
-    let at = 1 + 4 * lane as usize;
+pub(super) fn ordinal_of(unit: &Packet, track: TrackKind) -> u32 {
+    let at = 1 + 4 * track as usize;
     unit.framed().get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }

@@ -1,8 +1,8 @@
 //! One publisher by WebRTC (RFC 9725): its way to us, its tracks, and what it is told of them.
 
 use super::channel::{Channel, Service};
-use super::lane::Lane;
 use super::remux::Remux;
+use super::track_receiver::TrackReceiver;
 use crate::fault::Cut;
 use crate::publisher::Publisher;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ pub(super) struct Ingest {
     pub(super) name: Arc<str>,
     publisher: Publisher,
     remux: Remux,
-    lanes: Vec<Lane>,
+    receivers: Vec<TrackReceiver>,
     /// When its publication began.
     began: Moment,
     /// Our source, of reports.
@@ -111,7 +111,7 @@ impl Ingest {
             name,
             publisher,
             remux: Remux::default(),
-            lanes: agreed.iter().map(|agreed| Lane::new(agreed, now)).collect(),
+            receivers: agreed.iter().map(|agreed| TrackReceiver::new(agreed, now)).collect(),
             began: now,
             ssrc,
             transport_sequence: named(extension::TRANSPORT_CC).map(|it| it.identifier),
@@ -146,14 +146,21 @@ impl Ingest {
             self.arrivals.arrive(now, number);
             self.feedback_at.get_or_insert(now + FEEDBACK);
         }
-        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.has(packet.payload_type())) else {
+        let Some(receiver) = self.receivers.iter_mut().find(|receiver| receiver.has(packet.payload_type()))
+        else {
             service.counts.strange += 1;
             return;
         };
         let (publisher, worker, mut cut) = (&mut self.publisher, &mut *service.worker, None);
-        lane.receive(now, now.micros_since(self.began), &packet, &mut self.remux, &mut |packet, opening| {
-            cut = cut.or(publisher.take(packet, opening, worker, now));
-        });
+        receiver.receive(
+            now,
+            now.micros_since(self.began),
+            &packet,
+            &mut self.remux,
+            &mut |packet, opening| {
+                cut = cut.or(publisher.take(packet, opening, worker, now));
+            },
+        );
         self.end_at(cut, service);
     }
 
@@ -163,8 +170,8 @@ impl Ingest {
         // A fault may hold back what has just come.
         self.publisher_due = self.publisher.deadline(service.worker, service.now);
         self.ask(service);
-        for lane in &mut self.lanes {
-            let (before, now) = lane.book();
+        for receiver in &mut self.receivers {
+            let (before, now) = receiver.book();
             let intake = &mut service.counts.intake;
             intake.packets += now.packets - before.packets;
             // What comes late is not lost any more.
@@ -184,14 +191,14 @@ impl Ingest {
         for packet in Compound::new(opened) {
             if let Ok(rtcp::Packet::SenderReport(report)) = packet {
                 service.counts.intake.sender_reports += 1;
-                self.lanes.iter_mut().for_each(|lane| lane.sender_report(service.now, &report));
+                self.receivers.iter_mut().for_each(|receiver| receiver.sender_report(service.now, &report));
             }
         }
     }
 
     /// A viewer needs a keyframe.
     pub(super) fn wants_keyframe(&mut self, now: Moment) {
-        self.lanes.iter_mut().for_each(|lane| lane.wants_keyframe(now));
+        self.receivers.iter_mut().for_each(|receiver| receiver.wants_keyframe(now));
     }
 
     /// A deadline passed: one of several.
@@ -199,8 +206,8 @@ impl Ingest {
         let now = service.now;
         self.channel.time(service);
         let (publisher, worker, mut cut) = (&mut self.publisher, &mut *service.worker, None);
-        for lane in &mut self.lanes {
-            lane.pass(now, now.micros_since(self.began), &mut self.remux, &mut |packet, opening| {
+        for receiver in &mut self.receivers {
+            receiver.pass(now, now.micros_since(self.began), &mut self.remux, &mut |packet, opening| {
                 cut = cut.or(publisher.take(packet, opening, worker, now));
             });
         }
@@ -213,7 +220,7 @@ impl Ingest {
         }
         self.end_at(cut, service);
         if self.feedback_at.take_if(|at| *at <= now).is_some() {
-            let media = self.lanes.iter().find_map(Lane::source).unwrap_or(0);
+            let media = self.receivers.iter().find_map(TrackReceiver::source).unwrap_or(0);
             let out = service.outbox.words();
             self.arrivals.append(self.ssrc, media, out);
             self.channel.send_rtcp(out, service.link);
@@ -228,7 +235,7 @@ impl Ingest {
     /// Sends a receiver report.
     fn report(&mut self, service: &mut Service<'_, '_>) {
         let mut blocks = [ReportBlock::default(); 2];
-        let found = self.lanes.iter_mut().filter_map(|lane| lane.report_block(service.now));
+        let found = self.receivers.iter_mut().filter_map(|receiver| receiver.report_block(service.now));
         let count = blocks.iter_mut().zip(found).map(|(slot, block)| *slot = block).count();
         if count == 0 {
             return;
@@ -249,8 +256,8 @@ impl Ingest {
             return;
         }
         let (us, out) = (self.ssrc, service.outbox.words());
-        for lane in &mut self.lanes {
-            lane.ask(service.now, us, &mut self.numbers, out, |out| {
+        for receiver in &mut self.receivers {
+            receiver.ask(service.now, us, &mut self.numbers, out, |out| {
                 if out.is_empty() {
                     // A compound packet begins with a report (RFC 3550 section 6.1).
                     rtcp::append_receiver_report(us, &[], out);
@@ -271,8 +278,8 @@ impl Ingest {
 
     /// When to call [`Self::time`].
     pub(super) fn next(&self) -> Moment {
-        let lanes = self.lanes.iter().filter_map(Lane::next).min();
-        let others = [self.channel.next(), self.feedback_at, lanes, Some(self.publisher_due)];
+        let receivers = self.receivers.iter().filter_map(TrackReceiver::next).min();
+        let others = [self.channel.next(), self.feedback_at, receivers, Some(self.publisher_due)];
         others.into_iter().flatten().fold(self.report_at, Moment::min)
     }
 

@@ -1,7 +1,7 @@
 //! One viewer of a stream by WebRTC: what it is sent, what it asks for again.
 
 use super::channel::{Channel, Service};
-use super::feed::{Feed, Lane, has_marker, lane_of, ordinal_of};
+use super::feed::{Feed, TrackKind, has_marker, ordinal_of, track_kind_of};
 use crate::counts::Tally;
 use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script};
 use crate::stream::{Cursor, Packet};
@@ -40,8 +40,8 @@ pub(super) struct Track {
 }
 
 impl Track {
-    fn header(&self, unit: &Packet, lane: Lane, shift: i64) -> Header {
-        let ordinal = ordinal_of(unit, lane).wrapping_sub(self.first_ordinal.unwrap_or(0));
+    fn header(&self, unit: &Packet, kind: TrackKind, shift: i64) -> Header {
+        let ordinal = ordinal_of(unit, kind).wrapping_sub(self.first_ordinal.unwrap_or(0));
         Header {
             marker: has_marker(unit),
             payload_type: self.payload_type,
@@ -98,13 +98,13 @@ impl Peer {
         for packet in Compound::new(opened) {
             match packet {
                 Ok(rtcp::Packet::Nack(nack)) => {
-                    let found = [Lane::Video, Lane::Audio].into_iter().find(|lane| {
-                        self.tracks[*lane as usize].is_some_and(|track| track.ssrc == nack.media)
+                    let found = [TrackKind::Video, TrackKind::Audio].into_iter().find(|kind| {
+                        self.tracks[*kind as usize].is_some_and(|track| track.ssrc == nack.media)
                     });
-                    let Some(lane) = found else { continue };
+                    let Some(kind) = found else { continue };
                     for number in nack.sequence_numbers() {
                         service.counts.nacks += 1;
-                        self.repeat(lane, number, feed, service);
+                        self.repeat(kind, number, feed, service);
                     }
                 }
                 Ok(rtcp::Packet::PictureLoss { .. }) => service.counts.picture_losses += 1,
@@ -120,16 +120,16 @@ impl Peer {
     }
 
     /// Sends a unit again, as it was.
-    fn repeat(&mut self, lane: Lane, number: u16, feed: &Feed, service: &mut Service<'_, '_>) {
+    fn repeat(&mut self, kind: TrackKind, number: u16, feed: &Feed, service: &mut Service<'_, '_>) {
         let (Some(keys), Some(path)) = (&mut self.channel.keys, self.channel.path) else { return };
-        let Some(track) = self.tracks[lane as usize] else { return };
+        let Some(track) = self.tracks[kind as usize] else { return };
         let Some(first) = track.first_ordinal else { return };
         // The one with this number that was sent last.
-        let newest = feed.ordinal(lane).wrapping_sub(1);
+        let newest = feed.ordinal(kind).wrapping_sub(1);
         let newest_number = track.first_number.wrapping_add(newest.wrapping_sub(first) as u16);
         let ordinal = newest.wrapping_sub(u32::from(newest_number.wrapping_sub(number)));
-        let Some(unit) = feed.find(lane, ordinal) else { return };
-        if service.outbox.add(&track.header(unit, lane, 0), unit, &mut keys.1, path, service.link) {
+        let Some(unit) = feed.find(kind, ordinal) else { return };
+        if service.outbox.add(&track.header(unit, kind, 0), unit, &mut keys.1, path, service.link) {
             service.counts.repeated += 1;
         }
     }
@@ -232,19 +232,19 @@ impl Peer {
 
     /// Sees to it that the first unit of a track has the first number.
     fn number(&mut self, unit: &Packet) {
-        let lane = lane_of(unit);
-        if let Some(track) = &mut self.tracks[lane as usize] {
-            track.first_ordinal.get_or_insert_with(|| ordinal_of(unit, lane));
+        let kind = track_kind_of(unit);
+        if let Some(track) = &mut self.tracks[kind as usize] {
+            track.first_ordinal.get_or_insert_with(|| ordinal_of(unit, kind));
         }
     }
 
     fn send(&mut self, unit: &Packet, shift: i64, path: SocketAddr, service: &mut Service<'_, '_>) {
         self.number(unit);
-        let lane = lane_of(unit);
-        let (Some(keys), Some(track)) = (&mut self.channel.keys, &mut self.tracks[lane as usize]) else {
+        let kind = track_kind_of(unit);
+        let (Some(keys), Some(track)) = (&mut self.channel.keys, &mut self.tracks[kind as usize]) else {
             return;
         };
-        let header = track.header(unit, lane, shift);
+        let header = track.header(unit, kind, shift);
         if service.outbox.add(&header, unit, &mut keys.1, path, service.link) {
             track.packets = track.packets.wrapping_add(1);
             track.payload_bytes = track.payload_bytes.wrapping_add(unit.payload);

@@ -1,10 +1,10 @@
 //! The session that has a worker's UDP port: what comes and goes there is its viewers'.
 
-use super::desk::Desk;
+use super::hub::Hub;
 use crate::worker::Worker;
 use weir_shard::{Context, Event, Outgoing, Session};
 
-/// The session of a port. Its state is at the worker's desk, where signalling brings viewers.
+/// The session of a port. Its state is at the worker's hub, where signalling brings viewers.
 #[derive(Debug)]
 pub(crate) struct Port;
 
@@ -14,19 +14,19 @@ impl Session<Worker> for Port {
         let is_stop = matches!(event, Event::Stop);
         match event {
             Event::Datagrams(batch) => {
-                serve(context, |desk, worker, link| desk.receive(batch, now, worker, link));
+                serve(context, |hub, worker, link| hub.receive(batch, now, worker, link));
             }
             Event::Woken => {
-                serve(context, |desk, worker, link| desk.go_on(now, worker, link));
+                serve(context, |hub, worker, link| hub.go_on(now, worker, link));
             }
             Event::Stop => {
-                serve(context, |desk, worker, link| desk.close(now, worker, link));
+                serve(context, |hub, worker, link| hub.close(now, worker, link));
             }
             _ => {}
         }
-        let (next, wakes) = serve(context, |desk, worker, link| {
-            desk.time(now, worker, link);
-            (desk.next, std::mem::take(&mut desk.wakes))
+        let (next, wakes) = serve(context, |hub, worker, link| {
+            hub.time(now, worker, link);
+            (hub.next, std::mem::take(&mut hub.wakes))
         })
         .unwrap_or_default();
         context.wake_all(wakes);
@@ -43,14 +43,14 @@ impl Session<Worker> for Port {
 /// Deadlines of many viewers that are so near to each other are served together.
 const MOST_OFTEN: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// Takes the desk out of the worker, which it needs itself, and puts it back.
+/// Takes the hub out of the worker, which it needs itself, and puts it back.
 fn serve<T>(
     context: &mut Context<'_, Worker>,
-    act: impl FnOnce(&mut Desk, &mut Worker, &mut Outgoing<'_>) -> T,
+    act: impl FnOnce(&mut Hub, &mut Worker, &mut Outgoing<'_>) -> T,
 ) -> Option<T> {
-    let mut desk = context.world.rtc.take()?;
+    let mut hub = context.world.rtc.take()?;
     let (worker, mut link) = context.split();
-    let result = act(&mut desk, worker, &mut link);
-    worker.rtc = Some(desk);
+    let result = act(&mut hub, worker, &mut link);
+    worker.rtc = Some(hub);
     Some(result)
 }

@@ -3,7 +3,7 @@
 mod socket;
 
 use super::answer::{of_kind, plain, usual, usual_status, with_links};
-use super::desk::{Desk, Newcomer, remote};
+use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
 use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
@@ -18,7 +18,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
-use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, Setup, Wishes, agree, extension};
+use weir_rtc::sdp::{
+    Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree, extension,
+};
 use weir_rtc::signalling::http::SDP;
 use weir_rtc::transport::{DtlsRole, Settings, Transport};
 use weir_shard::{Context, Event, Session};
@@ -42,21 +44,21 @@ const REQUEST_LIMIT: usize = weir_rtc::sdp::MOST_BYTES;
 const METHODS: &str = "OPTIONS, GET, POST, PATCH, DELETE";
 
 /// What the origin sends: H.264, and Opus where the stream has it.
-const WISHES: Wishes<'static> = Wishes {
+const OFFER_OPTIONS: OfferOptions<'static> = OfferOptions {
     direction: Direction::SendOnly,
     setup: Setup::Passive,
     feedback: &["nack", "nack pli", "ccm fir"],
     extensions: &[],
     retransmission: false,
-    ..Wishes::VIEWER
+    ..OfferOptions::VIEWER
 };
 
 /// What it takes: the same.
-const INTAKE: Wishes<'static> = Wishes {
+const INTAKE: OfferOptions<'static> = OfferOptions {
     direction: Direction::ReceiveOnly,
     setup: Setup::Passive,
     extensions: &[extension::TRANSPORT_CC],
-    ..Wishes::VIEWER
+    ..OfferOptions::VIEWER
 };
 
 /// A session of a connection.
@@ -188,14 +190,14 @@ impl RtcSession {
         context: &mut Context<'_, Worker>,
     ) -> Result<Answer, Decree> {
         let number = self.number(stream, context)?;
-        let (newcomer, answer) = match self.negotiate(number, stream, offer, &WISHES, context) {
+        let (new_peer, answer) = match self.negotiate(number, stream, offer, &OFFER_OPTIONS, context) {
             Ok(made) => made,
             Err(answer) => return Ok(answer),
         };
-        if let Some(mut desk) = context.world.rtc.take() {
-            desk.admit(newcomer, context.world, context.now);
-            context.wake(desk.port);
-            context.world.rtc = Some(desk);
+        if let Some(mut hub) = context.world.rtc.take() {
+            hub.admit(new_peer, context.world, context.now);
+            context.wake(hub.port);
+            context.world.rtc = Some(hub);
         }
         Ok(answer)
     }
@@ -212,7 +214,7 @@ impl RtcSession {
         if let Some(decree) = self.fault(Phase::Publish, Some(Subject::Publisher(number)), context) {
             return Err(decree);
         }
-        let (newcomer, answer) = match self.negotiate(number, stream, offer, &INTAKE, context) {
+        let (new_peer, answer) = match self.negotiate(number, stream, offer, &INTAKE, context) {
             Ok(made) => made,
             Err(answer) => return Ok(answer),
         };
@@ -222,10 +224,10 @@ impl RtcSession {
         };
         let wakes = publisher.flush(context.world);
         context.wake_all(wakes);
-        if let Some(mut desk) = context.world.rtc.take() {
-            desk.admit_publisher(newcomer, publisher, context.world, now);
-            context.wake(desk.port);
-            context.world.rtc = Some(desk);
+        if let Some(mut hub) = context.world.rtc.take() {
+            hub.admit_publisher(new_peer, publisher, context.world, now);
+            context.wake(hub.port);
+            context.world.rtc = Some(hub);
         }
         Ok(answer)
     }
@@ -236,9 +238,9 @@ impl RtcSession {
         number: u64,
         stream: &Arc<str>,
         offer: &str,
-        wishes: &Wishes<'_>,
+        offer_options: &OfferOptions<'_>,
         context: &Context<'_, Worker>,
-    ) -> Result<(Newcomer, Answer), Answer> {
+    ) -> Result<(NewPeer, Answer), Answer> {
         let mut offer: Description = offer.parse().map_err(|error| plain(400, format!("{error}")))?;
         for kind in [MediaKind::Video, MediaKind::Audio] {
             // A stream has one track of each.
@@ -246,15 +248,15 @@ impl RtcSession {
             more.for_each(|media| media.rejected = true);
         }
         let theirs = remote(&offer).ok_or_else(|| plain(400, "no ICE credentials or fingerprint"))?;
-        let made = context.world.rtc.as_deref().and_then(|desk| self.transport(desk));
+        let made = context.world.rtc.as_deref().and_then(|hub| self.transport(hub));
         let made = made.and_then(|made| Some((made, Identity::new()?)));
         let ((mut transport, local), identity) =
             made.ok_or_else(|| plain(503, "no transport can be made"))?;
-        let mut answer = local.answer(&offer, wishes);
-        if wishes.direction == Direction::SendOnly {
+        let mut answer = local.answer(&offer, offer_options);
+        if offer_options.direction == Direction::SendOnly {
             identity.name_sources(&mut answer);
         }
-        let theirs_is = match wishes.direction {
+        let theirs_is = match offer_options.direction {
             Direction::SendOnly => Direction::ReceiveOnly,
             _ => Direction::SendOnly,
         };
@@ -269,31 +271,31 @@ impl RtcSession {
         transport.connect(context.now, theirs, role(&agreed));
         let Identity { session, sources } = identity;
         let stream = stream.clone();
-        let newcomer = Newcomer { transport, agreed, sources, number, peer: self.peer, stream, session };
+        let new_peer = NewPeer { transport, agreed, sources, number, peer: self.peer, stream, session };
         let answer = of_kind(SDP, 201, answer.to_string())
             .field("Location", format_args!("/session/{session:016x}"))
             .field("ETag", format_args!("\"{session:x}\""));
-        Ok((newcomer, with_links(answer, context.world.settings().turn.as_ref())))
+        Ok((new_peer, with_links(answer, context.world.settings().turn.as_ref())))
     }
 
     /// A transport that others reach at the worker's port.
-    fn transport(&self, desk: &Desk) -> Option<(Transport, Local)> {
-        let mut local = desk.local;
+    fn transport(&self, hub: &Hub) -> Option<(Transport, Local)> {
+        let mut local = hub.local;
         if local.ip().is_unspecified() {
             local.set_ip(reached_at(self.peer)?);
         }
         let settings = Settings {
             local,
-            certificate: desk.certificate.clone(),
+            certificate: hub.certificate.clone(),
             lite: true,
             controlling: false,
-            clock: desk.clock,
+            clock: hub.clock,
         };
         let transport = Transport::new(settings).ok()?;
         let local = Local {
             user_fragment: transport.user_fragment().to_owned(),
             password: transport.password().to_owned(),
-            fingerprint: desk.certificate.fingerprint(),
+            fingerprint: hub.certificate.fingerprint(),
             candidates: transport.candidates().collect(),
             lite: true,
         };
@@ -325,7 +327,7 @@ impl RtcSession {
     /// Lets a peer go, whichever worker it is with.
     fn dismiss(&self, session: u64, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let mine = context.world.rtc.as_mut().and_then(|desk| desk.dismiss(session, now));
+        let mine = context.world.rtc.as_mut().and_then(|hub| hub.dismiss(session, now));
         match mine {
             Some(port) => context.wake(port),
             None => context.world.tell_peers(&|| Message::Dismiss { session }),

@@ -33,11 +33,11 @@ const SLOW_READ: usize = 4 * 1024;
 /// A session of an RTMP connection.
 pub(crate) struct RtmpSession {
     server: Server,
-    desk: Desk,
+    handler: Handler,
 }
 
 /// The part of a session that decides; it hears the server's events while the server reads.
-struct Desk {
+struct Handler {
     peer: SocketAddr,
     link: u64,
     faults: LinkFaults,
@@ -96,7 +96,7 @@ impl RtmpSession {
         let options = ServerOptions { chunk_size: CHUNK_SIZE, ..ServerOptions::default() };
         Self {
             server: Server::new(options, link),
-            desk: Desk {
+            handler: Handler {
                 peer,
                 link,
                 faults: LinkFaults::of(&worker.settings().faults, link),
@@ -111,40 +111,40 @@ impl RtmpSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        if matches!(self.desk.stage, Stage::Accepted) {
-            self.desk.stage = Stage::Asking;
-            if self.desk.fault(Phase::Handshake, None, context).is_some() {
-                self.desk.fall_silent(context);
+        if matches!(self.handler.stage, Stage::Accepted) {
+            self.handler.stage = Stage::Asking;
+            if self.handler.fault(Phase::Handshake, None, context).is_some() {
+                self.handler.fall_silent(context);
             }
         }
-        if matches!(self.desk.stage, Stage::Silent | Stage::Leaving(_)) {
+        if matches!(self.handler.stage, Stage::Silent | Stage::Leaving(_)) {
             return;
         }
-        if let Stage::Playing(playing) = &mut self.desk.stage {
+        if let Stage::Playing(playing) = &mut self.handler.stage {
             playing.liveness.on_bytes();
         }
-        let Self { server, desk } = self;
-        desk.events = 0;
+        let Self { server, handler } = self;
+        handler.events = 0;
         let (mut rest, mut outcome) = (bytes, Ok(()));
         while !rest.is_empty() && outcome.is_ok() {
-            if desk.events >= EVENTS_A_TURN {
+            if handler.events >= EVENTS_A_TURN {
                 context.give_back(rest);
                 break;
             }
             let (piece, more) = rest.split_at(rest.len().min(PIECE));
             rest = more;
-            outcome = server.input(piece, &mut |event| desk.hear(&event, context));
+            outcome = server.input(piece, &mut |event| handler.hear(&event, context));
         }
         let bytes = &bytes[..bytes.len() - rest.len()];
-        if matches!(desk.stage, Stage::Silent) {
+        if matches!(handler.stage, Stage::Silent) {
             return;
         }
         if outcome.is_err() {
             return self.end(Some(Cut::Close), context);
         }
         self.reply(context);
-        self.desk.pace(bytes.len(), context);
-        if let Stage::Publishing(publishing) = &mut self.desk.stage {
+        self.handler.pace(bytes.len(), context);
+        if let Stage::Publishing(publishing) = &mut self.handler.stage {
             let wakes = publishing.publisher.flush(context.world);
             context.wake_all(wakes);
         }
@@ -153,7 +153,7 @@ impl RtmpSession {
     /// Says what has been decided, and then sends a new viewer what waits for it.
     fn reply(&mut self, context: &mut Context<'_, Worker>) {
         let mut plays = false;
-        for reply in self.desk.replies.drain(..) {
+        for reply in self.handler.replies.drain(..) {
             match reply {
                 Reply::AcceptConnect => self.server.accept_connect(),
                 Reply::RejectConnect(status) => self.server.reject_connect(&status),
@@ -177,21 +177,21 @@ impl RtmpSession {
         if words.is_empty() {
             return;
         }
-        match &mut self.desk.stage {
+        match &mut self.handler.stage {
             Stage::Playing(playing) => playing.viewer.say(&words, context),
             _ => {
-                self.desk.said += words.len() as u64;
+                self.handler.said += words.len() as u64;
                 context.send(&words);
             }
         }
         if context.unsent() > UNSENT_LIMIT {
-            self.desk.cut = Some(Cut::Close);
+            self.handler.cut = Some(Cut::Close);
         }
     }
 
     /// Sends a viewer what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Playing(playing) = &mut self.desk.stage else { return };
+        let Stage::Playing(playing) = &mut self.handler.stage else { return };
         let id = playing.message_stream_id;
         match playing.viewer.pump(context) {
             Standing::Same => {}
@@ -204,27 +204,27 @@ impl RtmpSession {
                 self.server.end_play(id);
                 self.say(context);
                 if context.world.settings().departure == Departure::Close {
-                    self.desk.leave(context);
-                    self.desk.stage = Stage::Leaving(context.now + FAREWELL);
+                    self.handler.leave(context);
+                    self.handler.stage = Stage::Leaving(context.now + FAREWELL);
                 }
             }
-            Standing::Cut(cut) => self.desk.cut = Some(cut),
-            Standing::Stuck => self.desk.cut = Some(Cut::Reset),
+            Standing::Cut(cut) => self.handler.cut = Some(cut),
+            Standing::Stuck => self.handler.cut = Some(Cut::Reset),
         }
     }
 
     /// Asks a viewer that is sent nothing whether it is there, and lets it go if it does not answer.
     fn look(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Playing(playing) = &mut self.desk.stage else { return };
+        let Stage::Playing(playing) = &mut self.handler.stage else { return };
         let sent = playing.viewer.link_bytes(context.world);
         match playing.liveness.look(context.now, sent) {
             Look::Wait => {}
-            Look::Gone => self.desk.cut = Some(Cut::Close),
+            Look::Gone => self.handler.cut = Some(Cut::Close),
             Look::Ask => {
                 // The server's time in milliseconds, which goes round.
                 self.server.ping((context.now.as_nanos() / 1_000_000) as u32);
                 self.say(context);
-                if let Stage::Playing(playing) = &mut self.desk.stage {
+                if let Stage::Playing(playing) = &mut self.handler.stage {
                     let sent = playing.viewer.link_bytes(context.world);
                     playing.liveness.on_asked(sent);
                 }
@@ -234,11 +234,11 @@ impl RtmpSession {
 
     fn time(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        if let Some(cut) = self.desk.faults.cut(context.world, now) {
-            self.desk.cut = Some(cut);
+        if let Some(cut) = self.handler.faults.cut(context.world, now) {
+            self.handler.cut = Some(cut);
             return;
         }
-        match &mut self.desk.stage {
+        match &mut self.handler.stage {
             Stage::Playing(_) => {
                 self.pump(context);
                 self.look(context);
@@ -248,21 +248,21 @@ impl RtmpSession {
                 publisher.release(context.world, now);
                 let wakes = publisher.flush(context.world);
                 context.wake_all(wakes);
-                self.desk.cut = publisher.cut(context.world, now);
+                self.handler.cut = publisher.cut(context.world, now);
                 if publishing.resume.is_some_and(|at| at <= now) {
                     publishing.resume = None;
                     context.pause_reading(false);
                 } else if publisher.is_silent(context.world, now) {
-                    self.desk.cut = Some(Cut::Close);
+                    self.handler.cut = Some(Cut::Close);
                 }
             }
-            Stage::Leaving(at) if now >= *at => self.desk.cut = Some(Cut::Close),
+            Stage::Leaving(at) if now >= *at => self.handler.cut = Some(Cut::Close),
             Stage::Accepted | Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
         }
     }
 
     fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
-        self.desk.leave(context);
+        self.handler.leave(context);
         match cut {
             Some(Cut::Reset) => context.reset(),
             Some(Cut::Close) => context.close(),
@@ -273,7 +273,7 @@ impl RtmpSession {
     /// Sets the one deadline of the session.
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let deadline = match &mut self.desk.stage {
+        let deadline = match &mut self.handler.stage {
             Stage::Playing(playing) => {
                 let look = Some(playing.liveness.next());
                 playing.viewer.deadline(context.world, now).into_iter().chain(look).min()
@@ -285,7 +285,7 @@ impl RtmpSession {
             Stage::Leaving(at) => Some(*at),
             Stage::Accepted | Stage::Asking | Stage::Silent => None,
         };
-        let cut = self.desk.faults.next_cut();
+        let cut = self.handler.faults.next_cut();
         match [deadline, cut].into_iter().flatten().min() {
             Some(at) => context.set_timer(at),
             None => context.clear_timer(),
@@ -298,15 +298,15 @@ impl Session<Worker> for RtmpSession {
         match event {
             Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
             Event::Connected => {
-                self.desk.faults.begin(context.now);
-                if self.desk.fault(Phase::Accept, None, context).is_some() {
-                    self.desk.fall_silent(context);
+                self.handler.faults.begin(context.now);
+                if self.handler.fault(Phase::Accept, None, context).is_some() {
+                    self.handler.fall_silent(context);
                 }
             }
             Event::Bytes(bytes) => self.read(bytes, context),
             Event::Writable => self.pump(context),
             Event::Woken => {
-                if let Stage::Playing(playing) = &mut self.desk.stage {
+                if let Stage::Playing(playing) = &mut self.handler.stage {
                     playing.viewer.woken();
                 }
                 self.pump(context);
@@ -315,14 +315,14 @@ impl Session<Worker> for RtmpSession {
             Event::Stop => return self.end(Some(Cut::Close), context),
             Event::Closed { .. } => return self.end(None, context),
         }
-        match self.desk.cut.take() {
+        match self.handler.cut.take() {
             Some(cut) => self.end(Some(cut), context),
             None => self.arm(context),
         }
     }
 }
 
-impl Desk {
+impl Handler {
     fn hear(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
         // What follows a refusal or a silence in the same bytes is not heard.
         self.events += 1;
@@ -533,6 +533,6 @@ fn status(code: &'static str, words: &'static str) -> Status<'static> {
 
 impl std::fmt::Debug for RtmpSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RtmpSession").field("link", &self.desk.link).finish_non_exhaustive()
+        f.debug_struct("RtmpSession").field("link", &self.handler.link).finish_non_exhaustive()
     }
 }

@@ -8,7 +8,7 @@ use weir_metrics::Moment;
 /// A viewer that has fallen too far behind is moved to a later keyframe.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    place: Place,
+    place: CursorState,
     /// The version of the opening that was sent whole.
     opened: Option<u64>,
     /// What is still to be sent before the packet that the viewer stands at.
@@ -25,7 +25,7 @@ struct Preface {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CursorState {
     /// Has just come and waits for a keyframe at or after this number.
     Waiting(u64),
     /// Was too slow; what passes before the next keyframe is lost to it.
@@ -51,16 +51,16 @@ impl Cursor {
     /// A viewer who comes now: at the cached keyframe, or waiting for the next one.
     pub(crate) fn new(log: &Log) -> Self {
         let cached = if log.history().gop_cache { log.last_keyframe() } else { None };
-        let place = Place::Waiting(cached.unwrap_or_else(|| log.end()));
+        let place = CursorState::Waiting(cached.unwrap_or_else(|| log.end()));
         Self { place, opened: None, preface: None, lost: Passed::default() }
     }
 
     /// Takes the viewer to the stream's next publication. What it was not yet sent of this one is lost.
     pub(crate) fn renew(&mut self, log: &Log) {
-        if let Place::At(position) | Place::Lagging(position) = self.place {
+        if let CursorState::At(position) | CursorState::Lagging(position) = self.place {
             self.lose(position, Position::of(log, log.end()));
         }
-        self.place = Place::Waiting(log.end());
+        self.place = CursorState::Waiting(log.end());
         self.preface = None;
         self.opened = None;
     }
@@ -68,19 +68,19 @@ impl Cursor {
     /// Finds the place to go on from: a keyframe for who waits for one or is too far behind.
     pub(crate) fn settle(&mut self, log: &Log, now: Moment) {
         match self.place {
-            Place::Waiting(from) => {
+            CursorState::Waiting(from) => {
                 if let Some(keyframe) = log.keyframe_from(from) {
                     self.start(log, Position::of(log, keyframe));
                 }
             }
-            Place::At(position) if !log.is_stale(position.number, now) => {}
-            Place::At(position) => match log.last_keyframe() {
+            CursorState::At(position) if !log.is_stale(position.number, now) => {}
+            CursorState::At(position) => match log.last_keyframe() {
                 Some(keyframe) if keyframe > position.number => self.skip(log, position, keyframe),
                 _ if position.number < log.start() => self.lag(log, position),
                 // Late, but in the middle of the latest group: there is nowhere to skip to.
                 _ => {}
             },
-            Place::Lagging(position) => self.lag(log, position),
+            CursorState::Lagging(position) => self.lag(log, position),
         }
     }
 
@@ -90,7 +90,7 @@ impl Cursor {
             None => {
                 let end = Position::of(log, log.end());
                 self.lose(position, end);
-                self.place = Place::Lagging(end);
+                self.place = CursorState::Lagging(end);
             }
         }
     }
@@ -109,7 +109,7 @@ impl Cursor {
             let sent = under_way.filter(|other| other.version == version).map_or(0, |other| other.sent);
             Preface { version, packets: opening.packets().collect(), sent }
         });
-        self.place = Place::At(keyframe);
+        self.place = CursorState::At(keyframe);
     }
 
     fn lose(&mut self, from: Position, to: Position) {
@@ -120,14 +120,14 @@ impl Cursor {
     /// The packet that comes next, if it is one of the log and nothing goes before it.
     pub(crate) fn number(&self) -> Option<u64> {
         match self.place {
-            Place::At(position) if self.preface.is_none() => Some(position.number),
+            CursorState::At(position) if self.preface.is_none() => Some(position.number),
             _ => None,
         }
     }
 
     /// What comes next, in order; fills `next` and says how many.
     pub(crate) fn gather<'a>(&'a self, log: &'a Log, next: &mut [Option<&'a Packet>]) -> usize {
-        let Place::At(position) = self.place else { return 0 };
+        let CursorState::At(position) = self.place else { return 0 };
         let preface = self.preface.iter().flat_map(|preface| &preface.packets[preface.sent..]);
         let packets = preface.chain(log.from(position.number).map(|entry| &entry.packet));
         next.iter_mut().zip(packets).map(|(slot, packet)| *slot = Some(packet)).count()
@@ -135,7 +135,7 @@ impl Cursor {
 
     /// Notes that the first `packets` of the gathered packets are on their way.
     pub(crate) fn advance(&mut self, log: &Log, mut packets: usize) {
-        let Place::At(position) = self.place else { return };
+        let CursorState::At(position) = self.place else { return };
         if packets == 0 {
             return;
         }
@@ -148,19 +148,19 @@ impl Cursor {
                 self.preface = None;
             }
         }
-        self.place = Place::At(Position::of(log, position.number + packets as u64));
+        self.place = CursorState::At(Position::of(log, position.number + packets as u64));
     }
 
     /// Whether the viewer waits for a keyframe.
     pub(crate) fn is_waiting(&self) -> bool {
-        !matches!(self.place, Place::At(_))
+        !matches!(self.place, CursorState::At(_))
     }
 
     /// Whether the viewer has been given everything that it will get of what the log holds.
     pub(crate) fn is_done(&self, log: &Log) -> bool {
         match self.place {
-            Place::Waiting(_) | Place::Lagging(_) => true,
-            Place::At(position) => position.number >= log.end(),
+            CursorState::Waiting(_) | CursorState::Lagging(_) => true,
+            CursorState::At(position) => position.number >= log.end(),
         }
     }
 

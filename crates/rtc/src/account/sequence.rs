@@ -48,7 +48,7 @@ impl Loss {
 
 /// Where a number lies. Numbers are extended to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// The next one, or one further ahead with `missing` between.
     Ahead { number: u64, missing: u64 },
     /// One that was missing.
@@ -94,31 +94,31 @@ impl Sequence {
 
     /// Takes a number. `continuous` is asked of a number far ahead: whether it goes on with the sequence all the same.
     #[inline]
-    pub(super) fn place(&mut self, number: u16, continuous: impl FnOnce() -> bool) -> Place {
+    pub(super) fn place(&mut self, number: u16, continuous: impl FnOnce() -> bool) -> Position {
         let ahead = number.wrapping_sub(self.highest as u16);
         if ahead == 1 {
             let number = self.highest + 1;
             self.advance(number);
-            return Place::Ahead { number, missing: 0 };
+            return Position::Ahead { number, missing: 0 };
         }
         self.place_slowly(ahead, continuous)
     }
 
     #[cold]
-    fn place_slowly(&mut self, ahead: u16, continuous: impl FnOnce() -> bool) -> Place {
+    fn place_slowly(&mut self, ahead: u16, continuous: impl FnOnce() -> bool) -> Position {
         let behind = ahead.wrapping_neg();
         if behind <= MAX_MISORDER {
             let number = self.highest - u64::from(behind);
-            return if self.fill(number) { Place::Late(number) } else { Place::Duplicate(number) };
+            return if self.fill(number) { Position::Late(number) } else { Position::Duplicate(number) };
         }
         if ahead < MAX_DROPOUT || (ahead < 0x8000 && continuous()) {
             let (number, missing) = (self.highest + u64::from(ahead), u64::from(ahead) - 1);
             self.gaps += 1;
             self.gap_lengths.open(missing);
             self.advance(number);
-            return Place::Ahead { number, missing };
+            return Position::Ahead { number, missing };
         }
-        Place::Far
+        Position::Far
     }
 
     /// Takes a number that came by another way, such as a retransmission in a stream of its own. Whether it was missing.
@@ -260,11 +260,11 @@ mod tests {
         for &number in &arrivals[1..] {
             let highest = *came.last().unwrap();
             let expected = if number > highest {
-                Place::Ahead { number: number.wrapping_add(offset), missing: number - highest - 1 }
+                Position::Ahead { number: number.wrapping_add(offset), missing: number - highest - 1 }
             } else if came.contains(&number) {
-                Place::Duplicate(number.wrapping_add(offset))
+                Position::Duplicate(number.wrapping_add(offset))
             } else {
-                Place::Late(number.wrapping_add(offset))
+                Position::Late(number.wrapping_add(offset))
             };
             came.insert(number);
             prop_assert_eq!(sequence.place(number as u16, || true), expected);
@@ -324,9 +324,9 @@ mod tests {
     #[test]
     fn a_number_far_away_is_of_another_sequence_unless_it_goes_on() {
         let mut sequence = Sequence::new(10);
-        assert_eq!(sequence.place(10 + MAX_DROPOUT, || false), Place::Far);
-        assert_eq!(sequence.place(10u16.wrapping_sub(MAX_MISORDER + 1), || false), Place::Far);
-        let ahead = Place::Ahead { number: ORIGIN + 10 + 20_000, missing: 19_999 };
+        assert_eq!(sequence.place(10 + MAX_DROPOUT, || false), Position::Far);
+        assert_eq!(sequence.place(10u16.wrapping_sub(MAX_MISORDER + 1), || false), Position::Far);
+        let ahead = Position::Ahead { number: ORIGIN + 10 + 20_000, missing: 19_999 };
         assert_eq!(sequence.place(20_010, || true), ahead);
         assert_eq!((sequence.loss().lost(), sequence.loss().gaps), (19_999, 1));
     }

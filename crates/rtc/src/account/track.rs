@@ -10,7 +10,7 @@ use super::frames::{FrameCounts, Framed, Frames};
 use super::freezes::Freezes;
 use super::jitter::Jitter;
 use super::keyframes::Keyframes;
-use super::sequence::{Loss, Place, Sequence};
+use super::sequence::{Loss, Position, Sequence};
 use crate::nack::{self, Nack};
 use crate::rtcp::{ReportBlock, SenderFigures};
 use crate::rtp::Packet;
@@ -168,10 +168,10 @@ impl Track {
                     media > 0 && (media - clock).abs() <= CONTINUITY_SLACK + clock / 8
                 })
             }
-            Some(_) => Place::Far,
+            Some(_) => Position::Far,
         };
         match place {
-            Place::Ahead { number, missing } => {
+            Position::Ahead { number, missing } => {
                 if self.candidate.take().is_some() {
                     self.counts.strays += 1;
                 }
@@ -181,19 +181,19 @@ impl Track {
                 let framed = self.count(number, packet, true);
                 Arrival::Ahead { number, missing, completed: framed.completed }
             }
-            Place::Late(number) => {
+            Position::Late(number) => {
                 let recovered = self.nack.arrived(number);
                 self.counts.recovered += u64::from(recovered);
                 self.counts.reordered += u64::from(!recovered);
                 let framed = self.count(number, packet, !recovered);
                 Arrival::Late { number, recovered, completed: framed.completed }
             }
-            Place::Duplicate(_) => {
+            Position::Duplicate(_) => {
                 self.counts.duplicate += 1;
                 self.count_packet(packet);
                 Arrival::Duplicate
             }
-            Place::Far => self.far(packet),
+            Position::Far => self.far(packet),
         }
     }
 

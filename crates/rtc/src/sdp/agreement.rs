@@ -23,7 +23,7 @@ pub struct Local {
 
 /// What we want of a session.
 #[derive(Clone, Debug)]
-pub struct Wishes<'a> {
+pub struct OfferOptions<'a> {
     /// Who sends, seen from us.
     pub direction: Direction,
     /// Who begins with DTLS if we are to say.
@@ -40,7 +40,7 @@ pub struct Wishes<'a> {
     pub retransmission: bool,
 }
 
-impl Wishes<'static> {
+impl OfferOptions<'static> {
     /// A viewer of H.264 and Opus that gives all the feedback there is.
     pub const VIEWER: Self = Self {
         direction: Direction::ReceiveOnly,
@@ -63,8 +63,9 @@ impl Wishes<'static> {
 
 impl Local {
     /// Answers an offer: the same media in the same order, the first encoding of each that we want.
-    pub fn answer(&self, offer: &Description, wishes: &Wishes<'_>) -> Description {
-        let media: Vec<Media> = offer.media.iter().map(|media| self.answer_media(media, wishes)).collect();
+    pub fn answer(&self, offer: &Description, offer_options: &OfferOptions<'_>) -> Description {
+        let media: Vec<Media> =
+            offer.media.iter().map(|media| self.answer_media(media, offer_options)).collect();
         let kept = |identifier: &&String| {
             media.iter().any(|media| !media.rejected && media.identifier == **identifier)
         };
@@ -73,13 +74,13 @@ impl Local {
         Description { session: self.session(), ice_lite: self.lite, extensions_mixed, bundle, media }
     }
 
-    fn answer_media(&self, offered: &Media, wishes: &Wishes<'_>) -> Media {
+    fn answer_media(&self, offered: &Media, offer_options: &OfferOptions<'_>) -> Media {
         let names = match offered.kind {
-            MediaKind::Video => wishes.video,
-            MediaKind::Audio => wishes.audio,
+            MediaKind::Video => offer_options.video,
+            MediaKind::Audio => offer_options.audio,
             MediaKind::Other => &[],
         };
-        let formats = choose(&offered.formats, names, wishes);
+        let formats = choose(&offered.formats, names, offer_options);
         let identifier = offered.identifier.clone();
         if formats.is_empty() || offered.rejected {
             // A section must have a format even when it is rejected.
@@ -94,17 +95,17 @@ impl Local {
                 ..Media::default()
             };
         }
-        let wanted = |extension: &&Extension| wishes.extensions.contains(&&*extension.name);
+        let wanted = |extension: &&Extension| offer_options.extensions.contains(&&*extension.name);
         Media {
             kind: offered.kind,
             identifier,
-            direction: wishes.direction,
+            direction: offer_options.direction,
             setup: Some(match offered.setup {
                 Some(Setup::Active) => Setup::Passive,
                 Some(Setup::Passive) => Setup::Active,
                 // `actpass` may not be answered with itself (RFC 5763 section 5).
-                Some(Setup::Either) | None if wishes.setup == Setup::Either => Setup::Active,
-                Some(Setup::Either) | None => wishes.setup,
+                Some(Setup::Either) | None if offer_options.setup == Setup::Either => Setup::Active,
+                Some(Setup::Either) | None => offer_options.setup,
             }),
             formats,
             extensions: offered.extensions.iter().filter(wanted).cloned().collect(),
@@ -113,19 +114,22 @@ impl Local {
     }
 
     /// Offers one section of pictures and one of sound.
-    pub fn offer(&self, wishes: &Wishes<'_>) -> Description {
+    pub fn offer(&self, offer_options: &OfferOptions<'_>) -> Description {
         let mut payload_type = 95;
         let mut next = || {
             payload_type += 1;
             payload_type
         };
-        let feedback: Vec<String> = wishes.feedback.iter().map(|&feedback| feedback.to_owned()).collect();
+        let feedback: Vec<String> =
+            offer_options.feedback.iter().map(|&feedback| feedback.to_owned()).collect();
         let extensions: Vec<Extension> = (1..)
-            .zip(wishes.extensions)
+            .zip(offer_options.extensions)
             .map(|(identifier, &name)| Extension { identifier, name: name.to_owned() })
             .collect();
         let mut media = Vec::new();
-        for (kind, names) in [(MediaKind::Audio, wishes.audio), (MediaKind::Video, wishes.video)] {
+        for (kind, names) in
+            [(MediaKind::Audio, offer_options.audio), (MediaKind::Video, offer_options.video)]
+        {
             let mut formats = Vec::new();
             for &name in names {
                 let payload_type = next();
@@ -138,7 +142,7 @@ impl Local {
                     parameters: parameters.to_owned(),
                     feedback: if kind == MediaKind::Video { feedback.clone() } else { Vec::new() },
                 });
-                if kind == MediaKind::Video && wishes.retransmission {
+                if kind == MediaKind::Video && offer_options.retransmission {
                     let parameters = format!("apt={payload_type}");
                     let name = "rtx".to_owned();
                     let payload_type = next();
@@ -149,7 +153,7 @@ impl Local {
                 media.push(Media {
                     kind,
                     identifier: media.len().to_string(),
-                    direction: wishes.direction,
+                    direction: offer_options.direction,
                     setup: Some(Setup::Either),
                     formats,
                     extensions: extensions.clone(),
@@ -195,7 +199,7 @@ fn encoding(kind: MediaKind, name: &str) -> (u32, Option<u8>, &'static str) {
 }
 
 /// The best format, and that of its retransmissions.
-fn choose(offered: &[Format], names: &[&str], wishes: &Wishes<'_>) -> Vec<Format> {
+fn choose(offered: &[Format], names: &[&str], offer_options: &OfferOptions<'_>) -> Vec<Format> {
     // Mode 0 has no fragments, so that only small pictures fit.
     let fits = |format: &&Format, name: &str| {
         format.is(name) && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
@@ -203,10 +207,11 @@ fn choose(offered: &[Format], names: &[&str], wishes: &Wishes<'_>) -> Vec<Format
     let find = |name: &&str| offered.iter().find(|format| fits(format, name));
     let Some(best) = names.iter().find_map(find) else { return Vec::new() };
     let repair = offered.iter().find(|format| format.repairs() == Some(best.payload_type));
-    let formats = [Some(best), repair.filter(|_| wishes.retransmission)].into_iter().flatten().cloned();
+    let formats =
+        [Some(best), repair.filter(|_| offer_options.retransmission)].into_iter().flatten().cloned();
     formats
         .map(|mut format| {
-            format.feedback.retain(|feedback| wishes.feedback.contains(&&**feedback));
+            format.feedback.retain(|feedback| offer_options.feedback.contains(&&**feedback));
             format
         })
         .collect()
@@ -293,7 +298,7 @@ mod tests {
             (vec![1000, 1001], vec![(1000, 1001)])
         );
         assert_eq!(offer.media[1].user_fragment.as_deref(), Some("gS0vMd"));
-        let answer = local().answer(&offer, &Wishes::VIEWER);
+        let answer = local().answer(&offer, &OfferOptions::VIEWER);
         assert_eq!(answer.to_string().parse(), Ok(answer.clone()));
         let sections: Vec<_> =
             answer.media.iter().map(|media| (media.rejected, media.setup, media.direction)).collect();
@@ -310,9 +315,9 @@ mod tests {
     #[test]
     fn our_offer_is_answered_by_ourselves() {
         for (setup, role) in [(Setup::Active, DtlsRole::Server), (Setup::Passive, DtlsRole::Client)] {
-            let offer = local().offer(&Wishes::VIEWER);
+            let offer = local().offer(&OfferOptions::VIEWER);
             assert_eq!(offer.to_string().parse(), Ok(offer.clone()));
-            let answer = local().answer(&offer, &Wishes { setup, ..Wishes::PUBLISHER });
+            let answer = local().answer(&offer, &OfferOptions { setup, ..OfferOptions::PUBLISHER });
             let agreed = agree(&offer, &answer, false);
             let names: Vec<_> = agreed.iter().map(|agreed| &*agreed.format.name).collect();
             assert_eq!(names, ["opus", "H264"]);
@@ -324,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_not_wanted_is_rejected_and_not_bundled() {
         let offer: Description = OVEN.parse().unwrap();
-        let answer = local().answer(&offer, &Wishes { audio: &[], ..Wishes::VIEWER });
+        let answer = local().answer(&offer, &OfferOptions { audio: &[], ..OfferOptions::VIEWER });
         assert_eq!(answer.bundle, ["1pgOfr"]);
         assert!(answer.media[1].rejected);
         assert!(answer.to_string().contains("m=audio 0 UDP/TLS/RTP/SAVPF 110\r\n"));
@@ -357,7 +362,7 @@ mod tests {
             if let Ok(description) = text.parse::<Description>() {
                 let again: Description = description.to_string().parse().unwrap();
                 prop_assert_eq!(again.media.len(), description.media.len());
-                let answer = local().answer(&description, &Wishes::VIEWER);
+                let answer = local().answer(&description, &OfferOptions::VIEWER);
                 prop_assert_eq!(answer.media.len(), description.media.len());
                 agree(&description, &answer, true);
             }

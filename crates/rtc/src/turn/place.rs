@@ -21,7 +21,7 @@ pub enum Carrier {
 
 /// A server's place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct TurnServer {
     /// Name or address; `None` if it is left out or means any address, so that the server is where the URI came from.
     pub host: Option<String>,
     /// The port.
@@ -33,17 +33,17 @@ pub struct Place {
 /// A text that is no URI of a TURN server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no URI of a TURN server")]
-pub struct ParsePlaceError;
+pub struct ParseTurnServerError;
 
-impl FromStr for Place {
-    type Err = ParsePlaceError;
+impl FromStr for TurnServer {
+    type Err = ParseTurnServerError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
-        let (scheme, rest) = text.trim().split_once(':').ok_or(ParsePlaceError)?;
+    fn from_str(text: &str) -> Result<Self, ParseTurnServerError> {
+        let (scheme, rest) = text.trim().split_once(':').ok_or(ParseTurnServerError)?;
         let secure = match scheme.to_ascii_lowercase().as_str() {
             "turn" => false,
             "turns" => true,
-            _ => return Err(ParsePlaceError),
+            _ => return Err(ParseTurnServerError),
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let transport = query.split('&').find_map(|pair| pair.strip_prefix("transport="));
@@ -52,28 +52,28 @@ impl FromStr for Place {
             None | Some("udp") => Carrier::Udp,
             Some("tcp") if secure => Carrier::Tls,
             Some("tcp") => Carrier::Tcp,
-            Some(_) => return Err(ParsePlaceError),
+            Some(_) => return Err(ParseTurnServerError),
         };
         // Some write it as a URL.
         let place = place.trim_start_matches("//").trim_end_matches('/');
         let (host, port) = match place.strip_prefix('[') {
             Some(inner) => {
-                let (host, rest) = inner.split_once(']').ok_or(ParsePlaceError)?;
+                let (host, rest) = inner.split_once(']').ok_or(ParseTurnServerError)?;
                 (host, rest.strip_prefix(':').unwrap_or_default())
             }
             None => place.split_once(':').unwrap_or((place, "")),
         };
         let usual = if secure { SECURE_PORT } else { PORT };
-        let port = if port.is_empty() { usual } else { port.parse().map_err(|_| ParsePlaceError)? };
+        let port = if port.is_empty() { usual } else { port.parse().map_err(|_| ParseTurnServerError)? };
         if port == 0 || host.contains(|c: char| c.is_whitespace() || c.is_control() || "/@#".contains(c)) {
-            return Err(ParsePlaceError);
+            return Err(ParseTurnServerError);
         }
         let host = Some(host).filter(|host| !matches!(*host, "" | "0.0.0.0" | "::" | "*")).map(str::to_owned);
         Ok(Self { host, port, carrier })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TurnServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
             Some(host) if host.contains(':') => write!(formatter, "[{host}]:{}", self.port),
@@ -103,7 +103,7 @@ mod tests {
             ("turn://host:1/?transport=tcp", Some("host"), 1, Carrier::Tcp),
         ] {
             let host = host.map(str::to_owned);
-            assert_eq!(text.parse(), Ok(Place { host, port, carrier }), "{text}");
+            assert_eq!(text.parse(), Ok(TurnServer { host, port, carrier }), "{text}");
         }
         for text in [
             "stun:host",
@@ -114,7 +114,7 @@ mod tests {
             "turn:[::1",
             "turn:a b",
         ] {
-            assert_eq!(text.parse::<Place>(), Err(ParsePlaceError), "{text}");
+            assert_eq!(text.parse::<TurnServer>(), Err(ParseTurnServerError), "{text}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! OvenMediaEngine's dialogue in a WebSocket: an offer is asked for, and answered.
 
-use super::{RtcSession, Stage, UNSENT_LIMIT, WISHES, role};
+use super::{OFFER_OPTIONS, RtcSession, Stage, UNSENT_LIMIT, role};
 use crate::fault::{Answer as Decree, Cut};
 use crate::rtc::answer::usual_status;
-use crate::rtc::desk::{Newcomer, remote};
+use crate::rtc::hub::{NewPeer, remote};
 use crate::rtc::identity::Identity;
 use crate::worker::Worker;
 use std::sync::Arc;
@@ -119,16 +119,16 @@ impl RtcSession {
             }
         };
         let made = {
-            let desk = context.world.rtc.take()?;
-            let made = self.transport(&desk);
-            context.world.rtc = Some(desk);
+            let hub = context.world.rtc.take()?;
+            let made = self.transport(&hub);
+            context.world.rtc = Some(hub);
             made
         };
         let made = made.and_then(|made| Some((made, Identity::new()?)));
         let Some(((transport, local), identity)) = made else {
             return Some(oven::refusal(503, "no transport can be made"));
         };
-        let mut description = local.offer(&WISHES);
+        let mut description = local.offer(&OFFER_OPTIONS);
         identity.name_sources(&mut description);
         let Identity { session, sources } = identity;
         let offer = Offer {
@@ -159,11 +159,11 @@ impl RtcSession {
         socket.ping_at = Some(context.now + context.world.settings().patience.idle / 2);
         context.established();
         let stream = socket.stream.clone();
-        let newcomer = Newcomer { transport, agreed, sources, number, peer: self.peer, stream, session };
-        if let Some(mut desk) = context.world.rtc.take() {
-            desk.admit(newcomer, context.world, context.now);
-            context.wake(desk.port);
-            context.world.rtc = Some(desk);
+        let new_peer = NewPeer { transport, agreed, sources, number, peer: self.peer, stream, session };
+        if let Some(mut hub) = context.world.rtc.take() {
+            hub.admit(new_peer, context.world, context.now);
+            context.wake(hub.port);
+            context.world.rtc = Some(hub);
         }
         Ok(())
     }

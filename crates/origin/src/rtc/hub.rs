@@ -1,7 +1,7 @@
 //! What the sessions of one worker share of WebRTC: where media goes out, and to whom.
 
 use super::channel::{Channel, Service};
-use super::feed::{Feed, Lane};
+use super::feed::{Feed, TrackKind};
 use super::ingest::{Ingest, IntakeCounts};
 use super::peer::{Outbox, Peer, Track};
 use crate::fault::{Script, Subject};
@@ -67,8 +67,8 @@ impl Counts {
     }
 }
 
-/// The desk of a worker.
-pub(crate) struct Desk {
+/// The hub of a worker.
+pub(crate) struct Hub {
     /// The session that has the port.
     pub(super) port: SessionId,
     /// Where media goes out; of an unspecified address the port alone is meant.
@@ -91,7 +91,7 @@ pub(crate) struct Desk {
     pub(super) next: Option<Moment>,
 }
 
-/// Names a peer of this desk: its key among the viewers or among the publishers.
+/// Names a peer of this hub: its key among the viewers or among the publishers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PeerRef {
     Viewer(usize),
@@ -99,7 +99,7 @@ enum PeerRef {
 }
 
 /// A peer that comes, as signalling has made it.
-pub(super) struct Newcomer {
+pub(super) struct NewPeer {
     pub(super) transport: Transport,
     pub(super) agreed: Vec<Agreement>,
     /// Our sources: of pictures, of sound; of reports to a publisher the first.
@@ -110,7 +110,7 @@ pub(super) struct Newcomer {
     pub(super) session: u64,
 }
 
-impl Desk {
+impl Hub {
     pub(crate) fn new(port: SessionId, local: SocketAddr, certificate: Certificate, clock: Clock) -> Self {
         Self {
             port,
@@ -132,24 +132,24 @@ impl Desk {
     }
 
     /// A viewer comes.
-    pub(super) fn admit(&mut self, newcomer: Newcomer, worker: &mut Worker, now: Moment) {
-        let key = worker.stream_of(&newcomer.stream);
+    pub(super) fn admit(&mut self, new_peer: NewPeer, worker: &mut Worker, now: Moment) {
+        let key = worker.stream_of(&new_peer.stream);
         let known = self.feeds.iter().find(|(_, feed)| feed.key == key).map(|(at, _)| at);
         let feed = known.unwrap_or_else(|| {
             worker.follow(key, self.port);
-            let mut feed = Feed::new(&newcomer.stream, key, worker);
+            let mut feed = Feed::new(&new_peer.stream, key, worker);
             feed.follow(worker);
             self.feeds.insert(feed)
         });
         self.feeds[feed].peers += 1;
         let settings = worker.settings().clone();
-        let script = Script::of(&settings.faults, Subject::Viewer(newcomer.number));
-        let counts = worker.count_viewer(newcomer.number, newcomer.peer, &newcomer.stream);
+        let script = Script::of(&settings.faults, Subject::Viewer(new_peer.number));
+        let counts = worker.count_viewer(new_peer.number, new_peer.peer, &new_peer.stream);
         let mut tracks = [None; 2];
-        for agreed in &newcomer.agreed {
-            let lane = if agreed.kind == MediaKind::Video { Lane::Video } else { Lane::Audio };
-            let ssrc = newcomer.sources[lane as usize];
-            tracks[lane as usize] = Some(Track {
+        for agreed in &new_peer.agreed {
+            let track = if agreed.kind == MediaKind::Video { TrackKind::Video } else { TrackKind::Audio };
+            let ssrc = new_peer.sources[track as usize];
+            tracks[track as usize] = Some(Track {
                 payload_type: agreed.format.payload_type,
                 ssrc,
                 clock_rate: agreed.format.clock_rate,
@@ -161,7 +161,7 @@ impl Desk {
             });
         }
         let script = script.filter(|script| script.rules_units());
-        let channel = Channel::new(newcomer.transport, newcomer.session, now, settings.patience.request);
+        let channel = Channel::new(new_peer.transport, new_peer.session, now, settings.patience.request);
         let (fragment, session) = (channel.user_fragment.clone(), channel.session);
         let at = PeerRef::Viewer(self.peers.insert(Peer::new(feed, channel, tracks, counts, script, now)));
         self.by_fragment.insert(fragment, at);
@@ -173,12 +173,12 @@ impl Desk {
     /// A publisher comes, whose name was taken.
     pub(super) fn admit_publisher(
         &mut self,
-        newcomer: Newcomer,
+        new_peer: NewPeer,
         publisher: Publisher,
         worker: &Worker,
         now: Moment,
     ) {
-        let Newcomer { transport, agreed, sources, stream, session, .. } = newcomer;
+        let NewPeer { transport, agreed, sources, stream, session, .. } = new_peer;
         let channel = Channel::new(transport, session, now, worker.settings().patience.request);
         let fragment = channel.user_fragment.clone();
         let ingest = Ingest::new(channel, (stream, publisher), &agreed, sources[0], now);

@@ -4,18 +4,18 @@ use crate::SessionId;
 use crate::timer::TICK;
 use weir_metrics::Moment;
 
-/// Rounds, one a [`TICK`], until a session has its turn again: not all are read at one moment.
+/// BatchedReads, one a [`TICK`], until a session has its turn again: not all are read at one moment.
 const ROUNDS: u64 = 3;
 
 /// Sessions that are read every 60 ms, each in the round of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds {
+pub(crate) struct BatchedReads {
     members: [Vec<SessionId>; ROUNDS as usize],
     /// The last step that had its round.
     done: u64,
 }
 
-impl Rounds {
+impl BatchedReads {
     /// One more.
     pub(crate) fn join(&mut self, id: SessionId, now: Moment) {
         if self.members.iter().all(Vec::is_empty) {
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn each_has_its_turn_once_in_three_steps_and_in_a_round_of_its_own() {
-        let mut rounds = Rounds::default();
+        let mut rounds = BatchedReads::default();
         assert_eq!(rounds.next(), None);
         let ids: Vec<_> = (0..9).map(SessionId::made_up).collect();
         ids.iter().for_each(|id| rounds.join(*id, at(1_001)));
@@ -97,18 +97,18 @@ mod tests {
 
     #[test]
     fn a_turn_is_known_before_it_comes() {
-        let mut rounds = Rounds::default();
+        let mut rounds = BatchedReads::default();
         let id = SessionId::made_up(3);
         rounds.join(id, at(1_001));
         let turn = rounds.next().unwrap();
         assert_eq!(turn, at(1_020));
-        let from = |millis| Rounds::turn_from(id, at(millis));
+        let from = |millis| BatchedReads::turn_from(id, at(millis));
         assert_eq!([from(961), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_080)]);
     }
 
     #[test]
     fn a_round_that_was_missed_is_held_once_and_who_has_left_is_not_in_it() {
-        let mut rounds = Rounds::default();
+        let mut rounds = BatchedReads::default();
         (0..4).for_each(|slot| rounds.join(SessionId::made_up(slot), at(0)));
         rounds.leave(SessionId::made_up(2));
         let mut taken = Vec::new();

@@ -41,7 +41,7 @@ pub(super) struct Brought {
 }
 
 /// One track.
-pub(super) struct Lane {
+pub(super) struct TrackReceiver {
     kind: MediaKind,
     payload_type: u8,
     repair: Option<u8>,
@@ -59,7 +59,7 @@ pub(super) struct Lane {
     booked: Brought,
 }
 
-impl Lane {
+impl TrackReceiver {
     pub(super) fn new(agreed: &Agreement, now: Moment) -> Self {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
@@ -252,7 +252,7 @@ struct Out<'a, 'b> {
 
 impl<'a, 'b> Out<'a, 'b> {
     fn of(
-        lane: &'a mut Lane,
+        receiver: &'a mut TrackReceiver,
         now: Moment,
         at: i64,
         remux: &'a mut Remux,
@@ -261,18 +261,18 @@ impl<'a, 'b> Out<'a, 'b> {
         let out = Self {
             now,
             at,
-            is_video: lane.kind == MediaKind::Video,
-            assembler: &mut lane.assembler,
-            clock: &mut lane.clock,
-            requests: &mut lane.requests,
-            keyframe_due: &mut lane.keyframe_due,
-            frames: &mut lane.frames,
-            early: &mut lane.early,
-            broken: &mut lane.broken,
+            is_video: receiver.kind == MediaKind::Video,
+            assembler: &mut receiver.assembler,
+            clock: &mut receiver.clock,
+            requests: &mut receiver.requests,
+            keyframe_due: &mut receiver.keyframe_due,
+            frames: &mut receiver.frames,
+            early: &mut receiver.early,
+            broken: &mut receiver.broken,
             remux,
             take,
         };
-        (out, &mut lane.reorder)
+        (out, &mut receiver.reorder)
     }
 
     fn take(&mut self, unit: &Unit<'_>) {
@@ -383,9 +383,9 @@ mod tests {
         packets
     }
 
-    /// A lane and what it passes on.
+    /// A receiver and what it passes on.
     struct Bench {
-        lane: Lane,
+        receiver: TrackReceiver,
         remux: Remux,
         /// Media times of pictures, in microseconds.
         shown: Vec<i64>,
@@ -393,20 +393,24 @@ mod tests {
 
     impl Bench {
         fn new() -> Self {
-            Self { lane: Lane::new(&agreed(), at(0)), remux: Remux::default(), shown: Vec::new() }
+            Self {
+                receiver: TrackReceiver::new(&agreed(), at(0)),
+                remux: Remux::default(),
+                shown: Vec::new(),
+            }
         }
 
         fn receive(&mut self, millis: u64, packet: &[u8]) {
             let packet = Packet::parse(packet).unwrap();
             let (shown, now) = (&mut self.shown, at(millis));
-            self.lane.receive(now, 0, &packet, &mut self.remux, &mut |packet, _| {
+            self.receiver.receive(now, 0, &packet, &mut self.remux, &mut |packet, _| {
                 shown.extend((packet.kind == PacketKind::Video).then_some(packet.timestamp));
             });
         }
 
         fn pass(&mut self, millis: u64) {
             let shown = &mut self.shown;
-            self.lane.pass(at(millis), 0, &mut self.remux, &mut |packet, _| {
+            self.receiver.pass(at(millis), 0, &mut self.remux, &mut |packet, _| {
                 shown.extend((packet.kind == PacketKind::Video).then_some(packet.timestamp));
             });
         }
@@ -414,7 +418,7 @@ mod tests {
         /// What is asked for: numbers, and whether a keyframe.
         fn asked(&mut self, millis: u64) -> (Vec<u16>, bool) {
             let mut out = Vec::new();
-            self.lane.ask(at(millis), 1, &mut Vec::new(), &mut out, |_| {});
+            self.receiver.ask(at(millis), 1, &mut Vec::new(), &mut out, |_| {});
             let (mut numbers, mut keyframe) = (Vec::new(), false);
             for packet in Compound::new(&out) {
                 match packet.unwrap() {
@@ -445,7 +449,7 @@ mod tests {
             bench.receive(41, &again);
             assert_eq!(bench.shown, [0, 40_000, 80_000, 120_000, 160_000]);
             assert_eq!(bench.asked(100), (vec![], false));
-            let (_, brought) = bench.lane.book();
+            let (_, brought) = bench.receiver.book();
             let all = packets.len() as u64;
             let expected = Brought { packets: all, recovered: 1, asked: 1, frames: 5, ..Brought::default() };
             assert_eq!(brought, expected);
@@ -464,7 +468,7 @@ mod tests {
         assert_eq!(bench.shown, [0, 40_000, 120_000, 160_000]);
         assert_eq!(bench.asked(600), (vec![], true));
         assert_eq!(bench.asked(700), (vec![], false));
-        let (_, brought) = bench.lane.book();
+        let (_, brought) = bench.receiver.book();
         assert_eq!((brought.lost, brought.broken, brought.frames, brought.keyframes_asked), (1, 1, 4, 1));
     }
 
@@ -504,7 +508,7 @@ mod tests {
             bench.receive(1, &other);
         }
         assert!(bench.asked(1_000).1);
-        assert_eq!(bench.lane.track.counts().restarts, 1);
+        assert_eq!(bench.receiver.track.counts().restarts, 1);
     }
 
     #[test]
