@@ -697,4 +697,29 @@ workloads: [{play: ['rtmp://me:secret@h/live/a?token=secret'], duration: 1s}]";
         ));
         assert!(matches!(Scenario::parse("workloads: []").unwrap().schedules(), Err(ScenarioError::Empty)));
     }
+
+    #[test]
+    fn who_saves_ends_with_the_messages_or_after_its_time() {
+        let text = "
+workloads:
+  - {ingest: 'mqtt://h/t/+', into: {save: 'sqlite:f'}}
+  - {publish: 'mqtt://h/t/{seq}', mqtt: {count: 50, rate: 10/s}}
+  - {publish: 'bulk://h:1', clients: 8, background: true}
+";
+        let by_count = Scenario::parse(text).unwrap();
+        let plan = by_count.plan().unwrap();
+        assert_eq!((plan.about, by_count.warmup()), (Some(Duration::from_secs(5)), Duration::ZERO));
+        // All last as long as the publisher, which ends by itself.
+        assert!(plan.stages.iter().all(|stage| stage.end == plan.length), "{:?}", plan.stages);
+        let for_a_time = text.replace("into:", "duration: 20s, into:");
+        let plan = Scenario::parse(&for_a_time).unwrap().plan().unwrap();
+        assert_eq!((plan.about, plan.length), (None, Duration::from_secs(20)));
+        let schedules = |text: &str| Scenario::parse(text).unwrap().schedules().unwrap_err().to_string();
+        assert!(schedules("workloads: [{ingest: 'mqtt://h/t'}]").contains("say for how long"));
+        let twice = "workloads: [{ingest: 'mqtt://h/t', duration: 1s}, {probe: 'http://h', duration: 1s}]";
+        assert!(schedules(twice).contains("workload 'probe': one `ingest` or `probe` is all"));
+        let shown =
+            Scenario::parse(&text.replace("sqlite:f", "postgres://me:secret@h/d")).unwrap().without_secrets();
+        assert_eq!(shown.workloads[0].into.as_ref().unwrap().save.as_deref(), Some("postgres://h/d"));
+    }
 }

@@ -595,6 +595,17 @@ mod tests {
         assert_eq!([(0, 0), (1, 2)].map(|place| verdict.of_stage(place)), [VerdictState::Degraded; 2]);
     }
 
+    #[test]
+    fn a_message_that_weir_lost_count_of_voids_a_run_and_one_that_the_broker_lost_does_not() {
+        let of = |stage| {
+            let imbalances = vec![Imbalance { stage, text: "5 messages".to_owned() }];
+            of_account(&Ingested { imbalances, ..Ingested::default() }).map(|reason| reason.state)
+        };
+        let stages = [Stage::Publish, Stage::Broker, Stage::Consumer, Stage::Ingest, Stage::Table].map(of);
+        let invalid = Some(VerdictState::Invalid);
+        assert_eq!(stages, [None, None, None, invalid, invalid]);
+    }
+
     /// A check that is not in the list cannot be accepted.
     #[test]
     fn every_check_is_in_the_list_of_names() {

@@ -51,6 +51,11 @@ macro_rules! pages {
 
 pages!(steps, failures, invalid, drift, both, machines, empty, nothing_measured, channels, clients);
 
+#[test]
+fn messages_that_were_saved_have_an_account() {
+    assert_snapshot!("saved_text_80", text(80, &fixture::saved()));
+}
+
 /// The table of stages has three columns more where units have numbers. It becomes two before it becomes blocks.
 #[test]
 fn the_table_of_webrtc_stages_reads_as_one_table_or_two() {

@@ -33,9 +33,14 @@ fn every_made_up_summary_follows_it() {
         assert!(errors.is_empty(), "{errors:?}");
         value
     };
-    for summary in
-        [fixture::steps(), fixture::failures(), fixture::drift(), fixture::both(), fixture::empty()]
-    {
+    for summary in [
+        fixture::steps(),
+        fixture::failures(),
+        fixture::drift(),
+        fixture::both(),
+        fixture::empty(),
+        fixture::saved(),
+    ] {
         follows(&summary);
     }
     let mut value: serde_json::Value = follows(&fixture::invalid());

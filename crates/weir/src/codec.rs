@@ -10,6 +10,7 @@ use std::hint::black_box;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use weir_engine::series::{Order, turns};
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
 use weir_report::{CodecComparison, CodecSubject, EncodingTimes};
 
@@ -31,15 +32,9 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let mut json = Side::new(&schema, Format::Json, args)?;
     same(&schema, &mut avro, &mut json)?;
     let passes = [&mut avro, &mut json].map(Side::passes);
-    for repetition in 0..args.repetitions {
-        // Each goes first every second time: what the one leaves in the caches helps or harms both alike.
-        let mut sides = [(&mut avro, passes[0]), (&mut json, passes[1])];
-        if repetition % 2 == 1 {
-            sides.reverse();
-        }
-        for (side, passes) in sides {
-            side.measure(passes);
-        }
+    // As the runs of a series: what the one leaves in the caches helps or harms both alike.
+    for turn in turns(2, args.repetitions, Order::Interleaved) {
+        [&mut avro, &mut json][turn.variant].measure(passes[turn.variant]);
         if interrupt.load(Ordering::Relaxed) {
             return Ok(Exit::Interrupted);
         }

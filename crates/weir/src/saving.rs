@@ -5,6 +5,7 @@ use crate::codec::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
 use crate::ingest::place;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_engine::series::{Order, turns};
 use weir_ingest::{Decode, Depot, Destination};
 use weir_record::{Format, Framing, Schema};
 use weir_report::{SavingComparison, SavingTimes};
@@ -61,16 +62,10 @@ impl Place {
         repetitions: u32,
         interrupt: &AtomicBool,
     ) -> Result<Option<SavingComparison>, Failure> {
-        for repetition in 0..repetitions {
-            let mut order = [0, 1];
-            if repetition % 2 == 1 {
-                order.reverse();
-            }
-            for side in order {
-                self.sides[side].measure(payloads[side], self.batch, interrupt)?;
-                if interrupt.load(Ordering::Relaxed) {
-                    return Ok(None);
-                }
+        for turn in turns(2, repetitions, Order::Interleaved) {
+            self.sides[turn.variant].measure(payloads[turn.variant], self.batch, interrupt)?;
+            if interrupt.load(Ordering::Relaxed) {
+                return Ok(None);
             }
         }
         let name = self.destination.to_string();
