@@ -572,7 +572,12 @@ impl WorkloadSpec {
                 let ramp = ramp.unwrap_or_else(|| {
                     // A year at the most: a rate near zero must not overflow.
                     Duration::from_secs_f64(
-                        if publishes_along && arrival.is_none() { 0.0 } else { change / rate }.min(3e7),
+                        if role == Role::Ingest || publishes_along && arrival.is_none() {
+                            0.0
+                        } else {
+                            change / rate
+                        }
+                        .min(3e7),
                     )
                 });
                 Stage { clients, ramp, hold }
