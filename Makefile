@@ -14,7 +14,7 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 # What builds the guide, in the version that docs/ is written for. It neither serves nor watches here.
 MDBOOK_VERSION = 0.5.4
 # How long each fuzz target runs.
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 5
 TEST_THREADS ?= 6
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
@@ -57,15 +57,16 @@ docs:
 	@mdbook build docs
 	@echo "guide: $$PWD/target/book/index.html"
 
-# RUSTC_BOOTSTRAP lets a stable compiler take the sanitizer flags.
+# RUSTC_BOOTSTRAP lets a stable compiler take the coverage flags. What is fuzzed has no unsafe code, so that an address sanitizer
+# would find nothing and cost a third of the build and half of the runs.
 fuzz:
-	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --debug
 	@export RUSTC_BOOTSTRAP=1; \
-	$(CARGO) fuzz build || exit 1; \
+	$(CARGO) fuzz build --sanitizer none || exit 1; \
 	mkdir -p "$(TARGET)"; \
 	$(CARGO) fuzz list | xargs -P "$$(nproc)" -I@ sh -c '\
 		echo "fuzz: @ for $(FUZZ_SECONDS) s"; log="$(TARGET)/fuzz-@.log"; \
-		$(CARGO) fuzz run @ -- -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 255; }'
+		$(CARGO) fuzz run --sanitizer none @ -- -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 255; }'
 
 bench:
 	@$(CARGO) bench --workspace --locked
