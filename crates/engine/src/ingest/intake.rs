@@ -192,7 +192,11 @@ impl Intake {
         let account = Account {
             // Somebody else's publishers say nothing: what came is what they sent.
             planned: count.unwrap_or(if *publishers == 0 { consumed.received } else { published }),
-            published: if *publishers == 0 { consumed.received.saturating_sub(consumed.duplicate) } else { published },
+            published: if *publishers == 0 {
+                consumed.received.saturating_sub(consumed.duplicate)
+            } else {
+                published
+            },
             acknowledged: times.acknowledgements.load(Relaxed),
             received: consumed.received,
             saved: consumed.saved,
