@@ -40,7 +40,10 @@ fn play(path: &str, length: usize) {
         Ok(file) => file,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    assert!(file.frame_count(Track::Video) + file.frame_count(Track::Audio) > 0 && file.duration() > Duration::ZERO);
+    assert!(
+        file.frame_count(Track::Video) + file.frame_count(Track::Audio) > 0
+            && file.duration() > Duration::ZERO
+    );
     let mut source = Looped::new(Arc::new(file));
     let mut frame = Frame::default();
     let mut last = [Duration::ZERO; 2];

@@ -47,7 +47,11 @@ fn rewrite(version: Version, bytes: &[u8]) {
     }
 }
 
-fn converse(version: Version, acknowledging: Acknowledging, pieces: [&[u8]; 2]) -> (Vec<String>, Vec<u8>, bool) {
+fn converse(
+    version: Version,
+    acknowledging: Acknowledging,
+    pieces: [&[u8]; 2],
+) -> (Vec<String>, Vec<u8>, bool) {
     let options = ClientOptions {
         acknowledging,
         receive_maximum: 8,

@@ -69,8 +69,10 @@ fuzz_target!(|data: &[u8]| {
     let raw = data.chunks(40).map(|chunk| (u64::from(chunk[0]), chunk.to_vec()));
     account(raw, Kind::Audio);
     let (mut number, mut timestamp) = (65_500, u32::MAX - 9000);
-    let made = data.as_chunks::<4>().0.iter().map(|&chunk| {
-        (u64::from(chunk[2]), near(chunk, &mut number, &mut timestamp).to_vec())
-    });
+    let made = data
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|&chunk| (u64::from(chunk[2]), near(chunk, &mut number, &mut timestamp).to_vec()));
     account(made, Kind::Video);
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_rtc::sdp::{Description, Local, Wishes, agree};
+use weir_rtc::sdp::{Description, Local, OfferOptions, agree};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
             candidates: vec!["1 1 udp 1 127.0.0.1 4000 typ host".to_owned()],
             lite: false,
         };
-        let answer = local.answer(&description, &Wishes::VIEWER);
+        let answer = local.answer(&description, &OfferOptions::VIEWER);
         assert_eq!(answer.media.len(), description.media.len());
         let agreed = agree(&description, &answer, true);
         assert!(agreed.len() <= answer.media.iter().filter(|media| !media.rejected).count());

@@ -17,7 +17,8 @@ thread_local! {
     static START: RefCell<Option<Instant>> = const { RefCell::new(None) };
 }
 
-const ADDRESSES: [([u8; 4], u16); 3] = [([127, 0, 0, 1], 1_000), ([127, 0, 0, 2], 2_000), ([127, 0, 0, 3], 3_000)];
+const ADDRESSES: [([u8; 4], u16); 3] =
+    [([127, 0, 0, 1], 1_000), ([127, 0, 0, 2], 2_000), ([127, 0, 0, 3], 3_000)];
 
 fn address(at: usize) -> SocketAddr {
     SocketAddr::from(ADDRESSES[at])
@@ -37,7 +38,8 @@ fuzz_target!(|data: &[u8]| {
         .map(|at| {
             let certificate = certificates[at].clone();
             let (lite, controlling) = (at == 1 && first & 2 != 0, at == 0);
-            Transport::new(Settings { local: address(at), certificate, lite, controlling, clock }).expect("an end")
+            Transport::new(Settings { local: address(at), certificate, lite, controlling, clock })
+                .expect("an end")
         })
         .collect();
     let descriptions: Vec<_> = (0..2)
