@@ -18,6 +18,7 @@ pub mod fold;
 #[doc(hidden)]
 pub mod harness;
 pub mod ingest;
+pub mod lines;
 mod loads;
 mod machine;
 pub mod messaging;

@@ -371,6 +371,30 @@ pub enum ScenarioError {
     Empty,
 }
 
+impl ScenarioError {
+    /// Which workload of the scenario it is about, if one.
+    pub fn workload(&self, scenario: &Scenario) -> Option<usize> {
+        let label = match self {
+            Self::Verb(label)
+            | Self::TwoSchedules(label)
+            | Self::NoDuration(label)
+            | Self::SeveralSave(label)
+            | Self::Quantity { workload: label, .. } => label,
+            Self::Read { .. }
+            | Self::Parse { .. }
+            | Self::Override { .. }
+            | Self::Background(_)
+            | Self::Empty => {
+                return None;
+            }
+        };
+        // Of several that have no name of their own it is not known which one is meant.
+        let mut named = (0..).zip(&scenario.workloads).filter(|(_, spec)| spec.label() == *label);
+        let (position, _) = named.next()?;
+        named.next().is_none().then_some(position)
+    }
+}
+
 impl Scenario {
     /// Reads a scenario's text; the error is `line:column: what is wrong`.
     ///

@@ -1,6 +1,8 @@
 //! The exit codes, which scripts rely on.
 
+use std::path::Path;
 use std::process::ExitCode;
+use weir_engine::lines::Part;
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_ingest::{Destination, StoreError};
 
@@ -72,11 +74,29 @@ impl Exit {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     line: String,
+    /// What of a scenario it is about, if one part alone.
+    part: Option<Part>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, line: impl Into<String>) -> Self {
-        Self { exit, line: line.into() }
+        Self { exit, line: line.into(), part: None }
+    }
+
+    /// The same about this part of a scenario, if another is not known.
+    pub(crate) fn of(self, part: Part) -> Self {
+        Self { part: self.part.or(Some(part)), ..self }
+    }
+
+    /// The same with the place in the scenario's file in front, if the file says what is wrong.
+    pub(crate) fn in_file(self, file: &Path) -> Self {
+        let text = std::fs::read_to_string(file).ok();
+        match self.part.zip(text).and_then(|(part, text)| part.line(&text)) {
+            Some(line) if self.exit == Exit::Scenario => {
+                Self { line: format!("{}:{line}: {}", file.display(), self.line), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// For `map_err`: the error's own words with this exit code.

@@ -13,9 +13,10 @@ use weir_clients::{
     Timeouts, Workload, WorkloadError,
 };
 use weir_engine::fold::WorkloadFacts;
+use weir_engine::lines::Part;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
-use weir_engine::scenario::{BitRateText, Scenario, Span, StageSpec, WorkloadSpec};
+use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
 use weir_observe::{Environment, Observer};
 use weir_shard::clock;
@@ -37,10 +38,15 @@ const DEFAULT_BIT_RATE: weir_metrics::BitRate = weir_metrics::BitRate::from_bps(
 pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
     check_numbers(&scenario, wrong)?;
     // Before anything is asked of a server: a plan that cannot be needs none.
-    scenario.plan().map_err(Failure::with(wrong))?;
-    check_times(&scenario).map_err(Failure::with(wrong))?;
-    check_services(&scenario).map_err(Failure::with(wrong))?;
-    check_foreign(&scenario).map_err(Failure::with(wrong))?;
+    plan(&scenario, wrong)?;
+    for (position, spec) in scenario.workloads.iter().enumerate() {
+        let checked =
+            check_times(spec).and_then(|()| check_services(spec)).and_then(|()| check_foreign(spec));
+        checked.map_err(|words| {
+            Failure::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
+        })?;
+    }
+    check_authorities(&scenario).map_err(Failure::with(wrong))?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let published = Arc::default();
     let times: Arc<PublishTimes> = Arc::default();
@@ -51,7 +57,11 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     let workloads = scenario
         .workloads
         .iter()
-        .map(|spec| workload(spec, &scenario, meeting, &mut numbers, wrong))
+        .enumerate()
+        .map(|(position, spec)| {
+            let made = workload(spec, &scenario, meeting, &mut numbers, wrong);
+            made.map_err(|failure| failure.of(Part::Workload(position)))
+        })
         .collect::<Result<Vec<_>, Failure>>()?;
     for (spec, (_, workload)) in scenario.workloads.iter_mut().zip(&workloads) {
         if discovers(spec) && spec.clients.is_none() && spec.stages.is_empty() {
@@ -64,20 +74,21 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     for spec in &scenario.workloads[workloads.len()..] {
         workloads.push(workload(spec, &scenario, meeting, &mut numbers, wrong)?);
     }
-    let plan = scenario.plan().map_err(Failure::with(wrong))?;
+    let plan = plan(&scenario, wrong)?;
     check_limits(&plan)?;
     let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
     check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema()).collect();
-    for threshold in scenario.thresholds.iter().chain(&scenario.abort) {
-        threshold.check(&schemas).map_err(Failure::with(wrong))?;
+    let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
+    let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
+    for (part, threshold) in thresholds.chain(aborts) {
+        threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
     }
-    let watches: Vec<_> = scenario
-        .watch
-        .iter()
-        .map(|text| text.parse())
-        .collect::<Result<_, weir_observe::WatchError>>()
-        .map_err(Failure::with(wrong))?;
+    let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
+        text.parse()
+            .map_err(|error: weir_observe::WatchError| Failure::with(wrong)(error).of(Part::Watch(at)))
+    });
+    let watches = watches.collect::<Result<Vec<_>, Failure>>()?;
     let doors = workloads.iter().flat_map(|(_, workload)| {
         (0..).zip(workload.targets()).map(|(client, _)| workload.door(client).address)
     });
@@ -103,6 +114,22 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         base_seconds: scenario.base().as_secs_f64(),
     };
     Ok(Prepared { scenario, plan, workloads, consuming, observer, facts })
+}
+
+/// The plan of a scenario.
+///
+/// # Errors
+/// There is none, of which workload the failure knows.
+pub(crate) fn plan(scenario: &Scenario, wrong: Exit) -> Result<Plan, Failure> {
+    scenario.plan().map_err(|error| of_scenario(&error, scenario, wrong))
+}
+
+fn of_scenario(error: &ScenarioError, scenario: &Scenario, wrong: Exit) -> Failure {
+    let failure = Failure::new(wrong, error.to_string());
+    match error.workload(scenario) {
+        Some(position) => failure.of(Part::Workload(position)),
+        None => failure,
+    }
 }
 
 /// Where publishers and who takes their messages meet.
@@ -229,17 +256,13 @@ fn discovers(spec: &WorkloadSpec) -> bool {
 }
 
 /// What only a server that is asked for its services understands.
-fn check_services(scenario: &Scenario) -> Result<(), String> {
-    for spec in scenario.workloads.iter().filter(|spec| !discovers(spec)) {
-        if mirakurun(spec) != MirakurunOptions::default() {
-            return Err(format!(
-                "workload '{}': services, channel types, decoding, priority and filters are for mirakurun+http:// URLs; \
-                 write mirakurun+http://HOST:PORT, or leave them out",
-                spec.label()
-            ));
-        }
+fn check_services(spec: &WorkloadSpec) -> Result<(), String> {
+    if discovers(spec) || mirakurun(spec) == MirakurunOptions::default() {
+        return Ok(());
     }
-    Ok(())
+    Err("services, channel types, decoding, priority and filters are for mirakurun+http:// URLs; \
+         write mirakurun+http://HOST:PORT, or leave them out"
+        .to_owned())
 }
 
 /// Streams that are played elsewhere than they are published cannot be verified by the URL alone.
@@ -248,33 +271,32 @@ pub(crate) fn can_be_verified(urls: &[String]) -> bool {
 }
 
 /// Files and credentials of which a workload's protocol makes nothing: whoever names one believes it to be in use.
-fn check_foreign(scenario: &Scenario) -> Result<(), String> {
-    for spec in &scenario.workloads {
-        let Ok((role, urls)) = spec.verb() else { continue };
-        let scheme = urls.first().and_then(|url| url.split_once("://")).map_or("", |(scheme, _)| scheme);
-        if spec.into.is_some() && !spec.saves() {
-            let label = spec.label();
-            return Err(format!("workload '{label}': `into` is of `ingest` and `probe`; leave it out"));
-        }
-        let mqtt = spec.mqtt.as_ref().filter(|_| !mqtt::speaks(urls));
-        let rtc = spec.rtc.as_ref().filter(|_| !rtc::speaks(urls));
-        let no_media = role == Role::Play || sends_no_frames(urls);
-        let payload = mqtt.and_then(|it| it.payload.as_deref()).is_some_and(mqtt::names_a_file);
-        for (is_given, what, whose) in [
-            (mqtt.is_some_and(|it| it.user.is_some()), "--user (`user`)", "MQTT"),
-            (mqtt.is_some_and(|it| it.password_file.is_some()), "--password-file (`password_file`)", "MQTT"),
-            (payload, "--payload (`payload`)", "MQTT"),
-            (rtc.is_some_and(|it| it.token_file.is_some()), "--token-file (`token_file`)", "WebRTC"),
-            (spec.file.is_some() && no_media, "--file (`file`)", "publishing frames"),
-        ] {
-            if is_given {
-                return Err(format!(
-                    "workload '{}': {what} is of {whose} and means nothing to {scheme}://; leave it out",
-                    spec.label()
-                ));
-            }
+fn check_foreign(spec: &WorkloadSpec) -> Result<(), String> {
+    let Ok((role, urls)) = spec.verb() else { return Ok(()) };
+    let scheme = urls.first().and_then(|url| url.split_once("://")).map_or("", |(scheme, _)| scheme);
+    if spec.into.is_some() && !spec.saves() {
+        return Err("`into` is of `ingest` and `probe`; leave it out".to_owned());
+    }
+    let mqtt = spec.mqtt.as_ref().filter(|_| !mqtt::speaks(urls));
+    let rtc = spec.rtc.as_ref().filter(|_| !rtc::speaks(urls));
+    let no_media = role == Role::Play || sends_no_frames(urls);
+    let payload = mqtt.and_then(|it| it.payload.as_deref()).is_some_and(mqtt::names_a_file);
+    for (is_given, what, whose) in [
+        (mqtt.is_some_and(|it| it.user.is_some()), "--user (`user`)", "MQTT"),
+        (mqtt.is_some_and(|it| it.password_file.is_some()), "--password-file (`password_file`)", "MQTT"),
+        (payload, "--payload (`payload`)", "MQTT"),
+        (rtc.is_some_and(|it| it.token_file.is_some()), "--token-file (`token_file`)", "WebRTC"),
+        (spec.file.is_some() && no_media, "--file (`file`)", "publishing frames"),
+    ] {
+        if is_given {
+            return Err(format!("{what} is of {whose} and means nothing to {scheme}://; leave it out"));
         }
     }
+    Ok(())
+}
+
+/// Certificates that no URL asks for: whoever names some believes them to be in use.
+fn check_authorities(scenario: &Scenario) -> Result<(), String> {
     // HTTP may be redirected to HTTPS.
     let never_secure = ["rtmp", "mqtt", "ws", "bulk"];
     let urls =
@@ -289,23 +311,21 @@ fn check_foreign(scenario: &Scenario) -> Result<(), String> {
 }
 
 /// Times of nothing, in which nothing can happen.
-fn check_times(scenario: &Scenario) -> Result<(), String> {
+fn check_times(spec: &WorkloadSpec) -> Result<(), String> {
     let none = |span: &Option<Span>| span.as_ref().is_some_and(|span| span.get().is_zero());
-    for spec in &scenario.workloads {
-        let of = |what: &str, remedy: &str| Err(format!("workload '{}': {what}; {remedy}", spec.label()));
-        if none(&spec.timeout) {
-            return of("a timeout of 0s fails every client", "give for example 10s");
-        }
-        if none(&spec.gop) {
-            return of("a gop of 0s has no keyframe to begin with", "give for example 2s");
-        }
-        let idle = |stage: &&StageSpec| stage.hold.get().is_zero() && stage.ramp.is_none();
-        if let Some(stage) = spec.stages.iter().find(idle) {
-            let what = format!("a stage of {} clients held for 0s measures nothing", stage.clients);
-            return of(&what, "give for example 15s");
-        }
+    if none(&spec.timeout) {
+        return Err("a timeout of 0s fails every client; give for example 10s".to_owned());
     }
-    Ok(())
+    if none(&spec.gop) {
+        return Err("a gop of 0s has no keyframe to begin with; give for example 2s".to_owned());
+    }
+    let idle = |stage: &&StageSpec| stage.hold.get().is_zero() && stage.ramp.is_none();
+    match spec.stages.iter().find(idle) {
+        Some(StageSpec { clients, .. }) => {
+            Err(format!("a stage of {clients} clients held for 0s measures nothing; give for example 15s"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Addresses to connect from must be this machine's, and of the targets' family.
@@ -386,7 +406,7 @@ fn material(spec: &WorkloadSpec, seed: u64) -> Result<(MaterialOptions, Option<f
 
 /// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
 fn check_numbers(scenario: &Scenario, wrong: Exit) -> Result<(), Failure> {
-    let schedules = scenario.schedules().map_err(Failure::with(wrong))?;
+    let schedules = scenario.schedules().map_err(|error| of_scenario(&error, scenario, wrong))?;
     let clients = schedules.iter().flat_map(|schedule| &schedule.stages).map(|stage| stage.clients);
     let clients = clients.max().map_or(0, u64::from);
     let streams = scenario

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
+use weir_engine::lines::Part;
 use weir_engine::record;
 use weir_engine::scenario::{Scenario, ScenarioError};
 use weir_engine::series::{
@@ -32,6 +33,10 @@ const ONLY: &str = "run";
 
 /// Runs a scenario file.
 pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
+    run_file(args).map_err(|failure| failure.in_file(&args.file))
+}
+
+fn run_file(args: &Run) -> Result<Exit, Failure> {
     let variations = Variation::read(&args.file).map_err(|error| match error {
         ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
         _ => Failure::new(Exit::Scenario, error.to_string()),
@@ -44,7 +49,7 @@ pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
     let repeat = variations[0].scenario.repeat.unwrap_or(1);
     if !(1..=MOST_REPETITIONS).contains(&repeat) {
         let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
-        return Err(Failure::new(Exit::Scenario, line));
+        return Err(Failure::new(Exit::Scenario, line).of(Part::Repeat));
     }
     let is_series = repeat > 1 || variations[0].variant.is_some();
     if is_series {
@@ -56,7 +61,7 @@ pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
         return conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
     }
     check_print(&args.run.print)?;
-    scenario.plan().map_err(Failure::with(Exit::Scenario))?;
+    prepare::plan(&scenario, Exit::Scenario)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
@@ -181,7 +186,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     check_json(print)?;
     for Variation { scenario, .. } in variations {
         // Before a server is started: a plan that cannot be needs none.
-        scenario.plan().map_err(Failure::with(Exit::Scenario))?;
+        prepare::plan(scenario, Exit::Scenario)?;
     }
     let first = &variations[0].scenario;
     let started = clock::wall_nanos() as f64 * 1e-9;

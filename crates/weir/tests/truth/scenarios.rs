@@ -106,6 +106,27 @@ fn every_error_in_a_file_has_a_line() {
         ("name: x\nbind_addr: [home]\n", ":2:"),
         ("name: x\nname: y\n", ":2:"),
         ("name: x\nworkloads: 5\n", ":2:"),
+        // What is found when the file has been read.
+        ("name: x\nworkloads:\n  - play: rtmp://h/a/b\n", ":3:"),
+        ("name: x\nworkloads:\n  - {clients: 3, duration: 1s}\n", ":3:"),
+        (
+            "name: x\nworkloads:\n  - {play: rtmp://127.0.0.1:9/a/s, duration: 1s}\n  - {publish: gopher://h/a/b}\n",
+            ":4:",
+        ),
+        ("name: x\nworkloads:\n  - {play: rtmp://127.0.0.1:9/a/s, duration: 1s, timeout: 0s}\n", ":3:"),
+        (
+            "workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 1s}]\nthresholds:\n  - latncy.p50 < 1s\n",
+            ":3:",
+        ),
+        (
+            "workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 1s}]\nabort: [startup.p50 < 1s,\n  frames.p50 < 1s]\n",
+            ":3:",
+        ),
+        (
+            "workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 1s}]\nwatch:\n  - name=nginx\n  - nginx\n",
+            ":4:",
+        ),
+        ("workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 1s}]\nrepeat: 0\n", ":2:"),
     ] {
         let (_directory, file) = written(text);
         let said = says(["run", file.to_str().unwrap()]);
