@@ -368,6 +368,21 @@ proptest! {
     }
 }
 
+/// Found by the fuzz target: a PUBLISH larger than is kept, whose properties are longer than the packet.
+#[test]
+fn a_head_that_is_longer_than_its_packet_is_refused_alike_in_any_split() {
+    let mut bytes = vec![0x3D, 81, 0, 65];
+    bytes.resize(2 + 69, b'a');
+    bytes.extend([0x85, 0x00]);
+    bytes.resize(2 + 81, 0);
+    let limits = Limits { packet: 4096, whole: 64 };
+    for cut in 0..bytes.len() {
+        let (heard, error) = hear(&bytes, &[cut], Version::V5, limits);
+        let violation = error.map(|error| error.violation);
+        assert_eq!((heard, violation), (Vec::new(), Some(weir_mqtt::Violation::PacketTooLarge)), "{cut}");
+    }
+}
+
 /// Bytes that often look like the beginning of a packet, and numbers that are often small.
 fn likely() -> impl Strategy<Value = u8> {
     prop_oneof![
