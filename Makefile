@@ -13,8 +13,10 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 
 # What builds the guide, in the version that docs/ is written for. It neither serves nor watches here.
 MDBOOK_VERSION = 0.5.4
-# How long each fuzz target runs.
+# How long each fuzz target runs, and from which seed: always the same, so that a test run that passed passes again. 0 is
+# another one each time.
 FUZZ_SECONDS ?= 5
+FUZZ_SEED ?= 1
 TEST_THREADS ?= 6
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
@@ -66,7 +68,7 @@ fuzz:
 	mkdir -p "$(TARGET)"; \
 	$(CARGO) fuzz list | xargs -P "$$(nproc)" -I@ sh -c '\
 		echo "fuzz: @ for $(FUZZ_SECONDS) s"; log="$(TARGET)/fuzz-@.log"; \
-		$(CARGO) fuzz run --sanitizer none @ -- -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 255; }'
+		$(CARGO) fuzz run --sanitizer none @ -- -seed=$(FUZZ_SEED) -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 255; }'
 
 bench:
 	@$(CARGO) bench --workspace --locked
