@@ -217,8 +217,8 @@ fn signalling_that_is_too_long_or_none_ends_the_client_in_words() {
             Failure::MalformedInput,
             "over 262144 bytes",
         ),
-        ("{\"command\":".to_owned(), Failure::MalformedInput, "none of OvenMediaEngine's"),
-        ("[".repeat(10_000), Failure::MalformedInput, "none of OvenMediaEngine's"),
+        ("{\"command\":".to_owned(), Failure::MalformedInput, "not a signalling message of OvenMediaEngine"),
+        ("[".repeat(10_000), Failure::MalformedInput, "not a signalling message of OvenMediaEngine"),
         ("{\"command\":\"offer\"}".to_owned(), Failure::MalformedInput, "without a session description"),
         (
             offer(&format!("v=0\r\n{}", "a=x\r\n".repeat(MOST_BYTES / 5))),
