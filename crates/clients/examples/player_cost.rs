@@ -4,7 +4,7 @@
 //! plays a stream that someone else publishes; `publish URL` publishes 235 kbit/s, 25 frames a second.
 
 use std::time::Duration;
-use weir_clients::{BitRate, Ledger, MaterialOptions, PlayOptions, PublishOptions, Slot, play, publish};
+use weir_clients::{BitRate, Ledger, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, Slot, rtmp};
 use weir_metrics::common::{
     ACTIVE, FAILED, LATENCY, PLAYING, READS, RECEIVED, SEND_LAG, STALLS, STARTUP, UNITS,
 };
@@ -37,12 +37,22 @@ fn main() {
             audio_codec,
             seed,
         };
-        publish(&urls, &PublishOptions { material, ..PublishOptions::default() }).unwrap()
+        rtmp::publish(
+            &urls,
+            &PublishOptions { material, ..PublishOptions::default() },
+            &RtmpOptions::default(),
+        )
+        .unwrap()
     } else {
         // Witnesses read each message; their share shows in the cost. 0: the first four only.
-        play(&urls, &PlayOptions { witness_every: number(2, 200), ..PlayOptions::default() }).unwrap()
+        rtmp::play(
+            &urls,
+            &PlayOptions { witness_every: number(2, 200), ..PlayOptions::default() },
+            &RtmpOptions::default(),
+        )
+        .unwrap()
     };
-    let mut shard = Shard::new(Ledger::new([workload.schema()])).unwrap();
+    let mut shard = Shard::new(Ledger::new([workload.schema])).unwrap();
     let memory = resident();
     for client in 0..clients {
         let now = clock::now();

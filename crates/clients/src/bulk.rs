@@ -1,21 +1,23 @@
 //! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
 
-use crate::ledger::{Ledger, Slot};
+use crate::ledger::Ledger;
 use crate::life::{Life, Phase, Timeouts};
+use crate::options::{PlayOptions, PublishOptions};
 use crate::places::{Doors, Places};
-use crate::target::{Scheme, Target};
-use crate::workload::{PlayOptions, PublishOptions, Workload, WorkloadError};
+use crate::target::Scheme;
+use crate::workload::{NewClient, Workload, WorkloadError};
 use std::io::IoSlice;
 use weir_bulk::{CONSENT, Request, Totals, ZEROS};
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, UNITS};
-use weir_metrics::{Failure, Moment, Schema};
+use weir_metrics::{Failure, Schema};
 use weir_shard::tls::ClientTls;
-use weir_shard::{Context, Door, Event, Session};
+use weir_shard::{Context, Event, Session};
 
-const SCHEMES: &[Scheme] = &[Scheme { name: "bulk", port: 5201, secure: false }];
+/// The scheme of both.
+pub const SCHEMES: &[Scheme] = &[Scheme { name: "bulk", port: 5201, secure: false }];
 
 /// Streams have the common figures only.
-pub(crate) const SCHEMA: Schema = Schema::new(&[]);
+pub const SCHEMA: Schema = Schema::new(&[]);
 
 /// What only bulk streams have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,68 +43,48 @@ impl Default for BulkOptions {
     }
 }
 
-struct Bulk {
-    places: Places<()>,
+/// Streams on which the far end sends. Resolves names, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere.
+pub fn play(urls: &[String], options: &PlayOptions, bulk: BulkOptions) -> Result<Workload, WorkloadError> {
+    let request = Request::Down { block: bulk.block };
+    streams("play", urls, &options.tls, options.timeouts, request, bulk.block)
+}
+
+/// Streams on which the clients send. Resolves names, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere.
+pub fn publish(
+    urls: &[String],
+    options: &PublishOptions,
+    bulk: BulkOptions,
+) -> Result<Workload, WorkloadError> {
+    streams("publish", urls, &options.tls, options.timeouts, Request::Up, bulk.block)
+}
+
+fn streams(
+    verb: &'static str,
+    urls: &[String],
+    tls: &ClientTls,
     timeouts: Timeouts,
     request: Request,
-    block: usize,
-}
-
-/// Streams on which the far end sends.
-pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let block = options.bulk.block;
-    Ok(Box::new(Bulk::new("play", urls, &options.tls, options.timeouts, Request::Down { block }, block)?))
-}
-
-/// Streams on which the clients send.
-pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let block = options.bulk.block;
-    Ok(Box::new(Bulk::new("publish", urls, &options.tls, options.timeouts, Request::Up, block)?))
-}
-
-impl Bulk {
-    fn new(
-        verb: &'static str,
-        urls: &[String],
-        tls: &ClientTls,
-        timeouts: Timeouts,
-        request: Request,
-        block: u32,
-    ) -> Result<Self, WorkloadError> {
-        let places = Places::find(verb, urls, &mut Doors::new(SCHEMES, tls), |_| Ok(()))?;
-        Ok(Self { places, timeouts, request, block: (block as usize).clamp(1, ZEROS.len()) })
-    }
-}
-
-impl Workload for Bulk {
-    fn schema(&self) -> Schema {
-        SCHEMA
-    }
-
-    fn targets(&self) -> &[Target] {
-        self.places.targets()
-    }
-
-    fn door(&self, client: u32) -> &Door {
-        self.places.door(client)
-    }
-
-    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
+    block: u32,
+) -> Result<Workload, WorkloadError> {
+    let places = Places::find(verb, urls, &mut Doors::new(SCHEMES, tls), |_| Ok(()))?;
+    let block = (block as usize).clamp(1, ZEROS.len());
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, ledger| {
         Box::new(Stream {
-            life: Life::begin(slot, self.timeouts, now, ledger),
-            request: self.request,
-            block: self.block,
-            left: self.block,
+            life: Life::begin(slot, timeouts, now, ledger),
+            request,
+            block,
+            left: block,
             heard: Vec::with_capacity(CONSENT.len()),
             totals: Totals::default(),
             carried: 0,
         })
-    }
-
-    fn describe(&self) -> String {
-        let verb = if self.request == Request::Up { "send" } else { "receive" };
-        format!("{verb} {}", self.places.describe())
-    }
+    }))
 }
 
 /// One stream.

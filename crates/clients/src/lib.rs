@@ -5,24 +5,28 @@
 //! client, its [`Target`], the modelled player ([`Playout`] in a [`Viewing`]), the [`Drift`], what
 //! publishers publish. Nothing here knows that a run exists.
 
-mod bulk;
+pub mod bulk;
 mod column;
 mod detour;
 mod drift;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod harness;
 mod host_clock;
 mod ledger;
 mod life;
 mod likeness;
 mod material;
-mod mqtt;
+pub mod mqtt;
+mod options;
 mod places;
 mod playout;
-mod rtc;
-mod rtmp;
+pub mod rtc;
+pub mod rtmp;
 mod sequence;
 mod target;
 mod timeline;
-mod ts;
+pub mod ts;
 mod viewing;
 mod workload;
 
@@ -38,17 +42,16 @@ pub use mqtt::{
     Filling, FillingError, Framing, MqttOptions, MqttSource, MqttVersion, PublishTimes, Published, Qos,
     RecordFormat, Will,
 };
+pub use options::{PlayOptions, PublishOptions};
+pub use places::{Doors, Places};
 pub use playout::{Change, Playout};
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
-pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand};
+pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
-pub use workload::{
-    PlayOptions, PublishOptions, ServerVersion, Workload, WorkloadError, asked_of, columns_of, play, publish,
-    schema_of, schemes, shown_of,
-};
+pub use workload::{NewClient, ServerVersion, Workload, WorkloadError};

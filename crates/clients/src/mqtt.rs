@@ -23,13 +23,13 @@ pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
-pub(crate) use workload::{play, publish};
+pub use workload::{play, publish};
 
 use crate::target::Scheme;
 
 /// The schemes of both.
-pub(crate) const SCHEMES: &[Scheme] =
+pub const SCHEMES: &[Scheme] =
     &[Scheme { name: "mqtt", port: 1883, secure: false }, Scheme { name: "mqtts", port: 8883, secure: true }];
 
 /// The figures of both.
-pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
+pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

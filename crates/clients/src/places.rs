@@ -10,14 +10,14 @@ use weir_shard::tls::{self, ClientConfig, ClientTls};
 
 /// Targets in the order of their URLs, with the way there and what to ask for. Client n goes to target n modulo
 /// their number.
-pub(crate) struct Places<Request> {
-    targets: Vec<Target>,
-    doors: Vec<Door>,
-    requests: Vec<Arc<Request>>,
+pub struct Places<Request> {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) doors: Vec<Door>,
+    pub(crate) requests: Vec<Arc<Request>>,
 }
 
 /// Finds the doors of targets. Resolves each name once, and makes TLS settings once.
-pub(crate) struct Doors {
+pub struct Doors {
     schemes: &'static [Scheme],
     tls: ClientTls,
     addresses: HashMap<(String, u16), SocketAddr>,
@@ -25,7 +25,8 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    pub(crate) fn new(schemes: &'static [Scheme], tls: &ClientTls) -> Self {
+    /// The ways to targets of these schemes.
+    pub fn new(schemes: &'static [Scheme], tls: &ClientTls) -> Self {
         Self { schemes, tls: tls.clone(), addresses: HashMap::new(), config: None }
     }
 
@@ -33,7 +34,7 @@ impl Doors {
     ///
     /// # Errors
     /// A name without an address, or TLS settings that cannot be made.
-    pub(crate) fn find(&mut self, target: &Target) -> Result<Door, WorkloadError> {
+    pub fn find(&mut self, target: &Target) -> Result<Door, WorkloadError> {
         let address = match self.addresses.get(&(target.host.clone(), target.port)) {
             Some(address) => *address,
             None => target.resolve()?,
@@ -76,7 +77,7 @@ impl<Request> Places<Request> {
     ///
     /// # Errors
     /// A URL that leads nowhere, or TLS settings that cannot be made.
-    pub(crate) fn find(
+    pub fn find(
         verb: &'static str,
         urls: &[String],
         doors: &mut Doors,
@@ -90,7 +91,7 @@ impl<Request> Places<Request> {
     ///
     /// # Errors
     /// As [`Self::find`].
-    pub(crate) fn of(
+    pub fn of(
         targets: Vec<Target>,
         doors: &mut Doors,
         request: impl Fn(Target) -> Result<Request, TargetError>,
@@ -101,30 +102,5 @@ impl<Request> Places<Request> {
             places.doors.push(doors.find(target)?);
         }
         Ok(places)
-    }
-
-    pub(crate) fn targets(&self) -> &[Target] {
-        &self.targets
-    }
-
-    pub(crate) fn door(&self, client: u32) -> &Door {
-        &self.doors[self.position(client)]
-    }
-
-    pub(crate) fn request(&self, client: u32) -> Arc<Request> {
-        self.requests[self.position(client)].clone()
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        match &self.targets[..] {
-            [only] => only.to_string(),
-            [first, .., last] => format!("{first} … {last} ({} targets)", self.targets.len()),
-            [] => String::new(),
-        }
-    }
-
-    /// Which target a client goes to.
-    pub(crate) fn position(&self, client: u32) -> usize {
-        client as usize % self.targets.len()
     }
 }

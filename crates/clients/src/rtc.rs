@@ -19,8 +19,8 @@ mod sending;
 mod trickle;
 mod workload;
 
-pub(crate) use account::COLUMNS;
-pub(crate) use workload::{oven, whep, whip};
+pub use account::COLUMNS;
+pub use workload::{oven, whep, whip};
 
 use crate::target::Scheme;
 
@@ -47,25 +47,25 @@ impl Default for RtcOptions {
 }
 
 /// What viewers are asked by default: a server that cannot keep up may queue, and loses nothing then.
-pub(crate) const WHOLE_FRAME_RATE: &str = "frames.ratio >= 90%";
+pub const WHOLE_FRAME_RATE: &str = "frames.ratio >= 90%";
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
-pub(crate) const FEW_LOST: &str = "lost.ratio <= 1%";
+pub const FEW_LOST: &str = "lost.ratio <= 1%";
 
 /// The schemes of viewers by WHEP.
-pub(crate) const WHEP_SCHEMES: &[Scheme] = &[
+pub const WHEP_SCHEMES: &[Scheme] = &[
     Scheme { name: "whep+http", port: 80, secure: false },
     Scheme { name: "whep+https", port: 443, secure: true },
 ];
 
 /// The schemes of publishers by WHIP.
-pub(crate) const WHIP_SCHEMES: &[Scheme] = &[
+pub const WHIP_SCHEMES: &[Scheme] = &[
     Scheme { name: "whip+http", port: 80, secure: false },
     Scheme { name: "whip+https", port: 443, secure: true },
 ];
 
 /// The schemes of viewers of OvenMediaEngine. Its own port is 3333.
-pub(crate) const OVEN_SCHEMES: &[Scheme] =
+pub const OVEN_SCHEMES: &[Scheme] =
     &[Scheme { name: "ws", port: 80, secure: false }, Scheme { name: "wss", port: 443, secure: true }];
 
 /// Their figures.
-pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
+pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

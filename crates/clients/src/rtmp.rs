@@ -7,16 +7,16 @@ mod publish;
 mod refusal;
 mod workload;
 
-pub(crate) use workload::{play, publish};
+pub use workload::{play, publish};
 
 use crate::target::Scheme;
 
 /// The schemes of both.
-pub(crate) const SCHEMES: &[Scheme] =
+pub const SCHEMES: &[Scheme] =
     &[Scheme { name: "rtmp", port: 1935, secure: false }, Scheme { name: "rtmps", port: 443, secure: true }];
 
 /// The figures of both.
-pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
+pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
 
 /// What only RTMP has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -171,7 +171,8 @@ pub enum TargetError {
 
 impl TargetError {
     /// For a URL of a scheme that is none of `known`.
-    pub(crate) fn unknown_scheme(
+    /// The error about a URL whose scheme is none of those that a verb knows.
+    pub fn unknown_scheme(
         url: &str,
         verb: &'static str,
         scheme: String,
@@ -238,7 +239,7 @@ pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), Targ
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn scheme_of(url: &str) -> Result<String, TargetError> {
+pub fn scheme_of(url: &str) -> Result<String, TargetError> {
     match url.split_once("://") {
         Some((scheme, _)) if !scheme.is_empty() => Ok(scheme.to_ascii_lowercase()),
         _ => Err(TargetError::NoScheme { url: shown(url) }),

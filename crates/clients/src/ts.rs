@@ -3,14 +3,17 @@
 mod container;
 mod fetch;
 mod figures;
-pub(crate) mod mirakurun;
+pub mod mirakurun;
 mod play;
 mod request;
 mod workload;
 
 pub use fetch::FetchError;
 pub use mirakurun::{DiscoveryError, MirakurunOptions};
-pub(crate) use workload::play;
+pub use workload::play;
+
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use request::redirected;
 
 use crate::column::{Column, ColumnUnit};
 use crate::target::{Credentials, Scheme};
@@ -25,11 +28,11 @@ pub struct HttpOptions {
 }
 
 /// The schemes of its viewers.
-pub(crate) const SCHEMES: &[Scheme] =
+pub const SCHEMES: &[Scheme] =
     &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
 
 /// The table by channel: that of the classic measurement, and what it lacks.
-pub(crate) const COLUMNS: &[Column] = &[
+pub const COLUMNS: &[Column] = &[
     Column::sum("media", "#BYTES", ColumnUnit::Bytes).by_channel(),
     Column::sum("units", "#PACKETS", ColumnUnit::Count).by_channel(),
     Column::sum("ts.aribts_drops", "#DROPS", ColumnUnit::Count).by_channel(),
@@ -43,7 +46,7 @@ pub(crate) const COLUMNS: &[Column] = &[
 ];
 
 /// What their viewers are asked by default: a packet that is missing shows.
-pub(crate) const WHOLE: &str = "ts.lost_packets == 0";
+pub const WHOLE: &str = "ts.lost_packets == 0";
 
 /// Their figures.
-pub(crate) const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
+pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

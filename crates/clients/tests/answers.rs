@@ -5,7 +5,7 @@ mod bench;
 use bench::Bench;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use weir_clients::{PlayOptions, play};
+use weir_clients::{MqttOptions, PlayOptions, RtcOptions, RtmpOptions, mqtt, rtc, rtmp};
 use weir_rtc::signalling::websocket::accept;
 use weir_rtmp::{Server, ServerEvent, ServerOptions};
 use weir_shard::clock;
@@ -21,8 +21,14 @@ fn taken(scheme: &str, mut greet: Greet, question: &[u8]) -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("{scheme}://{}/live/a", listener.local_addr().unwrap());
-    let players = play(&[url], &PlayOptions::default()).unwrap();
-    let mut bench = Bench::new(vec![&*players]);
+    let (urls, options) = ([url], PlayOptions::default());
+    let players = match scheme {
+        "rtmp" => rtmp::play(&urls, &options, &RtmpOptions::default()),
+        "mqtt" => mqtt::play(&urls, &options, &MqttOptions::default()),
+        _ => rtc::oven(&urls, &options, &RtcOptions::default()),
+    };
+    let players = players.unwrap();
+    let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..1);
     let mut link: Option<TcpStream> = None;
     let (mut greeted, mut taken) = (false, 0);

@@ -5,7 +5,7 @@ mod bench;
 use bench::Bench;
 use std::net::IpAddr;
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, Slot, Timeouts, play};
+use weir_clients::{Ending, PlayOptions, RtmpOptions, Slot, Timeouts, rtmp};
 use weir_metrics::{Failure, Side};
 use weir_shard::clock;
 use weir_testing::free_port;
@@ -17,8 +17,13 @@ fn options() -> PlayOptions {
 #[test]
 fn a_port_that_nobody_listens_on_refuses() {
     for host in ["127.0.0.1", "[::1]", "localhost"] {
-        let players = play(&[format!("rtmp://{host}:{}/live/a", free_port())], &options()).unwrap();
-        let mut bench = Bench::new(vec![&*players]);
+        let players = rtmp::play(
+            &[format!("rtmp://{host}:{}/live/a", free_port())],
+            &options(),
+            &RtmpOptions::default(),
+        )
+        .unwrap();
+        let mut bench = Bench::new(vec![&players]);
         bench.start(0, 0..3);
         bench.run(Duration::from_millis(200));
         let (_, ended, _) = bench.stop();
@@ -31,8 +36,8 @@ fn a_port_that_nobody_listens_on_refuses() {
 fn a_server_that_accepts_and_is_silent_runs_out_of_time() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("rtmp://{}/live/a", listener.local_addr().unwrap());
-    let players = play(&[url], &options()).unwrap();
-    let mut bench = Bench::new(vec![&*players]);
+    let players = rtmp::play(&[url], &options(), &RtmpOptions::default()).unwrap();
+    let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..1);
     bench.run(Duration::from_millis(500));
     let (_, ended, _) = bench.stop();
@@ -41,8 +46,10 @@ fn a_server_that_accepts_and_is_silent_runs_out_of_time() {
 
 #[test]
 fn a_link_that_cannot_be_begun_is_booked_as_the_generators_own_failure() {
-    let players = play(&["rtmp://127.0.0.1:1935/live/a".to_owned()], &options()).unwrap();
-    let mut bench = Bench::new(vec![&*players]);
+    let players =
+        rtmp::play(&["rtmp://127.0.0.1:1935/live/a".to_owned()], &options(), &RtmpOptions::default())
+            .unwrap();
+    let mut bench = Bench::new(vec![&players]);
     let mut door = players.door(0).clone();
     // TEST-NET-1, RFC 5737: no machine has this address.
     door.from = Some(IpAddr::from([192, 0, 2, 1]));

@@ -4,7 +4,10 @@ mod bench;
 
 use bench::transport::{Framing, Response, Server};
 use std::sync::{Arc, Mutex};
-use weir_clients::{Credentials, Ledger, MirakurunOptions, PlayOptions, Slot, Workload, WorkloadError, play};
+use weir_clients::ts::mirakurun;
+use weir_clients::{
+    Credentials, HttpOptions, Ledger, MirakurunOptions, PlayOptions, Slot, Workload, WorkloadError,
+};
 use weir_metrics::Failure;
 use weir_shard::{Event, Rig};
 
@@ -41,11 +44,10 @@ fn server(version: bool) -> (Server, Arc<Mutex<Vec<String>>>) {
     (server, heard)
 }
 
-fn discover(url: &str, options: MirakurunOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+fn discover(url: &str, options: MirakurunOptions) -> Result<Workload, WorkloadError> {
     let url = format!("mirakurun+{url}");
-    let mut options = PlayOptions { mirakurun: options, ..PlayOptions::default() };
-    options.http.credentials = Some(Credentials::parse("me:secret"));
-    play(&[url], &options)
+    let http = HttpOptions { credentials: Some(Credentials::parse("me:secret")), ..HttpOptions::default() };
+    mirakurun::play(&[url], &PlayOptions::default(), &http, &options)
 }
 
 fn all(services: u32) -> MirakurunOptions {
@@ -62,7 +64,7 @@ fn services_are_found_and_named_and_the_server_says_its_version() {
         shown,
         [at("GR/27 One", 3273601024), at("GR/26 Two", 3273701032), at("BS/BS15_0 Three", 400101)]
     );
-    assert_eq!(found.servers()[0].version, "3.9.0");
+    assert_eq!(found.servers[0].version, "3.9.0");
     let heard = heard.lock().unwrap();
     assert!(heard.len() == 3 && heard.iter().all(|request| request.contains("\r\nAuthorization: Basic ")));
 }
@@ -72,7 +74,7 @@ fn services_are_found_and_named_and_the_server_says_its_version() {
 fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     let (server, _) = server(true);
     let found = discover(&server.url(""), all(1)).unwrap();
-    let mut rig = Rig::new(Ledger::new([found.schema()]));
+    let mut rig = Rig::new(Ledger::new([found.schema]));
     let slot = Slot { client: 0, workload: 0, planned: rig.now };
     let mut session = found.start(slot, rig.now, &mut rig.world);
     rig.tell(&mut *session, Event::Opening);
@@ -89,7 +91,7 @@ fn a_server_may_stand_below_a_path_and_lead_elsewhere_and_keep_its_version() {
     let (server, _) = server(false);
     let options = MirakurunOptions { types: vec!["GR".to_owned()], ..MirakurunOptions::default() };
     let found = discover(&server.url("/tv/"), options).unwrap();
-    assert_eq!((found.targets().len(), found.servers()), (2, &[][..]));
+    assert_eq!((found.targets().len(), &found.servers[..]), (2, &[][..]));
     assert!(found.targets()[1].path.starts_with("/tv/api/services/3273701032/stream?decode=1"));
 }
 
@@ -126,9 +128,6 @@ fn what_goes_wrong_is_one_line_and_tells_the_servers_fault_from_the_askers() {
         let error = discover(&url, options).err().unwrap();
         let said = error.to_string();
         assert!(said.contains(words) && !said.contains('\n') && !said.contains("secret"), "{said}");
-        assert!(
-            matches!(error, WorkloadError::Discovery(cause) if cause.is_of_server() == of_server),
-            "{said}"
-        );
+        assert_eq!(matches!(error, WorkloadError::Server(_)), of_server, "{said}");
     }
 }

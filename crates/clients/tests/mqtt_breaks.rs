@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
     Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published, Qos, Slot,
-    Workload, play, publish,
+    Workload, mqtt,
 };
 use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Recorder};
@@ -20,14 +20,14 @@ fn options(qos: Qos) -> MqttOptions {
     MqttOptions { qos, rate: 10.0, reconnect: true, filling: Filling::Size(8), ..MqttOptions::default() }
 }
 
-fn publishers(mqtt: MqttOptions) -> Box<dyn Workload> {
+fn publishers(options: MqttOptions) -> Workload {
     let url = ["mqtt://127.0.0.1:1/t".to_owned()];
-    publish(&url, &PublishOptions { mqtt, ..PublishOptions::default() }).unwrap()
+    mqtt::publish(&url, &PublishOptions::default(), &options).unwrap()
 }
 
-fn subscribers(mqtt: MqttOptions) -> Box<dyn Workload> {
+fn subscribers(options: MqttOptions) -> Workload {
     let url = ["mqtt://127.0.0.1:1/t".to_owned()];
-    play(&url, &PlayOptions { mqtt, ..PlayOptions::default() }).unwrap()
+    mqtt::play(&url, &PlayOptions::default(), &options).unwrap()
 }
 
 struct Stage {
@@ -48,8 +48,8 @@ enum Said {
 
 impl Stage {
     /// A client whose link is established.
-    fn new(workload: &dyn Workload, version: Version) -> Self {
-        let mut rig = Rig::new(Ledger::new([workload.schema()]).keeping_endings());
+    fn new(workload: &Workload, version: Version) -> Self {
+        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
         let slot = Slot { client: 0, workload: 0, planned: rig.now };
         let client = workload.start(slot, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
@@ -61,7 +61,7 @@ impl Stage {
 
     /// A publisher that has been let in.
     fn publisher(mqtt: MqttOptions) -> Self {
-        let mut stage = Self::new(&*publishers(mqtt), Version::V5);
+        let mut stage = Self::new(&publishers(mqtt), Version::V5);
         assert!(matches!(stage.said()[..], [Said::Connect { .. }]));
         stage.hear(&CONNACK);
         stage
@@ -70,7 +70,7 @@ impl Stage {
     /// A subscriber whose subscription is granted.
     fn subscriber(mqtt: MqttOptions) -> Self {
         let version = mqtt.version;
-        let mut stage = Self::new(&*subscribers(mqtt), version);
+        let mut stage = Self::new(&subscribers(mqtt), version);
         stage.said();
         stage.hear(if version == Version::V5 { &CONNACK } else { &[0x20, 2, 0, 0] });
         stage.grant();

@@ -8,7 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
     Credentials, Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published,
-    Qos, Remark, Slot, Workload, play, publish,
+    Qos, Remark, Slot, Workload, mqtt,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
@@ -26,12 +26,12 @@ fn burst(count: u64, qos: Qos, version: MqttVersion) -> MqttOptions {
     MqttOptions { rate: 1_000.0, count: Some(count), qos, version, window: 20, ..MqttOptions::default() }
 }
 
-fn publisher(url: &str, mqtt: MqttOptions) -> Box<dyn Workload> {
-    publish(&[url.to_owned()], &PublishOptions { mqtt, ..PublishOptions::default() }).unwrap()
+fn publisher(url: &str, options: MqttOptions) -> Workload {
+    mqtt::publish(&[url.to_owned()], &PublishOptions::default(), &options).unwrap()
 }
 
-fn subscriber(url: &str, mqtt: MqttOptions) -> Box<dyn Workload> {
-    play(&[url.to_owned()], &PlayOptions { mqtt, ..PlayOptions::default() }).unwrap()
+fn subscriber(url: &str, options: MqttOptions) -> Workload {
+    mqtt::play(&[url.to_owned()], &PlayOptions::default(), &options).unwrap()
 }
 
 /// A figure of MQTT's own, by its name.
@@ -88,7 +88,7 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
             // A client of its own says when the judge has subscribed.
             let watch = subscriber(&broker.url(&pattern), burst(0, qos, version));
             let sender = publisher(&broker.url(&format!("{topic}/{{seq}}")), burst(COUNT, qos, version));
-            let mut bench = Bench::new(vec![&*watch, &*sender]);
+            let mut bench = Bench::new(vec![&watch, &sender]);
             bench.start(0, 0..2);
             until_playing(&mut bench, 0, 2);
             bench.run(Duration::from_millis(400));
@@ -139,7 +139,7 @@ fn what_mosquittos_own_publisher_sends_is_received_and_has_no_mark() {
         for qos in ["0", "1", "2"] {
             let topic = format!("y/{name}/{qos}");
             let watch = subscriber(&broker.url(&topic), burst(0, Qos::ExactlyOnce, version));
-            let mut bench = Bench::new(vec![&*watch]);
+            let mut bench = Bench::new(vec![&watch]);
             bench.start(0, 0..1);
             until_playing(&mut bench, 0, 1);
             let sender = broker.client(
@@ -168,7 +168,7 @@ fn what_the_broker_drops_is_counted_to_the_message() {
     let watch = subscriber(&broker.url("q/#"), options(0));
     let own_name = MqttOptions { client_id: None, session: None, ..options(500) };
     let sender = publisher(&broker.url("q/{seq}"), own_name);
-    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    let mut bench = Bench::new(vec![&watch, &sender]);
     // It subscribes, sleeps while messages go by, and comes back before they end.
     let first = bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
@@ -208,7 +208,7 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
     };
     let watch = subscriber(&broker.url("q/#"), all_at_once.clone());
     let sender = publisher(&broker.url("q/{seq}"), all_at_once);
-    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    let mut bench = Bench::new(vec![&watch, &sender]);
     let watching = bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
     bench.start(1, 0..1);
@@ -234,7 +234,7 @@ fn those_that_share_a_subscription_receive_each_message_once_between_them() {
     let mqtt = burst(400, Qos::AtLeastOnce, MqttVersion::V5);
     let watch = subscriber(&broker.url("$share/g/s/#"), mqtt.clone());
     let sender = publisher(&broker.url("s/{client}/{seq}"), mqtt);
-    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    let mut bench = Bench::new(vec![&watch, &sender]);
     bench.start(0, 0..3);
     until_playing(&mut bench, 0, 3);
     bench.start(1, 0..2);
@@ -248,7 +248,7 @@ fn those_that_share_a_subscription_receive_each_message_once_between_them() {
 }
 
 /// The failure of the only client of a workload, and its words.
-fn failure(workload: &dyn Workload) -> (Failure, String) {
+fn failure(workload: &Workload) -> (Failure, String) {
     let mut bench = Bench::new(vec![workload]);
     bench.start(0, 0..1);
     bench.run_until(PATIENCE, "the client ends", |ledger| of(ledger, 0).failures().next().is_some());
@@ -288,13 +288,13 @@ fn credentials_are_checked_and_a_refusal_has_the_brokers_code() {
             publisher(&broker.url("open/a"), stranger.clone()),
             subscriber(&format!("mqtt://me:wrong@127.0.0.1:{}/open/a", broker.port), stranger.clone()),
         ] {
-            assert_eq!(failure(&*workload), (Failure::Unauthorized, no.to_owned()));
+            assert_eq!(failure(&workload), (Failure::Unauthorized, no.to_owned()));
         }
         let watch = subscriber(&broker.url("open/#"), known.clone());
         let url = format!("mqtt://me:s%2Fe%20c%40ret@127.0.0.1:{}/open/{{seq}}", broker.port);
         let sender = publisher(&url, stranger.clone());
         let closed = publisher(&broker.url("closed/{seq}"), known.clone());
-        let mut bench = Bench::new(vec![&*watch, &*sender, &*closed]);
+        let mut bench = Bench::new(vec![&watch, &sender, &closed]);
         bench.start(0, 0..1);
         until_playing(&mut bench, 0, 1);
         bench.start(1, 0..1);
@@ -313,7 +313,7 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
     let mut broker = Mosquitto::start("");
     let same = MqttOptions { client_id: Some("twin".into()), ..burst(0, Qos::AtMostOnce, MqttVersion::V5) };
     let (one, two) = (subscriber(&broker.url("a"), same.clone()), subscriber(&broker.url("a"), same));
-    let mut bench = Bench::new(vec![&*one, &*two]);
+    let mut bench = Bench::new(vec![&one, &two]);
     bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
     bench.start(1, 0..1);
@@ -332,7 +332,7 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
         |remark: &Remark| remark.failure == Failure::Reset || remark.words == "the broker closed the link";
     assert!(remarks.len() == 2 && remarks.iter().all(named), "{remarks:?}");
     let nobody = subscriber(&broker.url("a"), MqttOptions::default());
-    assert_eq!(failure(&*nobody).0, Failure::ConnectionRefused);
+    assert_eq!(failure(&nobody).0, Failure::ConnectionRefused);
 }
 
 #[test]
@@ -343,14 +343,14 @@ fn mqtts_is_mqtt_over_tls() {
         std::fs::write(directory.join("key.pem"), certified.signing_key.serialize_pem()).unwrap();
     });
     let url = |topic: &str| [format!("mqtts://127.0.0.1:{}/{topic}", broker.port)];
-    let mqtt = burst(50, Qos::AtLeastOnce, MqttVersion::V5);
+    let options = burst(50, Qos::AtLeastOnce, MqttVersion::V5);
     let tls = ClientTls { trust: Trust::File(broker.file("cert.pem")), identity: None };
     let watch =
-        play(&url("t/#"), &PlayOptions { mqtt: mqtt.clone(), tls: tls.clone(), ..PlayOptions::default() });
+        mqtt::play(&url("t/#"), &PlayOptions { tls: tls.clone(), ..PlayOptions::default() }, &options);
     let sender =
-        publish(&url("t/{seq}"), &PublishOptions { mqtt: mqtt.clone(), tls, ..PublishOptions::default() });
+        mqtt::publish(&url("t/{seq}"), &PublishOptions { tls, ..PublishOptions::default() }, &options);
     let (watch, sender) = (watch.unwrap(), sender.unwrap());
-    let mut bench = Bench::new(vec![&*watch, &*sender]);
+    let mut bench = Bench::new(vec![&watch, &sender]);
     bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
     bench.start(1, 0..1);
@@ -358,8 +358,8 @@ fn mqtts_is_mqtt_over_tls() {
     until_done(&mut bench, 1);
     let (figures, _, _) = bench.stop();
     assert_eq!((figures[0].counter(UNITS), figures[0].counter(PLAYED)), (50, 1));
-    let stranger = play(&url("t/#"), &PlayOptions { mqtt, ..PlayOptions::default() }).unwrap();
-    assert_eq!(failure(&*stranger).0, Failure::TlsFailed);
+    let stranger = mqtt::play(&url("t/#"), &PlayOptions::default(), &options).unwrap();
+    assert_eq!(failure(&stranger).0, Failure::TlsFailed);
 }
 
 /// The broker's certificate is one that `openssl req -x509` makes: marked as an authority's, and signed by itself.
@@ -391,20 +391,19 @@ fn a_broker_that_asks_for_a_certificate_is_shown_one() {
     let trust = Trust::File(broker.file("server.pem"));
     let identity = Identity { chain: broker.file("me.pem"), key: broker.file("me.key") };
     let known = ClientTls { trust: trust.clone(), identity: Some(identity) };
-    let mqtt = burst(20, Qos::AtLeastOnce, MqttVersion::V5);
-    let sender = publish(
-        &url("t/{seq}"),
-        &PublishOptions { mqtt: mqtt.clone(), tls: known, ..PublishOptions::default() },
-    );
+    let options = burst(20, Qos::AtLeastOnce, MqttVersion::V5);
+    let sender =
+        mqtt::publish(&url("t/{seq}"), &PublishOptions { tls: known, ..PublishOptions::default() }, &options);
     let sender = sender.unwrap();
-    let mut bench = Bench::new(vec![&*sender]);
+    let mut bench = Bench::new(vec![&sender]);
     bench.start(0, 0..1);
     until_done(&mut bench, 0);
     let (figures, _, _) = bench.stop();
     assert_eq!(own(&figures[0], "mqtt.acknowledged"), 20);
     let nameless = ClientTls { trust, identity: None };
-    let stranger = play(&url("t/#"), &PlayOptions { mqtt, tls: nameless, ..PlayOptions::default() }).unwrap();
-    let (kind, words) = failure(&*stranger);
+    let stranger =
+        mqtt::play(&url("t/#"), &PlayOptions { tls: nameless, ..PlayOptions::default() }, &options).unwrap();
+    let (kind, words) = failure(&stranger);
     assert_eq!(kind, Failure::TlsFailed, "{words}");
     assert!(words.contains("give one with --cert and --key"), "{words}");
 }
@@ -416,7 +415,7 @@ fn a_broker_that_does_not_keep_up_makes_messages_late_and_none_forgotten() {
     // One message a microsecond is more than any broker acknowledges one by one.
     let mqtt = MqttOptions { rate: 1e6, window: 1, ..burst(1_000_000, Qos::AtLeastOnce, MqttVersion::V5) };
     let sender = publisher(&broker.url("slow"), mqtt);
-    let mut bench = Bench::new(vec![&*sender]);
+    let mut bench = Bench::new(vec![&sender]);
     let running = bench.start(0, 0..1);
     bench.run(Duration::from_millis(700));
     bench.shard.stop(running[0]);
@@ -443,14 +442,14 @@ fn a_file_is_sent_as_it_is() {
         ..burst(1, Qos::AtLeastOnce, MqttVersion::V5)
     };
     let sender = publisher(&broker.url("kept"), mqtt.clone());
-    let mut bench = Bench::new(vec![&*sender]);
+    let mut bench = Bench::new(vec![&sender]);
     bench.start(0, 0..1);
     until_done(&mut bench, 0);
     bench.stop();
     let judge = broker.client("mosquitto_sub", &["-t", "kept", "-C", "1", "-W", "10", "-F", "%r %p"]);
     assert_eq!(lines(&judge.wait_with_output().unwrap()), ["1 what is in the file"]);
     let watch = subscriber(&broker.url("kept"), mqtt);
-    let mut bench = Bench::new(vec![&*watch]);
+    let mut bench = Bench::new(vec![&watch]);
     bench.start(0, 0..1);
     until_received(&mut bench, 0, 1);
     let (figures, _, _) = bench.stop();

@@ -5,7 +5,7 @@ mod bench;
 use bench::{Bench, Nginx};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, PublishOptions, Slot, Timeouts, play, publish};
+use weir_clients::{Ending, PlayOptions, PublishOptions, RtmpOptions, Slot, Timeouts, rtmp};
 use weir_metrics::common::{
     FAILED, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, ON_TIME, PLAYED, PLAYING, SEND_LAG, SOURCE, SOURCE_TIME,
     STAMPED, STARTUP, UNITS,
@@ -16,9 +16,14 @@ use weir_metrics::{Failure, Moment};
 fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     let nginx = Nginx::start("");
     let url = [nginx.url("a")];
-    let publisher = publish(&url, &PublishOptions::default()).unwrap();
-    let players = play(&url, &PlayOptions { witness_every: 0, ..PlayOptions::default() }).unwrap();
-    let mut bench = Bench::new(vec![&*publisher, &*players]);
+    let publisher = rtmp::publish(&url, &PublishOptions::default(), &RtmpOptions::default()).unwrap();
+    let players = rtmp::play(
+        &url,
+        &PlayOptions { witness_every: 0, ..PlayOptions::default() },
+        &RtmpOptions::default(),
+    )
+    .unwrap();
+    let mut bench = Bench::new(vec![&publisher, &players]);
     let workload = |number| Slot { client: 0, workload: number, planned: Moment::default() };
 
     bench.start(0, 0..1);
@@ -63,11 +68,13 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
     let timeouts = Timeouts { media: Duration::from_secs(2), ..PlayOptions::default().timeouts };
     let options = PlayOptions { timeouts, end_grace: Duration::from_millis(500), ..PlayOptions::default() };
     let url = |stream: &str| [nginx.url(stream)];
-    let publisher = publish(&url("c"), &PublishOptions::default()).unwrap();
-    let viewers = play(&url("c"), &options).unwrap();
-    let strangers = play(&url("no-such-stream"), &options).unwrap();
-    let lost = play(&[nginx.url("c").replace("/live/", "/no-such-app/")], &options).unwrap();
-    let mut bench = Bench::new(vec![&*publisher, &*viewers, &*strangers, &*lost]);
+    let publisher = rtmp::publish(&url("c"), &PublishOptions::default(), &RtmpOptions::default()).unwrap();
+    let viewers = rtmp::play(&url("c"), &options, &RtmpOptions::default()).unwrap();
+    let strangers = rtmp::play(&url("no-such-stream"), &options, &RtmpOptions::default()).unwrap();
+    let lost =
+        rtmp::play(&[nginx.url("c").replace("/live/", "/no-such-app/")], &options, &RtmpOptions::default())
+            .unwrap();
+    let mut bench = Bench::new(vec![&publisher, &viewers, &strangers, &lost]);
     let slot = |workload| Slot { client: 0, workload, planned: Moment::default() };
 
     let first = bench.start(0, 0..1);
@@ -103,8 +110,8 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
 fn ffmpeg_decodes_what_is_published_without_a_warning() {
     let nginx = Nginx::start("");
     let url = [nginx.url("b")];
-    let publisher = publish(&url, &PublishOptions::default()).unwrap();
-    let mut bench = Bench::new(vec![&*publisher]);
+    let publisher = rtmp::publish(&url, &PublishOptions::default(), &RtmpOptions::default()).unwrap();
+    let mut bench = Bench::new(vec![&publisher]);
     bench.start(0, 0..1);
     bench.run(Duration::from_millis(500));
 

@@ -4,7 +4,7 @@ mod bench;
 
 use bench::dialogue::{Answer, Dialogue, Manners, POLITE};
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, PublishOptions, Timeouts, Workload, play, publish};
+use weir_clients::{Ending, PlayOptions, PublishOptions, RtmpOptions, Timeouts, Workload, rtmp};
 use weir_metrics::Failure;
 use weir_metrics::common::{ACTIVE, PLAYING, WITNESSES};
 use weir_rtmp::message::Status;
@@ -20,17 +20,18 @@ const TIMEOUTS: Timeouts = Timeouts {
     media: Duration::from_secs(4),
 };
 
-fn player() -> Box<dyn Workload> {
-    play(
+fn player() -> Workload {
+    rtmp::play(
         &["rtmp://127.0.0.1/live/a".to_owned()],
         &PlayOptions { timeouts: TIMEOUTS, ..PlayOptions::default() },
+        &RtmpOptions::default(),
     )
     .unwrap()
 }
 
-fn publisher() -> Box<dyn Workload> {
+fn publisher() -> Workload {
     let options = PublishOptions { timeouts: TIMEOUTS, ..PublishOptions::default() };
-    publish(&["rtmp://127.0.0.1/live/a".to_owned()], &options).unwrap()
+    rtmp::publish(&["rtmp://127.0.0.1/live/a".to_owned()], &options, &RtmpOptions::default()).unwrap()
 }
 
 /// The client has failed so, with words that contain these, and left nothing behind.
@@ -56,13 +57,13 @@ fn a_phase_that_lasts_too_long_is_a_failure_of_that_phase() {
             (mute, true, 3, Failure::RequestTimeout),
             (shy, true, 3, Failure::RequestTimeout),
         ] {
-            let mut dialogue = Dialogue::new(&*workload, 0, manners);
+            let mut dialogue = Dialogue::new(&workload, 0, manners);
             if connects {
                 dialogue.connect();
             }
             dialogue.advance(seconds * SECOND - Duration::from_millis(1));
             assert_eq!(dialogue.outcome().0, None, "{failure:?} came too early");
-            let mut dialogue = Dialogue::new(&*workload, 0, manners);
+            let mut dialogue = Dialogue::new(&workload, 0, manners);
             if connects {
                 dialogue.connect();
             }
@@ -74,7 +75,7 @@ fn a_phase_that_lasts_too_long_is_a_failure_of_that_phase() {
 
 #[test]
 fn a_server_that_consents_and_sends_nothing_has_no_media() {
-    let mut dialogue = Dialogue::new(&*player(), 0, POLITE);
+    let mut dialogue = Dialogue::new(&player(), 0, POLITE);
     dialogue.connect();
     dialogue.advance(4 * SECOND);
     assert_failed(&mut dialogue, Failure::NoMedia, "no media in time");
@@ -82,7 +83,7 @@ fn a_server_that_consents_and_sends_nothing_has_no_media() {
 
 #[test]
 fn a_stream_that_never_shows_a_keyframe_has_no_media() {
-    let mut dialogue = Dialogue::new(&*player(), 0, POLITE);
+    let mut dialogue = Dialogue::new(&player(), 0, POLITE);
     dialogue.connect();
     for frame in 0..100 {
         dialogue.video(frame * 40, false, 100);
@@ -99,18 +100,18 @@ fn a_refusal_is_told_by_its_kind_in_the_servers_words() {
         ("NetStream.Play.Failed", "enough viewers", Failure::Rejected),
     ] {
         let manners = Manners { request: Answer::Refuse(code, words), ..POLITE };
-        let mut dialogue = Dialogue::new(&*player(), 0, manners);
+        let mut dialogue = Dialogue::new(&player(), 0, manners);
         dialogue.connect();
         assert_failed(&mut dialogue, failure, words);
     }
     for workload in [player(), publisher()] {
         let answer = Answer::Refuse("NetConnection.Connect.Rejected", "authmod=adobe :code=403 need auth");
-        let mut dialogue = Dialogue::new(&*workload, 0, Manners { connect: answer, ..POLITE });
+        let mut dialogue = Dialogue::new(&workload, 0, Manners { connect: answer, ..POLITE });
         dialogue.connect();
         assert_failed(&mut dialogue, Failure::Unauthorized, "authmod=adobe");
     }
     let answer = Answer::Refuse("NetStream.Publish.BadName", "already publishing");
-    let mut dialogue = Dialogue::new(&*publisher(), 0, Manners { request: answer, ..POLITE });
+    let mut dialogue = Dialogue::new(&publisher(), 0, Manners { request: answer, ..POLITE });
     dialogue.connect();
     assert_failed(&mut dialogue, Failure::Rejected, "already publishing");
 }
@@ -119,15 +120,15 @@ fn a_refusal_is_told_by_its_kind_in_the_servers_words() {
 fn a_link_that_cannot_be_had_or_breaks_is_named_by_the_system() {
     for workload in [player(), publisher()] {
         for failure in [Failure::ConnectionRefused, Failure::OutOfPorts] {
-            let mut dialogue = Dialogue::new(&*workload, 0, POLITE);
+            let mut dialogue = Dialogue::new(&workload, 0, POLITE);
             dialogue.tell(Event::Closed { failure, words: "the system's words" });
             assert_failed(&mut dialogue, failure, "the system's words");
         }
-        let mut dialogue = Dialogue::new(&*workload, 0, POLITE);
+        let mut dialogue = Dialogue::new(&workload, 0, POLITE);
         dialogue.connect();
         dialogue.tell(Event::Closed { failure: Failure::Reset, words: "reset by peer" });
         assert_failed(&mut dialogue, Failure::Reset, "reset by peer");
-        let mut dialogue = Dialogue::new(&*workload, 0, POLITE);
+        let mut dialogue = Dialogue::new(&workload, 0, POLITE);
         dialogue.connect();
         dialogue.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
         assert_failed(&mut dialogue, Failure::ClosedByPeer, "closed the link");
@@ -137,7 +138,7 @@ fn a_link_that_cannot_be_had_or_breaks_is_named_by_the_system() {
 #[test]
 fn a_server_that_speaks_something_else_is_malformed() {
     for workload in [player(), publisher()] {
-        let mut dialogue = Dialogue::new(&*workload, 0, POLITE);
+        let mut dialogue = Dialogue::new(&workload, 0, POLITE);
         dialogue.tell(Event::Connected);
         dialogue.tell(Event::Bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
         assert_failed(&mut dialogue, Failure::MalformedInput, "handshake");
@@ -145,7 +146,7 @@ fn a_server_that_speaks_something_else_is_malformed() {
 }
 
 fn playing() -> Dialogue {
-    let mut dialogue = Dialogue::new(&*player(), 0, POLITE);
+    let mut dialogue = Dialogue::new(&player(), 0, POLITE);
     dialogue.connect();
     dialogue.video(0, true, 1_000);
     dialogue
@@ -189,7 +190,7 @@ fn a_server_that_says_goodbye_before_it_closes_has_ended_the_stream() {
 fn a_client_that_is_stopped_says_goodbye_and_is_on_time_wherever_it_stands() {
     for workload in [player(), publisher()] {
         for steps in 0..3 {
-            let mut dialogue = Dialogue::new(&*workload, 0, POLITE);
+            let mut dialogue = Dialogue::new(&workload, 0, POLITE);
             if steps > 0 {
                 dialogue.connect();
             }

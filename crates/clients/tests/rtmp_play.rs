@@ -4,7 +4,7 @@ mod bench;
 
 use bench::dialogue::{Dialogue, POLITE, STREAM};
 use std::time::Duration;
-use weir_clients::{HostClock, PlayOptions, Timeouts, Workload, play};
+use weir_clients::{HostClock, PlayOptions, RtmpOptions, Timeouts, Workload, rtmp};
 use weir_media::{Framing, Stamp};
 use weir_metrics::common::{
     CONNECT, DRIFT, DUPLICATE, FIRST_BYTE, FIRST_FRAME, FRAMES, HANDSHAKE, KEYFRAMES, LATENCY, LOST, MEDIA,
@@ -25,12 +25,13 @@ const fn ms(milliseconds: u64) -> Duration {
 const WITNESS: u32 = 0;
 const CROWD: u32 = 7;
 
-fn players() -> Box<dyn Workload> {
-    play(&["rtmp://127.0.0.1/live/a".to_owned()], &PlayOptions::default()).unwrap()
+fn players() -> Workload {
+    rtmp::play(&["rtmp://127.0.0.1/live/a".to_owned()], &PlayOptions::default(), &RtmpOptions::default())
+        .unwrap()
 }
 
 fn connected(client: u32) -> Dialogue {
-    let mut dialogue = Dialogue::new(&*players(), client, POLITE);
+    let mut dialogue = Dialogue::new(&players(), client, POLITE);
     dialogue.connect();
     dialogue
 }
@@ -45,7 +46,7 @@ fn value(figures: &Recorder, spread: Spread) -> u64 {
 #[test]
 fn each_startup_phase_is_as_long_as_the_clock_says() {
     let workload = players();
-    let mut dialogue = Dialogue::new(&*workload, WITNESS, POLITE);
+    let mut dialogue = Dialogue::new(&workload, WITNESS, POLITE);
     dialogue.advance(ms(10));
     dialogue.tell(Event::Connected);
     // The server answers the handshake after 20 ms, the rest after 30 ms, at once.
@@ -182,8 +183,9 @@ fn a_pause_of_weir_itself_starves_nobody() {
 #[test]
 fn a_crowd_client_with_a_short_timeout_looks_before_it_says_that_nothing_came() {
     let options = PlayOptions { timeouts: Timeouts::all(ms(500)), ..PlayOptions::default() };
-    let workload = play(&["rtmp://127.0.0.1/live/a".to_owned()], &options).unwrap();
-    let mut dialogue = Dialogue::new(&*workload, CROWD, POLITE);
+    let workload =
+        rtmp::play(&["rtmp://127.0.0.1/live/a".to_owned()], &options, &RtmpOptions::default()).unwrap();
+    let mut dialogue = Dialogue::new(&workload, CROWD, POLITE);
     dialogue.connect();
     // Its batches are 1.5 s apart.
     for frame in 0..1_000u32 {
@@ -339,7 +341,7 @@ fn a_stamp_is_found_behind_all_that_an_encoder_puts_in_front_of_a_keyframe() {
     let in_front: [(u8, usize); 4] = [(9, 2), (0x67, 36), (0x68, 206), (6, 9)];
     let clock = HostClock::read();
     for chunk_size in [128, 60_000] {
-        let mut dialogue = Dialogue::new(&*players(), WITNESS, POLITE);
+        let mut dialogue = Dialogue::new(&players(), WITNESS, POLITE);
         dialogue.server = Server::new(ServerOptions { chunk_size, ..ServerOptions::default() }, 7);
         dialogue.connect();
         for frame in 0..100u32 {

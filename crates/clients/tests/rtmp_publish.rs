@@ -4,7 +4,7 @@ mod bench;
 
 use bench::dialogue::{Dialogue, POLITE};
 use std::time::Duration;
-use weir_clients::{Ending, PublishOptions, publish};
+use weir_clients::{Ending, PublishOptions, RtmpOptions, rtmp};
 use weir_media::{Framing, Stamp};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, PLAYED, SEND_LAG, SENT, UNITS};
 use weir_metrics::{Failure, Moment};
@@ -15,8 +15,8 @@ use weir_rtmp::message::{MediaKind, data};
 const URL: &str = "rtmp://127.0.0.1/live/a";
 
 fn publishing(options: &PublishOptions) -> (Dialogue, Moment) {
-    let workload = publish(&[URL.to_owned()], options).unwrap();
-    let mut dialogue = Dialogue::new(&*workload, 0, POLITE);
+    let workload = rtmp::publish(&[URL.to_owned()], options, &RtmpOptions::default()).unwrap();
+    let mut dialogue = Dialogue::new(&workload, 0, POLITE);
     dialogue.advance(Duration::from_millis(30));
     dialogue.connect();
     let start = dialogue.rig.now;

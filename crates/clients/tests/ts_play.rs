@@ -5,7 +5,7 @@ mod bench;
 use bench::Bench;
 use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
 use std::time::Duration;
-use weir_clients::{Ending, Ledger, PlayOptions, Remark, Slot, Timeouts, Workload, columns_of, play};
+use weir_clients::{Ending, HttpOptions, Ledger, PlayOptions, Remark, Slot, Timeouts, Workload, ts};
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
     REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
@@ -33,8 +33,10 @@ struct Viewer {
 impl Viewer {
     fn new(client: u32) -> Self {
         let options = PlayOptions { timeouts: Timeouts::all(ms(10_000)), ..PlayOptions::default() };
-        let workload = play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options).unwrap();
-        let mut rig = Rig::new(Ledger::new([workload.schema()]).keeping_endings());
+        let workload =
+            ts::play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options, &HttpOptions::default())
+                .unwrap();
+        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
         let slot = Slot { client, workload: 0, planned: rig.now };
         let session = workload.start(slot, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };
@@ -204,7 +206,7 @@ fn readers_of_one_stream_place_its_gaps_alike_and_keep_accounts() {
         viewer.tell(Event::Stop);
         let account = viewer.rig.world.take_accounts().remove(0);
         assert_eq!((account.target, account.at.since(account.since.unwrap())), (0, ms(1_000)));
-        let columns = columns_of("http");
+        let columns = ts::COLUMNS;
         let at = |name: &str| columns.iter().position(|column| column.figure == name).unwrap();
         let number = |name: &str| account.numbers[at(name)];
         assert_eq!(number("media"), Some((cut.len() - from) as f64));
@@ -499,8 +501,9 @@ fn a_viewer_that_must_stop_before_it_is_connected_did_not_fail() {
 fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
     let response = response.clone();
     let server = Server::start(move |_| response.clone());
-    let players: Box<dyn Workload> = play(&[server.url("/x.ts")], &PlayOptions::default()).unwrap();
-    let mut bench = Bench::new(vec![&*players]);
+    let players: Workload =
+        ts::play(&[server.url("/x.ts")], &PlayOptions::default(), &HttpOptions::default()).unwrap();
+    let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..viewers);
     let slot = Slot { client: 0, workload: 0, planned: weir_metrics::Moment::default() };
     bench.run_until(Duration::from_secs(20), "all have ended", |ledger| {

@@ -7,18 +7,19 @@ use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
+use crate::options::{PlayOptions, PublishOptions};
 use crate::places::{Doors, Places};
 use crate::target::{Credentials, Target};
-use crate::workload::{PlayOptions, PublishOptions, Workload, WorkloadError};
+use crate::workload::{NewClient, Workload, WorkloadError};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use weir_metrics::{Moment, Schema};
+use weir_metrics::Moment;
 use weir_mqtt::client::WillOptions;
 use weir_mqtt::topic::Filter;
 use weir_mqtt::{ClientOptions, PropertyBuffer, Qos, Version};
+use weir_shard::Door;
 use weir_shard::tls::ClientTls;
-use weir_shard::{Door, Session};
 
 /// What is asked for at one target.
 struct Request {
@@ -26,24 +27,8 @@ struct Request {
     credentials: Option<Credentials>,
 }
 
-struct Play {
-    places: Places<Request>,
-    settings: Settings,
-    common: Arc<subscribe::Common>,
-    reconnect: bool,
-    /// The accounts of shared subscriptions, by host and filter.
-    groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>>,
-}
-
 /// A shared subscription: host, port, filter.
 type Shared = (String, u16, String);
-
-struct Publish {
-    places: Places<Request>,
-    settings: Settings,
-    common: Arc<publish::Common>,
-    reconnect: bool,
-}
 
 /// What CONNECT says, but for the client's own name.
 struct Settings {
@@ -51,32 +36,62 @@ struct Settings {
     prefix: String,
 }
 
-pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = places("play", urls, &options.tls, &options.mqtt)?;
-    for target in places.targets() {
+/// Subscribers to these URLs. Resolves names, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
+pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Result<Workload, WorkloadError> {
+    let places = places("play", urls, &options.tls, mqtt)?;
+    for target in &places.targets {
         topic::filter(target, 0)?;
     }
-    let settings = Settings::new("sub", &options.mqtt)?;
+    let settings = Settings::new("sub", mqtt)?;
     let common = Arc::new(subscribe::Common {
         timeouts: options.timeouts,
-        qos: options.mqtt.qos,
-        version: options.mqtt.version,
+        qos: mqtt.qos,
+        version: mqtt.version,
         clock: HostClock::read(),
-        keeps_session: options.mqtt.session.is_some(),
-        linger: options.mqtt.linger,
-        published: options.mqtt.published.clone(),
+        keeps_session: mqtt.session.is_some(),
+        linger: mqtt.linger,
+        published: mqtt.published.clone(),
     });
-    let reconnect = options.mqtt.reconnect;
-    Ok(Box::new(Play { places, settings, common, reconnect, groups: Mutex::default() }))
+    let (version, reconnect) = (mqtt.version, mqtt.reconnect);
+    let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
+    let start = move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
+        let NewClient { slot, request, now, .. } = client;
+        // Checked above, for any number of a client.
+        let filter = topic::filter(&request.target, slot.number()).unwrap_or_default();
+        let shared = version == Version::V5 && Filter::parse(&filter).is_ok_and(|it| it.share.is_some());
+        let group = shared.then(|| {
+            let key = (request.target.host.clone(), request.target.port, filter.clone());
+            let mut groups = groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            Arc::clone(groups.entry(key).or_default())
+        });
+        let options = settings.of(slot, request.credentials.as_ref());
+        let filter = TopicFilter { filter, group };
+        let way = way(client.door, reconnect);
+        Box::new(Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, ledger)) as Box<_>
+    };
+    let mut workload = Workload::new(SCHEMA, places, start);
+    workload.viewers_leave_last = true;
+    Ok(workload)
 }
 
-pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
-    let places = places("publish", urls, &options.tls, &options.mqtt)?;
-    for target in places.targets() {
+/// Publishers to these URLs. Resolves names and makes the payloads, so it may take a while.
+///
+/// # Errors
+/// As [`play`], and payloads that cannot be made.
+pub fn publish(
+    urls: &[String],
+    options: &PublishOptions,
+    mqtt: &MqttOptions,
+) -> Result<Workload, WorkloadError> {
+    let places = places("publish", urls, &options.tls, mqtt)?;
+    for target in &places.targets {
         Topic::of(target, 0)?;
     }
-    let mqtt = &options.mqtt;
-    let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count)?;
+    let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count);
+    let payloads = payloads.map_err(|error| WorkloadError::Options(error.to_string()))?;
     let longest = payloads.longest();
     let common = Arc::new(publish::Common {
         timeouts: options.timeouts,
@@ -95,7 +110,16 @@ pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<d
         published: mqtt.published.clone(),
     });
     let (settings, reconnect) = (Settings::new("pub", mqtt)?, mqtt.reconnect);
-    Ok(Box::new(Publish { places, settings, common, reconnect }))
+    let start = move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
+        let NewClient { slot, request, now, .. } = client;
+        let options = settings.of(slot, request.credentials.as_ref());
+        let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
+        let way = way(client.door, reconnect);
+        Box::new(Publisher::new(slot, options, topic, Arc::clone(&common), way, now, ledger)) as Box<_>
+    };
+    let mut workload = Workload::new(SCHEMA, places, start);
+    workload.viewers_leave_last = true;
+    Ok(workload)
 }
 
 fn places(
@@ -108,79 +132,6 @@ fn places(
         let credentials = target.credentials.as_ref().map(plain).or_else(|| options.credentials.clone());
         Ok(Request { target, credentials })
     })
-}
-
-impl Workload for Play {
-    fn schema(&self) -> Schema {
-        SCHEMA
-    }
-
-    fn targets(&self) -> &[Target] {
-        self.places.targets()
-    }
-
-    fn door(&self, client: u32) -> &Door {
-        self.places.door(client)
-    }
-
-    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        let request = self.places.request(slot.client);
-        // Checked when the workload was made, for any number of a client.
-        let filter = topic::filter(&request.target, slot.number()).unwrap_or_default();
-        let shared =
-            self.common.version == Version::V5 && Filter::parse(&filter).is_ok_and(|it| it.share.is_some());
-        let group = shared.then(|| self.group(&request.target, &filter));
-        let options = self.settings.of(slot, request.credentials.as_ref());
-        let way = way(self.door(slot.client), self.reconnect);
-        let filter = TopicFilter { filter, group };
-        Box::new(Subscriber::new(slot, options, filter, self.common.clone(), way, now, ledger))
-    }
-
-    fn viewers_leave_last(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
-        format!("subscribe {}", self.places.describe())
-    }
-}
-
-impl Play {
-    fn group(&self, target: &Target, filter: &str) -> Arc<Mutex<Group>> {
-        let key = (target.host.clone(), target.port, filter.to_owned());
-        let mut groups = self.groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        groups.entry(key).or_default().clone()
-    }
-}
-
-impl Workload for Publish {
-    fn schema(&self) -> Schema {
-        SCHEMA
-    }
-
-    fn targets(&self) -> &[Target] {
-        self.places.targets()
-    }
-
-    fn door(&self, client: u32) -> &Door {
-        self.places.door(client)
-    }
-
-    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        let request = self.places.request(slot.client);
-        let options = self.settings.of(slot, request.credentials.as_ref());
-        let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
-        let way = way(self.door(slot.client), self.reconnect);
-        Box::new(Publisher::new(slot, options, topic, self.common.clone(), way, now, ledger))
-    }
-
-    fn viewers_leave_last(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
-        format!("publish {}", self.places.describe())
-    }
 }
 
 /// The address of a broker, and the way to it for a client that is to connect again.
@@ -216,7 +167,8 @@ impl Settings {
         let settings = Self { base, prefix };
         // One with the longest number, which counts from 1.
         let any = Slot { client: u32::MAX - 1, workload: 0, planned: Moment::default() };
-        settings.of(any, options.credentials.as_ref()).check().map_err(WorkloadError::Mqtt)?;
+        let checked = settings.of(any, options.credentials.as_ref()).check();
+        checked.map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
         Ok(settings)
     }
 

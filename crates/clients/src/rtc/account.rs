@@ -17,7 +17,7 @@ use ColumnUnit::{BitsPerSecond, Bytes, Count, PerSecond as EverySecond, Seconds,
 use Statistic::{Last, Least, Mean, Most};
 
 /// The columns, in the order of the well-known report of OvenMediaEngine's own tester, and then what it lacks.
-pub(crate) const COLUMNS: &[Column] = &[
+pub const COLUMNS: &[Column] = &[
     Column::once("rtc.ice_state", "ICE Connection State", Word(ICE_STATES)).summed().placed(Place::Own),
     Column::once("rtc.dtls_state", "DTLS State", Word(DTLS_STATES)).summed(),
     Column::once("rtc.path", "Path", Word(PATHS)).summed(),

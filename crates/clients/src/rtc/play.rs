@@ -9,16 +9,17 @@ use super::receiver::{Receiver, Tally};
 use super::refusal::End;
 use super::request::Request;
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::ledger::{Account, Ledger, Slot};
+use crate::ledger::{Account, Ledger};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
 use crate::timeline::Timeline;
 use crate::viewing::{Reading, Viewing};
+use crate::workload::NewClient;
 use std::sync::Arc;
 use weir_media::{Framing, Stamp};
 use weir_metrics::common::WITNESSES;
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_shard::{Context, Door};
+use weir_shard::Context;
 
 /// What all viewers of a workload share.
 pub(super) struct Common {
@@ -27,16 +28,6 @@ pub(super) struct Common {
     pub(super) playout: Playout,
     pub(super) options: RtcOptions,
     pub(super) clock: HostClock,
-}
-
-/// What one viewer is to do.
-pub(super) struct Errand {
-    pub(super) request: Arc<Request>,
-    pub(super) door: Door,
-    /// Whether it decrypts all that comes.
-    pub(super) witness: bool,
-    /// What it reads, of the workload's targets.
-    pub(super) target: u32,
 }
 
 /// One virtual viewer.
@@ -61,18 +52,17 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) fn client(
-        slot: Slot,
-        errand: Errand,
+        client: NewClient<'_, Request>,
+        witness: bool,
         common: Arc<Common>,
-        now: Moment,
         ledger: &mut Ledger,
     ) -> Client<Self> {
-        let Errand { request, door, witness, target } = errand;
+        let NewClient { slot, target, request, door, now } = client;
         let life = Life::begin(slot, common.timeouts, now, ledger);
         if witness {
             ledger.of(slot).shift(WITNESSES, 1);
         }
-        let connection = Connection::new(slot, common.terms.clone(), request, door, now);
+        let connection = Connection::new(slot, common.terms.clone(), request, door.clone(), now);
         let timeline = Timeline::new(90_000, 32);
         let player = Self {
             witness,
@@ -84,7 +74,7 @@ impl Player {
             media: i64::MIN,
             untold: 0,
             latency: Extent::default(),
-            target,
+            target: target as u32,
             keyframe_at: None,
             playing_since: None,
         };

@@ -5,55 +5,53 @@ use super::play::{self, Player};
 use super::publish::{self, Publisher};
 use super::{RtmpOptions, SCHEMA, SCHEMES};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
 use crate::material::Material;
+use crate::options::{PlayOptions, PublishOptions};
 use crate::places::{Doors, Places};
-use crate::playout::Playout;
-use crate::target::Target;
-use crate::viewing::Reading;
-use crate::workload::{PlayOptions, PublishOptions, Workload, WorkloadError};
+use crate::workload::{NewClient, Workload, WorkloadError};
 use std::sync::Arc;
-use weir_metrics::{Moment, Schema};
 use weir_rtmp::ClientOptions;
 use weir_rtmp::handshake::Scheme;
-use weir_shard::{Door, Session};
 
-struct Play {
-    places: Places<ClientOptions>,
-    options: PlayOptions,
-    common: Arc<play::Common>,
-}
-
-struct Publish {
-    places: Places<ClientOptions>,
-    material: Material,
-    common: Arc<publish::Common>,
-}
-
-pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+/// Viewers of these URLs. Resolves names, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere, or TLS settings that cannot be made.
+pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Result<Workload, WorkloadError> {
     let places = Places::find("play", urls, &mut Doors::new(SCHEMES, &options.tls), |target| {
         let address = Address::of(&target)?;
         Ok(ClientOptions {
             buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
-            handshake: options.rtmp.scheme(),
+            handshake: rtmp.scheme(),
             ..ClientOptions::play(address.tc_url, address.app, address.stream)
         })
     })?;
-    let resume = options.rebuffer.unwrap_or(options.playout_buffer);
     let common = Arc::new(play::Common {
         timeouts: options.timeouts,
-        playout: Playout::new(options.playout_buffer, resume),
+        playout: options.playout(),
         end_grace: options.end_grace,
         clock: HostClock::read(),
     });
-    Ok(Box::new(Play { places, options: options.clone(), common }))
+    let options = options.clone();
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
+        let reading = options.reading(slot.client);
+        Box::new(Player::new(slot, request, Arc::clone(&common), reading, now, ledger))
+    }))
 }
 
-pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+/// Publishers to these URLs. Resolves names and makes the material, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere, TLS settings or material that cannot be made.
+pub fn publish(
+    urls: &[String],
+    options: &PublishOptions,
+    rtmp: &RtmpOptions,
+) -> Result<Workload, WorkloadError> {
     let places = Places::find("publish", urls, &mut Doors::new(SCHEMES, &options.tls), |target| {
         let address = Address::of(&target)?;
         Ok(ClientOptions {
-            handshake: options.rtmp.scheme(),
+            handshake: rtmp.scheme(),
             ..ClientOptions::publish(address.tc_url, address.app, address.stream)
         })
     })?;
@@ -64,56 +62,9 @@ pub(crate) fn publish(urls: &[String], options: &PublishOptions) -> Result<Box<d
         clock: HostClock::read(),
     });
     let material = Material::prepare(&options.material, options.stamp)?;
-    Ok(Box::new(Publish { places, material, common }))
-}
-
-impl Workload for Play {
-    fn schema(&self) -> Schema {
-        SCHEMA
-    }
-
-    fn targets(&self) -> &[Target] {
-        self.places.targets()
-    }
-
-    fn door(&self, client: u32) -> &Door {
-        self.places.door(client)
-    }
-
-    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        let request = self.places.request(slot.client);
-        let witness = self.options.is_witness(slot.client);
-        let reading = if witness { Reading::Witness } else { Reading::Crowd };
-        Box::new(Player::new(slot, request, self.common.clone(), reading, now, ledger))
-    }
-
-    fn describe(&self) -> String {
-        format!("play {}", self.places.describe())
-    }
-}
-
-impl Workload for Publish {
-    fn schema(&self) -> Schema {
-        SCHEMA
-    }
-
-    fn targets(&self) -> &[Target] {
-        self.places.targets()
-    }
-
-    fn door(&self, client: u32) -> &Door {
-        self.places.door(client)
-    }
-
-    fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        let request = self.places.request(slot.client);
-        let source = self.material.source();
-        Box::new(Publisher::new(slot, request, self.common.clone(), source, now, ledger))
-    }
-
-    fn describe(&self) -> String {
-        format!("publish {}", self.places.describe())
-    }
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
+        Box::new(Publisher::new(slot, request, Arc::clone(&common), material.source(), now, ledger))
+    }))
 }
 
 impl RtmpOptions {

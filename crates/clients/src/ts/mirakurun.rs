@@ -4,16 +4,17 @@ use super::fetch::{FetchError, fetch};
 use super::request::Request;
 use super::workload::{self, Source};
 use super::{HttpOptions, SCHEMES as HTTP};
+use crate::options::PlayOptions;
 use crate::places::Doors;
 use crate::target::{Scheme, Target};
-use crate::workload::{PlayOptions, ServerVersion, Workload, WorkloadError};
+use crate::workload::{ServerVersion, Workload, WorkloadError};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use weir_web::uri::query_value;
 
 /// The schemes of such servers.
-pub(crate) const SCHEMES: &[Scheme] = &[
+pub const SCHEMES: &[Scheme] = &[
     Scheme { name: "mirakurun+http", port: 40_772, secure: false },
     Scheme { name: "mirakurun+https", port: 443, secure: true },
 ];
@@ -91,7 +92,7 @@ pub enum DiscoveryError {
 
 impl DiscoveryError {
     /// Whether the server is at fault, and not what was asked of it.
-    pub fn is_of_server(&self) -> bool {
+    fn is_of_server(&self) -> bool {
         matches!(self, Self::Fetch { .. } | Self::NoApi { .. })
     }
 }
@@ -129,25 +130,42 @@ struct Version {
     current: String,
 }
 
-pub(crate) fn play(urls: &[String], options: &PlayOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+impl From<DiscoveryError> for WorkloadError {
+    fn from(error: DiscoveryError) -> Self {
+        let words = error.to_string();
+        if error.is_of_server() { Self::Server(words) } else { Self::Options(words) }
+    }
+}
+
+/// Viewers of services of these servers, which are asked for them.
+///
+/// # Errors
+/// A URL that leads nowhere, TLS settings that cannot be made, a server that does not say what it has, or has not what
+/// is asked for.
+pub fn play(
+    urls: &[String],
+    options: &PlayOptions,
+    http: &HttpOptions,
+    mirakurun: &MirakurunOptions,
+) -> Result<Workload, WorkloadError> {
     let mut doors = Doors::new(HTTP, &options.tls);
     let mut targets = Vec::new();
     let mut servers = Vec::new();
     for url in urls {
-        let server = Server::new(Target::parse(url, "play", SCHEMES)?, &options.http)?;
+        let server = Server::new(Target::parse(url, "play", SCHEMES)?, http)?;
         // Resolved here, so that a name without an address is said as for every other URL.
         doors.find(&server.root)?;
-        let services = server.find(&options.mirakurun, &mut doors)?;
+        let services = server.find(mirakurun, &mut doors)?;
         for service in services {
-            targets.push(server.stream(&service, &options.mirakurun)?);
+            targets.push(server.stream(&service, mirakurun)?);
         }
         servers.extend(server.version(&mut doors));
     }
-    let mut http = options.http.clone();
-    if let Some(priority) = options.mirakurun.priority {
+    let mut http = http.clone();
+    if let Some(priority) = mirakurun.priority {
         http.fields.push(("X-Mirakurun-Priority", priority.to_string()));
     }
-    workload::play_targets(targets, doors, &PlayOptions { http, ..options.clone() }, Source::Listed(servers))
+    workload::play_targets(targets, doors, options, &http, Source::Listed(servers))
 }
 
 /// A server whose API is asked.
@@ -312,6 +330,40 @@ fn choose(
         chosen.truncate(services as usize);
     }
     Ok(chosen)
+}
+
+/// Reads what a server says that it has, and chooses from it in every way that there is.
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) fn services(document: &[u8]) {
+    let Ok(mut services) = serde_json::from_slice::<Vec<Service>>(document) else { return };
+    let channels = serde_json::from_slice::<Vec<Channel>>(document).unwrap_or_default();
+    put_into_channels(&mut services, &channels);
+    let target = Target::parse("mirakurun+http://127.0.0.1:40772", "play", SCHEMES).expect("a URL");
+    let server = Server { root: target, options: &HttpOptions::default() };
+    let names =
+        services.iter().flat_map(|service| [service.name.clone(), service.place(), service.id.to_string()]);
+    let named: Vec<String> = names.take(6).collect();
+    let types = services.iter().filter_map(|service| Some(service.channel.as_ref()?.r#type.clone()));
+    let types: Vec<String> = types.take(1).collect();
+    for (named, types) in [(vec![], types.clone()), (named.clone(), vec![]), (named, types)] {
+        for wanted in [None, Some(1), Some(u32::MAX)] {
+            let filter = named.first().cloned().into_iter().collect();
+            let options = MirakurunOptions {
+                services: wanted,
+                named: named.clone(),
+                types: types.clone(),
+                pre_filters: filter,
+                ..MirakurunOptions::default()
+            };
+            let Ok(chosen) = choose("http://h", &services, &options) else { continue };
+            for service in &chosen {
+                let target = server.stream(service, &options).expect("a target");
+                let request = Request::new(target, server.options);
+                let lines = request.bytes().split(|byte| *byte == b'\n').count();
+                assert_eq!(lines, 8, "{}", String::from_utf8_lossy(request.bytes()));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

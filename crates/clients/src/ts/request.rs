@@ -62,6 +62,14 @@ impl Request {
     }
 }
 
+/// Where a redirect met at a URL leads, and what is asked for there.
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) fn redirected(url: &str, location: &str) -> Result<(Target, Vec<u8>), String> {
+    let target = Target::parse(url, "play", SCHEMES).map_err(|error| error.to_string())?;
+    let request = Request::new(target, &HttpOptions::default()).redirected(Some(location))?;
+    Ok((request.target, request.bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

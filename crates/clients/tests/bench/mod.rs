@@ -16,13 +16,13 @@ use weir_testing::free_port;
 /// A shard on the test's own thread, with one recorder a workload.
 pub struct Bench<'w> {
     pub shard: Shard<Ledger>,
-    workloads: Vec<&'w dyn Workload>,
+    workloads: Vec<&'w Workload>,
     running: Vec<SessionId>,
 }
 
 impl<'w> Bench<'w> {
-    pub fn new(workloads: Vec<&'w dyn Workload>) -> Self {
-        let ledger = Ledger::new(workloads.iter().map(|workload| workload.schema())).keeping_endings();
+    pub fn new(workloads: Vec<&'w Workload>) -> Self {
+        let ledger = Ledger::new(workloads.iter().map(|workload| workload.schema)).keeping_endings();
         Self { shard: Shard::new(ledger).unwrap(), workloads, running: Vec::new() }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::stage::{Server, Stage, counter, server_address};
 use std::time::Instant;
-use weir_clients::PlayOptions;
+use weir_clients::RtcOptions;
 use weir_metrics::Failure;
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::MOST_BYTES;
@@ -187,7 +187,7 @@ fn told(texts: &[String]) -> (Failure, String) {
 }
 
 fn told_stage(texts: &[String]) -> Stage {
-    let (mut stage, asked) = Stage::of(0, "ws://127.0.0.1:9/app/stream", PlayOptions::default());
+    let (mut stage, asked) = Stage::of(0, "ws://127.0.0.1:9/app/stream", &RtcOptions::default());
     let key = asked.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
     let accept = websocket::accept(key);
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");

@@ -1,7 +1,7 @@
 //! A viewer of OvenMediaEngine, as far as its signalling is known from the wire: the server offers in a WebSocket.
 
 use crate::stage::{Server, Stage, server_address};
-use weir_clients::PlayOptions;
+use weir_clients::RtcOptions;
 use weir_metrics::Failure;
 use weir_rtc::signalling::oven::{self, Offer, Request};
 use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket};
@@ -19,7 +19,7 @@ enum Farewell {
 
 /// A viewer that plays, and the server's end of its WebSocket.
 fn playing() -> (Stage, WebSocket) {
-    let (mut stage, asked) = Stage::of(0, "ws://127.0.0.1:9/app/stream", PlayOptions::default());
+    let (mut stage, asked) = Stage::of(0, "ws://127.0.0.1:9/app/stream", &RtcOptions::default());
     let key = asked.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
     let accept = websocket::accept(key);
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");

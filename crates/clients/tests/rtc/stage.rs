@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, Ledger, PlayOptions, Slot, Timeouts, Workload, play, schema_of};
+use weir_clients::{Ending, Ledger, PlayOptions, RtcOptions, Slot, Timeouts, Workload, rtc};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
@@ -23,9 +23,10 @@ pub(crate) fn server_address() -> SocketAddr {
 /// Where the signalling is.
 pub(crate) const WHEP: &str = "whep+http://127.0.0.1:9/live/a";
 
-fn workload(url: &str, client_options: PlayOptions) -> Box<dyn Workload> {
-    let options = PlayOptions { timeouts: Timeouts::all(PATIENCE), ..client_options };
-    play(&[url.to_owned()], &options).unwrap()
+fn workload(url: &str, rtc: &RtcOptions) -> Workload {
+    let options = PlayOptions { timeouts: Timeouts::all(PATIENCE), ..PlayOptions::default() };
+    let play = if url.starts_with("ws:") { rtc::oven } else { rtc::whep };
+    play(&[url.to_owned()], &options, rtc).unwrap()
 }
 
 /// A viewer, and what it is told.
@@ -54,7 +55,7 @@ pub(crate) struct Server {
 impl Stage {
     /// Client `client`, whose link is there and whose offer was posted.
     pub(crate) fn new(client: u32) -> (Self, String) {
-        let (mut stage, words) = Self::of(client, WHEP, PlayOptions::default());
+        let (mut stage, words) = Self::of(client, WHEP, &RtcOptions::default());
         let (head, offer) = words.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("POST /live/a HTTP/1.1\r\n"), "{head}");
         stage.rig.sent.clear();
@@ -62,9 +63,9 @@ impl Stage {
     }
 
     /// Client `client` of a server, whose link is there; and what it said.
-    pub(crate) fn of(client: u32, url: &str, options: PlayOptions) -> (Self, String) {
+    pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
         let workload = workload(url, options);
-        let mut rig = Rig::new(Ledger::new([workload.schema()]).keeping_endings());
+        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
         let slot = Slot { client, workload: 0, planned: rig.now };
         let viewer = workload.start(slot, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
@@ -323,6 +324,6 @@ impl Server {
 }
 
 pub(crate) fn counter(recorder: &Recorder, name: &str) -> u64 {
-    let position = schema_of("ws").unwrap().position(name).unwrap();
+    let position = rtc::SCHEMA.position(name).unwrap();
     recorder.counter(weir_metrics::Counter(position as u16))
 }

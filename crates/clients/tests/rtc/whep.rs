@@ -2,7 +2,7 @@
 
 use crate::stage::{PATIENCE, Server, Stage, WHEP, server_address};
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, RtcOptions};
+use weir_clients::{Ending, RtcOptions};
 use weir_metrics::Failure;
 use weir_rtc::sdp::Setup;
 use weir_shard::{Event, Side};
@@ -44,7 +44,7 @@ fn a_session_is_deleted_where_the_server_says_that_it_is() {
 #[test]
 fn the_dialect_of_srs_needs_no_flag() {
     let url = "whep+http://127.0.0.1:9/rtc/v1/whep/?app=live&stream=x";
-    let (mut stage, said) = Stage::of(0, url, PlayOptions::default());
+    let (mut stage, said) = Stage::of(0, url, &RtcOptions::default());
     assert!(said.starts_with("POST /rtc/v1/whep/?app=live&stream=x HTTP/1.1\r\n"), "{said}");
     let (_, offer) = said.split_once("\r\n\r\n").unwrap();
     let (server, answer) = Server::answer(offer, stage.rig.now);
@@ -220,7 +220,7 @@ fn a_relay_that_has_a_name_is_looked_up_and_one_without_an_address_is_sought_at_
         ("127.0.0.8", "127.0.0.8:3479"),
     ] {
         let url = format!("{WHEP}?transport=tcp");
-        let (mut stage, said) = Stage::of(0, &url, PlayOptions::default());
+        let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
         let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
         stage.answer("201 Created", &LINK.replace("127.0.0.7", host), &answer);
         // Names are resolved beside virtual time.
@@ -270,7 +270,7 @@ fn relay_says(kind: u16, transaction: &[u8], attributes: &[u8]) -> Vec<u8> {
 #[test]
 fn the_address_of_a_relay_is_told_where_the_server_takes_candidates() {
     let url = format!("{WHEP}?transport=tcp");
-    let (mut stage, said) = Stage::of(0, &url, PlayOptions::default());
+    let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
     let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
     let fields = format!("{LINK}Accept-Patch: application/trickle-ice-sdpfrag\r\n");
     stage.answer("201 Created", &fields, &answer);
@@ -299,7 +299,7 @@ fn the_address_of_a_relay_is_told_where_the_server_takes_candidates() {
 fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
     let begin = || {
         let url = format!("{WHEP}?transport=tcp");
-        let (mut stage, said) = Stage::of(0, &url, PlayOptions::default());
+        let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
         let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
         stage.answer("201 Created", LINK, &answer);
         assert!(stage.rig.side.is_some(), "it was asked for");
@@ -329,7 +329,7 @@ fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
 #[test]
 fn a_token_goes_with_every_request_and_nowhere_else() {
     let rtc = RtcOptions { token: Some("s3cr3t".to_owned()), ..RtcOptions::default() };
-    let (mut stage, said) = Stage::of(0, WHEP, PlayOptions { rtc, ..PlayOptions::default() });
+    let (mut stage, said) = Stage::of(0, WHEP, &rtc);
     let proves = |said: &str| said.contains("\r\nAuthorization: Bearer s3cr3t\r\n");
     assert!(proves(&said), "{said}");
     let (server, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
@@ -343,7 +343,7 @@ fn a_token_goes_with_every_request_and_nowhere_else() {
     assert!(proves(&said) && said.starts_with("DELETE"), "{said}");
     // Not to a place that the server makes up elsewhere.
     let rtc = RtcOptions { token: Some("s3cr3t".to_owned()), ..RtcOptions::default() };
-    let (mut stage, said) = Stage::of(0, WHEP, PlayOptions { rtc, ..PlayOptions::default() });
+    let (mut stage, said) = Stage::of(0, WHEP, &rtc);
     let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
     stage.answer("201 Created", "Location: http://127.0.0.2:10/s\r\n", &answer);
     stage.tell(Event::Stop);
