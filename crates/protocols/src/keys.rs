@@ -1,0 +1,132 @@
+//! Options as keys of a workload in a scenario: which there are, how their values look, and where their files are.
+
+use crate::given::{Given, Texts, understood};
+use crate::group::Group;
+use crate::protocol::{Protocol, Verb};
+use crate::table::PROTOCOLS;
+use clap::builder::Resettable;
+use clap::{Arg, ArgAction, Command, Id, ValueHint};
+use schemars::Schema;
+use serde::de::{Error, MapAccess};
+use serde_json::{Value, json};
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Every option of every protocol, by its name.
+pub fn declared() -> &'static BTreeMap<String, Arg> {
+    static DECLARED: OnceLock<BTreeMap<String, Arg>> = OnceLock::new();
+    DECLARED.get_or_init(|| {
+        let groups = PROTOCOLS.iter().flat_map(|protocol| protocol.groups());
+        let options = groups.flat_map(Group::options);
+        options.map(|option| (option.get_id().to_string(), option)).collect()
+    })
+}
+
+impl Given {
+    /// Takes relative paths as relative to `folder`: those of options that name a file, and behind `kind:` of those that
+    /// may name one, as in `file:PATH`.
+    pub fn resolve(&mut self, folder: &Path) {
+        for (name, texts) in &mut self.0 {
+            let hint = declared().get(name).map(Arg::get_value_hint);
+            for text in texts {
+                *text = match (hint, text.split_once(':')) {
+                    (Some(ValueHint::FilePath), _) => folder.join(&**text).display().to_string(),
+                    (Some(ValueHint::AnyPath), Some((kind, path)))
+                        if !path.is_empty() && path.parse::<u64>().is_err() =>
+                    {
+                        format!("{kind}:{}", folder.join(path).display())
+                    }
+                    _ => continue,
+                };
+            }
+        }
+    }
+
+    /// Takes the next value of a map, if its key is an option's name.
+    ///
+    /// # Errors
+    /// A value that the option cannot have.
+    pub fn take<'de, Map: MapAccess<'de>>(&mut self, key: &str, map: &mut Map) -> Result<bool, Map::Error> {
+        let Some(option) = declared().get(key) else { return Ok(false) };
+        let Texts(texts) = map.next_value()?;
+        if !texts.is_empty() {
+            let given = Self([(key.to_owned(), texts)].into());
+            // What it conflicts with is seen when all are read together.
+            let alone = Command::new("").arg(option.clone().conflicts_with(Resettable::<Id>::Reset));
+            understood(alone, &given).map_err(Map::Error::custom)?;
+            self.0.extend(given.0);
+        }
+        Ok(true)
+    }
+}
+
+impl Protocol {
+    /// Refuses options that a workload of this verb does not have: whoever gives one believes it to be in use.
+    ///
+    /// # Errors
+    /// The first of them, whose it is, and what there is instead.
+    pub fn check(&self, verb: Verb, given: &Given) -> Result<(), String> {
+        let known = options_of(self, verb);
+        let Some(name) = given.names().find(|name| !known.iter().any(|it| it == name)) else { return Ok(()) };
+        let has = |other: &&&Self| options_of(other, verb).iter().any(|it| it == name);
+        let whose: Vec<_> = PROTOCOLS.iter().filter(has).map(|protocol| protocol.named()).collect();
+        let whose = match &whose[..] {
+            [] => "no option".to_owned(),
+            whose => format!("an option of {}", whose.join(", ")),
+        };
+        let there = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
+        let flag = name.replace('_', "-");
+        Err(format!(
+            "--{flag} (`{name}`) is {whose} and means nothing to {}; leave it out; `{}` has {there}",
+            self.named(),
+            verb.name(),
+        ))
+    }
+}
+
+fn options_of(protocol: &Protocol, verb: Verb) -> Vec<String> {
+    let groups = protocol.options(verb).unwrap_or_default();
+    groups.iter().flat_map(Group::options).map(|option| option.get_id().to_string()).collect()
+}
+
+/// Adds every option to the JSON Schema of an object.
+pub fn add_to_schema(schema: &mut Schema) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    properties.extend(declared().iter().map(|(name, option)| (name.clone(), value_schema(option))));
+}
+
+/// The JSON Schema of an option's value in a scenario.
+fn value_schema(option: &Arg) -> Value {
+    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+    let words: Vec<String> =
+        option.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let kind = option.get_value_parser().type_id();
+    let is_number = [
+        TypeId::of::<u8>(),
+        TypeId::of::<u16>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<i32>(),
+    ]
+    .iter()
+    .any(|number| kind == *number);
+    let one = match option.get_action() {
+        ArgAction::SetTrue => json!({ "type": "boolean" }),
+        _ if is_number => json!({ "type": "integer" }),
+        // A name that looks like a number needs no quotes: 3.1, 5.
+        _ if words.is_empty() => json!({ "type": ["string", "number"] }),
+        _ => json!({ "enum": words }),
+    };
+    let mut schema = match option.get_action() {
+        ArgAction::Append => json!({ "anyOf": [one, { "type": "array", "items": one }] }),
+        _ => one,
+    };
+    schema["description"] = help.into();
+    let defaults = option.get_default_values();
+    if let [default] = defaults {
+        schema["default"] = default.to_string_lossy().into();
+    }
+    schema
+}

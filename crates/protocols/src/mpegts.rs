@@ -1,0 +1,36 @@
+//! MPEG-TS over HTTP.
+
+use crate::group::Group;
+use crate::http;
+use crate::protocol::{Play, Protocol, Serve};
+use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use weir_clients::ts;
+
+/// A packet that is missing shows.
+pub(crate) const WHOLE: &str = "ts.lost_packets == 0";
+
+/// Streams over HTTP and HTTPS.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    schemes: ts::SCHEMES,
+    redirects: true,
+    schema: ts::SCHEMA,
+    columns: ts::COLUMNS,
+    play: Some(Play {
+        options: &[Group::of::<Viewer>()],
+        asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE],
+        shown: None,
+        discovers: false,
+        clients: viewer::one,
+        make: |making| {
+            let options = viewer::options(making.options, making.given)?;
+            ts::play(making.urls, &options, &http::options())
+        },
+    }),
+    publish: None,
+    ingest: None,
+    serve: Some(Serve {
+        server: &weir_origin::HTTP,
+        help: "Serve MPEG-TS over HTTP as Mirakurun and mirakc do, usually on :40772; also /1.ts, /2.ts …",
+        needs_publishers: false,
+    }),
+};

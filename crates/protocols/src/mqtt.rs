@@ -1,0 +1,325 @@
+//! MQTT 3.1.1 and 5.
+
+use crate::content::Stamp;
+use crate::given::Given;
+use crate::group::Group;
+use crate::protocol::{Making, Output, Play, Protocol, Publish, RunContext, Serve};
+use crate::secret::{first_line, variable};
+use crate::viewer;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_clients::mqtt::{self, Filling, Framing, MqttOptions, MqttVersion, Qos, RecordFormat, Will};
+use weir_clients::{Credentials, PublishOptions, Workload, WorkloadError};
+use weir_metrics::{BitRate, parse_duration, parse_rate};
+
+/// The variables with user and password.
+const USER: &str = "WEIR_MQTT_USER";
+const PASSWORD: &str = "WEIR_MQTT_PASSWORD";
+
+/// Longest time for a count that is planned: a year.
+const LONGEST: f64 = 31_536_000.0;
+
+/// MQTT over TCP and TLS.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    schemes: mqtt::SCHEMES,
+    redirects: false,
+    schema: mqtt::SCHEMA,
+    columns: &[],
+    play: Some(Play {
+        options: &[Group::of::<Connection>(), Group::of::<Delivery>()],
+        // What was acknowledged at QoS 1 and 2 is to arrive.
+        asked: |given| if acknowledged(given) { vec!["lost == 0"] } else { Vec::new() },
+        shown: None,
+        discovers: false,
+        clients: viewer::one,
+        make: |making| {
+            let options = options(making.given, making.run)?;
+            mqtt::play(making.urls, &making.options, &options)
+        },
+    }),
+    publish: Some(Publish {
+        options: &[
+            Group::of::<Connection>(),
+            Group::of::<Delivery>(),
+            Group::of::<Messages>(),
+            Group::of::<Stamp>(),
+        ],
+        output,
+        make: publish,
+    }),
+    ingest: Some(&[Group::of::<Connection>(), Group::of::<Delivery>()]),
+    serve: Some(Serve {
+        server: &weir_origin::MQTT,
+        help: "Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883",
+        needs_publishers: false,
+    }),
+};
+
+/// How clients connect.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+pub struct Connection {
+    /// Version of the protocol: 5 or 3.1.1
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = version)]
+    pub mqtt_version: MqttVersion,
+    /// User name [environment: WEIR_MQTT_USER]; or in the URL
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub password_file: Option<PathBuf>,
+    /// What client identifiers begin with; the client's number follows [default: a name of this run's own]
+    #[arg(long, value_name = "TEXT")]
+    pub client_id: Option<String>,
+    /// Keep sessions on the broker for TIME after their clients have gone [default: clean sessions]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub session: Option<Duration>,
+    /// Longest silence of a client; 0s for any
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    pub keep_alive: Duration,
+    /// End a client whose broker or link breaks, instead of connecting again for up to a minute
+    #[arg(long)]
+    pub no_reconnect: bool,
+    /// A last will of each client
+    #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
+    pub will: Option<Will>,
+}
+
+/// How messages are delivered.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "MQTT")]
+pub struct Delivery {
+    /// Quality of service: 0, 1 or 2; `-q 1` for short [default: 0; 1 of who saves messages]
+    #[arg(long, value_name = "QOS", value_parser = clap::value_parser!(u8).range(..=2))]
+    pub qos: Option<u8>,
+    /// Messages that may be unacknowledged, each way [default: 1000; four batches of who saves messages]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub window: Option<u16>,
+}
+
+/// What publishers send.
+#[derive(Args)]
+#[command(next_help_heading = "MQTT")]
+struct Messages {
+    /// Messages a second of each publisher, on schedule whatever the broker does
+    #[arg(long, value_name = "RATE", default_value = "1/s", value_parser = parse_rate)]
+    rate: f64,
+    /// Messages of each publisher: the run ends when all are sent and acknowledged, and fails if --duration ends it
+    /// before that [default: as many as the time allows]
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// What messages are filled with: size:BYTES, file:PATH, or records of an Avro schema, made from the seed:
+    /// avro:FILE.avsc, json:FILE.avsc
+    #[arg(long, value_name = "WHAT", default_value = "size:256", value_hint = ValueHint::AnyPath)]
+    payload: Payload,
+    /// What is around records in Avro: schemaless, single-object or container [default: schemaless]
+    #[arg(long, value_name = "NAME")]
+    avro_encoding: Option<Framing>,
+    /// Records in a message [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    records: Option<u32>,
+    /// Ask the broker to keep the messages
+    #[arg(long)]
+    retain: bool,
+}
+
+/// What a message is filled with, as it is written.
+#[derive(Clone)]
+enum Payload {
+    Size(usize),
+    File(PathBuf),
+    Avro(PathBuf),
+    Json(PathBuf),
+}
+
+impl FromStr for Payload {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("size", size)) => size
+                .parse()
+                .map(Self::Size)
+                .map_err(|_| format!("'{size}' is no number of bytes; write for example size:955")),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            Some(("avro", path)) if !path.is_empty() => Ok(Self::Avro(path.into())),
+            Some(("json", path)) if !path.is_empty() => Ok(Self::Json(path.into())),
+            _ => Err("write size:BYTES, file:PATH, avro:FILE.avsc or json:FILE.avsc".to_owned()),
+        }
+    }
+}
+
+impl Messages {
+    fn filling(&self) -> Result<Filling, WorkloadError> {
+        let records = self.records.unwrap_or(1);
+        let of = |schema: &PathBuf, format| Filling::Records { schema: schema.clone(), format, records };
+        let filling = match &self.payload {
+            Payload::Size(size) => Filling::Size(*size),
+            Payload::File(path) => Filling::File(path.clone()),
+            Payload::Avro(path) => {
+                of(path, RecordFormat::Avro(self.avro_encoding.unwrap_or(Framing::Schemaless)))
+            }
+            Payload::Json(path) => of(path, RecordFormat::Json),
+        };
+        let wrong = |words: &str| Err(WorkloadError::Options(words.to_owned()));
+        if self.records.is_some() && !matches!(filling, Filling::Records { .. }) {
+            return wrong("records are of avro: and json: payloads; name a schema, or leave records out");
+        }
+        if self.avro_encoding.is_some() && !matches!(self.payload, Payload::Avro(_)) {
+            return wrong("avro_encoding is of avro: payloads; write avro:FILE.avsc, or leave it out");
+        }
+        Ok(filling)
+    }
+}
+
+impl Connection {
+    /// User and password of flags, file and environment; those of a URL come before them.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn credentials(&self) -> Result<Option<Credentials>, WorkloadError> {
+        let Some(user) = self.user.clone().or_else(|| variable(USER)) else { return Ok(None) };
+        let password = match &self.password_file {
+            Some(path) => first_line(path)?,
+            None => variable(PASSWORD).unwrap_or_default(),
+        };
+        Ok(Some(Credentials { user, password }))
+    }
+}
+
+impl Delivery {
+    /// The quality of service, or what it is unless somebody says so.
+    pub fn qos_or(&self, usual: Qos) -> Qos {
+        self.qos.and_then(Qos::from_bits).unwrap_or(usual)
+    }
+}
+
+/// What subscribers and publishers have in common.
+fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError> {
+    let (connection, delivery): (Connection, Delivery) = (given.read()?, given.read()?);
+    let usual = MqttOptions::default();
+    Ok(MqttOptions {
+        version: connection.mqtt_version,
+        credentials: connection.credentials()?,
+        client_id: connection.client_id,
+        session: connection.session,
+        keep_alive: connection.keep_alive,
+        qos: delivery.qos_or(Qos::AtMostOnce),
+        window: delivery.window.unwrap_or(usual.window),
+        reconnect: !connection.no_reconnect,
+        // A tenth of the time for goodbyes is left for the goodbye itself.
+        linger: run.drain.mul_f64(0.9),
+        published: Some(Arc::clone(&run.published)),
+        will: connection.will,
+        seed: run.seed,
+        times: run.times.clone(),
+        ..usual
+    })
+}
+
+fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError> {
+    let messages: Messages = making.given.read()?;
+    let options = MqttOptions {
+        rate: messages.rate,
+        count: messages.count,
+        filling: messages.filling()?,
+        retain: messages.retain,
+        ..options(making.given, making.run)?
+    };
+    let shared = PublishOptions { stamp: Stamp::is_on(making.given)?, ..making.options };
+    mqtt::publish(making.urls, &shared, &options)
+}
+
+/// What each publisher sends.
+fn output(given: &Given, seed: u64) -> Output {
+    let Ok(messages) = given.read::<Messages>() else { return Output::default() };
+    let Messages { rate, count, .. } = messages;
+    let size = messages.filling().ok().and_then(|filling| filling.mean_size(seed, count));
+    Output {
+        bit_rate: size.map(|size| BitRate::from_bps(rate * size * 8.0)),
+        count,
+        about: count.map(|count| Duration::from_secs_f64((count as f64 / rate).min(LONGEST))),
+        acknowledged: acknowledged(given),
+        ..Output::default()
+    }
+}
+
+fn acknowledged(given: &Given) -> bool {
+    given.read::<Delivery>().is_ok_and(|it| it.qos_or(Qos::AtMostOnce) != Qos::AtMostOnce)
+}
+
+/// A version as a person writes it.
+///
+/// # Errors
+/// What is none says what there is.
+pub fn version(text: &str) -> Result<MqttVersion, String> {
+    match text {
+        "5" | "5.0" => Ok(MqttVersion::V5),
+        "3.1.1" | "4" => Ok(MqttVersion::V311),
+        other => Err(format!("'{other}' is no version; write 5 or 3.1.1")),
+    }
+}
+
+fn will(text: &str) -> Result<Will, String> {
+    let (topic, payload) = text.split_once('=').ok_or("write TOPIC=TEXT")?;
+    Ok(Will { topic: topic.to_owned(), payload: payload.as_bytes().to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(options: &[(&str, &str)]) -> Given {
+        options.iter().fold(Given::default(), |given, (name, text)| given.with(name, *text))
+    }
+
+    #[test]
+    fn texts_become_options() {
+        let given = given(&[
+            ("mqtt_version", "3.1.1"),
+            ("qos", "1"),
+            ("rate", "10000/s"),
+            ("count", "5000"),
+            ("payload", "size:955"),
+            ("will", "gone/x=bye=bye"),
+        ]);
+        let made = options(&given, &RunContext::default()).unwrap();
+        assert_eq!((made.version, made.qos), (MqttVersion::V311, Qos::AtLeastOnce));
+        assert_eq!(made.will, Some(Will { topic: "gone/x".into(), payload: b"bye=bye".to_vec() }));
+        let output = output(&given, 0);
+        assert_eq!(output.bit_rate.unwrap().bps(), 76.4e6);
+        assert_eq!((output.count, output.about), (Some(5_000), Some(Duration::from_millis(500))));
+        assert!(output.acknowledged);
+    }
+
+    #[test]
+    fn what_is_wrong_says_how_to_write_it() {
+        for (options, words) in [
+            (&[("mqtt_version", "4.0")][..], "write 5 or 3.1.1"),
+            (&[("qos", "3")], "0..=2"),
+            (&[("payload", "955")], "size:BYTES, file:PATH, avro:"),
+            (&[("payload", "size:x")], "size:955"),
+            (&[("records", "2")], "leave records out"),
+            (&[("payload", "json:a.avsc"), ("avro_encoding", "container")], "write avro:FILE.avsc"),
+            (
+                &[("payload", "avro:a.avsc"), ("avro_encoding", "x")],
+                "write schemaless, single-object or container",
+            ),
+            (&[("will", "x")], "TOPIC=TEXT"),
+            (&[("rate", "fast")], "rate"),
+        ] {
+            let (given, run) = (given(options), RunContext::default());
+            let making = Making {
+                urls: &["mqtt://127.0.0.1/t".to_owned()],
+                options: PublishOptions::default(),
+                given: &given,
+                run: &run,
+            };
+            let error = publish(making).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What there is to know of a protocol: the value that each of them has, and what a workload is made of.
+
+use crate::given::Given;
+use crate::group::Group;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_clients::mqtt::{PublishTimes, Published};
+use weir_clients::{Column, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
+use weir_metrics::{BitRate, Schema};
+use weir_origin::Server;
+
+/// A protocol.
+#[derive(Debug)]
+pub struct Protocol {
+    /// The schemes of its URLs, with their ports, and which of them are TLS.
+    pub schemes: &'static [Scheme],
+    /// Whether a server can send a client of a plain URL on to one with TLS.
+    pub redirects: bool,
+    /// The figures of its clients: the common ones and its own.
+    pub schema: Schema,
+    /// What its viewers leave behind when they end: the columns of [`weir_clients::Account::numbers`].
+    pub columns: &'static [Column],
+    /// How it is played.
+    pub play: Option<Play>,
+    /// How it is published.
+    pub publish: Option<Publish>,
+    /// The options of a workload that saves its messages, if it has messages.
+    pub ingest: Option<&'static [Group]>,
+    /// How `weir origin` serves it.
+    pub serve: Option<Serve>,
+}
+
+/// How `weir origin` serves a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Serve {
+    /// What listens; several protocols may have the same.
+    pub server: &'static Server,
+    /// What the option says that names the address to listen at.
+    pub help: &'static str,
+    /// Whether it serves what is published by RTMP, which is then listened for as well.
+    pub needs_publishers: bool,
+}
+
+/// How a protocol is played.
+#[derive(Debug)]
+pub struct Play {
+    /// The options of viewers.
+    pub options: &'static [Group],
+    /// What viewers with these options are asked by default, written as thresholds, beside what every client is asked.
+    pub asked: fn(&Given) -> Vec<&'static str>,
+    /// What viewers of a stream are asked that the run itself publishes at their URL: pictures, and sound if it has some.
+    /// A server takes a codec that it cannot handle, and shows nothing of it.
+    pub shown: Option<[&'static str; 2]>,
+    /// Whether the server is asked what there is to play; a workload without a number of clients has one for each.
+    pub discovers: bool,
+    /// How many viewers there are for each URL if nothing says how many.
+    pub clients: fn(&Given) -> u32,
+    /// Makes viewers.
+    pub make: Make<PlayOptions>,
+}
+
+/// How a protocol is published.
+#[derive(Debug)]
+pub struct Publish {
+    /// The options of publishers.
+    pub options: &'static [Group],
+    /// What each publisher with these options sends.
+    pub output: fn(&Given, u64) -> Output,
+    /// Makes publishers.
+    pub make: Make<PublishOptions>,
+}
+
+/// Makes a workload. Resolves names, so it may take a while.
+pub type Make<Options> = fn(Making<'_, Options>) -> Result<Workload, WorkloadError>;
+
+/// What a workload is made of.
+#[derive(Debug)]
+pub struct Making<'a, Options> {
+    /// Its URLs, with `{i}` expanded.
+    pub urls: &'a [String],
+    /// What all protocols have.
+    pub options: Options,
+    /// What only this one has, and options that it shares with some.
+    pub given: &'a Given,
+    /// What is known of the run.
+    pub run: &'a RunContext,
+}
+
+/// What a run tells the workloads that are made for it.
+#[derive(Clone, Debug, Default)]
+pub struct RunContext {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The time for goodbyes at the end.
+    pub drain: Duration,
+    /// Where publishers and subscribers of one run meet.
+    pub published: Arc<Published>,
+    /// Where publishers leave when they sent their first message and their last, if somebody wants to know.
+    pub times: Option<Arc<PublishTimes>>,
+}
+
+/// What a publisher sends, as far as its options say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Output {
+    /// How much.
+    pub bit_rate: Option<BitRate>,
+    /// The time between two frames, in seconds.
+    pub frame_time: Option<f64>,
+    /// Whether there is sound in it, where that is known.
+    pub sound: bool,
+    /// After how many messages it ends by itself.
+    pub count: Option<u64>,
+    /// How long it takes for these at its rate.
+    pub about: Option<Duration>,
+    /// Whether the peer acknowledges each message.
+    pub acknowledged: bool,
+}
+
+/// What a workload does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// It plays.
+    Play,
+    /// It publishes.
+    Publish,
+    /// It saves messages.
+    Ingest,
+}
+
+impl Verb {
+    /// As the command line has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Play => "play",
+            Self::Publish => "publish",
+            Self::Ingest => "ingest",
+        }
+    }
+}
+
+impl Protocol {
+    /// The options that a workload of this verb has; `None` if the protocol has no such workload.
+    pub fn options(&self, verb: Verb) -> Option<&'static [Group]> {
+        match verb {
+            Verb::Play => self.play.as_ref().map(|play| play.options),
+            Verb::Publish => self.publish.as_ref().map(|publish| publish.options),
+            Verb::Ingest => self.ingest,
+        }
+    }
+
+    /// Its options for all verbs.
+    pub fn groups(&self) -> impl Iterator<Item = &'static Group> + use<> {
+        let verbs = [Verb::Play, Verb::Publish, Verb::Ingest].map(|verb| self.options(verb));
+        verbs.into_iter().flatten().flatten()
+    }
+
+    /// Its schemes as a sentence has them.
+    pub(crate) fn named(&self) -> String {
+        let schemes = self.schemes.iter().map(|scheme| format!("{}://", scheme.name));
+        schemes.collect::<Vec<_>>().join(" and ")
+    }
+}

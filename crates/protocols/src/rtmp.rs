@@ -1,0 +1,59 @@
+//! RTMP.
+
+use crate::content::{self, Content, Stamp};
+use crate::group::Group;
+use crate::protocol::{Making, Play, Protocol, Publish, Serve};
+use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use clap::Args;
+use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
+
+/// RTMP and RTMPS.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    schemes: rtmp::SCHEMES,
+    redirects: false,
+    schema: rtmp::SCHEMA,
+    columns: &[],
+    play: Some(Play {
+        options: &[Group::of::<Viewer>(), Group::of::<Rtmp>()],
+        asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
+        shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
+        discovers: false,
+        clients: viewer::one,
+        make: play,
+    }),
+    publish: Some(Publish {
+        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Rtmp>()],
+        output: content::output,
+        make: publish,
+    }),
+    ingest: None,
+    serve: Some(Serve {
+        server: &weir_origin::RTMP,
+        help: "Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless others are named]",
+        needs_publishers: false,
+    }),
+};
+
+/// What only RTMP has.
+#[derive(Args)]
+struct Rtmp {
+    /// RTMP: offer the handshake with digests, which some servers demand before H.264
+    #[arg(long)]
+    digest_handshake: bool,
+}
+
+impl From<Rtmp> for RtmpOptions {
+    fn from(Rtmp { digest_handshake }: Rtmp) -> Self {
+        Self { digest_handshake }
+    }
+}
+
+fn play(making: Making<'_, PlayOptions>) -> Result<Workload, WorkloadError> {
+    let options = viewer::options(making.options, making.given)?;
+    rtmp::play(making.urls, &options, &making.given.read::<Rtmp>()?.into())
+}
+
+fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError> {
+    let options = content::options(making.options, making.given, making.run.seed)?;
+    rtmp::publish(making.urls, &options, &making.given.read::<Rtmp>()?.into())
+}

@@ -1,0 +1,19 @@
+//! Secrets that stand in files.
+
+use std::path::Path;
+use weir_clients::WorkloadError;
+
+/// The first line of a file: a password or a token.
+///
+/// # Errors
+/// The file, and why it cannot be read.
+pub fn first_line(path: &Path) -> Result<String, WorkloadError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| WorkloadError::Options(format!("{}: {error}", path.display())))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// A variable of the environment, if it is set and not empty. It is in no list of processes, as arguments are.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,114 @@
+//! The table of protocols, and what is looked up in it by the scheme of a URL.
+
+use crate::given::Given;
+use crate::group::Group;
+use crate::protocol::{Making, Protocol, RunContext, Verb};
+use crate::{bulk, mirakurun, mpegts, mqtt, rtmp, webrtc};
+use weir_clients::{
+    Column, PlayOptions, PublishOptions, TargetError, Workload, WorkloadError, expand, scheme_of,
+};
+use weir_metrics::Schema;
+
+/// Every protocol, a row each.
+pub const PROTOCOLS: &[&Protocol] = &[
+    &rtmp::PROTOCOL,
+    &mpegts::PROTOCOL,
+    &mirakurun::PROTOCOL,
+    &webrtc::WHEP,
+    &webrtc::WHIP,
+    &webrtc::OVEN,
+    &mqtt::PROTOCOL,
+    &bulk::PROTOCOL,
+];
+
+/// Every scheme, in the order of the table.
+pub fn schemes() -> impl Iterator<Item = &'static str> {
+    PROTOCOLS.iter().flat_map(|protocol| protocol.schemes).map(|scheme| scheme.name)
+}
+
+/// The protocol of a scheme, in lower case.
+pub fn of_scheme(scheme: &str) -> Option<&'static Protocol> {
+    let has = |protocol: &&&Protocol| protocol.schemes.iter().any(|known| known.name == scheme);
+    PROTOCOLS.iter().find(has).copied()
+}
+
+/// The protocol of a URL, which its scheme says.
+pub fn of_url(url: &str) -> Option<&'static Protocol> {
+    of_scheme(&scheme_of(url).ok()?)
+}
+
+/// The figures of the clients of a scheme, for reading back what they have written.
+pub fn schema_of(scheme: &str) -> Option<Schema> {
+    of_scheme(scheme).map(|protocol| protocol.schema)
+}
+
+/// What viewers of a scheme leave behind when they end. None: nothing.
+pub fn columns_of(scheme: &str) -> &'static [Column] {
+    of_scheme(scheme).map_or(&[], |protocol| protocol.columns)
+}
+
+/// The options of all protocols for a verb, each group once.
+pub fn groups_of(verb: Verb) -> Vec<&'static Group> {
+    let mut groups: Vec<&'static Group> = Vec::new();
+    for group in PROTOCOLS.iter().filter_map(|protocol| protocol.options(verb)).flatten() {
+        if !groups.iter().any(|known| known.is(group)) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// Viewers of these URLs, in which `{i}` stands for 0 to `streams` − 1. Resolves names, so it may take a while.
+///
+/// # Errors
+/// A URL that leads nowhere, TLS settings that cannot be made, or options that cannot be met.
+pub fn play(
+    urls: &[String],
+    streams: u32,
+    options: PlayOptions,
+    given: &Given,
+    run: &RunContext,
+) -> Result<Workload, WorkloadError> {
+    let urls: Vec<_> = urls.iter().flat_map(|url| expand(url, streams)).collect();
+    let play = of_all(&urls, Verb::Play)?.play.as_ref().ok_or(TargetError::None)?;
+    (play.make)(Making { urls: &urls, options, given, run })
+}
+
+/// Publishers to these URLs, as [`play`]. Makes the material, too.
+///
+/// # Errors
+/// As [`play`], and material that cannot be made.
+pub fn publish(
+    urls: &[String],
+    streams: u32,
+    options: PublishOptions,
+    given: &Given,
+    run: &RunContext,
+) -> Result<Workload, WorkloadError> {
+    let urls: Vec<_> = urls.iter().flat_map(|url| expand(url, streams)).collect();
+    let publish = of_all(&urls, Verb::Publish)?.publish.as_ref().ok_or(TargetError::None)?;
+    (publish.make)(Making { urls: &urls, options, given, run })
+}
+
+/// The one protocol of all these URLs, which has workloads of this verb.
+fn of_all(urls: &[String], verb: Verb) -> Result<&'static Protocol, WorkloadError> {
+    let mut found: Option<(&'static Protocol, String)> = None;
+    for url in urls {
+        let scheme = scheme_of(url)?;
+        let protocol = of_scheme(&scheme).filter(|protocol| protocol.options(verb).is_some());
+        let Some(protocol) = protocol else {
+            let speaks = PROTOCOLS.iter().filter(|protocol| protocol.options(verb).is_some());
+            let known = speaks.flat_map(|protocol| protocol.schemes).map(|known| known.name);
+            return Err(TargetError::unknown_scheme(url, verb.name(), scheme, known).into());
+        };
+        match &found {
+            Some((first, _)) if std::ptr::eq(*first, protocol) => {}
+            Some((_, first)) => {
+                let words = format!("{first}:// and {scheme}:// in one workload; give each its own");
+                return Err(WorkloadError::Options(words));
+            }
+            None => found = Some((protocol, scheme)),
+        }
+    }
+    found.map(|(protocol, _)| protocol).ok_or_else(|| TargetError::None.into())
+}

@@ -1,0 +1,37 @@
+//! What all viewers of media have: who reads how, and the modelled player.
+
+use crate::given::Given;
+use clap::Args;
+use std::time::Duration;
+use weir_clients::{PlayOptions, WorkloadError};
+use weir_metrics::parse_duration;
+
+/// What is asked of viewers that read the rate of their source off its stream. A tenth below it is more than the scatter
+/// of a window of ten seconds (a keyframe more or less at its edges), and less than a viewer in seven that gets nothing.
+pub(crate) const WHOLE_RATE: &str = "bitrate.ratio >= 90%";
+
+/// What is asked of viewers that need media all the time: one in a hundred may get none for its timeout.
+pub(crate) const NOBODY_STARVES: &str = "starved.ratio <= 1%";
+
+/// Options of viewers.
+#[derive(Args)]
+pub(crate) struct Viewer {
+    /// One viewer in N is a witness, which reads at every event and gives latency and drift; the others, the crowd, read in
+    /// large batches, so that thousands fit on one machine
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    witness_every: u32,
+    /// Media that a modelled player buffers before it starts
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    buffer: Duration,
+}
+
+/// The options of a workload's viewers.
+pub(crate) fn options(shared: PlayOptions, given: &Given) -> Result<PlayOptions, WorkloadError> {
+    let Viewer { witness_every, buffer } = given.read()?;
+    Ok(PlayOptions { witness_every, playout_buffer: buffer, ..shared })
+}
+
+/// One viewer for each URL.
+pub(crate) fn one(_: &Given) -> u32 {
+    1
+}

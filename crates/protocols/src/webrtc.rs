@@ -1,0 +1,165 @@
+//! WebRTC: WHEP, WHIP and OvenMediaEngine's signalling.
+
+use crate::content::{self, Content, Stamp};
+use crate::given::Given;
+use crate::group::Group;
+use crate::protocol::{Play, Protocol, Publish, Serve};
+use crate::secret::{first_line, variable};
+use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+use weir_clients::{RtcOptions, WorkloadError, rtc};
+
+/// A server that cannot keep up may queue, and loses nothing then.
+const WHOLE_FRAME_RATE: &str = "frames.ratio >= 90%";
+/// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
+const FEW_LOST: &str = "lost.ratio <= 1%";
+
+/// The variable with the token.
+const TOKEN: &str = "WEIR_RTC_TOKEN";
+
+/// Viewers by WHEP.
+pub(crate) const WHEP: Protocol = Protocol {
+    schemes: rtc::WHEP_SCHEMES,
+    redirects: true,
+    play: Some(Play {
+        options: &[Group::of::<Viewer>(), Group::of::<Token>(), Group::of::<Feedback>()],
+        make: |making| {
+            let options = viewer::options(making.options, making.given)?;
+            rtc::whep(making.urls, &options, &rtc_options(making.given)?)
+        },
+        ..PLAY
+    }),
+    ..SIGNALLED
+};
+
+/// Viewers of OvenMediaEngine.
+pub(crate) const OVEN: Protocol = Protocol { schemes: rtc::OVEN_SCHEMES, play: Some(PLAY), ..SIGNALLED };
+
+/// Publishers by WHIP.
+pub(crate) const WHIP: Protocol = Protocol {
+    schemes: rtc::WHIP_SCHEMES,
+    redirects: true,
+    columns: &[],
+    publish: Some(Publish {
+        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Token>()],
+        output: content::output,
+        make: |making| {
+            let options = content::options(making.options, making.given, making.run.seed)?;
+            rtc::whip(making.urls, &options, &rtc_options(making.given)?)
+        },
+    }),
+    ..SIGNALLED
+};
+
+/// What the ways of signalling have in common.
+const SIGNALLED: Protocol = Protocol {
+    schemes: &[],
+    redirects: false,
+    schema: rtc::SCHEMA,
+    columns: rtc::COLUMNS,
+    play: None,
+    publish: None,
+    ingest: None,
+    serve: Some(Serve {
+        server: &weir_origin::RTC,
+        help: "WebRTC on one port, usually :3333: WHIP in, WHEP and OvenMediaEngine's signalling out; pages for browsers",
+        needs_publishers: true,
+    }),
+};
+
+/// Viewers of OvenMediaEngine.
+const PLAY: Play = Play {
+    options: &[Group::of::<Viewer>(), Group::of::<Feedback>()],
+    asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE_FRAME_RATE, FEW_LOST],
+    shown: None,
+    discovers: false,
+    clients: viewer::one,
+    make: |making| {
+        let options = viewer::options(making.options, making.given)?;
+        rtc::oven(making.urls, &options, &rtc_options(making.given)?)
+    },
+};
+
+/// Who may play or publish.
+#[derive(Args)]
+#[command(next_help_heading = "WebRTC")]
+struct Token {
+    /// File whose first line is the bearer token of WHEP or WHIP [environment: the token itself in WEIR_RTC_TOKEN]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+}
+
+/// What viewers say to the server while they play.
+#[derive(Args)]
+#[command(next_help_heading = "WebRTC")]
+struct Feedback {
+    /// What viewers do not say to the server, to be like other testers; repeatable
+    #[arg(long, value_name = "WHAT")]
+    rtcp_off: Vec<Kind>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Requests for lost packets
+    Nack,
+    /// Requests for keyframes
+    Pli,
+    /// Receiver reports
+    Reports,
+    /// What bandwidth there is: transport-wide congestion control, REMB
+    Bandwidth,
+}
+
+fn rtc_options(given: &Given) -> Result<RtcOptions, WorkloadError> {
+    let off = given.read::<Feedback>()?.rtcp_off;
+    let says = |kind| !off.contains(&kind);
+    Ok(RtcOptions {
+        token: token(&given.read()?)?,
+        nack: says(Kind::Nack),
+        pli: says(Kind::Pli),
+        reports: says(Kind::Reports),
+        bandwidth: says(Kind::Bandwidth),
+    })
+}
+
+fn token(said: &Token) -> Result<Option<String>, WorkloadError> {
+    let token = match &said.token_file {
+        Some(path) => Some(first_line(path)?.trim().to_owned()).filter(|token| !token.is_empty()),
+        None => variable(TOKEN),
+    };
+    match token {
+        // Anything else would end the line of the request.
+        Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(WorkloadError::Options("a bearer token has only visible ASCII characters in it".to_owned()))
+        }
+        token => Ok(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_off_is_not_said() {
+        let mut given = Given::default();
+        given.0.insert("rtcp_off".to_owned(), vec!["nack".to_owned(), "reports".to_owned()]);
+        let made = rtc_options(&given).unwrap();
+        assert_eq!((made.nack, made.pli, made.reports, made.bandwidth), (false, true, false, true));
+        let wrong = rtc_options(&Given::default().with("rtcp_off", "fir")).unwrap_err().to_string();
+        assert!(wrong.contains("nack, pli, reports, bandwidth"), "{wrong}");
+    }
+
+    #[test]
+    fn a_token_is_the_first_line_of_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            let given = Given::default().with("token_file", file.path().to_str().unwrap());
+            rtc_options(&given).map(|options| options.token).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("abc.def\nmore").unwrap().as_deref(), Some("abc.def"));
+        assert!(read("a b").unwrap_err().contains("visible ASCII"));
+    }
+}
