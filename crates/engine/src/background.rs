@@ -5,6 +5,7 @@ use crate::scenario::{OneOrMany, Scenario, ScenarioError, SizeText, Span, StageS
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use weir_protocols::Given;
 
 /// TCP streams that fill the way between two machines, as `iperf3 -P` does. The far end is `weir origin --bulk`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +55,7 @@ impl Scenario {
     pub fn with_background(mut self) -> Result<Self, ScenarioError> {
         let Some(background) = self.background.take() else { return Ok(self) };
         let (to, _) = background.check()?;
-        if self.workloads.iter().any(|it| it.mqtt.as_ref().is_some_and(|mqtt| mqtt.count.is_some())) {
+        if self.workloads.iter().any(|it| it.output().is_some_and(|output| output.count.is_some())) {
             let words =
                 "a publisher with a `count` would have sent all before the streams come; leave `count` out";
             return Err(ScenarioError::Background(words));
@@ -71,7 +72,7 @@ impl Scenario {
         let streams = WorkloadSpec {
             delay: Some(length.into()),
             stages: vec![stage(background.tcp_streams, Duration::ZERO, length)],
-            block: Some(background.block),
+            options: Given::default().with("block", background.block.text()),
             background: true,
             ..WorkloadSpec::default()
         };

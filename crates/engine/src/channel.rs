@@ -5,8 +5,9 @@ use crate::remark::RemarkLine;
 use crate::roll;
 use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_clients::{Column, columns_of};
+use weir_clients::Column;
 use weir_metrics::Failure;
+use weir_protocols::columns_of;
 
 /// Sightings of one gap lie this near to each other on the stream's clock, in seconds: each reader reckons it from
 /// the last reference.

@@ -28,7 +28,7 @@ pub(crate) struct Orders {
     /// Its segment of the plan.
     pub(crate) plan: Plan,
     /// All workloads of the run.
-    pub(crate) workloads: Arc<[Box<dyn Workload>]>,
+    pub(crate) workloads: Arc<[Workload]>,
     /// Beginning of second 0.
     pub(crate) origin: Moment,
     /// Time for goodbyes after the plan's end.
@@ -79,7 +79,7 @@ struct Crew {
 /// # Errors
 /// The event loop could not be made, or failed.
 pub(crate) fn run(orders: Orders) -> std::io::Result<()> {
-    let ledger = Ledger::new(orders.workloads.iter().map(|workload| workload.schema()));
+    let ledger = Ledger::new(orders.workloads.iter().map(|workload| workload.schema));
     let shard = Shard::new(ledger)?;
     let mut crew = Crew {
         shard,

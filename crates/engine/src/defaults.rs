@@ -1,9 +1,10 @@
 //! What a run asks of its target unless somebody says otherwise: a function of the scenario's workloads, so that every
-//! verb asks the same. What only one protocol promises is registered in `weir_clients::asked_of`.
+//! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::summary::Role;
 use crate::threshold::Threshold;
+use weir_protocols::of_url;
 
 /// What every client is asked: it does what the plan wants. One in a hundred may fail, as a server under load is
 /// allowed to by most who write a limit down.
@@ -44,9 +45,10 @@ impl Scenario {
         let Some(source) = self.workloads.iter().find(is_source).filter(|_| !viewers.background) else {
             return Vec::new();
         };
-        // What is in a file is not known before it is read.
-        let has_sound = source.file.is_none() && source.audio_bitrate.as_deref() != Some("0");
-        weir_clients::shown_of(&viewers.play.0[0], has_sound).flat_map(str::parse).collect()
+        let play = of_url(&viewers.play.0[0]).and_then(|protocol| protocol.play.as_ref());
+        let Some([pictures, sound]) = play.and_then(|play| play.shown) else { return Vec::new() };
+        let has_sound = source.output().is_some_and(|output| output.sound);
+        [Some(pictures), has_sound.then_some(sound)].into_iter().flatten().flat_map(str::parse).collect()
     }
 }
 
@@ -59,11 +61,11 @@ fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
     if role == Role::Ingest {
         return OF_SAVING.iter().flat_map(|text| text.parse()).collect();
     }
-    let qos = workload.mqtt.as_ref().and_then(|mqtt| mqtt.qos).unwrap_or(0);
-    let promised = urls.first().filter(|_| role == Role::Play).map(|url| weir_clients::asked_of(url, qos));
+    let play = urls.first().and_then(|url| of_url(url)?.play.as_ref()).filter(|_| role == Role::Play);
+    let promised = play.map(|play| (play.asked)(&workload.options));
     let expecting = (role == Role::Play && workload.expect.is_some()).then_some(OF_EXPECTING);
-    let counts = workload.mqtt.as_ref().is_some_and(|mqtt| mqtt.count.is_some());
-    let counting = (role == Role::Publish && counts).then_some(OF_COUNTING);
+    let counts = workload.output().is_some_and(|output| output.count.is_some());
+    let counting = counts.then_some(OF_COUNTING);
     let asked = promised.into_iter().flatten().chain(OF_ALL).chain(expecting).chain(counting);
     let mut thresholds: Vec<Threshold> = Vec::new();
     for threshold in asked.flat_map(str::parse::<Threshold>) {
@@ -102,8 +104,8 @@ mod tests {
         let services = "failed.ratio == 0, bitrate.ratio >= 90%, starved.ratio <= 1%, ts.lost_packets == 0, played.ratio >= 99%";
         assert_eq!(defaults("{play: mirakurun+http://h}"), services);
         assert_eq!(defaults("{play: mqtt://h/a}"), all);
-        assert_eq!(defaults("{play: mqtt://h/a, mqtt: {qos: 1}}"), format!("lost == 0, {all}"));
-        assert_eq!(defaults("{publish: mqtt://h/a, mqtt: {count: 5}}"), format!("{all}, units_short == 0"));
+        assert_eq!(defaults("{play: mqtt://h/a, qos: 1}"), format!("lost == 0, {all}"));
+        assert_eq!(defaults("{publish: mqtt://h/a, count: 5}"), format!("{all}, units_short == 0"));
         assert_eq!(defaults("{play: bulk://h:1}"), all);
         assert_eq!(defaults("{play: bulk://h:1, expect: 1mbps}"), format!("{all}, bitrate.ratio >= 90%"));
         assert_eq!(defaults("{play: bulk://h:1, background: true}"), "");
@@ -139,8 +141,8 @@ mod tests {
     #[test]
     fn every_default_fits_the_figures_of_its_protocol() {
         for scheme in ["rtmp", "http", "mirakurun+http", "whep+http", "ws", "mqtt", "bulk"] {
-            let schema = weir_clients::schema_of(scheme.trim_start_matches("mirakurun+")).unwrap();
-            let mqtt = if scheme == "mqtt" { ", mqtt: {qos: 2}" } else { "" };
+            let schema = weir_protocols::schema_of(scheme).unwrap();
+            let mqtt = if scheme == "mqtt" { ", qos: 2" } else { "" };
             let text = format!("workloads: [{{play: '{scheme}://h/a', expect: 1mbps{mqtt}}}]");
             let asked = Scenario::parse(&text).unwrap().asked();
             assert!(asked.len() >= 3, "{scheme}");

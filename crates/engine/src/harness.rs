@@ -10,8 +10,8 @@ use crate::threshold::Threshold;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use weir_clients::schemes;
 use weir_metrics::{Interval, Schema};
+use weir_protocols::schemes;
 
 /// Largest plan that is laid out here: what a plan does with more clients, it does with these.
 const MOST_CLIENTS: u64 = 200;

@@ -45,7 +45,7 @@ weir_metrics::figures! {
 
 /// The figures of a protocol, those of a workload that saves included.
 pub fn schema_of(protocol: &str) -> Option<Schema> {
-    if protocol == PROTOCOL { Some(SCHEMA) } else { weir_clients::schema_of(protocol) }
+    if protocol == PROTOCOL { Some(SCHEMA) } else { weir_protocols::schema_of(protocol) }
 }
 
 /// The key `into` of a workload: what records are, and where they go. A password is never in it: it comes from a file or

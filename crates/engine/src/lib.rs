@@ -18,12 +18,11 @@ pub mod fold;
 #[doc(hidden)]
 pub mod harness;
 pub mod ingest;
+mod keys;
 pub mod lines;
 mod loads;
 mod machine;
-pub mod messaging;
 mod overrides;
-pub mod peering;
 pub mod plan;
 pub mod record;
 mod remark;

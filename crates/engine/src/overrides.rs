@@ -73,15 +73,10 @@ impl Scenario {
         };
         [&mut self.cacert, &mut self.cert, &mut self.key].into_iter().flatten().for_each(one);
         for workload in &mut self.workloads {
-            workload.file.iter_mut().for_each(one);
+            workload.options.resolve(folder);
             if let Some(into) = &mut workload.into {
                 into.schema.iter_mut().chain(&mut into.save_password_file).for_each(one);
                 into.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"]));
-            }
-            workload.rtc.iter_mut().filter_map(|it| it.token_file.as_mut()).for_each(one);
-            if let Some(mqtt) = &mut workload.mqtt {
-                mqtt.password_file.iter_mut().for_each(one);
-                mqtt.payload.iter_mut().for_each(|payload| behind(payload, &["file", "avro", "json"]));
             }
         }
     }
@@ -152,11 +147,8 @@ workloads:
         assert_eq!(set("seed", "3").seed, 3);
         assert_eq!(set("name", "5").name, "5");
         assert_eq!(set("workloads.play.clients", "7").workloads[1].clients, Some(7));
-        assert_eq!(
-            set("workloads.source.bitrate", "2mbps").workloads[0].bitrate.as_ref().unwrap().get().bps(),
-            2e6
-        );
-        assert_eq!(set("workloads.0.mqtt.qos", "1").workloads[0].mqtt.as_ref().unwrap().qos, Some(1));
+        assert_eq!(set("workloads.source.bitrate", "2mbps").workloads[0].options.texts("bitrate"), ["2mbps"]);
+        assert_eq!(set("workloads.0.qos", "1").workloads[0].options.texts("qos"), ["1"]);
         assert_eq!(set("workloads.1.play", "[rtmp://a/b/c, rtmp://d/e/f]").workloads[1].play.0.len(), 2);
         for (key, value, words) in [
             ("sead", "3", "unknown key `sead`; did you mean `seed`?"),
@@ -191,16 +183,14 @@ workloads:
     #[test]
     fn relative_paths_begin_at_the_scenario_file() {
         let mut found = scenario();
-        found.workloads[0].mqtt = Some(crate::messaging::MqttSpec {
-            payload: Some("avro:s.avsc".to_owned()),
-            password_file: Some("/etc/secret".into()),
-            ..Default::default()
-        });
+        let options = found.workloads[0].options.clone();
+        found.workloads[0].options =
+            options.with("payload", "avro:s.avsc").with("password_file", "/etc/secret");
         found.resolve(Path::new("lab/one"));
         assert_eq!(found.cacert.as_deref(), Some(Path::new("lab/one/ca.pem")));
-        assert_eq!(found.workloads[0].file.as_deref(), Some(Path::new("lab/one/../clip.mp4")));
-        let mqtt = found.workloads[0].mqtt.as_ref().unwrap();
-        assert_eq!(mqtt.payload.as_deref(), Some("avro:lab/one/s.avsc"));
-        assert_eq!(mqtt.password_file.as_deref(), Some(Path::new("/etc/secret")));
+        let text = |name: &str| found.workloads[0].options.texts(name)[0].clone();
+        assert_eq!(text("file"), "lab/one/../clip.mp4");
+        assert_eq!(text("payload"), "avro:lab/one/s.avsc");
+        assert_eq!(text("password_file"), "/etc/secret");
     }
 }

@@ -435,7 +435,7 @@ mod tests {
                 Vec::from(if is_log { histograms } else { b"" })
             })
         };
-        read_files(Path::new("run"), weir_clients::schema_of, file).err().map(|error| error.to_string())
+        read_files(Path::new("run"), weir_protocols::schema_of, file).err().map(|error| error.to_string())
     }
 
     #[test]

@@ -99,8 +99,8 @@ fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_clients::columns_of;
     use weir_metrics::Failure;
+    use weir_protocols::columns_of;
 
     fn account(client: u32, failure: Option<Failure>, set: &[(&str, f64)]) -> Account {
         let columns = columns_of("ws");

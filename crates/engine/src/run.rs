@@ -38,7 +38,7 @@ pub struct Prepared {
     /// When, by the scenario.
     pub plan: Plan,
     /// Who, in the scenario's order.
-    pub workloads: Vec<(WorkloadFacts, Box<dyn Workload>)>,
+    pub workloads: Vec<(WorkloadFacts, Workload)>,
     /// Who saves messages, if a workload does.
     pub consuming: Option<Consuming>,
     /// How to watch the target.
@@ -91,14 +91,14 @@ pub fn run(
     let Prepared { scenario, plan, workloads, consuming, mut observer, mut facts } = prepared;
     let stop = Arc::new(AtomicBool::new(false));
     let (reports, received) = channel();
-    let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last()).collect();
+    let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last).collect();
     let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
     let segments = segments(&plan, &workload_facts, &leave_last, &scenario);
     let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
     // Who takes messages is there before the first of them.
     let intake = match consuming {
         Some(consuming) => {
-            let schemas = workloads.iter().map(|(_, workload)| workload.schema()).collect();
+            let schemas = workloads.iter().map(|(_, workload)| workload.schema).collect();
             Some(take_in(consuming, schemas, segments.len(), &stop, interrupt, &reports)?)
         }
         None => None,
@@ -113,10 +113,10 @@ pub fn run(
         workloads: workload_facts.clone(),
     };
     let writer = RecordWriter::create(directory, &head)?;
-    let schemas = workloads.iter().map(|(_, workload)| workload.schema());
+    let schemas = workloads.iter().map(|(_, workload)| workload.schema);
     let fold =
         Fold::new(plan.clone(), workload_facts.iter().cloned().zip(schemas).collect(), origin.as_nanos());
-    let workloads: Arc<[Box<dyn Workload>]> = workloads.into_iter().map(|(_, workload)| workload).collect();
+    let workloads: Arc<[Workload]> = workloads.into_iter().map(|(_, workload)| workload).collect();
 
     let mut threads = Vec::new();
     for (number, (plan, background)) in segments.into_iter().enumerate() {
@@ -271,7 +271,7 @@ fn wall_offset() -> i128 {
 /// The coordinator's desk: intervals come in, lines go out.
 struct Desk {
     origin: Moment,
-    workloads: Arc<[Box<dyn Workload>]>,
+    workloads: Arc<[Workload]>,
     /// Whether keys of RTMP streams may be written down.
     show_keys: bool,
     writer: Option<RecordWriter>,

@@ -6,8 +6,6 @@
 use crate::accept::CheckName;
 use crate::background::BackgroundSpec;
 use crate::ingest::IntoSpec;
-use crate::messaging::MqttSpec;
-use crate::peering::RtcSpec;
 use crate::plan::{Schedule, Stage};
 use crate::series::{Order, Step, Variants};
 use crate::summary::Role;
@@ -20,6 +18,7 @@ use std::time::Duration;
 use weir_clients::{KeyNumbers, SecretUrl, meant};
 use weir_metrics::{BitRate, parse_bytes, parse_duration, parse_rate};
 use weir_observe::InterfaceName;
+use weir_protocols::{Given, Output, declared, of_url};
 
 /// Longest time that a ramp takes when no `arrival` is given.
 const DEFAULT_RAMP: f64 = 5.0;
@@ -99,9 +98,10 @@ pub struct Scenario {
     pub after: Vec<Step>,
 }
 
-/// One workload: `play`, `publish`, `ingest` or `probe`, with its schedule and what its protocol takes.
+/// One workload: `play`, `publish`, `ingest` or `probe`, with its schedule and the options of its protocol.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
+#[schemars(transform = weir_protocols::add_to_schema)]
 pub struct WorkloadSpec {
     /// Name in reports; the verb if absent.
     pub name: Option<String>,
@@ -134,57 +134,15 @@ pub struct WorkloadSpec {
     /// Longest stay in each phase before playing; of `ingest` and `probe` how long nothing may move, 30 s if absent.
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Span>,
-    /// One client in so many reads at every event and gives latency and drift.
-    pub witness_every: Option<u32>,
-    /// Media that a modelled player buffers before it starts.
-    #[schemars(with = "Option<String>")]
-    pub buffer: Option<Span>,
     /// What the source sends to each viewer, if weir does not publish it: `235kbps`.
     #[schemars(with = "Option<String>")]
     pub expect: Option<BitRateText>,
-    /// Mirakurun or mirakc: how many services to read.
-    pub services: Option<u32>,
-    /// Mirakurun or mirakc: these services, by id, name or channel (`GR/27`).
-    pub service: OneOrMany,
-    /// Mirakurun or mirakc: services of these types, `GR`, `BS`, `CS` or `SKY`.
-    pub channel_type: OneOrMany,
-    /// Mirakurun or mirakc: leave descrambling out.
-    pub no_decode: bool,
-    /// Mirakurun or mirakc: whose wish goes first if tuners are short.
-    pub priority: Option<i32>,
-    /// mirakc: names of filters before its own.
-    pub pre_filters: OneOrMany,
-    /// mirakc: names of filters behind its own.
-    pub post_filters: OneOrMany,
-    /// Bit rate to publish, sound included: `500kbps`.
-    #[schemars(with = "Option<String>")]
-    pub bitrate: Option<BitRateText>,
-    /// Audio bit rate to publish; `0` for none.
-    pub audio_bitrate: Option<String>,
-    /// Synthetic sound over RTMP: `aac` or `opus`; by WebRTC it is Opus.
-    pub audio_codec: Option<String>,
-    /// Frames a second to publish: `25`, `29.97` or `30000/1001`.
-    pub fps: Option<String>,
-    /// Time between keyframes to publish.
-    #[schemars(with = "Option<String>")]
-    pub gop: Option<Span>,
-    /// Picture size to publish: `1280x720`.
-    pub size: Option<String>,
-    /// FLV or MP4 file to publish in a loop.
-    pub file: Option<std::path::PathBuf>,
-    /// Leave the clock stamp out.
-    pub no_stamp: bool,
-    /// RTMP: offer the handshake with digests, which some servers demand before H.264.
-    pub digest_handshake: bool,
-    /// Bulk streams: bytes that are sent at a time, up to 1MiB.
-    #[schemars(with = "Option<String>")]
-    pub block: Option<SizeText>,
     /// Whether it is there only to disturb the others: no threshold and no verdict is about it.
     pub background: bool,
-    /// What only MQTT has.
-    pub mqtt: Option<MqttSpec>,
-    /// What only WebRTC has.
-    pub rtc: Option<RtcSpec>,
+    /// What only some protocols have.
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(skip)]
+    pub options: Given,
 }
 
 /// One stage.
@@ -301,6 +259,11 @@ impl SizeText {
     /// So many bytes.
     pub fn from_bytes(value: u64) -> Self {
         Self { text: format!("{value}B"), value }
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 
@@ -429,9 +392,7 @@ impl Scenario {
 
     /// Whether it is over when a count was published and all messages are accounted for.
     fn ends_with_its_messages(&self) -> bool {
-        let counts = |it: &WorkloadSpec| {
-            !it.publish.0.is_empty() && it.mqtt.as_ref().is_some_and(|mqtt| mqtt.count.is_some())
-        };
+        let counts = |it: &WorkloadSpec| it.output().is_some_and(|output| output.count.is_some());
         let ends = |it: &WorkloadSpec| it.saves() && it.duration.is_none();
         self.workloads.iter().any(ends) && self.workloads.iter().any(counts)
     }
@@ -559,7 +520,8 @@ impl WorkloadSpec {
             Role::Ingest => others.ends && self.duration.is_none(),
             Role::Play | Role::Publish => self.background && others.saves && others.ends,
         };
-        let about = self.time_for_count(role).filter(|_| self.duration.is_none() && self.stages.is_empty());
+        let about = self.output().and_then(|output| output.about);
+        let about = about.filter(|_| self.duration.is_none() && self.stages.is_empty());
         let arrival = self.arrival.as_deref().map(parse_rate).transpose();
         let arrival = arrival.map_err(|source| ScenarioError::Quantity { workload: self.label(), source })?;
         let stages = if self.stages.is_empty() {
@@ -570,12 +532,15 @@ impl WorkloadSpec {
                 None => return Err(ScenarioError::NoDuration(self.label())),
             };
             let streams = self.streams.unwrap_or(1).max(1);
-            // One client a stream where it is said how many there are.
-            let services = self.services.unwrap_or(self.service.0.len() as u32).max(1);
             let default = match role {
                 Role::Ingest => 1,
                 Role::Publish => (urls.len() as u32).saturating_mul(streams),
-                Role::Play => services.saturating_mul(if services > 1 { urls.len() as u32 } else { 1 }),
+                Role::Play => {
+                    // One client for each stream if it is said how many there are.
+                    let play = urls.first().and_then(|url| of_url(url)?.play.as_ref());
+                    let each = play.map_or(1, |play| (play.clients)(&self.options));
+                    each.saturating_mul(if each > 1 { urls.len() as u32 } else { 1 })
+                }
             };
             // A duration of 0 has no end but Ctrl-C.
             let hold = if hold.is_zero() && self.duration.is_some() { ENDLESS } else { hold };
@@ -616,11 +581,10 @@ impl WorkloadSpec {
         })
     }
 
-    /// About how long publishers need for their count at their rate.
-    fn time_for_count(&self, role: Role) -> Option<Duration> {
-        let mqtt = self.mqtt.as_ref().filter(|_| role == Role::Publish)?;
-        let rate = parse_rate(mqtt.rate.as_deref().unwrap_or("1/s")).ok().filter(|rate| *rate > 0.0)?;
-        Some(Duration::from_secs_f64((mqtt.count? as f64 / rate).min(AS_LONG_AS_IT_TAKES.as_secs_f64())))
+    /// What each of its clients sends; none if it does not publish.
+    pub fn output(&self) -> Option<Output> {
+        let publish = of_url(self.publish.0.first()?)?.publish.as_ref()?;
+        Some((publish.output)(&self.options, 0))
     }
 }
 
@@ -645,7 +609,12 @@ pub(crate) fn explain(error: &serde_saphyr::Error) -> String {
             "a key stands there twice; leave one out".to_owned()
         }
         (_, Some((unknown, nearest))) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
-        _ => what.to_owned(),
+        _ => match what.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+            Some((unknown, _)) => {
+                format!("unknown key `{unknown}`; `weir schema scenario` has all that there are")
+            }
+            None => what.to_owned(),
+        },
     };
     format!("{place}{what}")
 }
@@ -655,8 +624,10 @@ pub(crate) fn explain(error: &serde_saphyr::Error) -> String {
 pub(crate) fn nearest_key(text: &str) -> Option<(&str, &str)> {
     let (unknown, known) = text.strip_prefix("unknown field `")?.split_once("`, expected ")?;
     let known = known.strip_prefix("one of ").unwrap_or(known);
-    let known = known.split([',', ' ']).map(|key| key.trim_matches('`'));
-    Some((unknown, meant(unknown, known)?))
+    let known: Vec<_> = known.split([',', ' ']).map(|key| key.trim_matches('`')).collect();
+    // Of a workload the options of protocols are keys as well.
+    let options = known.contains(&"publish").then(|| declared().keys().map(String::as_str));
+    Some((unknown, meant(unknown, known.iter().copied().chain(options.into_iter().flatten()))?))
 }
 
 #[cfg(test)]
@@ -732,7 +703,7 @@ workloads: [{play: ['rtmp://me:secret@h/live/a?token=secret'], duration: 1s}]";
         let text = "
 workloads:
   - {ingest: 'mqtt://h/t/+', into: {save: 'sqlite:f'}}
-  - {publish: 'mqtt://h/t/{seq}', mqtt: {count: 50, rate: 10/s}}
+  - {publish: 'mqtt://h/t/{seq}', count: 50, rate: 10/s}
   - {publish: 'bulk://h:1', clients: 8, background: true}
 ";
         let by_count = Scenario::parse(text).unwrap();

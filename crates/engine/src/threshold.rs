@@ -574,7 +574,7 @@ mod tests {
             check(fine).unwrap();
         }
         assert!(check("media_seconds > 1").is_err() && check("stalls_bytes == 0").is_err());
-        let schemas = [weir_clients::schema_of("http").unwrap()];
+        let schemas = [weir_protocols::schema_of("http").unwrap()];
         for total in ["ts.skipped_bytes", "ts.trailing_bytes", "ts.skipped", "ts.lost_packets"] {
             format!("{total} == 0").parse::<Threshold>().unwrap().check(&schemas).unwrap();
         }

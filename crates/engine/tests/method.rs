@@ -34,8 +34,8 @@ fn every_common_figure_is_defined() {
 
 #[test]
 fn every_figure_of_each_protocol_is_defined() {
-    for protocol in weir_clients::schemes() {
-        let schema = weir_clients::schema_of(protocol).expect("a protocol that weir speaks");
+    for protocol in weir_protocols::schemes() {
+        let schema = weir_protocols::schema_of(protocol).expect("a protocol that weir speaks");
         assert_all_defined(protocol, names(schema.figures()));
     }
 }
@@ -86,7 +86,7 @@ fn every_statistic_and_ratio_of_a_threshold_is_defined() {
 
 #[test]
 fn the_examples_of_thresholds_are_thresholds() {
-    let schemas = [weir_clients::schema_of("rtmp").expect("weir speaks RTMP")];
+    let schemas = [weir_protocols::schema_of("rtmp").expect("weir speaks RTMP")];
     let section = METHOD.split("## 19. Thresholds").nth(1).expect("the section of thresholds");
     let block = section.split("```").nth(3).expect("the block of examples");
     let examples: Vec<&str> =

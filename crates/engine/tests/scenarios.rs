@@ -68,7 +68,7 @@ fn each_scenario_plays_watches_and_asks() {
         let url = &scenario.workloads.last().unwrap().play.0[0];
         // Services of Mirakurun are streams over HTTP.
         let protocol = url.split("://").next().unwrap().trim_start_matches("mirakurun+");
-        let schemas = [weir_clients::schema_of(protocol).expect("weir speaks it")];
+        let schemas = [weir_protocols::schema_of(protocol).expect("weir speaks it")];
         for threshold in &scenario.thresholds {
             threshold.check(&schemas).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
@@ -119,8 +119,8 @@ fn the_original_measurement_is_a_series_of_runs_that_end_with_their_messages() {
         let into = scenario.workloads[0].into.as_ref().unwrap();
         assert!(root().join("scenarios").join(into.schema.as_ref().unwrap()).exists());
         assert!(into.empty && !scenario.watch.is_empty());
-        let mqtt = scenario.workloads[1].mqtt.as_ref().unwrap();
-        assert_eq!((mqtt.count, mqtt.qos), (Some(5_000), Some(1)));
+        let output = scenario.workloads[1].output().unwrap();
+        assert_eq!((output.count, output.acknowledged), (Some(5_000), true));
         let plan = scenario.plan().unwrap();
         assert!(plan.about.is_some() && scenario.warmup().is_zero());
     }
