@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 use weir_media::BitRate;
-use weir_origin::{ChannelType, Material, Origin, OriginConfig, Service};
+use weir_origin::{ChannelType, HTTP, Material, Origin, OriginConfig, RTMP, Service};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let address = words.next().ok_or("serve ADDRESS [merge=MS] [workers=N] [forward=URL] [FAULT …]")?;
-    let mut config = OriginConfig { rtmp: Some(address.parse()?), ..OriginConfig::default() };
+    let mut config = OriginConfig::default();
+    let mut server = &RTMP;
     let (mut services, mut rate) = (0, 15_000_000);
     for word in words {
         match word.split_once('=') {
@@ -27,10 +28,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let material = Material::Synthetic(BitRate::from_bps(rate));
         let service = |number| Service::numbered(number, ChannelType::Gr, material.clone());
         config.tuners.services = (1..=services).map(service).collect();
-        config.http = config.rtmp.take();
+        server = &HTTP;
     }
-    let origin = Origin::start(&config)?;
-    println!("{:?}", origin.addresses());
+    let origin = Origin::start(&config.listening(server, address.parse()?))?;
+    println!("{:?}", origin.address(server.name));
     let mut line = String::new();
     while std::io::stdin().read_line(&mut line)? > 0 {
         let counts = origin.counts();

@@ -1,40 +1,25 @@
 //! What an origin is to do.
 
 use crate::fault::Fault;
+use crate::server::Server;
 use crate::stream::History;
 use crate::tuner::Service;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use weir_rtc::signalling::oven::IceServer;
 use weir_shard::Deadlines;
+use weir_shard::tls::Identity;
 
 /// What an origin is to do. The default listens nowhere.
 #[derive(Clone, Debug)]
 pub struct OriginConfig {
-    /// Where to listen for RTMP; port 0 lets the system choose.
-    pub rtmp: Option<SocketAddr>,
-    /// Where to listen for RTMP over TLS.
-    pub rtmps: Option<Secure>,
-    /// Where to listen for readers of MPEG-TS over HTTP.
-    pub http: Option<SocketAddr>,
-    /// Where to listen for them over TLS.
-    pub https: Option<Secure>,
-    /// What they can tune to.
+    /// Where to listen, and for what.
+    pub listen: Vec<Listen>,
+    /// What readers of MPEG-TS can tune to.
     pub tuners: Tuners,
-    /// Where to listen for MQTT.
-    pub mqtt: Option<SocketAddr>,
-    /// Where to listen for MQTT over TLS.
-    pub mqtts: Option<Secure>,
-    /// Where to listen for WebRTC's signalling: WHEP, and OvenMediaEngine's over WebSocket.
-    pub rtc: Option<SocketAddr>,
-    /// Where to listen for it over TLS.
-    pub rtcs: Option<Secure>,
     /// A TURN server that viewers by WebRTC are told of: those of OvenMediaEngine's signalling who ask for it
     /// (`?transport=tcp`), and all by WHEP.
     pub turn: Option<IceServer>,
-    /// Where to listen for bulk TCP streams.
-    pub bulk: Option<SocketAddr>,
     /// How many threads, each with its share of the connections.
     pub workers: usize,
     /// How long packets may wait to be sent together. Zero: each is sent as it comes. Tuners have their own.
@@ -57,17 +42,9 @@ pub struct OriginConfig {
 impl Default for OriginConfig {
     fn default() -> Self {
         Self {
-            rtmp: None,
-            rtmps: None,
-            http: None,
-            https: None,
+            listen: Vec::new(),
             tuners: Tuners::default(),
-            mqtt: None,
-            mqtts: None,
-            rtc: None,
-            rtcs: None,
             turn: None,
-            bulk: None,
             workers: 1,
             merge: Duration::from_millis(350),
             history: History::default(),
@@ -109,15 +86,39 @@ impl Default for Tuners {
     }
 }
 
-/// A listener with TLS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Secure {
-    /// Where to listen.
+/// A place to listen at.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// For what.
+    pub server: &'static Server,
+    /// Where; port 0 lets the system choose.
     pub address: SocketAddr,
-    /// The certificate chain, a PEM file.
-    pub chain: PathBuf,
-    /// Its key, a PEM file.
-    pub key: PathBuf,
+    /// The certificate to show if links are TLS.
+    pub identity: Option<Identity>,
+}
+
+/// A port of 127.0.0.1 that the system chooses.
+pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+impl OriginConfig {
+    /// The same with a place to listen at; port 0 lets the system choose.
+    #[must_use]
+    pub fn listening(mut self, server: &'static Server, address: SocketAddr) -> Self {
+        self.listen.push(Listen { server, address, identity: None });
+        self
+    }
+
+    /// The same with a place to listen at for links by TLS.
+    #[must_use]
+    pub fn listening_secure(
+        mut self,
+        server: &'static Server,
+        address: SocketAddr,
+        identity: Identity,
+    ) -> Self {
+        self.listen.push(Listen { server, address, identity: Some(identity) });
+        self
+    }
 }
 
 /// What a viewer of a stream that no one publishes gets.

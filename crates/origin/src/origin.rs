@@ -1,28 +1,26 @@
 //! The origin as its owner sees it: started, asked, stopped.
 
-use crate::bulk::{BulkCounts, BulkSession};
+use crate::bulk::BulkCounts;
 use crate::burn::burn;
-use crate::config::OriginConfig;
+use crate::config::{Listen, OriginConfig};
 use crate::counts::Counts;
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
 use crate::forward::{self, ForwardTrouble, Route};
-use crate::http::HttpSession;
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
-use crate::rtc::{self, Hub, Port, RtcSession};
-use crate::rtmp::RtmpSession;
+use crate::rtc;
+use crate::server::{self, Accept, Server, Sessions};
 use crate::tuner::{self, Catalogue};
-use crate::worker::{Message, Report, Settings, Terms, Worker};
+use crate::worker::{Message, Post, Report, Settings, Terms, Worker};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_metrics::Moment;
-use weir_rtc::transport::{Certificate, Clock as TransportClock};
 use weir_shard::tls::server_config;
 use weir_shard::{Mailbox, Shard, clock};
 
@@ -33,8 +31,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Origin {
     settings: Arc<Settings>,
-    addresses: Addresses,
-    mailboxes: Vec<Mailbox<Message>>,
+    /// Where it listens, by the names of servers.
+    addresses: Vec<(&'static str, SocketAddr)>,
+    mailboxes: Vec<Mailbox<Post>>,
     /// The broker's, if there is one.
     broker: Option<Mailbox<mqtt::Message>>,
     stop: Arc<AtomicBool>,
@@ -43,42 +42,9 @@ pub struct Origin {
     _refusing: Vec<socket2::Socket>,
 }
 
-/// Where an origin listens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Addresses {
-    /// For RTMP.
-    pub rtmp: Option<SocketAddr>,
-    /// For RTMP over TLS.
-    pub rtmps: Option<SocketAddr>,
-    /// For HTTP.
-    pub http: Option<SocketAddr>,
-    /// For HTTP over TLS.
-    pub https: Option<SocketAddr>,
-    /// For MQTT.
-    pub mqtt: Option<SocketAddr>,
-    /// For MQTT over TLS.
-    pub mqtts: Option<SocketAddr>,
-    /// For WebRTC's signalling.
-    pub rtc: Option<SocketAddr>,
-    /// For WebRTC's signalling over TLS.
-    pub rtcs: Option<SocketAddr>,
-    /// For bulk TCP streams.
-    pub bulk: Option<SocketAddr>,
-}
-
-/// What is spoken at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Protocol {
-    Rtmp,
-    Http,
-    Mqtt,
-    Rtc,
-    Bulk,
-}
-
 /// One place to listen, with a listener for each worker.
 struct Listening {
-    protocol: Protocol,
+    server: &'static Server,
     address: SocketAddr,
     listeners: Vec<TcpListener>,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -95,37 +61,27 @@ impl Origin {
         let routes = config.forward.iter().map(|url| Route::parse(url)).collect::<Result<_, _>>()?;
         let refuse = config.faults.iter().any(|fault| fault.action == Action::Refuse);
         let mut refusing = Vec::new();
-        let mut addresses = Addresses::default();
+        let mut addresses = Vec::new();
         let mut places = Vec::new();
-        for (protocol, plain, secure, bound_at) in [
-            (Protocol::Rtmp, config.rtmp, None, &mut addresses.rtmp),
-            (Protocol::Rtmp, None, config.rtmps.as_ref(), &mut addresses.rtmps),
-            (Protocol::Http, config.http, None, &mut addresses.http),
-            (Protocol::Http, None, config.https.as_ref(), &mut addresses.https),
-            (Protocol::Mqtt, config.mqtt, None, &mut addresses.mqtt),
-            (Protocol::Mqtt, None, config.mqtts.as_ref(), &mut addresses.mqtts),
-            (Protocol::Rtc, config.rtc, None, &mut addresses.rtc),
-            (Protocol::Rtc, None, config.rtcs.as_ref(), &mut addresses.rtcs),
-            (Protocol::Bulk, config.bulk, None, &mut addresses.bulk),
-        ] {
-            let Some(address) = plain.or(secure.map(|secure| secure.address)) else { continue };
-            let tls = secure.map(|secure| server_config(&secure.chain, &secure.key)).transpose()?;
+        for Listen { server, address, identity } in &config.listen {
+            let tls = identity.as_ref().map(|it| server_config(&it.chain, &it.key)).transpose()?;
+            let name = if tls.is_some() { server.secure_name.unwrap_or(server.name) } else { server.name };
             let bound = if refuse {
-                let socket = take(address).map_err(|error| listen_error(address, error))?;
-                let bound = local_address(&socket, address)?;
+                let socket = take(*address).map_err(|error| listen_error(*address, error))?;
+                let bound = local_address(&socket, *address)?;
                 refusing.push(socket);
                 bound
             } else {
                 // A broker has one thread.
-                let threads = if protocol == Protocol::Mqtt { 1 } else { workers };
-                let place = Listening::open(protocol, address, threads, tls)?;
+                let threads = if matches!(server.sessions, Sessions::OnBroker) { 1 } else { workers };
+                let place = Listening::open(server, *address, threads, tls)?;
                 let bound = place.address;
                 places.push(place);
                 bound
             };
-            *bound_at = Some(bound);
+            addresses.push((name, bound));
         }
-        let serves_http = config.http.is_some() || config.https.is_some();
+        let serves_http = config.listen.iter().any(|it| it.server.name == server::HTTP.name);
         let settings = Arc::new(Settings {
             terms: Terms { history: config.history, merge: config.merge },
             tuners: serves_http.then(|| Catalogue::prepare(&config.tuners)).transpose()?,
@@ -147,8 +103,9 @@ impl Origin {
             threads: Vec::new(),
             _refusing: refusing,
         };
-        let (brokers, places): (Vec<_>, _) =
-            places.into_iter().partition(|place: &Listening| place.protocol == Protocol::Mqtt);
+        let (brokers, places): (Vec<_>, _) = places
+            .into_iter()
+            .partition(|place: &Listening| matches!(place.server.sessions, Sessions::OnBroker));
         let listeners: Vec<_> = brokers
             .into_iter()
             .flat_map(|place| place.listeners.into_iter().map(move |it| (it, place.tls.clone())))
@@ -178,7 +135,8 @@ impl Origin {
         for number in 0..workers {
             let listeners = places.iter_mut().filter_map(|place| {
                 let listener = place.listeners.pop()?;
-                Some((place.protocol, listener, place.tls.clone()))
+                let Sessions::OnWorkers(accept) = place.server.sessions else { return None };
+                Some((accept, listener, place.tls.clone()))
             });
             let (listeners, settings, ready) = (listeners.collect(), settings.clone(), ready.clone());
             let thread = std::thread::Builder::new()
@@ -194,14 +152,14 @@ impl Origin {
         self.mailboxes = ready.into_iter().map(|(_, mailbox)| mailbox).collect();
         for (number, mailbox) in self.mailboxes.iter().enumerate() {
             let others = self.mailboxes.iter().enumerate().filter(|(other, _)| *other != number);
-            mailbox.post(Message::Peers(others.map(|(_, mailbox)| mailbox.clone()).collect()));
+            mailbox.post(Post(Message::Peers(others.map(|(_, mailbox)| mailbox.clone()).collect())));
         }
         Ok(())
     }
 
-    /// Where it listens, with the ports that the system chose.
-    pub fn addresses(&self) -> Addresses {
-        self.addresses
+    /// Where it listens for a service, by its name or its name by TLS, with the port that the system chose.
+    pub fn address(&self, name: &str) -> Option<SocketAddr> {
+        self.addresses.iter().find(|(listening, _)| *listening == name).map(|(_, address)| *address)
     }
 
     /// What it has sent and received up to now.
@@ -262,7 +220,7 @@ impl Origin {
     fn reports(&self) -> impl Iterator<Item = Report> {
         let (reply, reports): (_, Receiver<Report>) = channel();
         for mailbox in &self.mailboxes {
-            mailbox.post(Message::Report(reply.clone()));
+            mailbox.post(Post(Message::Report(reply.clone())));
         }
         reports.into_iter()
     }
@@ -277,7 +235,7 @@ impl Drop for Origin {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for mailbox in &self.mailboxes {
-            mailbox.post(Message::Stop);
+            mailbox.post(Post(Message::Stop));
         }
         if let Some(broker) = &self.broker {
             broker.post(mqtt::Message::Stop);
@@ -289,34 +247,16 @@ impl Drop for Origin {
     }
 }
 
-type Ready = io::Result<(usize, Mailbox<Message>)>;
-type Listeners = Vec<(Protocol, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
+type Ready = io::Result<(usize, Mailbox<Post>)>;
+type Listeners = Vec<(Accept, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 
 /// The life of a worker's thread.
 fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
     let deadlines = settings.patience.deadlines();
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
         shard.set_deadlines(deadlines);
-        if let Some((_, listener, _)) = listeners.iter().find(|(protocol, ..)| *protocol == Protocol::Rtc) {
-            open_port(&mut shard, listener.local_addr()?.ip())?;
-        }
-        for (protocol, listener, tls) in listeners {
-            match protocol {
-                Protocol::Rtmp => {
-                    shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))?;
-                }
-                Protocol::Rtc => {
-                    shard.listen(listener, tls, |worker, peer| Box::new(RtcSession::new(worker, peer)))?;
-                }
-                Protocol::Bulk => {
-                    shard.listen(listener, tls, |worker, _| Box::new(BulkSession::new(worker)))?;
-                }
-                // They go to the broker's own thread.
-                Protocol::Mqtt => {}
-                Protocol::Http => {
-                    shard.listen(listener, tls, |worker, peer| Box::new(HttpSession::new(worker, peer)))?;
-                }
-            }
+        for (accept, listener, tls) in listeners {
+            accept(&mut shard, listener, tls)?;
         }
         Ok(shard)
     });
@@ -338,20 +278,9 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
     }
 }
 
-/// Takes a UDP port for this worker's viewers.
-fn open_port(shard: &mut Shard<Worker>, address: IpAddr) -> io::Result<()> {
-    let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
-    let certificate = Certificate::generate().map_err(|error| failed(&error))?;
-    let local = SocketAddr::new(address, 0);
-    let (port, local) = shard.open_datagrams(local, Box::new(Port)).map_err(|error| failed(&error))?;
-    let transport_clock = TransportClock::new(clock::now(), Instant::now());
-    shard.world.rtc = Some(Box::new(Hub::new(port, local, certificate, transport_clock)));
-    Ok(())
-}
-
 impl Listening {
     fn open(
-        protocol: Protocol,
+        server: &'static Server,
         address: SocketAddr,
         workers: usize,
         tls: Option<Arc<rustls::ServerConfig>>,
@@ -359,7 +288,7 @@ impl Listening {
         let refused = |error| listen_error(address, error);
         let listeners = weir_shard::listeners(address, workers).map_err(refused)?;
         let address = listeners.first().map_or(Ok(address), TcpListener::local_addr).map_err(refused)?;
-        Ok(Self { protocol, address, listeners, tls })
+        Ok(Self { server, address, listeners, tls })
     }
 }
 

@@ -20,7 +20,9 @@ mod session;
 mod track_receiver;
 
 pub(crate) use hub::Hub;
+#[cfg(any(test, feature = "fuzz"))]
 pub(crate) use port::Port;
+pub(crate) use port::open_port;
 pub(crate) use session::RtcSession;
 
 pub use hub::Counts;

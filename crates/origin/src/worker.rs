@@ -63,11 +63,15 @@ impl Settings {
     }
 }
 
+/// What one thread of an origin sends to another.
+#[derive(Debug)]
+pub struct Post(pub(crate) Message);
+
 /// What workers tell each other, and the origin's owner them.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// These are the other workers.
-    Peers(Vec<Mailbox<Message>>),
+    Peers(Vec<Mailbox<Post>>),
     /// A publication began on another worker.
     Begin { name: Arc<str>, publication: u64 },
     /// Packets of one.
@@ -148,9 +152,9 @@ enum News {
 }
 
 /// The [`World`] of one worker.
-pub(crate) struct Worker {
+pub struct Worker {
     settings: Arc<Settings>,
-    peers: Vec<Mailbox<Message>>,
+    peers: Vec<Mailbox<Post>>,
     streams: Slab<Stream>,
     names: HashMap<Arc<str>, StreamKey>,
     /// Publications under way, those of other workers included.
@@ -262,7 +266,7 @@ impl Worker {
             self.forwardings.push(Forwarding::first(route, name.clone(), publication));
         }
         for peer in &self.peers {
-            peer.post(Message::Begin { name: name.clone(), publication });
+            peer.post(Post(Message::Begin { name: name.clone(), publication }));
         }
     }
 
@@ -289,9 +293,9 @@ impl Worker {
     pub(crate) fn ship(&self, publication: u64, packets: Vec<Arrival>) {
         if let Some((last, others)) = self.peers.split_last() {
             for peer in others {
-                peer.post(Message::Packets { publication, packets: packets.clone() });
+                peer.post(Post(Message::Packets { publication, packets: packets.clone() }));
             }
-            last.post(Message::Packets { publication, packets });
+            last.post(Post(Message::Packets { publication, packets }));
         }
     }
 
@@ -308,7 +312,7 @@ impl Worker {
     /// Makes the end of a publication known to the other workers.
     pub(crate) fn announce_end(&self, publication: u64) {
         for peer in &self.peers {
-            peer.post(Message::End { publication });
+            peer.post(Post(Message::End { publication }));
         }
     }
 
@@ -346,7 +350,7 @@ impl Worker {
 
     /// Tells all other workers something.
     pub(crate) fn tell_peers(&self, message: &dyn Fn() -> Message) {
-        self.peers.iter().for_each(|peer| peer.post(message()));
+        self.peers.iter().for_each(|peer| peer.post(Post(message())));
     }
 
     /// A viewer cannot go on before a keyframe: it wants to be woken then.
@@ -411,9 +415,9 @@ impl Worker {
 }
 
 impl World for Worker {
-    type Message = Message;
+    type Message = Post;
 
-    fn receive(&mut self, message: Message, now: Moment, wake: &mut Vec<SessionId>) {
+    fn receive(&mut self, Post(message): Post, now: Moment, wake: &mut Vec<SessionId>) {
         match message {
             Message::Peers(peers) => self.peers = peers,
             Message::Begin { name, publication } => {

@@ -2,7 +2,11 @@
 
 use super::hub::Hub;
 use crate::worker::Worker;
-use weir_shard::{Context, Event, Outgoing, Session};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+use weir_rtc::transport::{Certificate, Clock as TransportClock};
+use weir_shard::{Context, Event, Outgoing, Session, Shard, clock};
 
 /// The session of a port. Its state is at the worker's hub, where signalling brings viewers.
 #[derive(Debug)]
@@ -53,4 +57,18 @@ fn serve<T>(
     let result = act(&mut hub, worker, &mut link);
     worker.rtc = Some(hub);
     Some(result)
+}
+
+/// Takes a UDP port for this worker's peers, if it has none yet.
+pub(crate) fn open_port(shard: &mut Shard<Worker>, address: IpAddr) -> io::Result<()> {
+    if shard.world.rtc.is_some() {
+        return Ok(());
+    }
+    let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let certificate = Certificate::generate().map_err(|error| failed(&error))?;
+    let local = SocketAddr::new(address, 0);
+    let (port, local) = shard.open_datagrams(local, Box::new(Port)).map_err(|error| failed(&error))?;
+    let transport_clock = TransportClock::new(clock::now(), Instant::now());
+    shard.world.rtc = Some(Box::new(Hub::new(port, local, certificate, transport_clock)));
+    Ok(())
 }

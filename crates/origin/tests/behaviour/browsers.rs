@@ -6,7 +6,7 @@ use crate::peers::PATIENCE;
 use crate::readers::services;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use weir_origin::{Origin, OriginConfig, Tuners};
+use weir_origin::{ANY_PORT, HTTP, Origin, OriginConfig, RTC, Tuners};
 
 /// An offer as a browser makes it.
 const OFFER: &str = include_str!("../../../rtc/tests/descriptions/offer-chromium-156.sdp");
@@ -42,14 +42,12 @@ fn statuses(address: SocketAddr, requests: &[(&str, &str, &str)]) -> Vec<u16> {
 }
 
 fn start(faults: &[&str]) -> Origin {
-    Origin::start(&OriginConfig {
-        http: Some("127.0.0.1:0".parse().unwrap()),
-        rtc: Some("127.0.0.1:0".parse().unwrap()),
+    let config = OriginConfig {
         tuners: Tuners { services: services(1, 1_000_000), ..Tuners::default() },
         faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(),
         ..OriginConfig::default()
-    })
-    .unwrap()
+    };
+    Origin::start(&config.listening(&HTTP, ANY_PORT).listening(&RTC, ANY_PORT)).unwrap()
 }
 
 const PREFLIGHT: &str =
@@ -68,10 +66,10 @@ fn no_answer_of_a_tuner_server_is_for_pages_of_other_sites() {
         ("GET", "", ""),
     ];
     let origin = start(&[]);
-    let answers = statuses(origin.addresses().http.unwrap(), &requests);
+    let answers = statuses(origin.address("http").unwrap(), &requests);
     assert_eq!(answers, [200, 200, 200, 200, 404, 405, 405, 400]);
     let origin = start(&["unauthorized phase=connect"]);
-    assert_eq!(statuses(origin.addresses().http.unwrap(), &requests[..2]), [401, 401]);
+    assert_eq!(statuses(origin.address("http").unwrap(), &requests[..2]), [401, 401]);
 }
 
 #[test]
@@ -95,8 +93,8 @@ fn no_answer_of_whip_or_whep_is_for_pages_of_other_sites() {
         ("PUT /live/a", "", ""),
     ];
     let origin = start(&[]);
-    let answers = statuses(origin.addresses().rtc.unwrap(), &requests);
+    let answers = statuses(origin.address("rtc").unwrap(), &requests);
     assert_eq!(answers, [201, 201, 400, 415, 204, 200, 200, 403, 404, 405, 200, 405]);
     let origin = start(&["unauthorized phase=connect"]);
-    assert_eq!(statuses(origin.addresses().rtc.unwrap(), &requests[..1]), [401]);
+    assert_eq!(statuses(origin.address("rtc").unwrap(), &requests[..1]), [401]);
 }

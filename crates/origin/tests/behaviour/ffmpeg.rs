@@ -1,11 +1,11 @@
 //! ffmpeg publishes and plays, without a word of warning.
 
-use crate::peers::{PATIENCE, Peer, address, secure, start, until};
+use crate::peers::{PATIENCE, Peer, address, identity, start, until};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_origin::OriginConfig;
+use weir_origin::{ANY_PORT, Origin, OriginConfig, RTMP};
 
 /// A running tool, ended when it is dropped.
 pub(crate) struct Tool {
@@ -167,9 +167,9 @@ fn sound_alone_is_a_stream_too() {
 #[test]
 fn the_same_over_tls() {
     let folder = tempfile::tempdir().unwrap();
-    let rtmps = Some(secure(folder.path()));
-    let origin = start(OriginConfig { rtmps, ..OriginConfig::default() });
-    let url = format!("rtmps://{}/live/a", origin.addresses().rtmps.unwrap());
+    let config = OriginConfig::default().listening_secure(&RTMP, ANY_PORT, identity(folder.path()));
+    let origin = Origin::start(&config).unwrap();
+    let url = format!("rtmps://{}/live/a", origin.address("rtmps").unwrap());
     let player = count(&url);
     until("the player", || origin.counts().present() == 1);
     publish(&url).finish();

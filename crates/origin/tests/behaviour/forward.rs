@@ -4,7 +4,7 @@ use crate::ffmpeg::{Tool, publish, url};
 use crate::peers::{PATIENCE, Peer, Publisher, Unit, address, start, until};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-use weir_origin::{MissingStream, OriginConfig};
+use weir_origin::{MissingStream, OriginConfig, RTMP};
 
 fn free_address() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], weir_testing::free_port()))
@@ -89,12 +89,8 @@ fn forwarding_waits_for_a_server_that_is_not_there_yet() {
     let first = start(OriginConfig { forward, ..OriginConfig::default() });
     let mut publisher = Publisher::begin(address(&first), "a");
     publisher.frames(5, 5, Duration::from_millis(50));
-    let second = weir_origin::Origin::start(&OriginConfig {
-        rtmp: Some(there),
-        missing_stream: MissingStream::Refuse,
-        ..OriginConfig::default()
-    })
-    .unwrap();
+    let second = OriginConfig { missing_stream: MissingStream::Refuse, ..OriginConfig::default() };
+    let second = weir_origin::Origin::start(&second.listening(&RTMP, there)).unwrap();
     until("the stream there", || {
         publisher.frames(1, 5, Duration::from_millis(20));
         second.counts().stream("live/a").is_some_and(|stream| stream.received.video > 0)

@@ -2,17 +2,17 @@
 
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{ANY_PORT, MQTT, Origin, OriginConfig};
 
 fn broker(faults: &[&str]) -> Origin {
     let faults = faults.iter().map(|line| line.parse().unwrap()).collect();
-    let mqtt = Some("127.0.0.1:0".parse().unwrap());
-    Origin::start(&OriginConfig { mqtt, faults, ..OriginConfig::default() }).unwrap()
+    let config = OriginConfig { faults, ..OriginConfig::default() };
+    Origin::start(&config.listening(&MQTT, ANY_PORT)).unwrap()
 }
 
 /// Starts one of mosquitto's clients.
 fn client(origin: &Origin, program: &str, arguments: &[&str]) -> Child {
-    let port = origin.addresses().mqtt.unwrap().port().to_string();
+    let port = origin.address("mqtt").unwrap().port().to_string();
     Command::new(program)
         .args(["-h", "127.0.0.1", "-p", &port])
         .args(arguments)

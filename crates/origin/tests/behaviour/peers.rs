@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use weir_origin::{Origin, OriginConfig, Secure};
+use weir_origin::{ANY_PORT, Identity, Origin, OriginConfig, RTMP};
 use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Client, ClientEvent, ClientOptions, flv};
 
@@ -22,20 +22,20 @@ pub(crate) fn origin(faults: &[&str]) -> Origin {
 
 /// An origin on a port that the system chooses.
 pub(crate) fn start(config: OriginConfig) -> Origin {
-    Origin::start(&OriginConfig { rtmp: Some("127.0.0.1:0".parse().unwrap()), ..config }).unwrap()
+    Origin::start(&config.listening(&RTMP, ANY_PORT)).unwrap()
 }
 
 pub(crate) fn address(origin: &Origin) -> SocketAddr {
-    origin.addresses().rtmp.unwrap()
+    origin.address("rtmp").unwrap()
 }
 
 /// A listener with TLS on a port that the system chooses, with a certificate for `localhost` in this folder.
-pub(crate) fn secure(folder: &Path) -> Secure {
+pub(crate) fn identity(folder: &Path) -> Identity {
     let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(&chain, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    Secure { address: "127.0.0.1:0".parse().unwrap(), chain, key }
+    Identity { chain, key }
 }
 
 /// Waits until something holds.

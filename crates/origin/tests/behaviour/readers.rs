@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_media::BitRate;
-use weir_origin::{ChannelType, Material, Origin, OriginConfig, Service, Tuners};
+use weir_origin::{ANY_PORT, ChannelType, HTTP, Material, Origin, OriginConfig, Service, Tuners};
 use weir_ts::{Analyser, Counts, Options, Report};
 
 /// Bytes of a packet.
@@ -33,11 +33,11 @@ pub(crate) fn tuners(tuners: Tuners, faults: &[&str]) -> Origin {
 
 /// The same with other settings.
 pub(crate) fn serve(config: OriginConfig) -> Origin {
-    Origin::start(&OriginConfig { http: Some("127.0.0.1:0".parse().unwrap()), ..config }).unwrap()
+    Origin::start(&config.listening(&HTTP, ANY_PORT)).unwrap()
 }
 
 pub(crate) fn address(origin: &Origin) -> SocketAddr {
-    origin.addresses().http.unwrap()
+    origin.address("http").unwrap()
 }
 
 /// One connection, what it was answered, and the stream that came after.

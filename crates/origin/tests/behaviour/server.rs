@@ -3,7 +3,7 @@
 use crate::peers::{PATIENCE, Peer, Publisher, address, origin, start, until};
 use std::net::TcpListener;
 use std::time::Duration;
-use weir_origin::{Departure, History, MissingStream, Origin, OriginConfig, OriginError};
+use weir_origin::{Departure, History, MissingStream, Origin, OriginConfig, OriginError, RTMP};
 use weir_rtmp::ClientOptions;
 use weir_rtmp::handshake::Scheme;
 
@@ -155,7 +155,7 @@ fn a_port_in_use_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     for workers in [1, 3] {
-        let config = OriginConfig { rtmp: Some(address), workers, ..OriginConfig::default() };
+        let config = OriginConfig { workers, ..OriginConfig::default() }.listening(&RTMP, address);
         match Origin::start(&config) {
             Err(error @ OriginError::InUse { .. }) => {
                 assert!(error.to_string().contains(&address.to_string()), "{error}");
@@ -164,7 +164,8 @@ fn a_port_in_use_is_named() {
         }
     }
     let first = origin(&[]);
-    let config = OriginConfig { rtmp: first.addresses().rtmp, workers: 2, ..OriginConfig::default() };
+    let config = OriginConfig { workers: 2, ..OriginConfig::default() }
+        .listening(&RTMP, first.address("rtmp").unwrap());
     assert!(matches!(Origin::start(&config), Err(OriginError::InUse { .. })));
 }
 
@@ -178,5 +179,5 @@ fn an_origin_that_stops_gives_its_port_and_threads_back() {
     origin.stop();
     assert!(began.elapsed() < PATIENCE);
     viewer.until("the connection's end", |viewer| viewer.end.is_some());
-    start(OriginConfig { rtmp: Some(address), ..OriginConfig::default() }).stop();
+    Origin::start(&OriginConfig::default().listening(&RTMP, address)).unwrap().stop();
 }

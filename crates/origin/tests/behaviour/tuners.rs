@@ -1,12 +1,12 @@
 //! A tuner server's ordinary life: what it offers, what it plays, and when.
 
-use crate::peers::{PATIENCE, secure, until};
+use crate::peers::{PATIENCE, identity, until};
 use crate::readers::{PACKET, Reader, address, report, serve, services, tuner, tuners, wrongs};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use weir_origin::{ChannelType, Origin, OriginConfig, Patience, Service, Tuners};
+use weir_origin::{ANY_PORT, ChannelType, HTTP, Origin, OriginConfig, Patience, Service, Tuners};
 use weir_ts::Counts;
 
 /// What a command printed; it must have succeeded.
@@ -279,12 +279,13 @@ fn curl_gets_what_the_counts_say() {
 #[test]
 fn curl_reads_over_tls() {
     let directory = tempfile::tempdir().unwrap();
-    let secure = secure(directory.path());
-    let chain = secure.chain.clone();
+    let identity = identity(directory.path());
+    let chain = identity.chain.clone();
     let tuners = Tuners { services: services(1, 4_000_000), ..Tuners::default() };
     let faults = vec!["close unit=2001".parse().unwrap()];
-    let origin = serve(OriginConfig { tuners, faults, https: Some(secure), ..OriginConfig::default() });
-    let port = origin.addresses().https.unwrap().port();
+    let config = OriginConfig { tuners, faults, ..OriginConfig::default() };
+    let origin = Origin::start(&config.listening_secure(&HTTP, ANY_PORT, identity)).unwrap();
+    let port = origin.address("https").unwrap().port();
     let output = Command::new("curl")
         .args(["-sN", "--max-time", "20", "--cacert", chain.to_str().unwrap()])
         .arg(format!("https://localhost:{port}/1.ts?chunked=0"))

@@ -1,0 +1,79 @@
+//! What can be listened for: a name, and what opens a listener on a worker.
+
+use crate::bulk::BulkSession;
+use crate::http::HttpSession;
+use crate::rtc::{self, RtcSession};
+use crate::rtmp::RtmpSession;
+use crate::worker::Worker;
+use std::fmt;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use weir_shard::Shard;
+
+/// Something that an origin can listen for.
+pub struct Server {
+    /// Its name, as in `weir origin --NAME`.
+    pub name: &'static str,
+    /// Its name if links are TLS; `None` if they never are.
+    pub secure_name: Option<&'static str>,
+    /// Where its sessions live.
+    pub sessions: Sessions,
+}
+
+/// Where the sessions of a server live.
+pub enum Sessions {
+    /// On every worker, which this tells to accept the links of a listener.
+    OnWorkers(Accept),
+    /// On the one thread of the MQTT broker.
+    OnBroker,
+}
+
+/// Tells a worker to accept the links of a listener, by TLS if there is a configuration for it.
+pub type Accept = fn(&mut Shard<Worker>, TcpListener, Option<Arc<rustls::ServerConfig>>) -> io::Result<()>;
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// RTMP: publishers and viewers.
+pub static RTMP: Server = Server {
+    name: "rtmp",
+    secure_name: Some("rtmps"),
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))
+    }),
+};
+
+/// MPEG-TS over HTTP, as Mirakurun and mirakc serve it.
+pub static HTTP: Server = Server {
+    name: "http",
+    secure_name: Some("https"),
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        shard.listen(listener, tls, |worker, peer| Box::new(HttpSession::new(worker, peer)))
+    }),
+};
+
+/// WebRTC's signalling: WHIP, WHEP and OvenMediaEngine's.
+pub static RTC: Server = Server {
+    name: "rtc",
+    secure_name: Some("rtcs"),
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        rtc::open_port(shard, listener.local_addr()?.ip())?;
+        shard.listen(listener, tls, |worker, peer| Box::new(RtcSession::new(worker, peer)))
+    }),
+};
+
+/// Background TCP streams.
+pub static BULK: Server = Server {
+    name: "bulk",
+    secure_name: None,
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        shard.listen(listener, tls, |worker, _| Box::new(BulkSession::new(worker)))
+    }),
+};
+
+/// MQTT.
+pub static MQTT: Server = Server { name: "mqtt", secure_name: Some("mqtts"), sessions: Sessions::OnBroker };
