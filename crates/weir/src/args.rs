@@ -1,11 +1,12 @@
 //! The command line.
 
+use crate::options::{ListenOptions, OptionsOf, Plays, Publishes};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use weir_clients::mqtt::MqttVersion;
 use weir_engine::accept::CheckName;
-use weir_engine::peering::Feedback;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
 use weir_observe::InterfaceName;
@@ -82,9 +83,6 @@ pub(crate) struct Load {
     /// Local address to connect from; repeat to use several in turn
     #[arg(long, value_name = "IP")]
     pub(crate) bind_addr: Vec<IpAddr>,
-    /// RTMP: offer the handshake with digests, which some servers demand before H.264
-    #[arg(long)]
-    pub(crate) digest_handshake: bool,
     /// Take any certificate of the servers that are played from or published to; not of --prometheus and --node-exporter
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
@@ -193,154 +191,13 @@ pub(crate) struct Play {
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
     pub(crate) load: Load,
-    /// One viewer in N is a witness, which reads at every event and gives latency and drift; the others, the crowd, read in
-    /// large batches, so that thousands fit on one machine
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) witness_every: u32,
-    /// Media that a modelled player buffers before it starts
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub(crate) buffer: Span,
     /// What the source sends to each viewer [default: read off the stream]
     #[arg(long, value_name = "BITRATE")]
     pub(crate) expect: Option<BitRateText>,
     #[command(flatten)]
-    pub(crate) mirakurun: Mirakurun,
-    #[command(flatten)]
-    pub(crate) mqtt: Mqtt,
-    #[command(flatten)]
-    pub(crate) rtc: Rtc,
+    pub(crate) options: OptionsOf<Plays>,
     #[command(flatten)]
     pub(crate) run: RunOptions,
-}
-
-/// What viewers by WebRTC take.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "WebRTC")]
-pub(crate) struct Rtc {
-    /// File whose first line is WHEP's bearer token [environment: the token itself in WEIR_RTC_TOKEN]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) token_file: Option<PathBuf>,
-    /// What viewers do not say to the server: nack, pli, reports or bandwidth; repeatable
-    #[arg(long = "rtcp-off", value_name = "WHAT", value_parser = crate::rtc::feedback)]
-    pub(crate) off: Vec<Feedback>,
-}
-
-/// Which services of a Mirakurun or mirakc server.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Mirakurun and mirakc")]
-pub(crate) struct Mirakurun {
-    /// How many services to read, of as many channels as there are; one viewer each unless -c says more
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) services: Option<u32>,
-    /// A service by id, name or channel (GR/27); repeatable
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) service: Vec<String>,
-    /// Services of this type: GR, BS, CS or SKY; repeatable
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) channel_type: Vec<String>,
-    /// Leave descrambling out: decode=0 instead of decode=1
-    #[arg(long)]
-    pub(crate) no_decode: bool,
-    /// X-Mirakurun-Priority: who gets a tuner first if there are too few
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) priority: Option<i32>,
-    /// mirakc: a filter before its own, by name; repeatable
-    #[arg(long = "pre-filter", value_name = "NAME")]
-    pub(crate) pre_filters: Vec<String>,
-    /// mirakc: a filter behind its own, by name; repeatable
-    #[arg(long = "post-filter", value_name = "NAME")]
-    pub(crate) post_filters: Vec<String>,
-}
-
-/// What MQTT clients of both verbs take.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "MQTT")]
-pub(crate) struct Mqtt {
-    /// Quality of service: 0, 1 or 2; `-q 1` for short
-    #[arg(long, value_name = "QOS", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=2))]
-    pub(crate) qos: u8,
-    /// Version of the protocol: 5 or 3.1.1
-    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = ["5", "3.1.1"])]
-    pub(crate) mqtt_version: String,
-    /// User name [environment: WEIR_MQTT_USER]; or in the URL
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
-    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) password_file: Option<PathBuf>,
-    /// What client identifiers begin with; the client's number follows [default: a name of this run's own]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) client_id: Option<String>,
-    /// Keep sessions on the broker for TIME after their clients have gone [default: clean sessions]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) session: Option<Span>,
-    /// Longest silence of a client; 0s for any
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub(crate) keep_alive: Span,
-    /// Messages that may be unacknowledged, each way
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) window: u16,
-    /// End a client whose broker or link breaks, instead of connecting again for up to a minute
-    #[arg(long)]
-    pub(crate) no_reconnect: bool,
-    /// A last will of each client
-    #[arg(long, value_name = "TOPIC=TEXT")]
-    pub(crate) will: Option<String>,
-}
-
-/// What MQTT publishers send.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "MQTT")]
-pub(crate) struct Messages {
-    /// Messages a second of each publisher, on schedule whatever the broker does
-    #[arg(long, value_name = "RATE", default_value = "1/s", value_parser = arrival)]
-    pub(crate) rate: String,
-    /// Messages of each publisher: the run ends when all are sent and acknowledged, and fails if --duration ends it
-    /// before that [default: as many as the time allows]
-    #[arg(long, value_name = "N")]
-    pub(crate) count: Option<u64>,
-    /// What messages are filled with: size:BYTES, file:PATH, or records of an Avro schema, made from the seed:
-    /// avro:FILE.avsc, json:FILE.avsc
-    #[arg(long, value_name = "WHAT", default_value = "size:256")]
-    pub(crate) payload: String,
-    /// What is around records in Avro: schemaless, single-object or container [default: schemaless]
-    #[arg(long, value_name = "NAME", value_parser = ["schemaless", "single-object", "container"])]
-    pub(crate) avro_encoding: Option<String>,
-    /// Records in a message [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) records: Option<u32>,
-    /// Ask the broker to keep the messages
-    #[arg(long)]
-    pub(crate) retain: bool,
-}
-
-/// What a publisher sends.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Content {
-    /// Bit rate, sound included
-    #[arg(long, value_name = "BITRATE", default_value = "500kbps")]
-    pub(crate) bitrate: BitRateText,
-    /// Audio bit rate, 0 for none
-    #[arg(long, value_name = "BITRATE", default_value = "64kbps")]
-    pub(crate) audio_bitrate: String,
-    /// Sound over RTMP: aac, or opus (Enhanced RTMP); by WebRTC it is Opus
-    #[arg(long, value_name = "NAME", default_value = "aac", value_parser = ["aac", "opus"])]
-    pub(crate) audio_codec: String,
-    /// Frames a second: 25, 29.97 or 30000/1001
-    #[arg(long, value_name = "N", default_value = "25")]
-    pub(crate) fps: String,
-    /// Time between keyframes
-    #[arg(long, value_name = "TIME", default_value = "2s")]
-    pub(crate) gop: Span,
-    /// Picture size
-    #[arg(long, value_name = "WxH", default_value = "640x360")]
-    pub(crate) size: String,
-    /// Loop an FLV or MP4 file (H.264, AAC) instead
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["bitrate", "audio_bitrate", "audio_codec", "fps", "gop", "size"])]
-    pub(crate) file: Option<PathBuf>,
-    /// Leave the clock stamp (an SEI message in every frame) out: no latency can be measured
-    #[arg(long)]
-    pub(crate) no_stamp: bool,
 }
 
 /// `weir publish`.
@@ -352,19 +209,12 @@ pub(crate) struct Publish {
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
     pub(crate) load: Load,
-    #[command(flatten)]
-    pub(crate) content: Content,
     /// RTMP: play each stream with one viewer of weir's own, and fail if its pictures or its sound never come; a server takes
     /// a codec that it cannot handle, and shows nothing of it
     #[arg(long, conflicts_with = "stages")]
     pub(crate) verify: bool,
-    /// WHIP: file whose first line is the bearer token [environment: the token itself in WEIR_RTC_TOKEN]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) mqtt: Mqtt,
-    #[command(flatten)]
-    pub(crate) messages: Messages,
+    pub(crate) options: OptionsOf<Publishes>,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
@@ -416,8 +266,8 @@ pub(crate) struct Ingest {
     #[arg(long, value_name = "QOS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=2))]
     pub(crate) qos: u8,
     /// Version of the protocol: 5 or 3.1.1
-    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = ["5", "3.1.1"])]
-    pub(crate) mqtt_version: String,
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = weir_protocols::mqtt::version)]
+    pub(crate) mqtt_version: MqttVersion,
     /// User name [environment: WEIR_MQTT_USER]; or in the URL
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
@@ -524,15 +374,8 @@ pub(crate) struct Watch {
 /// `weir origin`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Origin {
-    /// Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless --http, --mqtt or --bulk]
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
-    pub(crate) rtmp: Option<SocketAddr>,
-    /// Serve MPEG-TS over HTTP as Mirakurun and mirakc do, usually on :40772; also /1.ts, /2.ts …
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
-    pub(crate) http: Option<SocketAddr>,
-    /// WebRTC on one port, usually :3333: WHIP in, WHEP and OvenMediaEngine's signalling out; pages for browsers
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
-    pub(crate) rtc: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// --rtc: a TURN server over TCP that viewers are told of: all by WHEP, and ws://…?transport=tcp. Others can read
     /// the command line, but not this variable of the environment
     #[arg(
@@ -543,12 +386,6 @@ pub(crate) struct Origin {
         requires = "rtc"
     )]
     pub(crate) turn: Option<String>,
-    /// Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
-    pub(crate) mqtt: Option<SocketAddr>,
-    /// Be the peer of background TCP streams (bulk://, and `background` in a scenario), usually on :5201
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
-    pub(crate) bulk: Option<SocketAddr>,
     /// --http: made services, all GR or a number of each kind: 8, or GR:4,BS:3,CS:1 [default: 8, or none beside --file]
     #[arg(long, value_name = "N", value_parser = services, requires = "http")]
     pub(crate) services: Option<Services>,
@@ -767,7 +604,7 @@ fn size(text: &str) -> Result<usize, String> {
 }
 
 /// `:1935` is on loopback; any other address must be asked for.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
     whole.parse().map_err(|_| format!("'{text}' is not an address; write :1935, 0.0.0.0:1935 or [::]:1935"))
 }
@@ -804,11 +641,11 @@ mod tests {
             else {
                 panic!("{text}")
             };
-            (args.mqtt.qos, args.run.print.quiet)
+            (args.options.given().texts("qos").concat(), args.run.print.quiet)
         };
-        assert_eq!(parse("weir publish mqtt://h/t -q 1 -c 2"), (1, false));
-        assert_eq!(parse("weir publish -q mqtt://h/t"), (0, true));
-        assert_eq!(parse("weir publish -q 2 -q mqtt://h/t"), (2, true));
+        assert_eq!(parse("weir publish mqtt://h/t -q 1 -c 2"), ("1".to_owned(), false));
+        assert_eq!(parse("weir publish -q mqtt://h/t"), (String::new(), true));
+        assert_eq!(parse("weir publish -q 2 -q mqtt://h/t"), ("2".to_owned(), true));
     }
 
     #[test]

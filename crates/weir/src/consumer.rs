@@ -1,49 +1,23 @@
 //! From a workload that saves messages, or asks who does, to a consumer that is ready to be started.
 
-use crate::ingest::settings;
+use crate::ingest::{asked, settings};
 use crate::load::span_or;
 use crate::machine::trust;
-use crate::mqtt::first_line;
 use crate::tls::Asked;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::{Ledger, MqttSource, PublishTimes, Slot, Target, Workload, shown};
+use weir_clients::mqtt::{MqttSource, PublishTimes};
+use weir_clients::{Workload, shown};
 use weir_consumer::Probe;
 use weir_engine::fold::WorkloadFacts;
 use weir_engine::ingest::{self, Consuming, Messages};
 use weir_engine::plan::Plan;
 use weir_engine::scenario::{Scenario, Span, WorkloadSpec};
 use weir_engine::summary::Role;
-use weir_metrics::{Moment, Schema};
-use weir_shard::{Door, Session};
-
-/// A workload whose one client has threads of its own.
-struct Saving;
-
-impl Workload for Saving {
-    fn schema(&self) -> Schema {
-        ingest::SCHEMA
-    }
-
-    fn targets(&self) -> &[Target] {
-        &[]
-    }
-
-    fn door(&self, _: u32) -> &Door {
-        unreachable!("a workload that saves has no targets")
-    }
-
-    fn start(&self, _: Slot, _: Moment, _: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        unreachable!("a workload that saves is on no shard")
-    }
-
-    fn describe(&self) -> String {
-        "save messages".to_owned()
-    }
-}
+use weir_protocols::{first_line, of_url};
 
 /// What is known of a workload that saves.
-pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Box<dyn Workload>) {
+pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
     let url = spec.ingest.0.iter().chain(&spec.probe.0).map(|url| shown(url));
     let save = spec.into.iter().filter_map(|into| into.save.as_deref());
     let save = save.filter(|_| spec.probe.0.is_empty());
@@ -58,7 +32,7 @@ pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Box<dyn Workload>
         timeout_seconds: 0.0,
         background: spec.background,
     };
-    (facts, Box::new(Saving))
+    (facts, Workload::without_clients(ingest::SCHEMA))
 }
 
 /// The consumer of a scenario's messages, if it has one.
@@ -75,7 +49,7 @@ pub(crate) fn consuming(
     let publishing: Vec<_> =
         (0..).zip(&scenario.workloads).filter(|(_, it)| publishes_messages(it)).collect();
     let clients = |number: u16| plan.slots.iter().filter(|slot| slot.workload == number).count() as u64;
-    let counts = publishing.iter().map(|(number, it)| Some(clients(*number) * it.mqtt.as_ref()?.count?));
+    let counts = publishing.iter().map(|(number, it)| Some(clients(*number) * it.output()?.count?));
     let count = counts.sum::<Option<u64>>().filter(|_| !publishing.is_empty());
     let timeout = spec.timeout.as_ref().map_or(Duration::from_secs(30), Span::get);
     let disturbed = scenario.workloads.iter().any(|it| it.background);
@@ -84,7 +58,7 @@ pub(crate) fn consuming(
         times,
         publishers: publishing.iter().map(|(number, _)| clients(*number)).sum(),
         count,
-        acknowledges: publishing.iter().any(|(_, it)| qos(it) > 0),
+        acknowledges: publishing.iter().any(|(_, it)| it.output().is_some_and(|output| output.acknowledged)),
         broker: publishing.first().map_or_else(String::new, |(_, it)| broker(&it.publish.0[0])),
         // On a full wire a lost segment comes again after seconds.
         settle: span_or(into.settle.as_ref(), Duration::from_secs(if disturbed { 5 } else { 1 })),
@@ -96,7 +70,7 @@ pub(crate) fn consuming(
                 return Err(wrong("durability: what another consumer commits is its own affair".to_owned()));
             }
             let password = match &into.save_password_file {
-                Some(path) => Some(first_line(path).map_err(&wrong)?),
+                Some(path) => Some(first_line(path).map_err(|error| wrong(error.to_string()))?),
                 None => std::env::var("PGPASSWORD").ok(),
             };
             let trust = trust(scenario.insecure, scenario.cacert.as_deref());
@@ -112,7 +86,7 @@ pub(crate) fn consuming(
             let url = spec.ingest.0.first().map_or("", String::as_str);
             let source = MqttSource::find(url, &tls).map_err(|error| wrong(error.to_string()))?;
             let (settings, decode) =
-                settings(source, &into, &spec.mqtt.clone().unwrap_or_default()).map_err(wrong)?;
+                settings(source, &into, &asked(&spec.options).map_err(&wrong)?).map_err(&wrong)?;
             messages.broker.clone_from(&settings.source.name);
             weir_consumer::ingester(settings, decode, into.empty, timeout)
         }
@@ -122,11 +96,8 @@ pub(crate) fn consuming(
 
 /// Whether it publishes what is to be saved.
 fn publishes_messages(spec: &WorkloadSpec) -> bool {
-    !spec.background && crate::mqtt::speaks(&spec.publish.0)
-}
-
-fn qos(spec: &WorkloadSpec) -> u8 {
-    spec.mqtt.as_ref().and_then(|mqtt| mqtt.qos).unwrap_or(0)
+    let is_ingested = |url: &String| of_url(url).is_some_and(|protocol| protocol.ingest.is_some());
+    !spec.background && spec.publish.0.iter().any(is_ingested)
 }
 
 /// A broker as it is called in messages: without user, password and topic.

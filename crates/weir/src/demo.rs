@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::VerdictState;
+use weir_protocols::Given;
 
 /// Viewers of each step.
 const STEPS: [u32; 3] = [100, 200, 400];
@@ -22,7 +23,7 @@ const EXCUSABLE: [&str; 2] = ["startup.p99 < 1s", "bitrate.ratio >= 90%"];
 /// Ten seconds of figures and one of warm-up.
 const HOLD: Duration = Duration::from_secs(11);
 /// One keyframe in each second, so that a steady stream has the same rate in every second of the plots.
-const GOP: Duration = Duration::from_secs(1);
+const GOP: &str = "1s";
 /// When the publisher begins: its keyframes come half way between two seconds.
 const FIRST_KEYFRAME: Duration = Duration::from_millis(500);
 
@@ -87,8 +88,7 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         workloads: vec![
             WorkloadSpec {
                 publish: url.clone(),
-                bitrate: "500kbps".parse().ok(),
-                gop: span(GOP),
+                options: Given::default().with("bitrate", "500kbps").with("gop", GOP),
                 delay: span(FIRST_KEYFRAME),
                 ..WorkloadSpec::default()
             },

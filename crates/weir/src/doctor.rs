@@ -16,6 +16,7 @@ use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, StageSummary, Verdict, VerdictState};
 use weir_metrics::BitRate;
 use weir_observe::Environment;
+use weir_protocols::Given;
 
 /// Clients of the first step; each next one doubles.
 const FIRST_STEP: u32 = 500;
@@ -142,7 +143,11 @@ fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Re
     let scenario = Scenario {
         name: "doctor".to_owned(),
         workloads: vec![
-            WorkloadSpec { publish: url.clone(), bitrate: STREAM.parse().ok(), ..WorkloadSpec::default() },
+            WorkloadSpec {
+                publish: url.clone(),
+                options: Given::default().with("bitrate", STREAM),
+                ..WorkloadSpec::default()
+            },
             WorkloadSpec {
                 play: url,
                 delay: span(Duration::from_secs(1)),

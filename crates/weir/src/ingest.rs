@@ -5,20 +5,21 @@ use crate::codec::schema;
 use crate::conduct::{interrupt_flag, refused, written};
 use crate::exit::{Exit, Failure};
 use crate::load::span_or;
-use crate::mqtt::{credentials_of, first_line, version};
 use crate::tls::Asked;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_clients::{MqttSource, MqttVersion, Qos};
+use weir_clients::WorkloadError;
+use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
 use weir_engine::ingest::IntoSpec;
-use weir_engine::messaging::MqttSpec;
 use weir_ingest::{
     ClientOptions, Counts, Decode, Destination, DestinationError, Durability, IngestError, Metrics, Outcome,
     Settings, Source, UnknownDurability,
 };
+use weir_protocols::mqtt::{Connection, Delivery};
+use weir_protocols::{Given, first_line};
 use weir_record::{Format, Framing, UnknownFraming};
 use weir_shard::clock;
 
@@ -66,8 +67,20 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     }
 }
 
+/// How messages are asked for.
+pub(crate) struct Subscription {
+    connection: Connection,
+    delivery: Delivery,
+}
+
+/// How a scenario says that messages are asked for.
+pub(crate) fn asked(options: &Given) -> Result<Subscription, String> {
+    let read = || Ok(Subscription { connection: options.read()?, delivery: options.read()? });
+    read().map_err(|error: WorkloadError| error.to_string())
+}
+
 /// The flags as a scenario would say them.
-fn specs(args: &Ingest) -> (IntoSpec, MqttSpec) {
+fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
     let into = IntoSpec {
         save: Some(args.save.clone()),
         save_password_file: args.save_password_file.clone(),
@@ -79,16 +92,18 @@ fn specs(args: &Ingest) -> (IntoSpec, MqttSpec) {
         linger: args.linger.clone(),
         ..IntoSpec::default()
     };
-    let mqtt = MqttSpec {
-        version: Some(args.mqtt_version.clone()),
-        qos: Some(args.qos),
+    let connection = Connection {
+        mqtt_version: args.mqtt_version,
         user: args.user.clone(),
         password_file: args.password_file.clone(),
-        keep_alive: Some(args.keep_alive.clone()),
-        window: args.window,
-        ..MqttSpec::default()
+        keep_alive: args.keep_alive.get(),
+        // Set where place and table are known.
+        client_id: None,
+        session: None,
+        no_reconnect: false,
+        will: None,
     };
-    (into, mqtt)
+    (into, Subscription { connection, delivery: Delivery { qos: Some(args.qos), window: args.window } })
 }
 
 fn service(args: &Ingest) -> Result<(Settings, Decode), Failure> {
@@ -115,7 +130,7 @@ fn service(args: &Ingest) -> Result<(Settings, Decode), Failure> {
 pub(crate) fn settings(
     source: MqttSource,
     into: &IntoSpec,
-    mqtt: &MqttSpec,
+    subscription: &Subscription,
 ) -> Result<(Settings, Decode), String> {
     let schema = into.schema.as_deref().map(schema).transpose().map_err(|failure| failure.to_string())?;
     let decode = match &schema {
@@ -136,19 +151,17 @@ pub(crate) fn settings(
     // A batch of Parquet is a file.
     let (batch, linger) = if is_parquet { (50_000, 1_000) } else { (1_000, 50) };
     let batch = into.batch.map_or(batch, |batch| batch as usize).max(1);
-    let window = mqtt.window.unwrap_or_else(|| (batch * 4).clamp(100, usize::from(u16::MAX)) as u16).max(1);
-    let qos = mqtt.qos.unwrap_or(1);
-    let qos = Qos::from_bits(qos).ok_or_else(|| format!("mqtt: '{qos}' is no QoS; write 0, 1 or 2"))?;
-    let version = version(mqtt.version.as_deref()).map_err(|line| format!("mqtt: {line}"))?;
+    let Subscription { connection, delivery } = subscription;
+    let window =
+        delivery.window.unwrap_or_else(|| (batch * 4).clamp(100, usize::from(u16::MAX)) as u16).max(1);
+    let (version, qos) = (connection.mqtt_version, delivery.qos_or(Qos::AtLeastOnce));
     let name = format!("weir-{:x}-{:x}", std::process::id(), clock::wall_nanos() / 1_000);
-    let mut options = ClientOptions::new(version, mqtt.client_id.clone().unwrap_or(name));
+    let mut options = ClientOptions::new(version, connection.client_id.clone().unwrap_or(name));
     // MQTT 5 ends a session with its connection; 3.1.1 has only the clean session for that.
     options.clean_start = version == MqttVersion::V311;
-    if let Some(keep_alive) = &mqtt.keep_alive {
-        options.keep_alive = keep_alive.get().as_secs().min(u16::MAX.into()) as u16;
-    }
+    options.keep_alive = connection.keep_alive.as_secs().min(u16::MAX.into()) as u16;
     options.receive_maximum = window;
-    let elsewhere = credentials_of(mqtt.user.as_deref(), mqtt.password_file.as_deref())?;
+    let elsewhere = connection.credentials().map_err(|error| error.to_string())?;
     let name = source.target.base();
     if let Some(credentials) = source.credentials.or(elsewhere) {
         options.password = Some(credentials.password.into_bytes()).filter(|password| !password.is_empty());
@@ -189,7 +202,7 @@ pub(crate) fn place(text: &str, password_file: Option<&Path>) -> Result<Destinat
     let mut destination: Destination = text.parse().map_err(|error: DestinationError| error.to_string())?;
     if let Destination::Postgres(database) = &mut destination {
         let password = match password_file {
-            Some(path) => Some(first_line(path)?),
+            Some(path) => Some(first_line(path).map_err(|error| error.to_string())?),
             None if database.has_password() => None,
             None => std::env::var("PGPASSWORD").ok(),
         };

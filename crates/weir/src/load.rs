@@ -1,10 +1,8 @@
 //! From the flags of `play` and `publish` to the scenario that they stand for.
 
-use crate::args::{Content, Load, Messages, Mqtt, Play, Publish, RunOptions};
-use crate::{mqtt, rtc, verification};
+use crate::args::{Load, Play, Publish, RunOptions};
+use crate::verification;
 use std::time::Duration;
-use weir_engine::messaging::MqttSpec;
-use weir_engine::peering::RtcSpec;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
 
 /// How long clients are held when nothing is said.
@@ -14,19 +12,8 @@ const DEFAULT_HOLD: Duration = Duration::from_secs(30);
 pub(crate) fn of_play(args: &Play) -> Scenario {
     let workload = WorkloadSpec {
         play: OneOrMany(args.urls.clone()),
-        witness_every: Some(args.witness_every),
-        buffer: Some(args.buffer.clone()),
         expect: args.expect.clone(),
-        services: args.mirakurun.services,
-        service: OneOrMany(args.mirakurun.service.clone()),
-        channel_type: OneOrMany(args.mirakurun.channel_type.clone()),
-        no_decode: args.mirakurun.no_decode,
-        priority: args.mirakurun.priority,
-        pre_filters: OneOrMany(args.mirakurun.pre_filters.clone()),
-        post_filters: OneOrMany(args.mirakurun.post_filters.clone()),
-        mqtt: (mqtt::speaks(&args.urls) || has_credential(&args.mqtt)).then(|| mqtt_spec(&args.mqtt, None)),
-        rtc: (rtc::speaks(&args.urls) || args.rtc.token_file.is_some())
-            .then(|| RtcSpec { token_file: args.rtc.token_file.clone(), off: args.rtc.off.clone() }),
+        options: args.options.given().clone(),
         ..workload(&args.load)
     };
     scenario("play", workload, &args.load, &args.run)
@@ -35,21 +22,12 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
 /// `weir publish`.
 pub(crate) fn of_publish(args: &Publish) -> Scenario {
     let publish = OneOrMany(args.urls.clone());
-    let is_of_mqtt = mqtt::speaks(&args.urls);
-    let names_a_file = has_credential(&args.mqtt) || mqtt::names_a_file(&args.messages.payload);
-    let spec = (is_of_mqtt || names_a_file).then(|| mqtt_spec(&args.mqtt, Some(&args.messages)));
+    let options = args.options.given().clone();
+    let mut workload = WorkloadSpec { publish, options, ..workload(&args.load) };
     let mut load = args.load.clone();
-    let counts =
-        is_of_mqtt && spec.as_ref().is_some_and(|spec| spec.count.is_some()) && load.stages.is_empty();
-    if counts {
+    if workload.output().is_some_and(|output| output.count.is_some()) && load.stages.is_empty() {
         // All of a count is to be in the figures.
         load.warmup.get_or_insert(Duration::ZERO.into());
-    }
-    let rtc = (rtc::speaks(&args.urls) || args.token_file.is_some())
-        .then(|| RtcSpec { token_file: args.token_file.clone(), ..RtcSpec::default() });
-    let mut workload =
-        WorkloadSpec { publish, mqtt: spec, rtc, ..with_content(workload(&load), &args.content) };
-    if counts {
         // The run ends with the count, unless a duration bounds it.
         workload.duration.clone_from(&load.duration);
     }
@@ -58,47 +36,6 @@ pub(crate) fn of_publish(args: &Publish) -> Scenario {
         verification::add(&mut scenario);
     }
     scenario
-}
-
-/// Whether flags name a user or a password: they must be of use, whatever the URLs are.
-fn has_credential(mqtt: &Mqtt) -> bool {
-    mqtt.user.is_some() || mqtt.password_file.is_some()
-}
-
-fn mqtt_spec(mqtt: &Mqtt, messages: Option<&Messages>) -> MqttSpec {
-    MqttSpec {
-        version: Some(mqtt.mqtt_version.clone()),
-        qos: Some(mqtt.qos),
-        user: mqtt.user.clone(),
-        password_file: mqtt.password_file.clone(),
-        client_id: mqtt.client_id.clone(),
-        session: mqtt.session.clone(),
-        keep_alive: Some(mqtt.keep_alive.clone()),
-        window: Some(mqtt.window),
-        no_reconnect: mqtt.no_reconnect,
-        will: mqtt.will.clone(),
-        rate: messages.map(|it| it.rate.clone()),
-        count: messages.and_then(|it| it.count),
-        payload: messages.map(|it| it.payload.clone()),
-        avro_encoding: messages.and_then(|it| it.avro_encoding.clone()),
-        records: messages.and_then(|it| it.records),
-        retain: messages.is_some_and(|it| it.retain),
-    }
-}
-
-fn with_content(workload: WorkloadSpec, content: &Content) -> WorkloadSpec {
-    let made = content.file.is_none();
-    WorkloadSpec {
-        bitrate: made.then(|| content.bitrate.clone()),
-        audio_bitrate: made.then(|| content.audio_bitrate.clone()),
-        audio_codec: made.then(|| content.audio_codec.clone()),
-        fps: made.then(|| content.fps.clone()),
-        gop: made.then(|| content.gop.clone()),
-        size: made.then(|| content.size.clone()),
-        file: content.file.clone(),
-        no_stamp: content.no_stamp,
-        ..workload
-    }
 }
 
 fn workload(load: &Load) -> WorkloadSpec {
@@ -110,7 +47,6 @@ fn workload(load: &Load) -> WorkloadSpec {
         arrival: load.arrival.clone(),
         stages: load.stages.clone(),
         timeout: load.timeout.clone(),
-        digest_handshake: load.digest_handshake,
         ..WorkloadSpec::default()
     }
 }

@@ -15,15 +15,15 @@ mod ingest;
 mod live;
 mod load;
 mod machine;
-mod mqtt;
+mod options;
 mod origin;
 mod prepare;
 mod report;
-mod rtc;
 mod saving;
 mod series;
 mod steps;
 mod tls;
+mod turn;
 mod verification;
 mod watch;
 

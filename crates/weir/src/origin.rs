@@ -3,6 +3,7 @@
 use crate::args;
 use crate::conduct::interrupt_flag;
 use crate::exit::{Exit, Failure};
+use crate::options::served;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
@@ -10,8 +11,10 @@ use std::time::{Duration, Instant};
 use weir_clients::{KeyNumbers, SecretUrl};
 use weir_media::BitRate;
 use weir_origin::{
-    ChannelType, Material, MaterialError, MissingStream, Origin, OriginConfig, Secure, Service,
+    ChannelType, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig, RTMP,
+    Service,
 };
+use weir_protocols::{PROTOCOLS, Serve};
 
 /// Runs an origin; prints where it listens, one line an address, then what it served.
 pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
@@ -19,7 +22,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     let interrupt = interrupt_flag()?;
     let mut config = config(args).map_err(Failure::with(Exit::Usage))?;
     config.turn =
-        args.turn.as_deref().map(crate::rtc::turn_server).transpose().map_err(Failure::with(Exit::Usage))?;
+        args.turn.as_deref().map(crate::turn::turn_server).transpose().map_err(Failure::with(Exit::Usage))?;
     let origin = Origin::start(&config).map_err(Failure::with(Exit::Usage))?;
     if args.until_stdin_ends {
         let interrupt = interrupt.clone();
@@ -29,25 +32,15 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         });
     }
     let mut out = std::io::stdout();
-    let addresses = origin.addresses();
-    for (scheme, address) in [
-        ("rtmp", addresses.rtmp),
-        ("rtmps", addresses.rtmps),
-        ("http", addresses.http),
-        ("https", addresses.https),
-        ("mqtt", addresses.mqtt),
-        ("mqtts", addresses.mqtts),
-        ("whep+http", addresses.rtc),
-        ("whep+https", addresses.rtcs),
-        ("whip+http", addresses.rtc),
-        ("whip+https", addresses.rtcs),
-        ("ws", addresses.rtc),
-        ("wss", addresses.rtcs),
-        ("bulk", addresses.bulk),
-    ] {
-        let Some(address) = address else { continue };
-        // Whoever started it reads this line; a closed pipe must not end the server.
-        let _ = writeln!(out, "listening on {scheme}://{address}");
+    for protocol in PROTOCOLS {
+        for scheme in protocol.schemes {
+            let Some(Serve { server, .. }) = protocol.serve else { continue };
+            let name = if scheme.secure { server.secure_name } else { Some(server.name) };
+            if let Some(address) = name.and_then(|name| origin.address(name)) {
+                // Whoever started it reads this line; a closed pipe must not end the server.
+                let _ = writeln!(out, "listening on {}://{address}", scheme.name);
+            }
+        }
     }
     let _ = out.flush();
     let mut numbers = KeyNumbers::new(args.show_keys);
@@ -162,19 +155,20 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
         faults: args.faults.clone(),
         ..OriginConfig::default()
     };
-    let others = [args.http, args.mqtt, args.bulk];
-    let rtmp = args.rtmp.or(others.iter().all(Option::is_none).then_some(USUAL_RTMP));
-    match (&args.cert, &args.key) {
-        (Some(chain), Some(key)) => {
-            let secure = |address| Secure { address, chain: chain.clone(), key: key.clone() };
-            (config.rtmps, config.https) = (rtmp.map(secure), args.http.map(secure));
-            (config.mqtts, config.rtcs) = (args.mqtt.map(secure), args.rtc.map(secure));
-        }
-        _ => {
-            (config.rtmp, config.http, config.mqtt, config.rtc) = (rtmp, args.http, args.mqtt, args.rtc);
-        }
+    let listen = &args.listen.0;
+    let usual = served().into_iter().find(|serve| serve.server.name == RTMP.name);
+    let usual = usual.map(|serve| (serve, USUAL_RTMP)).filter(|_| {
+        let is_named = listen.iter().any(|(serve, _)| serve.server.name == RTMP.name);
+        !is_named && listen.iter().all(|(serve, _)| serve.needs_publishers)
+    });
+    for (serve, address) in usual.iter().chain(listen) {
+        let identity = match (&args.cert, &args.key) {
+            (Some(chain), Some(key)) => Some(Identity { chain: chain.clone(), key: key.clone() }),
+            _ => None,
+        };
+        let identity = identity.filter(|_| serve.server.secure_name.is_some());
+        config.listen.push(Listen { server: serve.server, address: *address, identity });
     }
-    config.bulk = args.bulk;
     config.tuners.services = services(args)?;
     config.history.gop_cache = !args.no_gop_cache;
     if let Some(queue) = &args.queue {

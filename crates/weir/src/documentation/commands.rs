@@ -5,7 +5,7 @@ use super::{pages, root};
 use crate::args::{Cli, qos_spelled_out};
 use clap::Parser;
 use std::ffi::OsString;
-use weir_engine::scenario::Scenario;
+use weir_engine::series::Variation;
 
 /// The command lines of a shell block: without the bodies of here-documents, lines that end with `\` joined.
 fn lines(block: &str) -> Vec<String> {
@@ -84,9 +84,19 @@ fn every_scenario_is_one() {
             blocks(&page.text).iter().filter(|block| block.language == "yaml" && is_scenario(&block.text))
         {
             found += 1;
-            let scenario = Scenario::parse(&block.text)
-                .unwrap_or_else(|error| panic!("{}: {error}", page.path.display()));
-            scenario.plan().unwrap_or_else(|error| panic!("{}: {error}", page.path.display()));
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("scenario.yaml");
+            std::fs::write(&file, &block.text).unwrap();
+            // What the servers' files are made of.
+            let words = block.text.split_whitespace().map(|word| word.trim_end_matches([',', '}']));
+            for name in words.filter(|word| word.ends_with(".in")) {
+                std::fs::write(folder.path().join(name), "").unwrap();
+            }
+            let variations = Variation::read(&file);
+            for variation in variations.unwrap_or_else(|error| panic!("{}: {error}", page.path.display())) {
+                let plan = variation.scenario.plan();
+                plan.unwrap_or_else(|error| panic!("{}: {error}", page.path.display()));
+            }
         }
     }
     assert!(found >= 2, "{found} scenarios");

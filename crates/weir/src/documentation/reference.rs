@@ -271,9 +271,9 @@ fn the_page_of_figures_is_that_of_the_declarations() {
     // Schemes of one protocol have the same figures, and stand together.
     let common = weir_metrics::common::FIGURES.len();
     let mut protocols: Vec<(Vec<String>, Vec<Figure>)> = Vec::new();
-    for scheme in weir_clients::schemes() {
+    for scheme in weir_protocols::schemes() {
         let own: Vec<Figure> =
-            weir_clients::schema_of(scheme).unwrap().figures().skip(common).copied().collect();
+            weir_protocols::schema_of(scheme).unwrap().figures().skip(common).copied().collect();
         match protocols.iter_mut().find(|(_, figures)| *figures == own) {
             Some((schemes, _)) => schemes.push(format!("`{scheme}://`")),
             None => protocols.push((vec![format!("`{scheme}://`")], own)),
