@@ -4,7 +4,7 @@ use crate::support::{Kept, WebServer, Wire, free_port, measure, shared, start_me
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{ANY_PORT, BULK, Origin, OriginConfig};
 
 /// Starts `weir origin` at the far end of the wire, for bulk streams and what `flags` say; returns when it listens.
 fn far_end(wire: &Wire, flags: [&str; 2]) -> (Kept, BufReader<std::process::ChildStdout>) {
@@ -89,9 +89,9 @@ fn a_far_end_that_is_none_and_one_that_goes_are_told_apart() {
     let run = measure(["play", &format!("bulk://127.0.0.1:{}", free_port()), "-c", "1", "-d", "1s"]);
     assert_eq!(run.failures()["connection_refused"], 1);
 
-    let config = OriginConfig { bulk: Some(([127, 0, 0, 1], 0).into()), ..OriginConfig::default() };
+    let config = OriginConfig::default().listening(&BULK, ANY_PORT);
     let origin = Origin::start(&config).unwrap();
-    let url = format!("bulk://{}", origin.addresses().bulk.unwrap());
+    let url = format!("bulk://{}", origin.address("bulk").unwrap());
     let mut command = weir();
     let run = start_measuring(command.args(["play", &url, "-c", "3", "-d", "20s"]));
     crate::support::soon("bytes", || origin.bulk().sent > 10_000_000);
@@ -123,7 +123,10 @@ workloads:
     into: {{schema: {schema}, format: '{{encoding}}', table: 'rows_{{encoding}}', empty: true, save: 'sqlite:{}'}}
   - publish: 'mqtt://10.231.0.2/e/{{encoding}}/{{seq}}'
     delay: 2s
-    mqtt: {{payload: '{{encoding}}:{schema}', count: 200, rate: 1000000000/s, qos: 1}}
+    payload: '{{encoding}}:{schema}'
+    count: 200
+    rate: 1000000000/s
+    qos: 1
   - {{name: sent, publish: 'bulk://10.231.0.2:5201', clients: {{streams}}, block: 64KiB, background: true}}
   - {{name: received, play: 'bulk://10.231.0.2:5201', clients: {{streams}}, block: 64KiB, background: true}}
 thresholds: [total_time < 60s]

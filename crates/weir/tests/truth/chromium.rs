@@ -68,7 +68,7 @@ impl Browser {
 fn chromium_plays_a_stream_of_the_origin_by_whep_and_by_websocket() {
     let _machine = shared();
     let air = super::rtc::on_air(&[]);
-    let page = format!("http://{}/live/a", air.origin.addresses().rtc.unwrap());
+    let page = format!("http://{}/live/a", air.origin.address("rtc").unwrap());
     for (number, url) in [page.clone(), format!("{page}?ws")].iter().enumerate() {
         let (_, said) = Browser::open(url).says("connected, ", 50, " frames decoded");
         assert!(said.contains(", 0 packets lost"), "{said}");
@@ -83,7 +83,7 @@ fn chromium_publishes_its_camera_by_whip_and_others_play_it() {
     let _machine = shared();
     let origin = origin(&[]);
     let watch = places(&origin).1;
-    let address = origin.addresses().rtc.unwrap();
+    let address = origin.address("rtc").unwrap();
     // The viewer waits for its publisher: both start at their own pace.
     let viewer = Browser::open(&format!("http://{address}/live/a"));
     let camera = Browser::open(&format!("http://{address}/whip/live/a?seconds=30"));

@@ -38,7 +38,7 @@ fn viewers_count_every_byte_and_message_that_the_origin_sent() {
 fn a_publisher_counts_what_the_origin_received() {
     let _machine = shared();
     let origin = weir_origin::Origin::start(&config(&[])).unwrap();
-    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
     let run = measure(["publish", &url, "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
     let counts = origin.counts();
     let received = counts.stream("live/a").unwrap().received;
@@ -53,7 +53,7 @@ fn a_publisher_counts_what_the_origin_received() {
 fn one_publisher_command_feeds_two_servers_the_same() {
     let _machine = shared();
     let servers = [(); 2].map(|()| weir_origin::Origin::start(&config(&[])).unwrap());
-    let urls = servers.each_ref().map(|origin| format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap()));
+    let urls = servers.each_ref().map(|origin| format!("rtmp://{}/live/a", origin.address("rtmp").unwrap()));
     let run = measure(["publish", &urls[0], &urls[1], "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
     assert_eq!((run.slots("planned"), run.well()), (2, 2));
     let received = servers.each_ref().map(|origin| origin.counts().stream("live/a").unwrap().received);

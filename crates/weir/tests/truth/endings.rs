@@ -32,7 +32,7 @@ fn who_is_not_let_in_is_unauthorized_in_the_servers_words() {
     for phase in ["connect", "play"] {
         let fault = format!("unauthorized phase={phase} words=401 come back with a ticket");
         let origin = Origin::start(&config(&[&fault])).unwrap();
-        let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+        let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
         let run = play(&url, "-c 5 -d 2s --warmup 0s --drain 200ms");
         let (kind, clients, side, words) = run.failure();
         assert_eq!((kind.as_str(), clients, side.as_str()), ("unauthorized", 5, "remote"), "{phase}");
@@ -45,7 +45,7 @@ fn who_is_not_let_in_is_unauthorized_in_the_servers_words() {
 fn a_publisher_that_is_not_let_in_is_unauthorized_too() {
     let _machine = shared();
     let origin = Origin::start(&config(&["unauthorized phase=publish words=403 not yours"])).unwrap();
-    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
     let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
     let (kind, clients, _, words) = run.failure();
     assert_eq!((kind.as_str(), clients), ("unauthorized", 1));
@@ -77,7 +77,7 @@ fn a_server_that_consents_and_sends_nothing_has_no_media() {
 }
 
 fn assert_fails_with(origin: &Origin, expected: &str, code: i32) {
-    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
     let run = play(&url, "-c 3 -d 4s --timeout 1s --warmup 0s --drain 200ms");
     let (kind, clients, side, words) = run.failure();
     assert_eq!((kind.as_str(), clients, side.as_str()), (expected, 3, "remote"));
@@ -116,7 +116,7 @@ fn a_stream_that_nobody_publishes_is_not_found() {
     let origin =
         Origin::start(&weir_origin::OriginConfig { missing_stream: MissingStream::Refuse, ..config(&[]) })
             .unwrap();
-    let url = format!("rtmp://{}/live/nobody", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/nobody", origin.address("rtmp").unwrap());
     let run = play(&url, "-c 4 -d 1s --warmup 0s --drain 200ms");
     let (kind, clients, side, words) = run.failure();
     assert_eq!((kind.as_str(), clients, side.as_str()), ("stream_not_found", 4, "remote"));
@@ -165,7 +165,7 @@ fn a_server_that_loses_every_viewer_does_not_pass() {
 fn a_server_that_reads_slowly_holds_its_publisher_up_and_is_not_given_up() {
     let _machine = shared();
     let origin = Origin::start(&config(&["read rate=300kbps"])).unwrap();
-    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
     let run =
         measure(["publish", &url, "--bitrate", "8mbps", "-d", "22s", "--warmup", "0s", "--drain", "200ms"]);
     assert_eq!((run.failures().len(), run.well()), (0, 1), "{:?}", run.failures());

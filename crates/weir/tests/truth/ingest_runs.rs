@@ -4,7 +4,7 @@ use crate::support::{Kept, Mosquitto, Postgresql, Said, free_port, says, shared,
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{ANY_PORT, MQTT, Origin, OriginConfig};
 
 pub(crate) const SCHEMA: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc");
@@ -19,7 +19,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) settle: &'a str,
     /// Keys of the workload that saves.
     pub(crate) workload: &'a str,
-    /// Keys of `mqtt`, of both.
+    /// Options of MQTT, of both.
     pub(crate) mqtt: &'a str,
     pub(crate) count: u64,
     pub(crate) rate: &'a str,
@@ -42,6 +42,11 @@ pub(crate) const ASKED: Asked<'static> = Asked {
 /// Both encodings, so often.
 const BOTH: &str = "variants: {avro: {encoding: avro}, json: {encoding: json}}\nrepeat: ";
 
+/// Keys of a workload, a line each.
+fn keys(inline: &str) -> String {
+    inline.split(", ").map(|key| format!("    {key}\n")).collect()
+}
+
 /// A scenario in a directory of its own.
 pub(crate) struct Experiment {
     directory: TempDir,
@@ -57,12 +62,12 @@ impl Experiment {
             Some(probe) => format!("probe: '{probe}'"),
             None => format!("ingest: 'mqtt://{broker}/e/{{encoding}}/+'"),
         };
-        let ingest_mqtt =
-            if asked.probe.is_some() { String::new() } else { format!("    mqtt: {{{mqtt}}}\n") };
+        let ingest_mqtt = if asked.probe.is_some() { String::new() } else { keys(mqtt) };
         let text = format!(
             "name: truth\n{rest}\nworkloads:\n  - {takes}\n{workload}    into: {{schema: {SCHEMA}, format: '{{encoding}}', table: \
-             'rows_{{encoding}}', settle: {settle}, {into}}}\n{ingest_mqtt}  - publish: 'mqtt://{broker}/e/{{encoding}}/{{seq}}'\n    \
-             mqtt: {{{mqtt}, count: {count}, rate: {rate}, payload: '{{encoding}}:{SCHEMA}'}}\n",
+             'rows_{{encoding}}', settle: {settle}, {into}}}\n{ingest_mqtt}  - publish: 'mqtt://{broker}/e/{{encoding}}/{{seq}}'\n{}    \
+             count: {count}\n    rate: {rate}\n    payload: '{{encoding}}:{SCHEMA}'\n",
+            keys(mqtt),
         );
         let text = text.replace("{directory}", &experiment.directory.path().display().to_string());
         let text = if rest.contains("variants:") { text } else { text.replace("{encoding}", "avro") };
@@ -284,7 +289,7 @@ fn a_run_speaks_3_1_1_to_a_broker_that_knows_nothing_else_and_says_how_durable_i
     );
     let into = format!("{}, durability: normal, batch: 1", ASKED.into);
     let rest = format!("{BOTH}2");
-    let asked = Asked { into: &into, mqtt: "qos: 1, version: 3.1.1", count: 100, rest: &rest, ..ASKED };
+    let asked = Asked { into: &into, mqtt: "qos: 1, mqtt_version: 3.1.1", count: 100, rest: &rest, ..ASKED };
     let experiment = Experiment::of(&broker.address(), &asked);
     let ran = experiment.run();
     assert_eq!((ran.said.code, ran.total("counted")), (Some(0), 400), "{}", ran.said.err);
@@ -303,7 +308,7 @@ fn a_run_speaks_3_1_1_to_a_broker_that_knows_nothing_else_and_says_how_durable_i
     for (into, mqtt, rest, words) in [
         ("save: 'parquet:{directory}/p', durability: off", "qos: 1", "", "a file of Parquet is on the disk"),
         ("save: 'sqlite:{directory}/p.db', durability: some", "qos: 1", "", "write full, normal or off"),
-        ("save: 'sqlite:{directory}/p.db'", "version: 4.2", "", "write 5 or 3.1.1"),
+        ("save: 'sqlite:{directory}/p.db'", "mqtt_version: 4.2", "", "write 5 or 3.1.1"),
         ("save: 'sqlite:{directory}/p.db'", "qos: 1", CONTRADICTION, "leave one out"),
     ] {
         let refused = Experiment::of(&broker.address(), &Asked { into, mqtt, rest, ..ASKED });
@@ -350,10 +355,11 @@ fn what_the_origin_drops_doubles_and_withholds_is_told_exactly() {
         ("duplicate unit=every:10 viewer=1", 0, 20, 0, 0),
         ("withhold unit=every:10", 0, 0, 20, 0),
     ] {
-        let mqtt = Some("127.0.0.1:0".parse().unwrap());
         let faults = vec![fault.parse().unwrap()];
-        let origin = Origin::start(&OriginConfig { mqtt, faults, ..OriginConfig::default() }).unwrap();
-        let address = origin.addresses().mqtt.unwrap().to_string();
+        let origin =
+            Origin::start(&OriginConfig { faults, ..OriginConfig::default() }.listening(&MQTT, ANY_PORT))
+                .unwrap();
+        let address = origin.address("mqtt").unwrap().to_string();
         let ran = Experiment::of(&address, &Asked { count: 205, ..ASKED }).run();
         assert_eq!(ran.said.code, Some(code), "{fault}: {:#}", ran.summary);
         let found = (ran.total("lost"), ran.total("duplicate"), 205 - ran.total("acknowledged"));
@@ -444,7 +450,7 @@ fn a_scenario_that_saves_says_what_is_wrong_with_it() {
         (into("save: 'mysql:x'"), "save: this is no place to save to"),
         (into("batch: 3"), "say where rows go"),
         (Asked { rest: "thresholds: [losses == 0]", ..ASKED }, "there is no figure 'losses'"),
-        (Asked { mqtt: "qos: 4", ..ASKED }, "'4' is no QoS"),
+        (Asked { mqtt: "qos: 4", ..ASKED }, "4 is not in 0..=2"),
         (
             Asked { workload: "    play: 'mqtt://h/x'\n", ..ASKED },
             "give one of `play`, `publish`, `ingest` and `probe`",
@@ -459,12 +465,13 @@ fn a_scenario_that_saves_says_what_is_wrong_with_it() {
 #[test]
 fn what_is_late_beside_what_came_twice_is_not_lost() {
     let _machine = shared();
-    let mqtt = Some("127.0.0.1:0".parse().unwrap());
     let faults = ["duplicate unit=every:2 viewer=1", "stall unit=150 for=700ms"];
     let faults = faults.map(|fault| fault.parse().unwrap()).into();
-    let origin = Origin::start(&OriginConfig { mqtt, faults, ..OriginConfig::default() }).unwrap();
+    let origin =
+        Origin::start(&OriginConfig { faults, ..OriginConfig::default() }.listening(&MQTT, ANY_PORT))
+            .unwrap();
     let asked = Asked { count: 205, rate: "300/s", settle: "3s", ..ASKED };
-    let ran = Experiment::of(&origin.addresses().mqtt.unwrap().to_string(), &asked).run();
+    let ran = Experiment::of(&origin.address("mqtt").unwrap().to_string(), &asked).run();
     assert_eq!((ran.said.code, ran.total("lost"), ran.total("saved")), (Some(0), 0, 205), "{}", ran.said.err);
     assert!(ran.total("duplicate") > 50, "{:#}", ran.summary);
 }

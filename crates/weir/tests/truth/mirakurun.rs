@@ -74,7 +74,11 @@ fn a_service_that_is_refused_fails_the_run_and_is_named() {
     assert_eq!(channels.iter().map(failed).collect::<Vec<_>>(), [(Some(0), Some(1)); 3]);
     let said = says(["play", &server.url("/x.ts"), "--services", "2"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("write mirakurun+http://HOST:PORT"), "{}", said.err);
+    assert!(
+        said.err.contains("--services (`services`) is an option of mirakurun+http:// and"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -82,17 +82,21 @@ fn a_scenario_publishes_and_subscribes_and_loses_nothing() {
   - play: {}
     clients: 3
     duration: 4s
-    mqtt: {{qos: 1}}
+    qos: 1
   - play: {}
     name: sharers
     clients: 2
     duration: 4s
-    mqtt: {{qos: 1, client_id: sharer}}
+    qos: 1
+    client_id: sharer
   - publish: {}
     clients: 2
     delay: 1s
     duration: 3s
-    mqtt: {{qos: 1, rate: 400/s, count: 400, version: '5'}}
+    qos: 1
+    rate: 400/s
+    count: 400
+    mqtt_version: 5
 warmup: 0s
 thresholds: [lost == 0, duplicate == 0, latency.p99 < 5s, mqtt.acknowledge_time.p50 < 1s]
 ",
@@ -150,19 +154,22 @@ fn a_password_is_in_nothing_that_is_written() {
 /// 205 messages from one publisher to so many subscribers, through an origin with these faults.
 fn through_origin(faults: &[&str], subscribers: u32, version: &str) -> (Run, weir_origin::Origin) {
     let faults = faults.iter().map(|line| line.parse().unwrap()).collect();
-    let mqtt = Some("127.0.0.1:0".parse().unwrap());
-    let config = weir_origin::OriginConfig { mqtt, faults, ..weir_origin::OriginConfig::default() };
+    let config = weir_origin::OriginConfig { faults, ..weir_origin::OriginConfig::default() };
+    let config = config.listening(&weir_origin::MQTT, weir_origin::ANY_PORT);
     let origin = weir_origin::Origin::start(&config).unwrap();
-    let address = origin.addresses().mqtt.unwrap();
+    let address = origin.address("mqtt").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("messages.yaml");
     let scenario = format!(
         "workloads:
-  - {{play: 'mqtt://{address}/t/#', clients: {subscribers}, duration: 4s, mqtt: {{qos: 1, version: '{version}', no_reconnect: true}}}}
+  - {{play: 'mqtt://{address}/t/#', clients: {subscribers}, duration: 4s, qos: 1, mqtt_version: '{version}', no_reconnect: true}}
   - publish: mqtt://{address}/t/{{seq}}
     delay: 1s
     duration: 2500ms
-    mqtt: {{qos: 1, rate: 200/s, count: 205, version: '{version}'}}
+    qos: 1
+    rate: 200/s
+    count: 205
+    mqtt_version: '{version}'
 warmup: 0s
 "
     );
@@ -231,8 +238,8 @@ fn through_a_restart(persistence: &str, session: &str) -> Run {
     let file = directory.path().join("restart.yaml");
     let scenario = format!(
         "workloads:
-  - {{play: '{0}', clients: 2, duration: 10s, mqtt: {{qos: 1{session}}}}}
-  - {{publish: '{1}', delay: 1s, duration: 8s, mqtt: {{qos: 1, rate: 100/s, count: 600{session}}}}}
+  - {{play: '{0}', clients: 2, duration: 10s, qos: 1{session}}}
+  - {{publish: '{1}', delay: 1s, duration: 8s, qos: 1, rate: 100/s, count: 600{session}}}
 warmup: 0s
 thresholds: [lost <= 100000]
 ",

@@ -2,15 +2,15 @@
 
 use crate::support::{Publishing, air, config, measure, shared, soon};
 use std::collections::BTreeMap;
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{Origin, OriginConfig, RTMP};
 
 #[test]
 fn a_server_on_ipv6_is_published_to_and_played() {
     let _machine = shared();
-    let here = Some("[::1]:0".parse().unwrap());
-    let origin = Origin::start(&OriginConfig { rtmp: here, ..config(&[]) })
+    let here = OriginConfig::default().listening(&RTMP, "[::1]:0".parse().unwrap());
+    let origin = Origin::start(&OriginConfig { listen: here.listen, ..config(&[]) })
         .expect("there is no IPv6 on this machine's loopback");
-    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
     assert!(url.starts_with("rtmp://[::1]:"), "{url}");
     let _publishing = Publishing::start(&url, &["--gop", "1s"]);
     soon("the stream is on air", || origin.counts().stream("live/a").is_some_and(|s| s.received.video > 0));
@@ -25,7 +25,7 @@ fn a_server_on_ipv6_is_published_to_and_played() {
 fn six_viewers_of_three_streams_are_two_of_each() {
     let _machine = shared();
     let origin = Origin::start(&config(&[])).unwrap();
-    let url = format!("rtmp://{}/live/s{{i}}", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/s{{i}}", origin.address("rtmp").unwrap());
     let _publishing = Publishing::start(&url, &["--gop", "1s", "--streams", "3"]);
     soon("three streams are on air", || {
         origin.counts().streams.iter().filter(|stream| stream.live && stream.received.video > 0).count() == 3

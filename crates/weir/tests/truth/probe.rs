@@ -3,7 +3,7 @@
 use crate::ingest_runs::{ASKED, Asked, Experiment, SCHEMA, number};
 use crate::support::{Gateway, Ingester, Mosquitto, Postgresql, free_port, says, shared, soon};
 use std::path::Path;
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{ANY_PORT, MQTT, Origin, OriginConfig};
 
 const LOSSLESS: &str = "persistence false\nmax_queued_messages 0";
 
@@ -151,10 +151,11 @@ fn a_gateway_that_refuses_or_is_no_gateway_is_one_line_in_its_own_words() {
 #[test]
 fn acknowledgements_that_never_come_do_not_keep_a_gateway_from_being_asked() {
     let _machine = shared();
-    let mqtt = Some("127.0.0.1:0".parse().unwrap());
     let faults = vec!["withhold unit=every:10".parse().unwrap()];
-    let origin = Origin::start(&OriginConfig { mqtt, faults, ..OriginConfig::default() }).unwrap();
-    let address = origin.addresses().mqtt.unwrap().to_string();
+    let origin =
+        Origin::start(&OriginConfig { faults, ..OriginConfig::default() }.listening(&MQTT, ANY_PORT))
+            .unwrap();
+    let address = origin.address("mqtt").unwrap().to_string();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rows.db");
     let other = consumer(&format!("mqtt://{address}/e/avro/+"), &format!("sqlite:{}", file.display()), &[]);

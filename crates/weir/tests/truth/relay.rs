@@ -4,7 +4,7 @@ use crate::aiortc::Server;
 use crate::rtc::count;
 use crate::support::{Air, Coturn, Run, air, config, free_port, measure, shared, soon};
 use std::time::Duration;
-use weir_origin::{IceServer, OriginConfig};
+use weir_origin::{ANY_PORT, IceServer, OriginConfig, RTC};
 
 /// A stream on air whose viewers are told of this TURN server.
 fn on_air(host: &str, port: u16, password: &str) -> Air {
@@ -13,12 +13,11 @@ fn on_air(host: &str, port: u16, password: &str) -> Air {
         username: Coturn::USER.0.to_owned(),
         credential: password.to_owned(),
     };
-    let rtc = Some("127.0.0.1:0".parse().unwrap());
-    air(&OriginConfig { rtc, turn: Some(turn), ..config(&[]) })
+    air(&OriginConfig { turn: Some(turn), ..config(&[]) }.listening(&RTC, ANY_PORT))
 }
 
 fn url(scheme: &str, air: &Air) -> String {
-    format!("{scheme}://{}/live/a?transport=tcp", air.origin.addresses().rtc.unwrap())
+    format!("{scheme}://{}/live/a?transport=tcp", air.origin.address("rtc").unwrap())
 }
 
 fn play(url: &str, flags: &str) -> Run {

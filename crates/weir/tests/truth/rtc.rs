@@ -3,19 +3,19 @@
 use crate::support::{Air, Run, air, config, measure, says, shared};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use weir_origin::OriginConfig;
+use weir_origin::{ANY_PORT, RTC};
 
 /// A stream on air that WebRTC plays too, with these faults.
 pub(crate) fn on_air(faults: &[&str]) -> Air {
-    air(&OriginConfig { rtc: Some("127.0.0.1:0".parse().unwrap()), ..config(faults) })
+    air(&config(faults).listening(&RTC, ANY_PORT))
 }
 
 pub(crate) fn whep(air: &Air) -> String {
-    format!("whep+http://{}/live/a", air.origin.addresses().rtc.unwrap())
+    format!("whep+http://{}/live/a", air.origin.address("rtc").unwrap())
 }
 
 fn oven(air: &Air) -> String {
-    format!("ws://{}/live/a", air.origin.addresses().rtc.unwrap())
+    format!("ws://{}/live/a", air.origin.address("rtc").unwrap())
 }
 
 pub(crate) fn count(run: &Run, figure: &str) -> u64 {

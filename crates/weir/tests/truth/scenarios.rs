@@ -29,7 +29,7 @@ workloads:
 thresholds:
   - slots_failed == 0
 ";
-    let address = origin.addresses().rtmp.unwrap().to_string();
+    let address = origin.address("rtmp").unwrap().to_string();
     let (_directory, file) = written(&text.replace("HOST", &address));
     let run = measure(["run", file.to_str().unwrap()]);
     let [source, crowd] = run.workloads() else { panic!("two workloads") };
@@ -54,7 +54,7 @@ fn a_file_is_pointed_at_another_server() {
     let (_directory, file) = written(
         "warmup: 0s\ndrain: 200ms\nworkloads: [{play: rtmp://no-such-host.invalid/live/a, clients: 2, duration: 2s}]",
     );
-    let target = air.origin.addresses().rtmp.unwrap().to_string();
+    let target = air.origin.address("rtmp").unwrap().to_string();
     let run = measure(["run", file.to_str().unwrap(), "--target", &target]);
     assert_eq!((run.code, run.total("played")), (0, 2.0));
 }

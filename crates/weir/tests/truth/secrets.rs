@@ -4,7 +4,7 @@ use crate::support::{Kept, config, shared, soon, start_measuring, weir};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use weir_origin::{IceServer, Origin, OriginConfig};
+use weir_origin::{ANY_PORT, IceServer, Origin, OriginConfig, RTC};
 
 /// Nothing else in a run looks like this.
 const SECRET: &str = "s3cr3tw0rd";
@@ -13,7 +13,7 @@ const SECRET: &str = "s3cr3tw0rd";
 fn no_secret_of_a_url_or_of_the_target_is_in_any_artefact_or_output() {
     let _machine = shared();
     let origin = Origin::start(&config(&["close viewer=2 at=500ms"])).unwrap();
-    let address = origin.addresses().rtmp.unwrap();
+    let address = origin.address("rtmp").unwrap();
     let url = format!("rtmp://{address}/live/a?key={SECRET}&token={SECRET}");
     let with_user = format!("rtmp://{SECRET}user:{SECRET}@{address}/live/a?key={SECRET}&token={SECRET}");
     // A target whose command line holds secrets; its arguments are not for sh.
@@ -52,7 +52,7 @@ fn the_key_of_a_stream_is_a_number_in_all_that_is_said_and_written() {
     let _machine = shared();
     let origin =
         Origin::start(&config(&[&format!("reject phase=play viewer=3 words=no {SECRET}0 here")])).unwrap();
-    let address = origin.addresses().rtmp.unwrap();
+    let address = origin.address("rtmp").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("lab.yaml");
     let text = format!(
@@ -111,9 +111,9 @@ fn the_secret_of_a_relay_is_in_no_output_of_who_is_told_it_or_tells_it() {
         username: format!("{SECRET}user"),
         credential: SECRET.to_owned(),
     };
-    let rtc = Some("127.0.0.1:0".parse().unwrap());
-    let origin = Origin::start(&OriginConfig { rtc, turn: Some(turn), ..config(&[]) }).unwrap();
-    let url = format!("ws://{}/live/a?transport=tcp", origin.addresses().rtc.unwrap());
+    let config = OriginConfig { turn: Some(turn), ..config(&[]) };
+    let origin = Origin::start(&config.listening(&RTC, ANY_PORT)).unwrap();
+    let url = format!("ws://{}/live/a?transport=tcp", origin.address("rtc").unwrap());
     let mut command = weir();
     command.args(["play", &url, "-c", "2", "-d", "1s", "--warmup", "0s", "--drain", "200ms", "-v"]);
     let run = start_measuring(&mut command).finish();

@@ -88,7 +88,7 @@ fn streams_that_are_shown_pass_when_they_are_verified_however_many_there_are_and
         (&["--streams", "12", "-c", "3"], 3, 3),
     ] {
         let origin = Origin::start(&config(&[])).unwrap();
-        let url = format!("rtmp://{}/live/s{{i}}", origin.addresses().rtmp.unwrap());
+        let url = format!("rtmp://{}/live/s{{i}}", origin.address("rtmp").unwrap());
         let small = ["--bitrate", "100kbps", "--audio-bitrate", "16kbps", "--gop", "500ms"];
         let short = ["-d", "5s", "--warmup", "0s", "--drain", "1s", "--verify", "--accept", ON_ANY_MACHINE];
         let run = measure(["publish", &url].iter().chain(load).chain(&small).chain(&short));
@@ -108,7 +108,7 @@ fn a_stream_whose_sound_is_never_shown_fails_when_it_is_verified() {
     let _machine = shared();
     for (faults, passes) in [(&[][..], true), (&["drop unit=1.. kind=audio stream=live/a"][..], false)] {
         let origin = Origin::start(&config(faults)).unwrap();
-        let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+        let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
         let run = measure([
             "publish", &url, "--gop", "500ms", "-d", "5s", "--warmup", "0s", "--drain", "500ms", "--verify",
         ]);

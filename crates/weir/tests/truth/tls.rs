@@ -3,7 +3,7 @@
 use crate::support::{NodeExporter, Publishing, air, config, measure, says, shared, soon};
 use std::path::PathBuf;
 use tempfile::TempDir;
-use weir_origin::{Origin, OriginConfig, Secure};
+use weir_origin::{ANY_PORT, Identity, Origin, OriginConfig, RTMP};
 
 struct Certificate {
     _directory: TempDir,
@@ -22,13 +22,10 @@ fn certificate(names: &[&str]) -> Certificate {
 }
 
 fn secure_origin(certificate: &Certificate) -> (Origin, String) {
-    let secure = Secure {
-        address: "127.0.0.1:0".parse().unwrap(),
-        chain: certificate.chain.clone(),
-        key: certificate.key.clone(),
-    };
-    let origin = Origin::start(&OriginConfig { rtmp: None, rtmps: Some(secure), ..config(&[]) }).unwrap();
-    let url = format!("rtmps://{}/live/a", origin.addresses().rtmps.unwrap());
+    let identity = Identity { chain: certificate.chain.clone(), key: certificate.key.clone() };
+    let config = OriginConfig { listen: Vec::new(), ..config(&[]) };
+    let origin = Origin::start(&config.listening_secure(&RTMP, ANY_PORT, identity)).unwrap();
+    let url = format!("rtmps://{}/live/a", origin.address("rtmps").unwrap());
     (origin, url)
 }
 
@@ -75,7 +72,7 @@ fn a_plain_client_of_a_tls_port_and_the_reverse_fail_by_name() {
     let load = ["-c", "2", "-d", "3s", "--timeout", "1s", "--warmup", "0s", "--drain", "200ms", "--insecure"];
     let run = measure(["play", &url.replace("rtmps", "rtmp")].iter().copied().chain(load));
     assert_eq!(run.slots("failed"), 2, "{:?}", run.failures());
-    let url = format!("rtmps://{}/live/a", plain.addresses().rtmp.unwrap());
+    let url = format!("rtmps://{}/live/a", plain.address("rtmp").unwrap());
     let run = measure(["play", &url].iter().copied().chain(load));
     assert_eq!(run.slots("failed"), 2, "{:?}", run.failures());
     assert!(

@@ -63,20 +63,29 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
         (&["play", rtmp, "--bind-addr", "192.0.2.1"], "give an address of this machine"),
         (&["play", rtmp, "--timeout", "0s"], "a timeout of 0s"),
         (&["play", rtmp, "--stage", "5@0s"], "5 clients held for 0s"),
-        (&["publish", rtmp, "--gop", "0s"], "a gop of 0s"),
         (&["play", rtmp, "--json", "-", "--format", "html"], "both write to stdout"),
         (&["report", "/tmp", "--json", "-", "--format", "csv"], "both write to stdout"),
         (&["publish", rtmp, "--fps", "1000"], "ask for 722 kbit/s"),
         (&["play", rtmp, "-c", "100000000"], "100000000 clients need 382 GiB of memory"),
         (&["publish", template, "--streams", "4000000000"], "4000000000 streams need"),
         (&["play", "rtpm://127.0.0.1:9/live/a"], "did you mean rtmp://?"),
-        (&["play", rtmp, "--token-file", "/nonexistent"], "--token-file (`token_file`) is of WebRTC"),
-        (&["play", rtmp, "--password-file", "/nonexistent"], "means nothing to rtmp://; leave it out"),
-        (&["publish", rtmp, "--user", "me"], "--user (`user`) is of MQTT"),
-        (&["publish", rtmp, "--payload", "file:/nonexistent"], "--payload (`payload`) is of MQTT"),
+        (
+            &["play", rtmp, "--token-file", "/nonexistent"],
+            "--token-file (`token_file`) is an option of whep+http:// and whep+https://",
+        ),
+        (
+            &["play", rtmp, "--password-file", "/nonexistent"],
+            "means nothing to rtmp:// and rtmps://; leave it out; `play` has witness_every, buffer",
+        ),
+        (&["play", rtmp, "--qos", "1"], "--qos (`qos`) is an option of mqtt://"),
+        (&["publish", rtmp, "--user", "me"], "--user (`user`) is an option of mqtt:// and mqtts://"),
+        (
+            &["publish", rtmp, "--payload", "file:/nonexistent"],
+            "--payload (`payload`) is an option of mqtt://",
+        ),
         (
             &["publish", "mqtt://127.0.0.1:9/t", "--file", "/nonexistent.flv"],
-            "--file (`file`) is of publishing frames",
+            "--file (`file`) is an option of rtmp://",
         ),
         (&["play", rtmp, "--cacert", "/nonexistent.pem"], "--cacert (`cacert`) is of TLS"),
     ] {
@@ -86,6 +95,8 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
         assert_eq!((said.err.lines().count(), said.out.as_str()), (1, ""), "{arguments:?}: {}", said.err);
     }
     // The parser of arguments takes more lines.
+    let said = says(["publish", rtmp, "--gop", "0s"]);
+    assert!(said.code == Some(2) && said.err.contains("a gop of 0s has no keyframe"), "{}", said.err);
     let said = says(["play", rtmp, "--insecure", "--cacert", "/no/such.pem"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("'--insecure' cannot be used with '--cacert <FILE>'"), "{}", said.err);

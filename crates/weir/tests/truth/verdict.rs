@@ -37,7 +37,7 @@ impl Crowded {
 fn publishers_without_cpu_send_late_and_the_run_is_invalid() {
     let _machine = alone();
     let origin = Origin::start(&config(&[])).unwrap();
-    let url = format!("rtmp://{}/live/s{{i}}", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/s{{i}}", origin.address("rtmp").unwrap());
     let crowded = Crowded::new();
     let run = crowded.measure(&[
         "publish",

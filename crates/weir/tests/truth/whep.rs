@@ -72,7 +72,7 @@ fn hand_on(mut client: TcpStream, server: SocketAddr, heads: &Mutex<Vec<String>>
 fn whoever_is_interrupted_or_fails_deletes_its_session() {
     let _machine = shared();
     let air = on_air(&[]);
-    let clerk = Clerk::before(air.origin.addresses().rtc.unwrap());
+    let clerk = Clerk::before(air.origin.address("rtc").unwrap());
     let mut command = weir();
     command.args(["play", &clerk.url("whep+http"), "-c", "5", "-d", "60s", "--warmup", "0s"]);
     let measuring = start_measuring(&mut command);
@@ -106,7 +106,7 @@ fn a_token_comes_out_of_a_file_or_the_environment_and_is_in_every_request() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "t0ken-of-the-file\n").unwrap();
     for from_file in [true, false] {
-        let clerk = Clerk::before(air.origin.addresses().rtc.unwrap());
+        let clerk = Clerk::before(air.origin.address("rtc").unwrap());
         let run = play_with(&clerk.url("whep+http"), |command| {
             if from_file {
                 command.arg("--token-file").arg(file.path());

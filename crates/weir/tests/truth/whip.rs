@@ -3,15 +3,15 @@
 use crate::support::{Air, Publishing, Run, config, measure, program, shared, soon};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{ANY_PORT, Origin, OriginConfig, RTC};
 
 /// An origin with these faults that takes and gives WebRTC, and RTMP.
 pub(crate) fn origin(faults: &[&str]) -> Origin {
-    Origin::start(&OriginConfig { rtc: Some("127.0.0.1:0".parse().unwrap()), ..config(faults) }).unwrap()
+    Origin::start(&config(faults).listening(&RTC, ANY_PORT)).unwrap()
 }
 
 fn at(origin: &Origin) -> SocketAddr {
-    origin.addresses().rtc.unwrap()
+    origin.address("rtc").unwrap()
 }
 
 /// Where a stream of an origin is published, and where it is played, by WebRTC.
@@ -50,7 +50,7 @@ fn play(url: &str, flags: &str) -> Run {
 fn what_is_published_by_whip_is_played_whole_by_every_protocol() {
     let _machine = shared();
     let air = on_air(&[]);
-    let (address, rtmp) = (at(&air.origin), air.origin.addresses().rtmp.unwrap());
+    let (address, rtmp) = (at(&air.origin), air.origin.address("rtmp").unwrap());
     for url in [places(&air.origin).1, format!("ws://{address}/live/a"), format!("rtmp://{rtmp}/live/a")] {
         let run = play(&url, "-c 3 -d 4s");
         assert_eq!(run.well(), 3, "{url}: {:?}", run.failures());
@@ -91,7 +91,7 @@ fn what_is_published_by_whip_is_played_whole_by_every_protocol() {
 fn a_decoder_of_others_finds_no_fault_with_pictures_that_came_by_whip() {
     let _machine = shared();
     let air = on_air_with(&[], &["--audio-bitrate", "0"]);
-    let url = format!("rtmp://{}/live/a", air.origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", air.origin.address("rtmp").unwrap());
     let mut decoder = program("ffmpeg", "ffmpeg");
     decoder.args(["-v", "error", "-t", "3", "-i", &url, "-f", "null", "-"]);
     let decoded = decoder.output().unwrap();
@@ -103,8 +103,7 @@ fn a_decoder_of_others_finds_no_fault_with_pictures_that_came_by_whip() {
 fn publisher_and_viewers_may_be_with_any_worker() {
     let _machine = shared();
     let origin =
-        Origin::start(&OriginConfig { rtc: Some("127.0.0.1:0".parse().unwrap()), workers: 3, ..config(&[]) })
-            .unwrap();
+        Origin::start(&OriginConfig { workers: 3, ..config(&[]) }.listening(&RTC, ANY_PORT)).unwrap();
     let (publish, watch) = places(&origin);
     for publications in 1..=2 {
         let publishing = Publishing::start(&publish, &["--gop", "10s"]);

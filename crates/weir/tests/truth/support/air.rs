@@ -3,7 +3,7 @@
 use super::process::{Kept, soon, weir};
 use super::run::{Measuring, Run, start_measuring};
 use std::time::Duration;
-use weir_origin::{Origin, OriginConfig};
+use weir_origin::{ANY_PORT, Origin, OriginConfig, RTMP};
 
 /// The origin of a test, with a publisher on `live/a`.
 pub(crate) struct Air {
@@ -17,18 +17,18 @@ pub(crate) struct Publishing(Measuring);
 
 /// An origin on a free loopback port that sends every packet at once, with these faults.
 pub(crate) fn config(faults: &[&str]) -> OriginConfig {
-    OriginConfig {
-        rtmp: Some("127.0.0.1:0".parse().unwrap()),
+    let config = OriginConfig {
         merge: Duration::ZERO,
         faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(),
         ..OriginConfig::default()
-    }
+    };
+    config.listening(&RTMP, ANY_PORT)
 }
 
 /// Puts a stream of a keyframe a second on air, and waits until it is there.
 pub(crate) fn air(config: &OriginConfig) -> Air {
     let origin = Origin::start(config).unwrap();
-    let url = format!("rtmp://{}/live/a", origin.addresses().rtmp.unwrap());
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
     let publishing = Publishing::start(&url, &["--gop", "1s"]);
     soon("the stream is on air", || {
         origin.counts().stream("live/a").is_some_and(|stream| stream.live && stream.received.video > 0)
