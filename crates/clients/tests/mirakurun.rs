@@ -44,10 +44,10 @@ fn server(version: bool) -> (Server, Arc<Mutex<Vec<String>>>) {
     (server, heard)
 }
 
-fn discover(url: &str, options: MirakurunOptions) -> Result<Workload, WorkloadError> {
+fn discover(url: &str, options: &MirakurunOptions) -> Result<Workload, WorkloadError> {
     let url = format!("mirakurun+{url}");
     let http = HttpOptions { credentials: Some(Credentials::parse("me:secret")), ..HttpOptions::default() };
-    mirakurun::play(&[url], &PlayOptions::default(), &http, &options)
+    mirakurun::play(&[url], &PlayOptions::default(), &http, options)
 }
 
 fn all(services: u32) -> MirakurunOptions {
@@ -57,14 +57,14 @@ fn all(services: u32) -> MirakurunOptions {
 #[test]
 fn services_are_found_and_named_and_the_server_says_its_version() {
     let (server, heard) = server(true);
-    let found = discover(&server.url(""), all(3)).unwrap();
+    let found = discover(&server.url(""), &all(3)).unwrap();
     let shown: Vec<String> = found.targets().iter().map(ToString::to_string).collect();
     let at = |label: &str, id: u64| format!("{label}, {}/api/services/{id}/stream?…", server.url(""));
     assert_eq!(
         shown,
         [at("GR/27 One", 3273601024), at("GR/26 Two", 3273701032), at("BS/BS15_0 Three", 400101)]
     );
-    assert_eq!(found.servers[0].version, "3.9.0");
+    assert_eq!(found.versions[0].version, "3.9.0");
     let heard = heard.lock().unwrap();
     assert!(heard.len() == 3 && heard.iter().all(|request| request.contains("\r\nAuthorization: Basic ")));
 }
@@ -73,9 +73,9 @@ fn services_are_found_and_named_and_the_server_says_its_version() {
 #[test]
 fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     let (server, _) = server(true);
-    let found = discover(&server.url(""), all(1)).unwrap();
+    let found = discover(&server.url(""), &all(1)).unwrap();
     let mut rig = Rig::new(Ledger::new([found.schema]));
-    let slot = Slot { client: 0, workload: 0, planned: rig.now };
+    let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now };
     let mut session = found.start(slot, rig.now, &mut rig.world);
     rig.tell(&mut *session, Event::Opening);
     rig.tell(&mut *session, Event::Connected);
@@ -90,8 +90,8 @@ fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
 fn a_server_may_stand_below_a_path_and_lead_elsewhere_and_keep_its_version() {
     let (server, _) = server(false);
     let options = MirakurunOptions { types: vec!["GR".to_owned()], ..MirakurunOptions::default() };
-    let found = discover(&server.url("/tv/"), options).unwrap();
-    assert_eq!((found.targets().len(), &found.servers[..]), (2, &[][..]));
+    let found = discover(&server.url("/tv/"), &options).unwrap();
+    assert_eq!((found.targets().len(), &found.versions[..]), (2, &[][..]));
     assert!(found.targets()[1].path.starts_with("/tv/api/services/3273701032/stream?decode=1"));
 }
 
@@ -125,7 +125,7 @@ fn what_goes_wrong_is_one_line_and_tells_the_servers_fault_from_the_askers() {
         ),
         (server.url(""), MirakurunOptions::default(), "--services 8", false),
     ] {
-        let error = discover(&url, options).err().unwrap();
+        let error = discover(&url, &options).err().unwrap();
         let said = error.to_string();
         assert!(said.contains(words) && !said.contains('\n') && !said.contains("secret"), "{said}");
         assert_eq!(matches!(error, WorkloadError::Server(_)), of_server, "{said}");

@@ -20,14 +20,14 @@ fn options(qos: Qos) -> MqttOptions {
     MqttOptions { qos, rate: 10.0, reconnect: true, filling: Filling::Size(8), ..MqttOptions::default() }
 }
 
-fn publishers(options: MqttOptions) -> Workload {
+fn publishers(options: &MqttOptions) -> Workload {
     let url = ["mqtt://127.0.0.1:1/t".to_owned()];
-    mqtt::publish(&url, &PublishOptions::default(), &options).unwrap()
+    mqtt::publish(&url, &PublishOptions::default(), options).unwrap()
 }
 
-fn subscribers(options: MqttOptions) -> Workload {
+fn subscribers(options: &MqttOptions) -> Workload {
     let url = ["mqtt://127.0.0.1:1/t".to_owned()];
-    mqtt::play(&url, &PlayOptions::default(), &options).unwrap()
+    mqtt::play(&url, &PlayOptions::default(), options).unwrap()
 }
 
 struct Stage {
@@ -50,7 +50,7 @@ impl Stage {
     /// A client whose link is established.
     fn new(workload: &Workload, version: Version) -> Self {
         let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
-        let slot = Slot { client: 0, workload: 0, planned: rig.now };
+        let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now };
         let client = workload.start(slot, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
         let mut stage = Self { rig, client, reader, version };
@@ -60,7 +60,7 @@ impl Stage {
     }
 
     /// A publisher that has been let in.
-    fn publisher(mqtt: MqttOptions) -> Self {
+    fn publisher(mqtt: &MqttOptions) -> Self {
         let mut stage = Self::new(&publishers(mqtt), Version::V5);
         assert!(matches!(stage.said()[..], [Said::Connect { .. }]));
         stage.hear(&CONNACK);
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     /// A subscriber whose subscription is granted.
-    fn subscriber(mqtt: MqttOptions) -> Self {
+    fn subscriber(mqtt: &MqttOptions) -> Self {
         let version = mqtt.version;
         let mut stage = Self::new(&subscribers(mqtt), version);
         stage.said();
@@ -156,7 +156,7 @@ impl Stage {
     }
 
     fn figure(&mut self, name: &str) -> u64 {
-        let slot = Slot { client: 0, workload: 0, planned: self.rig.now };
+        let slot = Slot { client: 0, workload: 0, cell: 0, planned: self.rig.now };
         own(self.rig.world.of(slot), name)
     }
 }
@@ -167,7 +167,7 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
 
 #[test]
 fn a_publisher_outlives_a_broker_that_restarts_and_keeps_its_schedule() {
-    let mut stage = Stage::publisher(options(Qos::AtMostOnce));
+    let mut stage = Stage::publisher(&options(Qos::AtMostOnce));
     stage.pass(350);
     assert_eq!(stage.numbers(), [(0, false), (1, false), (2, false), (3, false)]);
     stage.breaks();
@@ -202,7 +202,7 @@ fn what_was_not_acknowledged_is_sent_again_if_the_session_is_resumed_and_counted
         (None, &CONNACK, false),
     ] {
         let mut stage =
-            Stage::publisher(MqttOptions { session, count: Some(5), ..options(Qos::AtLeastOnce) });
+            Stage::publisher(&MqttOptions { session, count: Some(5), ..options(Qos::AtLeastOnce) });
         stage.pass(350);
         let ids: Vec<u16> = stage
             .said()
@@ -244,7 +244,7 @@ fn what_was_not_acknowledged_is_sent_again_if_the_session_is_resumed_and_counted
 #[test]
 fn a_broker_that_does_not_come_back_has_failed_its_client_when_that_is_told_to_stop() {
     for client in [Stage::publisher, Stage::subscriber] {
-        let mut stage = client(MqttOptions { count: Some(9), ..options(Qos::AtLeastOnce) });
+        let mut stage = client(&MqttOptions { count: Some(9), ..options(Qos::AtLeastOnce) });
         stage.pass(150);
         stage.breaks();
         for _ in 0..3 {
@@ -265,7 +265,7 @@ fn a_broker_that_does_not_come_back_has_failed_its_client_when_that_is_told_to_s
 #[test]
 fn the_first_break_is_the_end_of_a_client_that_is_not_to_reconnect() {
     for client in [Stage::publisher, Stage::subscriber] {
-        let mut stage = client(MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
+        let mut stage = client(&MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
         stage.breaks();
         assert!(!stage.rig.stands_by);
         assert_eq!(stage.ended().0, [Ending::Failed(Failure::ClosedByPeer)]);
@@ -286,7 +286,7 @@ fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
 #[test]
 fn a_subscriber_comes_back_and_what_it_has_missed_is_lost() {
     for (session, resumed) in [(None, false), (Some(Duration::from_secs(9)), true)] {
-        let mut stage = Stage::subscriber(MqttOptions { session, ..options(Qos::AtMostOnce) });
+        let mut stage = Stage::subscriber(&MqttOptions { session, ..options(Qos::AtMostOnce) });
         let first = message(&stage, 0, 100, false);
         stage.hear(&first);
         stage.breaks();
@@ -313,7 +313,7 @@ fn a_subscriber_comes_back_and_what_it_has_missed_is_lost() {
 #[test]
 fn without_its_last_message_a_publishers_end_is_not_known() {
     for (last, open) in [(true, 0), (false, 1)] {
-        let mut stage = Stage::subscriber(options(Qos::AtMostOnce));
+        let mut stage = Stage::subscriber(&options(Qos::AtMostOnce));
         for number in [0, 2] {
             let bytes = message(&stage, number, 100, last && number == 2);
             stage.hear(&bytes);
@@ -329,7 +329,7 @@ fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apa
     const LARGE: usize = 3 << 20;
     for version in [MqttVersion::V5, MqttVersion::V311] {
         let mut stage =
-            Stage::subscriber(MqttOptions { version, reconnect: false, ..options(Qos::AtMostOnce) });
+            Stage::subscriber(&MqttOptions { version, reconnect: false, ..options(Qos::AtMostOnce) });
         let bytes = message(&stage, 0, LARGE, false);
         let (begin, end) = bytes.split_at(bytes.len() - 1);
         for piece in begin.chunks(1 << 20) {
@@ -349,7 +349,7 @@ fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apa
         assert!(figures.counter(MEDIA) < LARGE as u64 + 2_000_000 && figures.counter(MEDIA) > LARGE as u64);
         assert_eq!(figures.signed(LATENCY).len(), 1);
     }
-    let mut stage = Stage::subscriber(MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
+    let mut stage = Stage::subscriber(&MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
     let bytes = message(&stage, 0, 1_000, false);
     stage.hear(&bytes[..500]);
     stage.tell(Event::Stop);
@@ -361,8 +361,8 @@ fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apa
 fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came_behind_it() {
     let published = Arc::new(Published::default());
     let met = |mqtt| MqttOptions { published: Some(published.clone()), ..mqtt };
-    let mut subscriber = Stage::subscriber(met(options(Qos::AtLeastOnce)));
-    let mut publisher = Stage::publisher(met(MqttOptions { count: Some(10), ..options(Qos::AtLeastOnce) }));
+    let mut subscriber = Stage::subscriber(&met(options(Qos::AtLeastOnce)));
+    let mut publisher = Stage::publisher(&met(MqttOptions { count: Some(10), ..options(Qos::AtLeastOnce) }));
     publisher.pass(2_000);
     let mut packets = Vec::new();
     let mut ids = Vec::new();
@@ -395,8 +395,8 @@ fn a_subscriber_that_is_told_to_stop_waits_for_what_is_on_its_way() {
     let published = Arc::new(Published::default());
     let linger = Duration::from_millis(500);
     let met = |mqtt| MqttOptions { published: Some(published.clone()), linger, ..mqtt };
-    let mut subscriber = Stage::subscriber(met(options(Qos::AtMostOnce)));
-    let mut publisher = Stage::publisher(met(MqttOptions { count: Some(2), ..options(Qos::AtMostOnce) }));
+    let mut subscriber = Stage::subscriber(&met(options(Qos::AtMostOnce)));
+    let mut publisher = Stage::publisher(&met(MqttOptions { count: Some(2), ..options(Qos::AtMostOnce) }));
     publisher.pass(150);
     let sent = publisher.rig.take_sent();
     assert_eq!(publisher.ended().0, [Ending::OnTime]);

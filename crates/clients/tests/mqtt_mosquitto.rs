@@ -26,12 +26,12 @@ fn burst(count: u64, qos: Qos, version: MqttVersion) -> MqttOptions {
     MqttOptions { rate: 1_000.0, count: Some(count), qos, version, window: 20, ..MqttOptions::default() }
 }
 
-fn publisher(url: &str, options: MqttOptions) -> Workload {
-    mqtt::publish(&[url.to_owned()], &PublishOptions::default(), &options).unwrap()
+fn publisher(url: &str, options: &MqttOptions) -> Workload {
+    mqtt::publish(&[url.to_owned()], &PublishOptions::default(), options).unwrap()
 }
 
-fn subscriber(url: &str, options: MqttOptions) -> Workload {
-    mqtt::play(&[url.to_owned()], &PlayOptions::default(), &options).unwrap()
+fn subscriber(url: &str, options: &MqttOptions) -> Workload {
+    mqtt::play(&[url.to_owned()], &PlayOptions::default(), options).unwrap()
 }
 
 /// A figure of MQTT's own, by its name.
@@ -40,7 +40,7 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
 }
 
 fn of(ledger: &mut Ledger, workload: u16) -> &Recorder {
-    ledger.of(Slot { client: 0, workload, planned: Moment::default() })
+    ledger.of(Slot { client: 0, workload, cell: workload, planned: Moment::default() })
 }
 
 fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {
@@ -86,8 +86,8 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
                 &["-t", &pattern, "-q", "2", "-C", &count, "-W", "20", "-F", "%t %l"],
             );
             // A client of its own says when the judge has subscribed.
-            let watch = subscriber(&broker.url(&pattern), burst(0, qos, version));
-            let sender = publisher(&broker.url(&format!("{topic}/{{seq}}")), burst(COUNT, qos, version));
+            let watch = subscriber(&broker.url(&pattern), &burst(0, qos, version));
+            let sender = publisher(&broker.url(&format!("{topic}/{{seq}}")), &burst(COUNT, qos, version));
             let mut bench = Bench::new(vec![&watch, &sender]);
             bench.start(0, 0..2);
             until_playing(&mut bench, 0, 2);
@@ -138,7 +138,7 @@ fn what_mosquittos_own_publisher_sends_is_received_and_has_no_mark() {
     for (version, name) in [(MqttVersion::V311, "mqttv311"), (MqttVersion::V5, "mqttv5")] {
         for qos in ["0", "1", "2"] {
             let topic = format!("y/{name}/{qos}");
-            let watch = subscriber(&broker.url(&topic), burst(0, Qos::ExactlyOnce, version));
+            let watch = subscriber(&broker.url(&topic), &burst(0, Qos::ExactlyOnce, version));
             let mut bench = Bench::new(vec![&watch]);
             bench.start(0, 0..1);
             until_playing(&mut bench, 0, 1);
@@ -165,9 +165,9 @@ fn what_the_broker_drops_is_counted_to_the_message() {
         client_id: Some("sleeper".into()),
         ..burst(count, Qos::AtLeastOnce, MqttVersion::V5)
     };
-    let watch = subscriber(&broker.url("q/#"), options(0));
+    let watch = subscriber(&broker.url("q/#"), &options(0));
     let own_name = MqttOptions { client_id: None, session: None, ..options(500) };
-    let sender = publisher(&broker.url("q/{seq}"), own_name);
+    let sender = publisher(&broker.url("q/{seq}"), &own_name);
     let mut bench = Bench::new(vec![&watch, &sender]);
     // It subscribes, sleeps while messages go by, and comes back before they end.
     let first = bench.start(0, 0..1);
@@ -206,8 +206,8 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
         // In MQTT 5 mosquitto takes no more at a time than it hands on.
         ..burst(5_000, Qos::AtLeastOnce, MqttVersion::V311)
     };
-    let watch = subscriber(&broker.url("q/#"), all_at_once.clone());
-    let sender = publisher(&broker.url("q/{seq}"), all_at_once);
+    let watch = subscriber(&broker.url("q/#"), &all_at_once);
+    let sender = publisher(&broker.url("q/{seq}"), &all_at_once);
     let mut bench = Bench::new(vec![&watch, &sender]);
     let watching = bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
@@ -232,8 +232,8 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
 fn those_that_share_a_subscription_receive_each_message_once_between_them() {
     let broker = Mosquitto::start("");
     let mqtt = burst(400, Qos::AtLeastOnce, MqttVersion::V5);
-    let watch = subscriber(&broker.url("$share/g/s/#"), mqtt.clone());
-    let sender = publisher(&broker.url("s/{client}/{seq}"), mqtt);
+    let watch = subscriber(&broker.url("$share/g/s/#"), &mqtt);
+    let sender = publisher(&broker.url("s/{client}/{seq}"), &mqtt);
     let mut bench = Bench::new(vec![&watch, &sender]);
     bench.start(0, 0..3);
     until_playing(&mut bench, 0, 3);
@@ -284,16 +284,16 @@ fn credentials_are_checked_and_a_refusal_has_the_brokers_code() {
             "CONNACK 0x05 Connection Refused, not authorized"
         };
         for workload in [
-            subscriber(&broker.url("open/a"), stranger.clone()),
-            publisher(&broker.url("open/a"), stranger.clone()),
-            subscriber(&format!("mqtt://me:wrong@127.0.0.1:{}/open/a", broker.port), stranger.clone()),
+            subscriber(&broker.url("open/a"), &stranger),
+            publisher(&broker.url("open/a"), &stranger),
+            subscriber(&format!("mqtt://me:wrong@127.0.0.1:{}/open/a", broker.port), &stranger),
         ] {
             assert_eq!(failure(&workload), (Failure::Unauthorized, no.to_owned()));
         }
-        let watch = subscriber(&broker.url("open/#"), known.clone());
+        let watch = subscriber(&broker.url("open/#"), &known);
         let url = format!("mqtt://me:s%2Fe%20c%40ret@127.0.0.1:{}/open/{{seq}}", broker.port);
-        let sender = publisher(&url, stranger.clone());
-        let closed = publisher(&broker.url("closed/{seq}"), known.clone());
+        let sender = publisher(&url, &stranger);
+        let closed = publisher(&broker.url("closed/{seq}"), &known);
         let mut bench = Bench::new(vec![&watch, &sender, &closed]);
         bench.start(0, 0..1);
         until_playing(&mut bench, 0, 1);
@@ -312,7 +312,7 @@ fn credentials_are_checked_and_a_refusal_has_the_brokers_code() {
 fn a_client_that_is_sent_away_or_left_alone_says_so() {
     let mut broker = Mosquitto::start("");
     let same = MqttOptions { client_id: Some("twin".into()), ..burst(0, Qos::AtMostOnce, MqttVersion::V5) };
-    let (one, two) = (subscriber(&broker.url("a"), same.clone()), subscriber(&broker.url("a"), same));
+    let (one, two) = (subscriber(&broker.url("a"), &same), subscriber(&broker.url("a"), &same));
     let mut bench = Bench::new(vec![&one, &two]);
     bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
@@ -331,7 +331,7 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
     let named =
         |remark: &Remark| remark.failure == Failure::Reset || remark.words == "the broker closed the link";
     assert!(remarks.len() == 2 && remarks.iter().all(named), "{remarks:?}");
-    let nobody = subscriber(&broker.url("a"), MqttOptions::default());
+    let nobody = subscriber(&broker.url("a"), &MqttOptions::default());
     assert_eq!(failure(&nobody).0, Failure::ConnectionRefused);
 }
 
@@ -414,7 +414,7 @@ fn a_broker_that_does_not_keep_up_makes_messages_late_and_none_forgotten() {
     let broker = Mosquitto::start("");
     // One message a microsecond is more than any broker acknowledges one by one.
     let mqtt = MqttOptions { rate: 1e6, window: 1, ..burst(1_000_000, Qos::AtLeastOnce, MqttVersion::V5) };
-    let sender = publisher(&broker.url("slow"), mqtt);
+    let sender = publisher(&broker.url("slow"), &mqtt);
     let mut bench = Bench::new(vec![&sender]);
     let running = bench.start(0, 0..1);
     bench.run(Duration::from_millis(700));
@@ -441,14 +441,14 @@ fn a_file_is_sent_as_it_is() {
         retain: true,
         ..burst(1, Qos::AtLeastOnce, MqttVersion::V5)
     };
-    let sender = publisher(&broker.url("kept"), mqtt.clone());
+    let sender = publisher(&broker.url("kept"), &mqtt);
     let mut bench = Bench::new(vec![&sender]);
     bench.start(0, 0..1);
     until_done(&mut bench, 0);
     bench.stop();
     let judge = broker.client("mosquitto_sub", &["-t", "kept", "-C", "1", "-W", "10", "-F", "%r %p"]);
     assert_eq!(lines(&judge.wait_with_output().unwrap()), ["1 what is in the file"]);
-    let watch = subscriber(&broker.url("kept"), mqtt);
+    let watch = subscriber(&broker.url("kept"), &mqtt);
     let mut bench = Bench::new(vec![&watch]);
     bench.start(0, 0..1);
     until_received(&mut bench, 0, 1);

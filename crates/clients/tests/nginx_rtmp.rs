@@ -24,7 +24,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     )
     .unwrap();
     let mut bench = Bench::new(vec![&publisher, &players]);
-    let workload = |number| Slot { client: 0, workload: number, planned: Moment::default() };
+    let workload = |number| Slot { client: 0, workload: number, cell: number, planned: Moment::default() };
 
     bench.start(0, 0..1);
     bench.run_until(Duration::from_secs(20), "publishing", |ledger| {
@@ -75,7 +75,7 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
         rtmp::play(&[nginx.url("c").replace("/live/", "/no-such-app/")], &options, &RtmpOptions::default())
             .unwrap();
     let mut bench = Bench::new(vec![&publisher, &viewers, &strangers, &lost]);
-    let slot = |workload| Slot { client: 0, workload, planned: Moment::default() };
+    let slot = |workload| Slot { client: 0, workload, cell: workload, planned: Moment::default() };
 
     let first = bench.start(0, 0..1);
     bench.run_until(Duration::from_secs(5), "publishing", |ledger| ledger.of(slot(0)).gauge(PLAYING) == 1);

@@ -37,7 +37,7 @@ impl Viewer {
             ts::play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options, &HttpOptions::default())
                 .unwrap();
         let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
-        let slot = Slot { client, workload: 0, planned: rig.now };
+        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
         let session = workload.start(slot, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };
         viewer.tell(Event::Opening);
@@ -505,7 +505,7 @@ fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
         ts::play(&[server.url("/x.ts")], &PlayOptions::default(), &HttpOptions::default()).unwrap();
     let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..viewers);
-    let slot = Slot { client: 0, workload: 0, planned: weir_metrics::Moment::default() };
+    let slot = Slot { client: 0, workload: 0, cell: 0, planned: weir_metrics::Moment::default() };
     bench.run_until(Duration::from_secs(20), "all have ended", |ledger| {
         ledger.of(slot).number(ACTIVE.0.into()) == 0
     });

@@ -51,7 +51,7 @@ impl Dialogue {
     /// Client `client` of a workload, its link not yet established.
     pub fn new(workload: &Workload, client: u32, manners: Manners) -> Self {
         let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
-        let slot = Slot { client, workload: 0, planned: rig.now };
+        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
         let client = workload.start(slot, rig.now, &mut rig.world);
         let mut dialogue = Self {
             rig,

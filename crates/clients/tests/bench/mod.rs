@@ -31,7 +31,7 @@ impl<'w> Bench<'w> {
         let mut started = Vec::new();
         for client in clients {
             let now = clock::now();
-            let slot = Slot { client, workload, planned: now };
+            let slot = Slot { client, workload, cell: workload, planned: now };
             let made = self.workloads[usize::from(workload)];
             let session = made.start(slot, now, &mut self.shard.world);
             started.extend(self.shard.open(made.door(client), session));

@@ -66,7 +66,7 @@ impl Stage {
     pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
         let workload = workload(url, options);
         let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
-        let slot = Slot { client, workload: 0, planned: rig.now };
+        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
         let viewer = workload.start(slot, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
         stage.tell(Event::Opening);

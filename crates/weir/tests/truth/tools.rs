@@ -98,15 +98,18 @@ fn an_origin_is_a_tuner_server_beside_or_without_rtmp() {
         command.arg("origin").args(arguments).args(["--http", ":0", "--bitrate", "2mbps"]);
         let mut origin = Kept::start(command.stdout(Stdio::piped()));
         let mut out = BufReader::new(origin.0.stdout.take().unwrap());
-        let mut line = String::new();
+        let mut url = String::new();
         for scheme in schemes {
-            line.clear();
+            let mut line = String::new();
             out.read_line(&mut line).unwrap();
             assert!(line.starts_with(&format!("listening on {scheme}://127.0.0.1:")), "{line}");
+            if *scheme == "http" {
+                url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+            }
         }
-        (origin, out, line.trim().strip_prefix("listening on ").unwrap().to_owned())
+        (origin, out, url)
     };
-    let (origin, mut out, url) = serves(&["--services", "GR:1,BS:2"], &["http"]);
+    let (origin, mut out, url) = serves(&["--services", "GR:1,BS:2"], &["http", "mirakurun+http"]);
     let mut curl = program("curl", "curl");
     let got = curl.args(["-sf", &format!("{url}/api/services?channel.type=BS")]).output().unwrap();
     let services: Value = serde_json::from_slice(&got.stdout).unwrap();
@@ -125,7 +128,8 @@ fn an_origin_is_a_tuner_server_beside_or_without_rtmp() {
     assert!(last.starts_with("2 links, 1 viewers; sent "), "{last}");
     assert!(std::fs::metadata(&stored).unwrap().len() > 188 * 1_000);
 
-    let (_origin, _, url) = serves(&["--rtmp", ":0", "--file", stored.to_str().unwrap()], &["rtmp", "http"]);
+    let (_origin, _, url) =
+        serves(&["--rtmp", ":0", "--file", stored.to_str().unwrap()], &["rtmp", "http", "mirakurun+http"]);
     let mut curl = program("curl", "curl");
     let got = curl.args(["-sf", &format!("{url}/api/services")]).output().unwrap();
     let services: Value = serde_json::from_slice(&got.stdout).unwrap();
