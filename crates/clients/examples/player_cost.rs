@@ -56,7 +56,7 @@ fn main() {
     let memory = resident();
     for client in 0..clients {
         let now = clock::now();
-        let slot = Slot { client, workload: 0, planned: now };
+        let slot = Slot { client, workload: 0, cell: 0, planned: now };
         let session = workload.start(slot, now, &mut shard.world);
         let _ = shard.open(workload.door(client), session);
         shard.turn(now + Duration::from_micros(500)).unwrap();

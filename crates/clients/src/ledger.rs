@@ -17,6 +17,8 @@ pub struct Slot {
     pub client: u32,
     /// Position of the workload in the scenario.
     pub workload: u16,
+    /// Where its figures are kept: a position among those of [`Ledger::new`].
+    pub cell: u16,
     /// When the plan wants the client to start.
     pub planned: Moment,
 }
@@ -102,7 +104,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// One recorder a workload.
+    /// One recorder a cell: a workload has one, or one for each of its servers.
     pub fn new(schemas: impl IntoIterator<Item = Schema>) -> Self {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
@@ -124,10 +126,10 @@ impl Ledger {
         self
     }
 
-    /// The figures of a slot's workload.
+    /// The figures that a client counts in.
     #[inline]
     pub fn of(&mut self, slot: Slot) -> &mut Recorder {
-        &mut self.recorders[usize::from(slot.workload)]
+        &mut self.recorders[usize::from(slot.cell)]
     }
 
     /// Books the end of a slot.
@@ -174,7 +176,7 @@ impl Ledger {
         std::mem::take(&mut self.gaps)
     }
 
-    /// Hands out an interval's figures, one recorder a workload, and starts the next.
+    /// Hands out an interval's figures, one recorder a cell, and starts the next.
     pub fn take_figures(&mut self) -> Vec<Recorder> {
         self.recorders.iter_mut().map(Recorder::take).collect()
     }

@@ -285,7 +285,7 @@ mod tests {
     fn begin(late: Duration) -> (Life, Ledger, Moment) {
         let mut ledger = Ledger::new([Schema::new(&[])]).keeping_endings();
         let planned = Moment::from_nanos(7_000_000_000);
-        let slot = Slot { client: 0, workload: 0, planned };
+        let slot = Slot { client: 0, workload: 0, cell: 0, planned };
         let life = Life::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
         (life, ledger, planned)
     }

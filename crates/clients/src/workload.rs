@@ -19,8 +19,12 @@ pub struct Workload {
     /// viewers leave first, so that none sees its stream end.
     pub viewers_leave_last: bool,
     /// What the servers say that they are, if they were asked.
-    pub servers: Vec<ServerVersion>,
+    pub versions: Vec<ServerVersion>,
     targets: Vec<Target>,
+    /// The servers of the targets, if there are several: `host:port`, without the port if it is the scheme's own.
+    servers: Vec<String>,
+    /// Of each target, the position of its server.
+    server_of: Vec<u16>,
     doors: Vec<Door>,
     start: Start,
 }
@@ -57,19 +61,42 @@ impl Workload {
             start(NewClient { slot, target, request, door, now }, ledger)
         };
         let start: Start = Box::new(start);
-        Self { schema, viewers_leave_last: false, servers: Vec::new(), targets, doors, start }
+        let (servers, server_of) = by_server(&targets);
+        let versions = Vec::new();
+        Self { schema, viewers_leave_last: false, versions, targets, servers, server_of, doors, start }
     }
 
     /// A workload that has no client on any shard: threads of its own fill its figures.
     pub fn without_clients(schema: Schema) -> Self {
         let start: Start = Box::new(|_, _, _, _| unreachable!("it has no targets, so no client is started"));
-        let (targets, doors) = (Vec::new(), Vec::new());
-        Self { schema, viewers_leave_last: false, servers: Vec::new(), targets, doors, start }
+        Self {
+            schema,
+            viewers_leave_last: false,
+            versions: Vec::new(),
+            targets: Vec::new(),
+            servers: Vec::new(),
+            server_of: Vec::new(),
+            doors: Vec::new(),
+            start,
+        }
     }
 
     /// Its targets, in the order of their URLs.
     pub fn targets(&self) -> &[Target] {
         &self.targets
+    }
+
+    /// The servers that its clients go to, if there are several: `host:port`, without the port if it is the scheme's own.
+    pub fn servers(&self) -> &[String] {
+        &self.servers
+    }
+
+    /// The position of a client's server among [`Self::servers`]; 0 if there is but one.
+    pub fn server(&self, client: u32) -> u16 {
+        match &self.server_of[..] {
+            [] => 0,
+            servers => servers[client as usize % servers.len()],
+        }
     }
 
     /// Where a client's link leads.
@@ -81,6 +108,23 @@ impl Workload {
     pub fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
         (self.start)(slot, self.door(slot.client), now, ledger)
     }
+}
+
+/// The servers of targets, and of each target the position of its server; nothing if all have one.
+fn by_server(targets: &[Target]) -> (Vec<String>, Vec<u16>) {
+    let mut servers: Vec<String> = Vec::new();
+    let positions = targets.iter().map(|target| {
+        let base = target.base();
+        let server = base.split_once("://").map_or(&*base, |(_, server)| server);
+        let known = servers.iter().position(|known| known == server);
+        let position = known.unwrap_or_else(|| {
+            servers.push(server.to_owned());
+            servers.len() - 1
+        });
+        position as u16
+    });
+    let positions: Vec<_> = positions.collect();
+    if servers.len() < 2 { (Vec::new(), Vec::new()) } else { (servers, positions) }
 }
 
 impl std::fmt::Debug for Workload {

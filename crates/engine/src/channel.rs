@@ -179,6 +179,7 @@ mod tests {
     fn facts() -> WorkloadFacts {
         WorkloadFacts {
             background: false,
+            servers: Vec::new(),
             name: "play".to_owned(),
             role: Role::Play,
             protocol: "http".to_owned(),

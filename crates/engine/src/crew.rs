@@ -1,6 +1,7 @@
 //! One generator thread: starts its slots in time, turns its shard, hands out an interval a second.
 
 use crate::arrivals::Arrivals;
+use crate::cells::Cells;
 use crate::ingest::intake::Taken;
 use crate::plan::{Plan, PlannedSlot};
 use std::cmp::Reverse;
@@ -68,10 +69,11 @@ struct Crew {
     stops: BinaryHeap<Reverse<(Moment, SessionId)>>,
     second: u32,
     busy: Busy,
-    /// One a workload.
+    cells: Cells,
+    /// One a cell.
     arrivals: Vec<Arrivals>,
-    /// The workload of each session, by its index.
-    workload_of: Vec<u16>,
+    /// The cell of each session, by its index.
+    cell_of: Vec<u16>,
 }
 
 /// Runs a generator thread to its plan's end.
@@ -79,7 +81,8 @@ struct Crew {
 /// # Errors
 /// The event loop could not be made, or failed.
 pub(crate) fn run(orders: Orders) -> std::io::Result<()> {
-    let ledger = Ledger::new(orders.workloads.iter().map(|workload| workload.schema));
+    let cells = Cells::of(orders.workloads.iter());
+    let ledger = Ledger::new(cells.schemas());
     let shard = Shard::new(ledger)?;
     let mut crew = Crew {
         shard,
@@ -87,8 +90,9 @@ pub(crate) fn run(orders: Orders) -> std::io::Result<()> {
         stops: BinaryHeap::new(),
         second: 0,
         busy: Busy::start(),
-        arrivals: vec![Arrivals::new(orders.origin); orders.workloads.len()],
-        workload_of: Vec::new(),
+        arrivals: vec![Arrivals::new(orders.origin); cells.schemas().count()],
+        cell_of: Vec::new(),
+        cells,
         orders,
     };
     crew.work()
@@ -147,12 +151,15 @@ impl Crew {
         }
     }
 
+    fn slot(&self, planned: &PlannedSlot) -> Slot {
+        let PlannedSlot { client, workload, start, .. } = *planned;
+        let server = self.orders.workloads[usize::from(workload)].server(client);
+        let cell = self.cells.cell(workload, server);
+        Slot { client, workload, cell, planned: self.orders.origin + start }
+    }
+
     fn start(&mut self, planned: PlannedSlot, now: Moment) {
-        let slot = Slot {
-            client: planned.client,
-            workload: planned.workload,
-            planned: self.orders.origin + planned.start,
-        };
+        let slot = self.slot(&planned);
         let stop = self.orders.origin + planned.stop;
         self.shard.world.of(slot).count(PLANNED, 1);
         if stop <= now {
@@ -165,10 +172,10 @@ impl Crew {
         // A link that cannot be begun has told its session, which has booked the failure.
         if let Ok(id) = self.shard.open(&door, session) {
             self.stops.push(Reverse((stop, id)));
-            if self.workload_of.len() <= id.index() {
-                self.workload_of.resize(id.index() + 1, 0);
+            if self.cell_of.len() <= id.index() {
+                self.cell_of.resize(id.index() + 1, 0);
             }
-            self.workload_of[id.index()] = planned.workload;
+            self.cell_of[id.index()] = slot.cell;
         }
     }
 
@@ -187,7 +194,7 @@ impl Crew {
             self.next += 1;
             let start = self.orders.origin + planned.start;
             if start <= now {
-                let slot = Slot { client: planned.client, workload: planned.workload, planned: start };
+                let slot = self.slot(&planned);
                 let figures = self.shard.world.of(slot);
                 figures.count(PLANNED, 1);
                 figures.count(MISSED, 1);
@@ -203,7 +210,8 @@ impl Crew {
         let mut figures = self.shard.world.take_figures();
         self.count_arrivals(&mut figures, last);
         if !self.orders.background {
-            for recorder in &mut figures {
+            // Of a thread, whatever its clients do: once a workload.
+            for recorder in figures.iter_mut().take(self.orders.workloads.len()) {
                 recorder.set(SHARD_BUSY, busy.as_micros() as u64);
                 recorder.set(SHARD_WAIT, waited.as_micros() as u64);
                 recorder.set(TURN_LAG, lag.longest.as_micros() as u64);
@@ -238,8 +246,8 @@ impl Crew {
         }
         let (end, mut unread) = (self.second_end(), vec![0; figures.len()]);
         self.shard.unread(ASKED, |id, bytes, sessions| {
-            let workload = self.workload_of.get(id.index()).map_or(0, |workload| usize::from(*workload));
-            unread[workload] += (bytes * sessions) as u64;
+            let cell = self.cell_of.get(id.index()).map_or(0, |cell| usize::from(*cell));
+            unread[cell] += (bytes * sessions) as u64;
         });
         let now = clock::now();
         for ((arrivals, recorder), unread) in self.arrivals.iter_mut().zip(figures).zip(unread) {

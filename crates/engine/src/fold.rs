@@ -6,6 +6,7 @@ use crate::loads::{host_load, process_load};
 use crate::plan::{Plan, StageSpan, planned_at};
 use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
+use crate::servers::ServerTotals;
 use crate::steadiness::{self, Starvation};
 use crate::stretch::Stretch;
 use crate::summary::{
@@ -52,6 +53,9 @@ pub struct WorkloadFacts {
     /// Whether it is there only to disturb the others.
     #[serde(default)]
     pub background: bool,
+    /// The servers that its clients go to, if there are several.
+    #[serde(default)]
+    pub servers: Vec<String>,
 }
 
 /// Sums up a run, second by second.
@@ -83,6 +87,8 @@ struct WorkloadFold {
     starvation: Starvation,
     /// What became of the messages that it saved.
     ingested: Option<Ingested>,
+    /// Of each of its servers, if it has several, over the whole run.
+    servers: Vec<ServerTotals>,
     /// Of each second: media bytes, and clients that played or published.
     seconds: BTreeMap<u32, (u64, u64)>,
 }
@@ -105,6 +111,7 @@ impl Fold {
             readers: Readers::default(),
             starvation: Starvation::default(),
             ingested: None,
+            servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: BTreeMap::new(),
             facts,
             total: Stretch::new(schema),
@@ -141,6 +148,11 @@ impl Fold {
         let second = interval.key.second;
         let count = self.workloads.len();
         let Some(workload) = self.workloads.get_mut(usize::from(interval.key.workload)) else { return };
+        if let Some(server) = interval.key.server {
+            // What all of them counted comes in an interval of its own.
+            let server = workload.servers.get_mut(usize::from(server));
+            return server.into_iter().for_each(|server| server.add(&interval.figures));
+        }
         let steady = self.cut.is_none_or(|cut| second < cut);
         workload.add(second, steady, &interval.figures);
         if steady && Duration::from_secs(u64::from(second) + 1) <= self.plan.length {
@@ -614,6 +626,13 @@ impl WorkloadFold {
             total: Figures(self.total.figures(|_| true)),
             slots: self.slots(),
             failures,
+            servers: self
+                .facts
+                .servers
+                .iter()
+                .zip(&self.servers)
+                .map(|(name, it)| it.summary(name))
+                .collect(),
             channels: Vec::new(),
             clients: None,
             ingested: self.ingested.clone(),

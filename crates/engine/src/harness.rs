@@ -138,6 +138,7 @@ fn made_up(scenario: Scenario) -> RunHead {
             expect: spec.expect.as_ref().map(BitRateText::get),
             frame_time_seconds: None,
             timeout_seconds: 10.0,
+            servers: Vec::new(),
             background: spec.background,
         }
     });

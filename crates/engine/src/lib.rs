@@ -8,6 +8,7 @@
 pub mod accept;
 mod arrivals;
 pub mod background;
+mod cells;
 mod channel;
 mod counts;
 mod crew;
@@ -30,6 +31,7 @@ mod roll;
 pub mod run;
 pub mod scenario;
 pub mod series;
+mod servers;
 mod steadiness;
 mod stretch;
 pub mod summary;

@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_metrics::{Histogram, Interval, Schema};
+use weir_metrics::{Histogram, Interval, IntervalKey, Schema};
 use weir_observe::Sample;
 
 use hdrhistogram::serialization::interval_log::{
@@ -218,7 +218,11 @@ impl RecordWriter {
             .begin_log_with(&mut self.histograms.file, &mut self.serializer)
             .map_err(io_error(path))?;
         for (name, histogram) in interval.histograms() {
-            let tag = format!("{}/{name}", interval.key.workload);
+            let workload = interval.key.workload;
+            let tag = match interval.key.server {
+                Some(server) => format!("{workload}.{server}/{name}"),
+                None => format!("{workload}/{name}"),
+            };
             writer
                 .write_histogram(histogram, start, Duration::from_secs(1), Tag::new(&tag))
                 .map_err(|error| io_error(path)(io::Error::other(error.to_string())))?;
@@ -309,9 +313,7 @@ pub(crate) fn read_files(
         if u64::from(interval.key.second) > end {
             return Err(format!("second {} is long after the plan's end", interval.key.second));
         }
-        for (name, histogram) in
-            histograms.remove(&(interval.key.second, interval.key.workload)).into_iter().flatten()
-        {
+        for (name, histogram) in histograms.remove(&interval.key).into_iter().flatten() {
             interval.restore(&name, histogram);
         }
         fold.interval(&interval);
@@ -364,7 +366,7 @@ fn each_line(
     Ok(())
 }
 
-type Histograms = std::collections::HashMap<(u32, u16), Vec<(String, Histogram<u64>)>>;
+type Histograms = std::collections::HashMap<IntervalKey, Vec<(String, Histogram<u64>)>>;
 
 fn read_histograms((path, bytes): (PathBuf, Vec<u8>)) -> Result<Histograms, RecordError> {
     use base64::Engine as _;
@@ -377,8 +379,14 @@ fn read_histograms((path, bytes): (PathBuf, Vec<u8>)) -> Result<Histograms, Reco
             continue;
         };
         let tag = interval.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
-        let Some((workload, name)) = tag.split_once('/').and_then(|(w, name)| Some((w.parse().ok()?, name)))
-        else {
+        let whose = tag.split_once('/').and_then(|(whose, name)| {
+            let (workload, server) = match whose.split_once('.') {
+                Some((workload, server)) => (workload, Some(server.parse().ok()?)),
+                None => (whose, None),
+            };
+            Some((workload.parse().ok()?, server, name))
+        });
+        let Some((workload, server, name)) = whose else {
             return Err(malformed(format!("tag '{tag}' is not workload/figure")));
         };
         let encoded = base64::engine::general_purpose::STANDARD
@@ -393,7 +401,7 @@ fn read_histograms((path, bytes): (PathBuf, Vec<u8>)) -> Result<Histograms, Reco
         }
         histogram.auto(true);
         let second = interval.start_timestamp().as_secs() as u32;
-        all.entry((second, workload)).or_default().push((name.to_owned(), histogram));
+        all.entry(IntervalKey { second, workload, server }).or_default().push((name.to_owned(), histogram));
     }
     Ok(all)
 }

@@ -1,5 +1,6 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
+use crate::cells::Cells;
 use crate::crew::{self, Orders, Report};
 use crate::fold::{Fold, WorkloadFacts};
 use crate::ingest::intake::{self, Taken};
@@ -17,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_clients::{Remark, Workload};
-use weir_metrics::{Interval, IntervalKey, Moment, Recorder, Schema};
+use weir_metrics::{Moment, Recorder, Schema};
 use weir_observe::{Observer, Sample, TargetState};
 use weir_shard::clock;
 
@@ -93,12 +94,13 @@ pub fn run(
     let (reports, received) = channel();
     let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last).collect();
     let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
+    let cells = Cells::of(workloads.iter().map(|(_, workload)| workload));
     let segments = segments(&plan, &workload_facts, &leave_last, &scenario);
     let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
     // Who takes messages is there before the first of them.
     let intake = match consuming {
         Some(consuming) => {
-            let schemas = workloads.iter().map(|(_, workload)| workload.schema).collect();
+            let schemas = cells.schemas().collect();
             Some(take_in(consuming, schemas, segments.len(), &stop, interrupt, &reports)?)
         }
         None => None,
@@ -149,6 +151,7 @@ pub fn run(
         writer: Some(writer),
         fold,
         pending: BTreeMap::new(),
+        cells,
         shards: threads.len(),
         finished: 0,
         deserted: vec![false; threads.len()],
@@ -278,6 +281,8 @@ struct Desk {
     fold: Fold,
     /// Seconds that not every shard has reported.
     pending: BTreeMap<u32, (usize, Vec<Recorder>)>,
+    /// Whose figures those of a report are.
+    cells: Cells,
     shards: usize,
     finished: usize,
     /// Whether each shard's last word was that it has no client, and none to come.
@@ -467,8 +472,7 @@ impl Desk {
 
     fn complete(&mut self, second: u32) {
         let Some((_, figures)) = self.pending.remove(&second) else { return };
-        for (workload, figures) in figures.into_iter().enumerate() {
-            let interval = Interval { key: IntervalKey { second, workload: workload as u16 }, figures };
+        for interval in self.cells.intervals(second, &figures) {
             self.write(|writer| writer.interval(&interval));
             self.fold.interval(&interval);
         }

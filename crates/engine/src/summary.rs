@@ -195,6 +195,9 @@ pub struct WorkloadSummary {
     pub slots: Slots,
     /// Failures by kind, the commonest first.
     pub failures: Vec<FailureCount>,
+    /// One entry a server, if its clients went to several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerSummary>,
     /// One entry a channel that was read, of protocols that have channels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSummary>,
@@ -207,6 +210,25 @@ pub struct WorkloadSummary {
     /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
     /// they share one, none when it is not known or nothing was stamped.
     pub clock_uncertainty_seconds: Option<f64>,
+}
+
+/// What the clients of one server came to over the whole run, ramps and drain included.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerSummary {
+    /// `host:port`, without the port if it is the scheme's own.
+    pub server: String,
+    /// Clients whose time came.
+    pub planned: u64,
+    /// Those that came to play or publish.
+    pub played: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Bytes of media that came or went.
+    pub media_bytes: u64,
+    /// Bits of media a second of one client that played or published; none if none did.
+    pub client_bit_rate_bps: Option<f64>,
+    /// From the planned start to playing; none if no client came to that.
+    pub startup: Option<Spread>,
 }
 
 /// What the clients of a workload left behind, each over its own life, ramps and drain included. The rows, one a client,

@@ -24,6 +24,7 @@ fn write(directory: &Path) {
         let (role, urls) = spec.verb().unwrap();
         WorkloadFacts {
             background: false,
+            servers: Vec::new(),
             name: spec.label(),
             role,
             protocol: "rtmp".to_owned(),
@@ -61,7 +62,9 @@ fn write(directory: &Path) {
             figures.count(SOURCE, 777_001);
             figures.count(SOURCE_TIME, 1_000_003);
             figures.record(STARTUP, 70_000);
-            writer.interval(&Interval { key: IntervalKey { second, workload }, figures }).unwrap();
+            writer
+                .interval(&Interval { key: IntervalKey { second, workload, server: None }, figures })
+                .unwrap();
         }
         let generator =
             ProcessSample { processes: 1, cpu_seconds: f64::from(second), ..ProcessSample::default() };

@@ -29,6 +29,7 @@ fn fold(text: &str) -> Fold {
         let (role, urls) = spec.verb().unwrap();
         let facts = WorkloadFacts {
             background: false,
+            servers: Vec::new(),
             name: spec.label(),
             role,
             protocol: "rtmp".to_owned(),
@@ -47,7 +48,7 @@ fn second(fold: &mut Fold, second: u32, workload: u16, playing: u64, media: u64)
     let mut figures = Recorder::new(SCHEMA);
     figures.set(PLAYING, playing);
     figures.count(MEDIA, media);
-    fold.interval(&Interval { key: IntervalKey { second, workload }, figures });
+    fold.interval(&Interval { key: IntervalKey { second, workload, server: None }, figures });
 }
 
 fn finish(fold: &Fold) -> Summary {
@@ -96,7 +97,7 @@ fn a_threshold_is_judged_alike_while_the_run_goes_on_and_at_its_end() {
     }
     let mut figures = Recorder::new(SCHEMA);
     figures.fail(Failure::Reset);
-    fold.interval(&Interval { key: IntervalKey { second: 5, workload: 2 }, figures });
+    fold.interval(&Interval { key: IntervalKey { second: 5, workload: 2, server: None }, figures });
     let asked: Vec<Threshold> =
         ["slots_failed < 1", "bitrate.ratio > 0.9", "playing.mean > 3", "startup.p99 < 1s"]
             .iter()
@@ -136,7 +137,7 @@ fn stopped(until: u32) -> Fold {
             figures.count(SOURCE, 1_000_000);
             figures.count(SOURCE_TIME, 20_000_000);
         }
-        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0 }, figures });
+        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
     }
     fold
 }
@@ -231,6 +232,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
         Scenario::parse("{warmup: 0s, workloads: [{play: http://h/a, clients: 3, duration: 60s}]}").unwrap();
     let facts = WorkloadFacts {
         background: false,
+        servers: Vec::new(),
         name: "play".to_owned(),
         role: Role::Play,
         protocol: "http".to_owned(),
@@ -256,7 +258,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
     for at in 0..60 {
         let mut figures = Recorder::new(SCHEMA);
         figures.set(TURN_LAG, if at == 19 { turn_lag_micros } else { 300 });
-        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0 }, figures });
+        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
         let mut sample = sample(f64::from(at), 0.0);
         sample.host.network = Some(host(at));
         fold.sample(sample);
@@ -306,7 +308,7 @@ fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
         // A queue: what comes is of less media time than has passed.
         figures.count(SOURCE_FRAMES, frames);
         figures.count(SOURCE_TIME, frames * 1_000_000 / 30);
-        fold.interval(&Interval { key: IntervalKey { second, workload: 0 }, figures });
+        fold.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
     }
     finish(&fold)
 }
@@ -374,7 +376,7 @@ fn latencies_below_zero_are_told_with_what_they_mean() {
     let mut figures = Recorder::new(SCHEMA);
     figures.record_signed(LATENCY, -40_000);
     figures.count(NEGATIVE_LATENCIES, 1);
-    fold.interval(&Interval { key: IntervalKey { second: 2, workload: 2 }, figures });
+    fold.interval(&Interval { key: IntervalKey { second: 2, workload: 2, server: None }, figures });
     let summary = finish(&fold);
     let said = summary.warnings.iter().find(|text| text.contains("below zero")).expect("a warning");
     assert!(said.starts_with("viewers: 1 of 1 latencies are below zero, down to -40.0 ms"), "{said}");

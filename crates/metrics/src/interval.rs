@@ -16,6 +16,9 @@ pub struct IntervalKey {
     pub second: u32,
     /// Position of the workload in the scenario.
     pub workload: u16,
+    /// Position of the server among the workload's, of figures of its clients alone; none for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<u16>,
 }
 
 /// What left the shards for one workload and one second.
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_interval_survives_its_line_and_its_histograms() {
-        let key = IntervalKey { second: 3, workload: 0 };
+        let key = IntervalKey { second: 3, workload: 0, server: None };
         let interval = Interval { key, figures: sample(1) };
         let mut back = Interval::from_line(&interval.to_line(), |_| Some(Schema::new(&[]))).unwrap();
         for (name, histogram) in interval.histograms() {
@@ -166,7 +169,7 @@ mod tests {
     fn a_signed_figure_that_was_recorded_without_signs_is_read_back() {
         let mut old = crate::recorder::empty_histogram();
         old.record_n(7_000, 3).unwrap();
-        let key = IntervalKey { second: 0, workload: 0 };
+        let key = IntervalKey { second: 0, workload: 0, server: None };
         let mut interval = Interval { key, figures: Recorder::new(Schema::new(&[])) };
         interval.restore("latency", old);
         let latency = interval.figures.signed(crate::common::LATENCY);
@@ -183,7 +186,7 @@ mod tests {
         right.merge(&c);
         let mut whole = a;
         whole.merge(&right);
-        let key = IntervalKey { second: 0, workload: 0 };
+        let key = IntervalKey { second: 0, workload: 0, server: None };
         let line = |figures: &Recorder| Interval { key, figures: figures.clone() }.to_line();
         assert_eq!(line(&left), line(&whole));
         assert_eq!(left.spread(STARTUP).len(), 3);

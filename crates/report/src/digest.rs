@@ -6,7 +6,7 @@ use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::quote;
 use crate::stages::{self, state_tone, state_word};
-use crate::{account, channels, clients, ingest, machines, surroundings};
+use crate::{account, channels, clients, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::summary::{
     Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
@@ -177,6 +177,7 @@ fn workload_section(workload: &WorkloadSummary, all: &[WorkloadSummary], names: 
         parts.push(Part::Grid(stages::table(workload, all, names)));
     }
     parts.push(Part::Facts(account::of_workload(workload)));
+    parts.extend(servers::table(workload).map(Part::Grid));
     parts.extend(channels::tables(workload).into_iter().map(Part::Grid));
     parts.extend(clients::parts(workload));
     if !workload.failures.is_empty() {

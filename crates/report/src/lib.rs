@@ -36,6 +36,7 @@ mod junit;
 mod markdown;
 mod plot;
 mod plots;
+mod servers;
 mod text;
 
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};

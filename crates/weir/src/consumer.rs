@@ -31,6 +31,7 @@ pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
         frame_time_seconds: None,
         timeout_seconds: 0.0,
         background: spec.background,
+        servers: Vec::new(),
     };
     (facts, Workload::without_clients(ingest::SCHEMA))
 }

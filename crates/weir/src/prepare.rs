@@ -101,7 +101,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         tags: scenario.tags.clone(),
         environment: Environment::read(),
         targets,
-        servers: workloads.iter().flat_map(|(_, workload)| &workload.servers).cloned().collect(),
+        servers: workloads.iter().flat_map(|(_, workload)| &workload.versions).cloned().collect(),
         machines,
         base_seconds: scenario.base().as_secs_f64(),
     };
@@ -166,6 +166,7 @@ fn workload(
         frame_time_seconds: output.and_then(|output| output.frame_time),
         timeout_seconds: timeouts.media.as_secs_f64(),
         background: spec.background,
+        servers: made.servers().to_vec(),
     };
     Ok((facts, made))
 }

@@ -166,7 +166,7 @@ impl Settings {
         };
         let settings = Self { base, prefix };
         // One with the longest number, which counts from 1.
-        let any = Slot { client: u32::MAX - 1, workload: 0, planned: Moment::default() };
+        let any = Slot { client: u32::MAX - 1, workload: 0, cell: 0, planned: Moment::default() };
         let checked = settings.of(any, options.credentials.as_ref()).check();
         checked.map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
         Ok(settings)

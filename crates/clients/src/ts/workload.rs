@@ -58,6 +58,6 @@ pub(super) fn play_targets(
         Source::Listed(servers) => servers,
     };
     let mut workload = Workload::new(SCHEMA, places, start);
-    workload.servers = servers;
+    workload.versions = servers;
     Ok(workload)
 }

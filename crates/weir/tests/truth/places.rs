@@ -1,6 +1,6 @@
 //! Where clients go: IPv6, several streams, several servers, several local addresses.
 
-use crate::support::{Publishing, air, config, measure, shared, soon};
+use crate::support::{Air, Publishing, air, config, measure, says, shared, soon};
 use std::collections::BTreeMap;
 use weir_origin::{Origin, OriginConfig, RTMP};
 
@@ -87,4 +87,34 @@ fn viewers_take_servers_and_local_addresses_in_turn() {
     }
     let expected = ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(|ip| (ip.to_owned(), 2));
     assert_eq!(from, BTreeMap::from(expected));
+}
+
+#[test]
+fn each_of_several_servers_has_a_row_beside_the_sum() {
+    let _machine = shared();
+    let (well, mean) = (air(&config(&[])), air(&config(&["reject phase=play viewers=1..2"])));
+    let arguments = ["-c", "8", "-d", "2s", "--warmup", "0s", "--drain", "200ms", "--shards", "2"];
+    let run = measure(["play", &well.url, &mean.url].into_iter().chain(arguments));
+    let server = |air: &Air| air.origin.address("rtmp").unwrap().to_string();
+    let rows = run.workloads()[0]["servers"].as_array().unwrap().clone();
+    let row = |row: &serde_json::Value| {
+        let count = |key: &str| row[key].as_u64().unwrap();
+        (row["server"].as_str().unwrap().to_owned(), count("planned"), count("played"), count("failed"))
+    };
+    let expected = vec![(server(&well), 4, 4, 0), (server(&mean), 4, 2, 2)];
+    assert_eq!(rows.iter().map(row).collect::<Vec<_>>(), expected);
+    let media = |row: &serde_json::Value| row["media_bytes"].as_f64().unwrap();
+    assert_eq!(rows.iter().map(media).sum::<f64>(), run.total("media"));
+    assert_eq!(rows[1]["startup"]["count"], 2);
+    // The same is read back from the run directory, and shown.
+    let again = says(["report", run.directory().to_str().unwrap(), "--json", "-"]);
+    let again: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    assert_eq!(again["workloads"][0]["servers"], run.workloads()[0]["servers"]);
+    let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    assert!(text.contains(&server(&mean)) && text.contains("Rate a client"), "{text}");
+    // Several streams of one server are one server.
+    let other = well.url.replace("/live/a", "/live/b");
+    let run =
+        measure(["play", &well.url, &other, "-c", "2", "-d", "1s", "--timeout", "500ms", "--warmup", "0s"]);
+    assert!(run.workloads()[0]["servers"].is_null());
 }
