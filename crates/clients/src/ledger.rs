@@ -70,7 +70,7 @@ pub struct Account {
     pub since: Option<Moment>,
     /// As what failure it ended, if it did.
     pub failure: Option<Failure>,
-    /// One number for each of [`crate::columns_of`] its protocol, in its base unit; none where nothing was measured.
+    /// One number for each of the columns of its protocol, in its base unit; none where nothing was measured.
     pub numbers: Vec<Option<f64>>,
 }
 

@@ -1,7 +1,7 @@
 //! WebRTC: viewers by WHEP and by OvenMediaEngine's signalling, publishers by WHIP, over one UDP port a worker.
 //!
 //! Units are RTP packets. A stream is cut into payloads once a worker ([`feed`]); each viewer has its own header and its
-//! own encryption on them ([`peer`]). What a publisher sends ([`ingest`]) is put together track by track ([`lane`]) and
+//! own encryption on them ([`peer`]). What a publisher sends ([`ingest`]) is put together track by track ([`track_receiver`]) and
 //! goes into its stream as if it had come over RTMP ([`remux`]). Sound is left out unless it is Opus: nothing is
 //! transcoded.
 
