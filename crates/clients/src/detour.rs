@@ -24,7 +24,7 @@ pub(crate) enum Detour {
 
 /// The doors of a workload's redirects, shared by its clients.
 #[derive(Clone)]
-pub(crate) struct Detours(Arc<Mutex<Known>>);
+pub struct Detours(Arc<Mutex<Known>>);
 
 struct Known {
     doors: Doors,
@@ -40,7 +40,7 @@ impl Detour {
 
 impl Detours {
     /// What is known to begin with.
-    pub(crate) fn new(doors: Doors) -> Self {
+    pub fn new(doors: Doors) -> Self {
         Self(Arc::new(Mutex::new(Known { doors, places: HashMap::new() })))
     }
 

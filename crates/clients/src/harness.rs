@@ -51,7 +51,7 @@ pub fn redirect(location: &str) {
         return;
     }
     let base = format!("http://me:{SECRET}@127.0.0.1:8080/tv/1.ts?a=b");
-    match ts::redirected(&base, location) {
+    match crate::http_request::redirected(&base, location) {
         Ok((target, request)) => {
             let request = String::from_utf8_lossy(&request);
             let same = target.base() == "http://127.0.0.1:8080";

@@ -9,10 +9,13 @@ pub mod bulk;
 mod column;
 mod detour;
 mod drift;
+mod flv_viewer;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
 mod host_clock;
+mod http_get;
+mod http_request;
 mod ledger;
 mod life;
 mod likeness;
@@ -32,8 +35,12 @@ mod workload;
 
 pub use bulk::BulkOptions;
 pub use column::{Column, ColumnUnit, Place, Statistic};
+pub use detour::Detours;
 pub use drift::Drift;
+pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 pub use host_clock::HostClock;
+pub use http_get::{HttpGet, Step};
+pub use http_request::{HttpOptions, Request};
 pub use ledger::{Account, Ending, Gap, Ledger, ON_TIME, Remark, Slot};
 pub use life::{Life, Phase, Timeouts};
 pub use likeness::meant;
@@ -50,7 +57,7 @@ pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
 pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};
-pub use ts::{DiscoveryError, FetchError, HttpOptions, MirakurunOptions};
+pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use viewing::{Reading, Seen, Viewing};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};

@@ -5,31 +5,14 @@ mod fetch;
 mod figures;
 pub mod mirakurun;
 mod play;
-mod request;
 mod workload;
 
+pub use crate::http_request::SCHEMES;
 pub use fetch::FetchError;
 pub use mirakurun::{DiscoveryError, MirakurunOptions};
 pub use workload::play;
 
-#[cfg(any(test, feature = "fuzz"))]
-pub(crate) use request::redirected;
-
 use crate::column::{Column, ColumnUnit};
-use crate::target::{Credentials, Scheme};
-
-/// What only HTTP has.
-#[derive(Clone, Debug, Default)]
-pub struct HttpOptions {
-    /// User and password for URLs that name none, percent-encoded as in a URL.
-    pub credentials: Option<Credentials>,
-    /// More fields of the request, by name. Values are one line each.
-    pub fields: Vec<(&'static str, String)>,
-}
-
-/// The schemes of its viewers.
-pub const SCHEMES: &[Scheme] =
-    &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
 
 /// The table by channel: that of the classic measurement, and what it lacks.
 pub const COLUMNS: &[Column] = &[

@@ -26,16 +26,16 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
             ..ClientOptions::play(address.tc_url, address.app, address.stream)
         })
     })?;
-    let common = Arc::new(play::Common {
+    let common = play::Common {
         timeouts: options.timeouts,
         playout: options.playout(),
         end_grace: options.end_grace,
         clock: HostClock::read(),
-    });
+    };
     let options = options.clone();
     Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
         let reading = options.reading(slot.client);
-        Box::new(Player::new(slot, request, Arc::clone(&common), reading, now, ledger))
+        Box::new(Player::new(slot, request, &common, reading, now, ledger))
     }))
 }
 

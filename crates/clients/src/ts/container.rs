@@ -24,9 +24,7 @@ impl Front {
         let text = self.bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.bytes).trim_ascii_start();
         let begins = |with: &[u8]| text.len() >= with.len() && text[..with.len()].eq_ignore_ascii_case(with);
         if self.bytes.starts_with(b"FLV") {
-            return Some(
-                "it is FLV, which weir plays over RTMP only: write rtmp://, or ask the server for MPEG-TS",
-            );
+            return Some("it is FLV: write http+flv:// or https+flv:// in place of http:// or https://");
         }
         if self.bytes.get(4..8) == Some(b"ftyp") {
             return Some("it is MP4; weir plays MPEG-TS over HTTP");

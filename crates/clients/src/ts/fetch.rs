@@ -1,6 +1,6 @@
 //! One document over HTTP, waited for: what is asked before a run. It goes over the links of runs, with their TLS.
 
-use super::request::{MOST_REDIRECTS, Request};
+use crate::http_request::{MOST_REDIRECTS, Request};
 use crate::places::Doors;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};

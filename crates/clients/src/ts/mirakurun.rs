@@ -1,9 +1,10 @@
 //! Services of a Mirakurun or mirakc server: found through its API before the run, then read as any stream.
 
+use super::SCHEMES as HTTP;
 use super::fetch::{FetchError, fetch};
-use super::request::Request;
 use super::workload::{self, Source};
-use super::{HttpOptions, SCHEMES as HTTP};
+use crate::http_request::HttpOptions;
+use crate::http_request::Request;
 use crate::options::PlayOptions;
 use crate::places::Doors;
 use crate::target::{Scheme, Target};

@@ -2,21 +2,19 @@
 
 use super::container::Front;
 use super::figures;
-use super::request::{MOST_REDIRECTS, Request};
-use crate::detour::{Detour, Detours};
+use crate::detour::Detours;
+use crate::http_get::{HttpGet, Step};
+use crate::http_request::Request;
 use crate::ledger::{Account, Gap, Ledger, Slot};
 use crate::life::{Life, Phase, Timeouts};
 use crate::playout::Playout;
 use crate::timeline::Timeline;
 use crate::viewing::{Reading, Viewing};
 use std::sync::Arc;
-use std::time::Duration;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Event, Session};
 use weir_ts::{Analyser, Counts, FindingKind, Options};
-use weir_web::uri::shown_location;
-use weir_web::{Ending, Part, Response, Responses};
 
 /// A body without a packet in so many bytes is no transport stream.
 const LONGEST_SEARCH: u64 = 1 << 20;
@@ -24,8 +22,6 @@ const LONGEST_SEARCH: u64 = 1 << 20;
 const STRIDE: usize = 16 * 1_024;
 /// Findings of a kind that an analyser keeps: of them come the sizes of jumps and the places of gaps.
 const FINDINGS: u32 = 512;
-/// How often to ask whether the place that a redirect leads to has been found.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What all viewers of a workload share.
 pub(super) struct Common {
@@ -43,17 +39,12 @@ pub(super) struct Player {
     reading: Reading,
     viewing: Viewing,
     common: Arc<Common>,
-    request: Arc<Request>,
-    /// How often it was sent on.
-    redirects: u32,
-    answer: Answer,
+    get: HttpGet,
     analyser: Box<Analyser>,
     /// What of the analyser's totals is in the ledger.
     booked: Counts,
     /// How many of its findings have been looked at.
     findings: usize,
-    /// Bytes of the body so far.
-    body: u64,
     /// How the answer begins, to name what is no transport stream.
     front: Front,
     /// Position of what it reads among the workload's targets.
@@ -61,15 +52,6 @@ pub(super) struct Player {
     /// Since when it has read.
     since: Option<Moment>,
     stopping: bool,
-}
-
-/// What the server has answered.
-#[derive(Debug)]
-enum Answer {
-    /// What is read.
-    Here(Responses),
-    /// It leads elsewhere, to what the request now asks for; the way there is sought.
-    Elsewhere,
 }
 
 impl Player {
@@ -93,14 +75,11 @@ impl Player {
             life,
             reading,
             viewing: Viewing::new(reading, slot.client, timeline, common.playout, now),
+            get: HttpGet::new(request, common.detours.clone()),
             common,
-            request,
-            redirects: 0,
-            answer: Answer::Here(Responses::asked()),
             analyser: Box::new(Analyser::new(options)),
             booked: Counts::default(),
             findings: 0,
-            body: 0,
             front: Front::default(),
             target,
             since: None,
@@ -127,99 +106,38 @@ impl Player {
 
     /// Takes what a read brought: head, body, or both.
     fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) {
-        let (mut media, mut is_over) = (0, false);
-        let outcome = loop {
-            let Answer::Here(responses) = &mut self.answer else { return };
-            match responses.take(&mut bytes) {
-                Ok(Some(Part::Piece(piece))) => {
-                    media += piece.len() as u64;
+        let before = self.get.body();
+        let last = loop {
+            match self.get.take(&mut bytes) {
+                Step::Piece(piece) => {
                     self.front.take(piece);
                     self.media(piece, now, ledger);
                 }
-                Ok(Some(Part::Head(response))) => {
-                    self.hear(&response, now, ledger);
-                    if self.life.phase() == Phase::Over {
-                        return;
-                    }
-                }
-                Ok(Some(Part::End)) => {
-                    is_over = true;
-                    break Ok(());
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
+                Step::Accepted => self.life.reach(Phase::Waiting, now, ledger),
+                last => break last,
             }
         };
+        let media = self.get.body() - before;
         ledger.of(self.life.slot()).count(MEDIA, media);
         if media > 0 {
             self.life.fed(now, ledger);
         }
-        self.body += media;
         self.book(now, ledger);
-        match outcome {
-            Err(error) => self.fail(Failure::MalformedInput, &error.to_string(), now, ledger),
-            Ok(()) if is_over => {
-                let words = format!("the answer ended after {} bytes, as announced", self.body);
-                self.ended(&words, now, ledger);
-            }
-            _ if self.body >= LONGEST_SEARCH && self.analyser.packet_size().is_none() => {
-                self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
-            }
-            _ => {}
-        }
-    }
-
-    /// The head of the answer is there.
-    fn hear(&mut self, response: &Response, now: Moment, ledger: &mut Ledger) {
-        if response.is_redirect() {
-            return self.send_on(response, now, ledger);
-        }
-        match refusal(response.status) {
+        match last {
             // mirakc answers so when its tuners are taken.
-            Some(Failure::StreamNotFound) if self.common.listed => {
-                let words =
-                    format!("{}; the server has just listed it: no free tuner, or gone", response.said());
+            Step::Failed(Failure::StreamNotFound, said) if self.common.listed => {
+                let words = format!("{said}; the server has just listed it: no free tuner, or gone");
                 self.fail(Failure::Unavailable, &words, now, ledger);
             }
-            None => self.life.reach(Phase::Waiting, now, ledger),
-            Some(failure) => self.fail(failure, &response.said(), now, ledger),
-        }
-    }
-
-    /// The server sends the viewer elsewhere.
-    fn send_on(&mut self, response: &Response, now: Moment, ledger: &mut Ledger) {
-        let location = response.location();
-        let led = if self.redirects == MOST_REDIRECTS {
-            Err(format!("{MOST_REDIRECTS} redirects in a row came before it"))
-        } else {
-            self.request.redirected(location)
-        };
-        match led {
-            Ok(request) => {
-                self.request = Arc::new(request);
-                self.redirects += 1;
-                self.answer = Answer::Elsewhere;
+            Step::Failed(failure, words) => self.fail(failure, &words, now, ledger),
+            Step::End => {
+                let words = format!("the answer ended after {} bytes, as announced", self.get.body());
+                self.ended(&words, now, ledger);
             }
-            Err(cause) => {
-                let place = location.map_or("nowhere".to_owned(), shown_location);
-                let words = format!("{} leads to {place}: {cause}", response.said());
-                self.fail(Failure::RedirectFailed, &words, now, ledger);
+            _ if self.get.body() >= LONGEST_SEARCH && self.analyser.packet_size().is_none() => {
+                self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
             }
-        }
-    }
-
-    /// Goes where the server has sent it, as soon as the way is known.
-    fn go_on(&mut self, context: &mut Context<'_, Ledger>) {
-        match self.common.detours.find(self.request.target()) {
-            Detour::Sought => context.pause_reading(true),
-            Detour::Found(door) => {
-                self.answer = Answer::Here(Responses::asked());
-                context.reopen(door);
-            }
-            Detour::None(cause) => {
-                let words = format!("a redirect leads to {}: {cause}", self.request.target());
-                self.fail(Failure::RedirectFailed, &words, context.now, context.world);
-            }
+            Step::Accepted | Step::Piece(_) | Step::More => {}
         }
     }
 
@@ -271,7 +189,7 @@ impl Player {
     /// The body has ended where it should.
     fn ended(&mut self, words: &str, now: Moment, ledger: &mut Ledger) {
         self.finish_stream(now, ledger);
-        if self.body > 0 && self.analyser.packet_size().is_none() {
+        if self.get.body() > 0 && self.analyser.packet_size().is_none() {
             self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
         } else {
             self.fail(Failure::StreamEnded, words, now, ledger);
@@ -290,7 +208,7 @@ impl Player {
             None => {
                 format!(
                     "no transport stream: the first {} bytes hold no packets of 188, 192 or 204 bytes",
-                    self.body
+                    self.get.body()
                 )
             }
         }
@@ -335,19 +253,9 @@ impl Player {
         if failure != Failure::ClosedByPeer {
             return self.fail(failure, words, now, ledger);
         }
-        let Answer::Here(responses) = &self.answer else {
-            return self.fail(failure, "the server closed the link behind a redirect", now, ledger);
-        };
-        match responses.ending() {
-            Ending::Whole => {
-                let words = format!("the server ended the answer after {} bytes", self.body);
-                self.ended(&words, now, ledger);
-            }
-            ending @ (Ending::Unanswered | Ending::InHead) => {
-                self.fail(failure, &format!("the server closed the link {ending}"), now, ledger);
-            }
-            ending @ (Ending::Short(_) | Ending::Unfinished) => {
-                let words = format!("the server closed the link after {} bytes, {ending}", self.body);
+        match self.get.closed() {
+            Ok(words) => self.ended(&words, now, ledger),
+            Err(words) => {
                 self.finish_stream(now, ledger);
                 self.fail(failure, &words, now, ledger);
             }
@@ -372,15 +280,14 @@ impl Player {
             recorder.shift(WITNESSES, -1);
         }
         let numbers =
-            figures::columns(self.body, &self.booked).into_iter().map(|it| Some(it as f64)).collect();
+            figures::columns(self.get.body(), &self.booked).into_iter().map(|it| Some(it as f64)).collect();
         let (slot, target, since) = (self.life.slot(), self.target, self.since);
         ledger.account(Account { at: now, slot, target, since, failure, numbers });
     }
 
     fn next(&self, now: Moment) -> Option<Moment> {
         let viewing = if self.life.phase() == Phase::Playing { self.viewing.next() } else { None };
-        let again = matches!(self.answer, Answer::Elsewhere).then(|| now + ASK_AGAIN);
-        [self.life.deadline(), viewing, again].into_iter().flatten().min()
+        [self.life.deadline(), viewing, self.get.poll_timeout(now)].into_iter().flatten().min()
     }
 
     fn batch(&self) -> usize {
@@ -401,7 +308,7 @@ impl Session<Ledger> for Player {
             Event::Connected => {
                 // HTTP has no handshake of its own.
                 self.life.reach(Phase::Requesting, now, context.world);
-                let bytes = self.request.bytes();
+                let bytes = self.get.bytes();
                 context.send(bytes);
                 context.world.of(self.life.slot()).count(SENT, bytes.len() as u64);
             }
@@ -414,8 +321,10 @@ impl Session<Ledger> for Player {
             }
             Event::Closed { failure, words } => self.close(failure, words, now, context.world),
         }
-        if matches!(self.answer, Answer::Elsewhere) && self.life.phase() < Phase::Over {
-            self.go_on(context);
+        if self.life.phase() < Phase::Over
+            && let Err((failure, words)) = self.get.go_on(context)
+        {
+            self.fail(failure, &words, now, context.world);
         }
         if self.life.phase() == Phase::Over {
             context.close();
@@ -426,16 +335,5 @@ impl Session<Ledger> for Player {
             Some(next) => context.set_timer(next),
             None => context.clear_timer(),
         }
-    }
-}
-
-/// What kind of failure an answer is; `None` for one with a stream.
-fn refusal(status: u16) -> Option<Failure> {
-    match status {
-        200..=299 => None,
-        401 | 403 | 407 => Some(Failure::Unauthorized),
-        404 | 410 => Some(Failure::StreamNotFound),
-        503 => Some(Failure::Unavailable),
-        _ => Some(Failure::Rejected),
     }
 }

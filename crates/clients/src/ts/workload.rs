@@ -1,9 +1,10 @@
 //! Groups of viewers of transport streams.
 
 use super::play::{Common, Player};
-use super::request::Request;
-use super::{HttpOptions, SCHEMA, SCHEMES};
+use super::{SCHEMA, SCHEMES};
 use crate::detour::Detours;
+use crate::http_request::HttpOptions;
+use crate::http_request::Request;
 use crate::options::PlayOptions;
 use crate::places::{Doors, Places};
 use crate::target::Target;

@@ -1,14 +1,26 @@
 //! The request for a stream: one GET, and another where a redirect leads.
 
-use super::{HttpOptions, SCHEMES};
-use crate::target::Target;
+use crate::target::{Credentials, Scheme, Target};
 use weir_web::{Message, credentials, uri};
 
+/// The schemes of servers that are asked by HTTP.
+pub const SCHEMES: &[Scheme] =
+    &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
+
+/// What only HTTP has.
+#[derive(Clone, Debug, Default)]
+pub struct HttpOptions {
+    /// User and password for URLs that name none, percent-encoded as in a URL.
+    pub credentials: Option<Credentials>,
+    /// More fields of the request, by name. Values are one line each.
+    pub fields: Vec<(&'static str, String)>,
+}
+
 /// How many redirects in a row are followed.
-pub(super) const MOST_REDIRECTS: u32 = 5;
+pub(crate) const MOST_REDIRECTS: u32 = 5;
 
 /// What to ask for, and where.
-pub(super) struct Request {
+pub struct Request {
     target: Target,
     /// Fields of its own.
     fields: Vec<(&'static str, String)>,
@@ -18,7 +30,7 @@ pub(super) struct Request {
 
 impl Request {
     /// A request for a target, with its own credentials or else those of the options.
-    pub(super) fn new(mut target: Target, options: &HttpOptions) -> Self {
+    pub fn new(mut target: Target, options: &HttpOptions) -> Self {
         if target.credentials.is_none() {
             target.credentials.clone_from(&options.credentials);
         }
@@ -42,7 +54,7 @@ impl Request {
     ///
     /// # Errors
     /// The place is none that a viewer can go to; says why.
-    pub(super) fn redirected(&self, location: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn redirected(&self, location: Option<&str>) -> Result<Self, String> {
         let location = location.ok_or("it does not say where to")?;
         let url = uri::resolve(self.target.url().reveal(), location).map_err(|error| error.to_string())?;
         let mut target = Target::parse(url.as_str(), "play", SCHEMES).map_err(|error| error.to_string())?;
@@ -52,12 +64,13 @@ impl Request {
         Ok(Self::of(target, &self.fields))
     }
 
-    pub(super) fn target(&self) -> &Target {
+    /// Where.
+    pub fn target(&self) -> &Target {
         &self.target
     }
 
     /// What goes on the link.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
@@ -73,7 +86,6 @@ pub(crate) fn redirected(url: &str, location: &str) -> Result<(Target, Vec<u8>),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Credentials;
 
     fn request(url: &str) -> Request {
         Request::new(Target::parse(url, "play", SCHEMES).unwrap(), &HttpOptions::default())

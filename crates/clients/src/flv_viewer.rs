@@ -1,0 +1,297 @@
+//! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
+
+use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
+use crate::ledger::{Ledger, Slot};
+use crate::life::{Life, Phase, Timeouts};
+use crate::playout::Playout;
+use crate::sequence::Sequence;
+use crate::timeline::{Timeline, Track};
+use crate::viewing::{Reading, Seen, Viewing};
+use std::time::Duration;
+use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
+use weir_metrics::common::{DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WITNESSES};
+use weir_metrics::{Counter, Failure, Moment};
+use weir_rtmp::client::HEAD_LEN;
+use weir_rtmp::flv::{AudioTag, FourCc, VideoCodec, VideoTag};
+use weir_rtmp::message::MediaKind;
+use weir_shard::Context;
+
+/// How long a stream may bring sound only before it is taken to have no pictures. Servers send sound while
+/// they wait for the next keyframe, so this is no less than a usual group of pictures.
+const PICTURES_MAY_COME: Duration = Duration::from_secs(5);
+
+/// Names in metadata by which a stream promises pictures.
+const PICTURES: &[&[u8]] = &[b"width", b"videocodecid", b"videodatarate", b"framerate"];
+
+/// The longest video tag in front of a frame of one track.
+const LONGEST_TAG: usize = 16;
+
+// All of a frame that is searched for a stamp is in its head.
+const _: () = assert!(HEAD_LEN >= LONGEST_TAG + STAMP_SEARCH_LEN);
+
+/// The bit of a video tag's first byte, and the sound format in an audio tag's, that say: the codec is named by a
+/// FourCC (E-RTMP v2, "Enhanced Video" and "Enhanced Audio").
+const ENHANCED_VIDEO: u8 = 0x80;
+const ENHANCED_AUDIO: u8 = 9 << 4;
+
+/// What a protocol that carries FLV bodies counts beside the common figures.
+#[derive(Clone, Copy, Debug)]
+pub struct FlvFigures {
+    /// Audio frames.
+    pub audio_frames: Counter,
+    /// Decoder configurations of audio and video.
+    pub sequence_headers: Counter,
+    /// Script data: metadata and its like.
+    pub data: Counter,
+    /// Bodies in the form of enhanced RTMP.
+    pub enhanced: Counter,
+    /// Bodies whose first bytes are no audio or video tag.
+    pub unreadable: Counter,
+}
+
+/// The body of one tag.
+#[derive(Clone, Copy, Debug)]
+pub struct FlvBody<'a> {
+    /// What it carries.
+    pub kind: MediaKind,
+    /// Milliseconds, modulo 2³².
+    pub timestamp: u32,
+    /// Its length in bytes.
+    pub length: u32,
+    /// Its first bytes, up to [`HEAD_LEN`] of audio and video.
+    pub head: &'a [u8],
+}
+
+/// What a client that plays FLV bodies has beside its protocol.
+pub struct FlvViewer {
+    /// Its phases.
+    pub life: Life,
+    reading: Reading,
+    viewing: Viewing,
+    clock: HostClock,
+    figures: &'static FlvFigures,
+    sequence: Sequence,
+    /// When the first sound came.
+    first_sound: Option<Moment>,
+    /// Pictures have come, or metadata says that they will.
+    has_pictures: bool,
+    totals: ReadTotals,
+}
+
+/// What one read adds, so that the ledger is written once a read.
+#[derive(Clone, Copy, Default)]
+struct ReadTotals {
+    media: u64,
+    units: u64,
+    frames: u64,
+    keyframes: u64,
+    sounds: u64,
+}
+
+impl FlvViewer {
+    /// A viewer that begins to connect.
+    pub fn new(
+        slot: Slot,
+        (timeouts, playout, clock): (Timeouts, Playout, HostClock),
+        figures: &'static FlvFigures,
+        reading: Reading,
+        now: Moment,
+        ledger: &mut Ledger,
+    ) -> Self {
+        if reading == Reading::Witness {
+            ledger.of(slot).shift(WITNESSES, 1);
+        }
+        Self {
+            life: Life::begin(slot, timeouts, now, ledger),
+            reading,
+            viewing: Viewing::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
+            clock,
+            figures,
+            sequence: Sequence::default(),
+            first_sound: None,
+            has_pictures: false,
+            totals: ReadTotals::default(),
+        }
+    }
+
+    /// Frames and sounds that came since the last [`Self::end_of_read`].
+    #[inline]
+    pub fn came(&self) -> u64 {
+        self.totals.frames + self.totals.sounds
+    }
+
+    /// A body came.
+    #[inline]
+    pub fn take(&mut self, body: &FlvBody<'_>, now: Moment, ledger: &mut Ledger) {
+        self.totals.units += 1;
+        self.totals.media += u64::from(body.length);
+        match body.kind {
+            MediaKind::Video => self.video(body, now, ledger),
+            MediaKind::Audio => self.audio(body, now, ledger),
+            MediaKind::Data => self.data(body, ledger),
+        }
+    }
+
+    #[inline]
+    fn video(&mut self, body: &FlvBody<'_>, now: Moment, ledger: &mut Ledger) {
+        self.begin_media(now, ledger);
+        self.has_pictures = true;
+        let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, ledger) };
+        if body.head[0] & ENHANCED_VIDEO != 0 {
+            ledger.of(self.life.slot()).count(self.figures.enhanced, 1);
+        }
+        if !tag.is_frame() {
+            let headers = u64::from(tag.is_sequence_header());
+            ledger.of(self.life.slot()).count(self.figures.sequence_headers, headers);
+            return;
+        }
+        let keyframe = tag.is_keyframe();
+        self.totals.frames += 1;
+        self.totals.keyframes += u64::from(keyframe);
+        if self.life.phase() == Phase::Opening && keyframe {
+            self.life.reach(Phase::Playing, now, ledger);
+        }
+        if self.life.phase() != Phase::Playing {
+            return;
+        }
+        let timestamp = u64::from(body.timestamp);
+        let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
+        self.viewing.frame(now, seen, ledger.of(self.life.slot()));
+        if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
+            self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, ledger);
+        }
+    }
+
+    #[inline]
+    fn audio(&mut self, body: &FlvBody<'_>, now: Moment, ledger: &mut Ledger) {
+        self.begin_media(now, ledger);
+        let Ok(tag) = AudioTag::parse(body.head) else { return self.unreadable(body, ledger) };
+        if body.head[0] & 0xF0 == ENHANCED_AUDIO {
+            ledger.of(self.life.slot()).count(self.figures.enhanced, 1);
+        }
+        if !tag.is_frame() {
+            let headers = u64::from(tag.is_sequence_header());
+            ledger.of(self.life.slot()).count(self.figures.sequence_headers, headers);
+            return;
+        }
+        self.totals.sounds += 1;
+        self.first_sound.get_or_insert(now);
+        if self.life.phase() == Phase::Playing {
+            let timestamp = u64::from(body.timestamp);
+            let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
+            self.viewing.frame(now, seen, ledger.of(self.life.slot()));
+        }
+    }
+
+    #[cold]
+    fn data(&mut self, body: &FlvBody<'_>, ledger: &mut Ledger) {
+        ledger.of(self.life.slot()).count(self.figures.data, 1);
+        // The head may end inside the metadata, so it is searched and not decoded.
+        let names = |name: &&[u8]| body.head.windows(name.len()).any(|bytes| bytes == *name);
+        self.has_pictures |= PICTURES.iter().any(names);
+    }
+
+    /// Media is consent, whether the server says so or not.
+    #[inline]
+    fn begin_media(&mut self, now: Moment, ledger: &mut Ledger) {
+        if self.life.phase() < Phase::Opening {
+            self.life.reach(Phase::Opening, now, ledger);
+        }
+    }
+
+    /// An empty body is what some servers keep a connection alive with.
+    #[cold]
+    fn unreadable(&mut self, body: &FlvBody<'_>, ledger: &mut Ledger) {
+        ledger.of(self.life.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
+    }
+
+    fn stamp(&mut self, access_unit: &[u8], now: Moment, ledger: &mut Ledger) {
+        let Some(stamp) = Stamp::find(access_unit, Framing::LengthPrefixed) else { return };
+        let recorder = ledger.of(self.life.slot());
+        let latency = stamp.latency(&self.clock.at(now), UNKNOWN_OFFSET);
+        host_clock::record_latency(recorder, latency);
+        let finding = self.sequence.take(stamp.sequence_number);
+        recorder.count(LOST, u64::from(finding.lost));
+        recorder.count(REORDERED, u64::from(finding.reordered));
+        recorder.count(DUPLICATE, u64::from(finding.duplicate));
+    }
+
+    /// Books what a read brought, before a failure that it brought, too, may end the client.
+    pub fn book(&mut self, now: Moment, ledger: &mut Ledger) {
+        if self.came() > 0 {
+            self.life.fed(now, ledger);
+        }
+        let totals = std::mem::take(&mut self.totals);
+        let recorder = ledger.of(self.life.slot());
+        recorder.count(MEDIA, totals.media);
+        recorder.count(UNITS, totals.units);
+        recorder.count(FRAMES, totals.frames);
+        recorder.count(KEYFRAMES, totals.keyframes);
+        recorder.count(self.figures.audio_frames, totals.sounds);
+    }
+
+    /// A read is over; whether nothing had waited.
+    pub fn end_of_read(&mut self, was_empty: bool, now: Moment, ledger: &mut Ledger) {
+        if self.life.phase() == Phase::Playing {
+            self.viewing.end_of_read(now, was_empty, ledger.of(self.life.slot()));
+            self.life.end_of_read(was_empty, now, ledger);
+        }
+    }
+
+    /// A deadline passed. The failure, if a phase took too long; a pull, if it is time to read.
+    pub fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Option<(Failure, &'static str)> {
+        let unread = if self.viewing.asks(context.now) { context.unread() } else { 0 };
+        let (now, ledger) = (context.now, &mut *context.world);
+        if self.sound_judged_at().is_some_and(|at| at <= now)
+            && let Some(first) = self.first_sound
+        {
+            // It has been playing since its first frame.
+            self.life.reach(Phase::Playing, first, ledger);
+            self.life.fed(now, ledger);
+        }
+        let hungry = self.life.is_hungry(now);
+        if !hungry && self.life.deadline().is_some_and(|deadline| deadline <= now) {
+            return Some(self.life.overdue());
+        }
+        if self.life.phase() == Phase::Playing
+            && self.viewing.next().is_some_and(|next| next <= now)
+            && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
+            || hungry
+        {
+            context.pull();
+        }
+        None
+    }
+
+    /// When a stream that has brought only sound so far is taken to have nothing else.
+    fn sound_judged_at(&self) -> Option<Moment> {
+        let first = self.first_sound.filter(|_| self.life.phase() == Phase::Opening && !self.has_pictures)?;
+        Some(self.life.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
+    }
+
+    /// When [`Self::handle_timeout`] is to be called.
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        let viewing = if self.life.phase() == Phase::Playing { self.viewing.next() } else { None };
+        [self.life.deadline(), self.sound_judged_at(), viewing].into_iter().flatten().min()
+    }
+
+    /// Bytes to wait for before reading.
+    pub fn batch(&self) -> usize {
+        if self.life.phase() == Phase::Playing { self.viewing.batch() } else { 1 }
+    }
+
+    /// Books what only the end reveals.
+    pub fn leave(&mut self, now: Moment, ledger: &mut Ledger) {
+        if self.life.phase() == Phase::Over {
+            return;
+        }
+        let recorder = ledger.of(self.life.slot());
+        recorder.count(LOST, u64::from(self.sequence.end()));
+        if self.life.phase() == Phase::Playing {
+            self.viewing.leave(now, recorder);
+        }
+        if self.reading == Reading::Witness {
+            recorder.shift(WITNESSES, -1);
+        }
+    }
+}

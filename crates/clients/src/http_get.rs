@@ -1,0 +1,167 @@
+//! A stream that one GET asks for: the answer's head, redirects, and the body piece by piece.
+
+use crate::detour::{Detour, Detours};
+use crate::http_request::{MOST_REDIRECTS, Request};
+use crate::ledger::Ledger;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::{Failure, Moment};
+use weir_shard::Context;
+use weir_web::uri::shown_location;
+use weir_web::{Ending, Part, Response, Responses};
+
+/// How often to ask whether the place that a redirect leads to has been found.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// One GET, and what has come of it.
+pub struct HttpGet {
+    request: Arc<Request>,
+    detours: Detours,
+    /// How often it was sent on.
+    redirects: u32,
+    answer: Answer,
+    /// Bytes of the body so far.
+    body: u64,
+}
+
+/// What the server has answered.
+#[derive(Debug)]
+enum Answer {
+    /// What is read.
+    Here(Responses),
+    /// It leads elsewhere, to what the request now asks for; the way there is sought.
+    Elsewhere,
+}
+
+/// What bytes of the link brought.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// The server sends what was asked for.
+    Accepted,
+    /// A piece of it.
+    Piece(&'a [u8]),
+    /// All of it has come, as announced.
+    End,
+    /// Nothing before more bytes come.
+    More,
+    /// What was asked for does not come.
+    Failed(Failure, String),
+}
+
+impl HttpGet {
+    /// A request that is to be sent when the link is there.
+    pub fn new(request: Arc<Request>, detours: Detours) -> Self {
+        Self { request, detours, redirects: 0, answer: Answer::Here(Responses::asked()), body: 0 }
+    }
+
+    /// What goes on the link first.
+    pub fn bytes(&self) -> &[u8] {
+        self.request.bytes()
+    }
+
+    /// Bytes of the body so far.
+    pub fn body(&self) -> u64 {
+        self.body
+    }
+
+    /// Takes bytes off the front of what a read brought.
+    pub fn take<'a>(&mut self, bytes: &mut &'a [u8]) -> Step<'a> {
+        let Answer::Here(responses) = &mut self.answer else { return Step::More };
+        match responses.take(bytes) {
+            Ok(Some(Part::Piece(piece))) => {
+                self.body += piece.len() as u64;
+                Step::Piece(piece)
+            }
+            Ok(Some(Part::Head(response))) if response.is_redirect() => self.send_on(&response),
+            Ok(Some(Part::Head(response))) => match refusal(response.status) {
+                None => Step::Accepted,
+                Some(failure) => Step::Failed(failure, response.said()),
+            },
+            Ok(Some(Part::End)) => Step::End,
+            Ok(None) => Step::More,
+            Err(error) => Step::Failed(Failure::MalformedInput, error.to_string()),
+        }
+    }
+
+    /// The server sends the client elsewhere.
+    fn send_on(&mut self, response: &Response) -> Step<'static> {
+        let location = response.location();
+        let led = if self.redirects == MOST_REDIRECTS {
+            Err(format!("{MOST_REDIRECTS} redirects in a row came before it"))
+        } else {
+            self.request.redirected(location)
+        };
+        match led {
+            Ok(request) => {
+                self.request = Arc::new(request);
+                self.redirects += 1;
+                self.answer = Answer::Elsewhere;
+                Step::More
+            }
+            Err(cause) => {
+                let place = location.map_or("nowhere".to_owned(), shown_location);
+                let words = format!("{} leads to {place}: {cause}", response.said());
+                Step::Failed(Failure::RedirectFailed, words)
+            }
+        }
+    }
+
+    /// Goes where the server has sent it, if it has, as soon as the way is known.
+    ///
+    /// # Errors
+    /// There is no way.
+    pub fn go_on(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), (Failure, String)> {
+        if matches!(self.answer, Answer::Here(_)) {
+            return Ok(());
+        }
+        match self.detours.find(self.request.target()) {
+            Detour::Sought => context.pause_reading(true),
+            Detour::Found(door) => {
+                self.answer = Answer::Here(Responses::asked());
+                context.reopen(door);
+            }
+            Detour::None(cause) => {
+                let words = format!("a redirect leads to {}: {cause}", self.request.target());
+                return Err((Failure::RedirectFailed, words));
+            }
+        }
+        Ok(())
+    }
+
+    /// When [`Self::go_on`] is to be called, if nothing happens before.
+    pub fn poll_timeout(&self, now: Moment) -> Option<Moment> {
+        matches!(self.answer, Answer::Elsewhere).then(|| now + ASK_AGAIN)
+    }
+
+    /// The link has ended in good order. `Ok` if that is the end of the body, with what there is to say of it; else the words
+    /// of a failure.
+    ///
+    /// # Errors
+    /// The answer is not whole.
+    pub fn closed(&self) -> Result<String, String> {
+        let Answer::Here(responses) = &self.answer else {
+            return Err("the server closed the link behind a redirect".to_owned());
+        };
+        let body = self.body;
+        match responses.ending() {
+            Ending::Whole => Ok(format!("the server ended the answer after {body} bytes")),
+            ending @ (Ending::Unanswered | Ending::InHead) => {
+                Err(format!("the server closed the link {ending}"))
+            }
+            ending @ (Ending::Short(_) | Ending::Unfinished) => {
+                Err(format!("the server closed the link after {body} bytes, {ending}"))
+            }
+        }
+    }
+}
+
+/// What kind of failure an answer is; `None` for one with a stream.
+fn refusal(status: u16) -> Option<Failure> {
+    match status {
+        200..=299 => None,
+        401 | 403 | 407 => Some(Failure::Unauthorized),
+        404 | 410 => Some(Failure::StreamNotFound),
+        503 => Some(Failure::Unavailable),
+        _ => Some(Failure::Rejected),
+    }
+}
