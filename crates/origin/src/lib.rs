@@ -11,6 +11,7 @@ mod config;
 mod counts;
 mod error;
 pub mod fault;
+mod foreign;
 mod forward;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
@@ -33,6 +34,7 @@ pub use config::{ANY_PORT, Departure, Listen, MissingStream, OriginConfig, Patie
 pub use counts::{Counts, StreamCounts, Tally, ViewerCounts};
 pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
+pub use foreign::{FrameMessage, StreamMessage, StreamState, StreamViewer};
 pub use forward::ForwardTrouble;
 pub use mqtt::MessageCounts;
 pub use origin::Origin;

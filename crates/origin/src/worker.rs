@@ -199,7 +199,7 @@ impl Worker {
     }
 
     /// Counts a link and gives it its number.
-    pub(crate) fn accept(&mut self) -> u64 {
+    pub fn accept(&mut self) -> u64 {
         self.links += 1;
         self.settings.registry.next_link()
     }

@@ -1,0 +1,106 @@
+//! What a protocol outside of this crate needs to serve streams: their messages in a form of its own, and a viewer that is sent
+//! them.
+
+use crate::config::MissingStream;
+use crate::fault::Cut;
+use crate::rtmp::unframe;
+use crate::stream::{Packet, View};
+use crate::viewer::{Rewrite, Standing, Viewer, Watcher};
+use crate::worker::Worker;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use weir_metrics::Moment;
+use weir_rtmp::message::MediaKind;
+use weir_shard::Context;
+
+/// A message of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamMessage<'a> {
+    /// What it carries.
+    pub kind: MediaKind,
+    /// Milliseconds, modulo 2³².
+    pub timestamp: u32,
+    /// What an RTMP message of that kind has as its payload.
+    pub body: &'a [u8],
+}
+
+/// Makes of a message what goes onto a viewer's link.
+pub type FrameMessage = fn(&StreamMessage<'_>) -> Vec<u8>;
+
+/// A viewer of a stream, counted, with the faults that befall viewers.
+pub struct StreamViewer(Viewer);
+
+/// How things stand with a [`StreamViewer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamState {
+    /// It goes on.
+    Goes,
+    /// The publication is over, and everything of it was sent.
+    Ended,
+    /// The connection has to be closed.
+    Close,
+    /// The connection has to be reset.
+    Reset,
+}
+
+impl StreamViewer {
+    /// A viewer of the stream `name` (`app/stream`), to which `said` bytes were sent before. `None` if nobody publishes it and
+    /// the origin refuses such viewers.
+    pub fn join(
+        name: &str,
+        peer: SocketAddr,
+        said: u64,
+        frame: FrameMessage,
+        context: &mut Context<'_, Worker>,
+    ) -> Option<Self> {
+        let settings = context.world.settings().clone();
+        if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(name) {
+            return None;
+        }
+        let number = settings.registry.next_viewer();
+        let watcher = Watcher::Viewer { number, peer, said, view: View::Framed };
+        let rewrite = move || -> Rewrite { Box::new(move |packet, by| reframed(packet, by, frame)) };
+        let name: Arc<str> = name.into();
+        Some(Self(Viewer::join(&watcher, &name, Some(rewrite()), rewrite, context)))
+    }
+
+    /// Sends what waits, until the link takes no more: at every event that concerns the stream or the link.
+    pub fn pump(&mut self, context: &mut Context<'_, Worker>) -> StreamState {
+        match self.0.pump(context) {
+            Standing::Same | Standing::Begun => StreamState::Goes,
+            Standing::Ended => StreamState::Ended,
+            Standing::Cut(Cut::Close) => StreamState::Close,
+            Standing::Cut(Cut::Reset) | Standing::Stuck => StreamState::Reset,
+        }
+    }
+
+    /// The stream has woken the session ([`weir_shard::Event::Woken`]).
+    pub fn on_woken(&mut self) {
+        self.0.woken();
+    }
+
+    /// When [`Self::pump`] is to be called if nothing happens before.
+    pub fn poll_timeout(&mut self, context: &Context<'_, Worker>) -> Option<Moment> {
+        self.0.deadline(context.world, context.now)
+    }
+
+    /// The viewer leaves.
+    pub fn leave(self, context: &mut Context<'_, Worker>) {
+        self.0.leave(context);
+    }
+}
+
+impl std::fmt::Debug for StreamViewer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StreamViewer")
+    }
+}
+
+/// A packet of a stream in another form, `by` microseconds later.
+fn reframed(packet: &Packet, by: i64, frame: FrameMessage) -> Option<Packet> {
+    let (header, body) = unframe(packet)?;
+    let kind = MediaKind::from_message_kind(header.kind)?;
+    let timestamp = header.timestamp.wrapping_add_signed((by / 1_000) as i32);
+    let bytes = frame(&StreamMessage { kind, timestamp, body: &body });
+    Some(Packet::unit(packet.kind, packet.keyframe, packet.timestamp + by, body.len(), bytes))
+}
