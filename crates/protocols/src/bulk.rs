@@ -10,6 +10,7 @@ use weir_metrics::parse_bytes;
 /// Streams of filler.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: bulk::SCHEMES,
+    suffix: None,
     redirects: false,
     schema: bulk::SCHEMA,
     columns: &[],

@@ -10,6 +10,7 @@ use weir_clients::{MirakurunOptions, ts};
 /// Services over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: ts::mirakurun::SCHEMES,
+    suffix: None,
     redirects: true,
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,

@@ -12,6 +12,7 @@ pub(crate) const WHOLE: &str = "ts.lost_packets == 0";
 /// Streams over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: ts::SCHEMES,
+    suffix: None,
     redirects: true,
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,

@@ -25,6 +25,7 @@ const LONGEST: f64 = 31_536_000.0;
 /// MQTT over TCP and TLS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: mqtt::SCHEMES,
+    suffix: None,
     redirects: false,
     schema: mqtt::SCHEMA,
     columns: &[],

@@ -14,6 +14,8 @@ use weir_origin::Server;
 pub struct Protocol {
     /// The schemes of its URLs, with their ports, and which of them are TLS.
     pub schemes: &'static [Scheme],
+    /// Schemes of others whose URLs are of this protocol if their path ends so.
+    pub suffix: Option<(&'static [Scheme], &'static str)>,
     /// Whether a server can send a client of a plain URL on to one with TLS.
     pub redirects: bool,
     /// The figures of its clients: the common ones and its own.

@@ -10,6 +10,7 @@ use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadE
 /// RTMP and RTMPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: rtmp::SCHEMES,
+    suffix: None,
     redirects: false,
     schema: rtmp::SCHEMA,
     columns: &[],

@@ -5,7 +5,7 @@ use crate::group::Group;
 use crate::protocol::{Making, Protocol, RunContext, Verb};
 use crate::{bulk, mirakurun, mpegts, mqtt, rtmp, webrtc};
 use weir_clients::{
-    Column, PlayOptions, PublishOptions, TargetError, Workload, WorkloadError, expand, scheme_of,
+    Column, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand, scheme_of,
 };
 use weir_metrics::Schema;
 
@@ -32,9 +32,15 @@ pub fn of_scheme(scheme: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(has).copied()
 }
 
-/// The protocol of a URL, which its scheme says.
+/// The protocol of a URL, which its scheme says, and its path where a protocol has taken URLs of another's.
 pub fn of_url(url: &str) -> Option<&'static Protocol> {
-    of_scheme(&scheme_of(url).ok()?)
+    let scheme = scheme_of(url).ok()?;
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let has = |schemes: &[Scheme]| schemes.iter().any(|known| known.name == scheme);
+    let takes = |protocol: &&&Protocol| {
+        protocol.suffix.is_some_and(|(schemes, suffix)| has(schemes) && path.ends_with(suffix))
+    };
+    PROTOCOLS.iter().find(takes).copied().or_else(|| of_scheme(&scheme))
 }
 
 /// The figures of the clients of a scheme, for reading back what they have written.
@@ -95,7 +101,7 @@ fn of_all(urls: &[String], verb: Verb) -> Result<&'static Protocol, WorkloadErro
     let mut found: Option<(&'static Protocol, String)> = None;
     for url in urls {
         let scheme = scheme_of(url)?;
-        let protocol = of_scheme(&scheme).filter(|protocol| protocol.options(verb).is_some());
+        let protocol = of_url(url).filter(|protocol| protocol.options(verb).is_some());
         let Some(protocol) = protocol else {
             let speaks = PROTOCOLS.iter().filter(|protocol| protocol.options(verb).is_some());
             let known = speaks.flat_map(|protocol| protocol.schemes).map(|known| known.name);

@@ -55,6 +55,7 @@ pub(crate) const WHIP: Protocol = Protocol {
 /// What the ways of signalling have in common.
 const SIGNALLED: Protocol = Protocol {
     schemes: &[],
+    suffix: None,
     redirects: false,
     schema: rtc::SCHEMA,
     columns: rtc::COLUMNS,
