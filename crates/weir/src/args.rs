@@ -29,7 +29,7 @@ pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
     /// Viewers of a server: rtmp:// rtmps:// · ws:// wss:// (OvenMediaEngine) · whep+http:// whep+https:// ·
-    /// http:// https:// (MPEG-TS) · mirakurun+http:// mirakurun+https:// · mqtt:// mqtts://
+    /// http:// https:// (MPEG-TS) · http+flv:// https+flv:// · mirakurun+http:// mirakurun+https:// · mqtt:// mqtts://
     Play(Play),
     /// Publishers to one or several servers: rtmp:// rtmps:// · whip+http:// whip+https:// · mqtt:// mqtts://
     Publish(Publish),
@@ -186,7 +186,7 @@ pub(crate) struct Print {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
     /// Where to play: rtmp://host:1935/app/stream, ws://host:3333/app/stream, whep+http://host/whep/stream,
-    /// http://host/x.ts, mirakurun+http://host:40772, mqtt://host/topic/#; of several, viewers take one after the other
+    /// http://host/x.ts, http://host/app/stream.flv, mirakurun+http://host:40772, mqtt://host/topic/#; of several, viewers take one after the other
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
