@@ -10,6 +10,7 @@ mod content;
 mod given;
 mod group;
 mod http;
+mod http_flv;
 mod keys;
 mod mirakurun;
 mod mpegts;

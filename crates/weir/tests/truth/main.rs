@@ -15,6 +15,7 @@ mod departures;
 mod drops;
 mod endings;
 mod first_steps;
+mod http_flv;
 mod ingest;
 mod ingest_kills;
 mod ingest_runs;

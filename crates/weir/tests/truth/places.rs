@@ -111,7 +111,7 @@ fn each_of_several_servers_has_a_row_beside_the_sum() {
     let again: serde_json::Value = serde_json::from_str(&again.out).unwrap();
     assert_eq!(again["workloads"][0]["servers"], run.workloads()[0]["servers"]);
     let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
-    assert!(text.contains(&server(&mean)) && text.contains("Rate a client"), "{text}");
+    assert!(text.contains(&server(&mean)) && text.contains(&server(&well)), "{text}");
     // Several streams of one server are one server.
     let other = well.url.replace("/live/a", "/live/b");
     let run =

@@ -1,0 +1,45 @@
+//! HTTP-FLV: a GET that is answered with an FLV file without an end, as SRS, nginx-http-flv-module, node-media-server and
+//! MediaMTX's peers serve it. There is no specification; the file is that of FLV 10.1, annex E.
+
+mod client;
+mod figures;
+mod origin;
+
+use crate::group::Group;
+use crate::http;
+use crate::protocol::{Play, Protocol, Serve};
+use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use weir_clients::{Scheme, ts};
+use weir_metrics::Schema;
+
+/// Files over HTTP and HTTPS.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    schemes: SCHEMES,
+    suffix: Some((ts::SCHEMES, ".flv")),
+    redirects: true,
+    schema: Schema::new(figures::FIGURES),
+    columns: &[],
+    play: Some(Play {
+        options: &[Group::of::<Viewer>()],
+        asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
+        shown: None,
+        discovers: false,
+        clients: viewer::one,
+        make: |making| {
+            let options = viewer::options(making.options, making.given)?;
+            client::play(making.urls, &options, &http::options())
+        },
+    }),
+    publish: None,
+    ingest: None,
+    serve: Some(Serve {
+        server: &origin::SERVER,
+        help: "Serve streams as HTTP-FLV, usually on :8000: http://HOST:PORT/app/stream.flv",
+        needs_publishers: true,
+    }),
+};
+
+const SCHEMES: &[Scheme] = &[
+    Scheme { name: "http+flv", port: 80, secure: false },
+    Scheme { name: "https+flv", port: 443, secure: true },
+];

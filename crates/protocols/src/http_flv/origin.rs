@@ -1,0 +1,144 @@
+//! Streams that are published to the origin, as FLV files without an end.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+use weir_metrics::Moment;
+use weir_origin::{Server, Sessions, StreamMessage, StreamState, StreamViewer, Worker};
+use weir_rtmp::flv::{write_header, write_tag};
+use weir_shard::{Context, Event, Session};
+use weir_web::{Message, PRODUCT, Request, Requests, reason};
+
+/// How long a peer may take to go when the kernel has taken the last answer.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What listens.
+pub(super) static SERVER: Server = Server {
+    name: "http-flv",
+    secure_name: Some("https-flv"),
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        shard.listen(listener, tls, |worker, peer| {
+            worker.accept();
+            Box::new(FlvSession { peer, stage: Stage::Asking(Requests::new(0)) })
+        })
+    }),
+};
+
+/// A session of an HTTP connection.
+struct FlvSession {
+    peer: SocketAddr,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Has not asked for a stream yet.
+    Asking(Requests),
+    Playing(StreamViewer),
+    /// Was answered; is closed then.
+    Leaving(Moment),
+}
+
+impl FlvSession {
+    fn read(&mut self, mut bytes: &[u8], context: &mut Context<'_, Worker>) {
+        // Who plays a stream, or is on the way out, has nothing more to say.
+        let Stage::Asking(requests) = &mut self.stage else { return };
+        match requests.take(&mut bytes) {
+            Ok(Some(request)) => self.answer(&request, context),
+            Ok(None) => {}
+            Err(bad) => self.refuse(bad.status(), context),
+        }
+    }
+
+    fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
+        if request.method != "GET" {
+            return self.refuse(405, context);
+        }
+        let path = request.segments().join("/");
+        let Some(name) = path.strip_suffix(".flv").filter(|name| !name.is_empty()) else {
+            return self.refuse(404, context);
+        };
+        let mut head = Message::response(200)
+            .field("Server", PRODUCT)
+            .field("Content-Type", "video/x-flv")
+            .field("Connection", "close")
+            .end();
+        write_header(true, true, &mut head);
+        match StreamViewer::join(name, self.peer, head.len() as u64, frame, context) {
+            Some(viewer) => {
+                context.send(&head);
+                context.established();
+                self.stage = Stage::Playing(viewer);
+                self.pump(context);
+            }
+            None => self.refuse(404, context),
+        }
+    }
+
+    fn refuse(&mut self, status: u16, context: &mut Context<'_, Worker>) {
+        let answer = Message::response(status).field("Server", PRODUCT).keep_alive(false);
+        context.send(&answer.body(format!("{}\n", reason(status))).end());
+        context.answered();
+        self.stage = Stage::Leaving(context.now + FAREWELL);
+    }
+
+    /// Sends a viewer what waits for it.
+    fn pump(&mut self, context: &mut Context<'_, Worker>) {
+        let Stage::Playing(viewer) = &mut self.stage else { return };
+        match viewer.pump(context) {
+            StreamState::Goes => {}
+            StreamState::Ended | StreamState::Close => self.end(context),
+            StreamState::Reset => {
+                self.leave(context);
+                context.reset();
+            }
+        }
+    }
+
+    fn end(&mut self, context: &mut Context<'_, Worker>) {
+        self.leave(context);
+        context.close();
+    }
+
+    fn leave(&mut self, context: &mut Context<'_, Worker>) {
+        if let Stage::Playing(viewer) = std::mem::replace(&mut self.stage, Stage::Leaving(context.now)) {
+            viewer.leave(context);
+        }
+    }
+}
+
+impl Session<Worker> for FlvSession {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
+        match event {
+            Event::Bytes(bytes) => self.read(bytes, context),
+            Event::Writable => self.pump(context),
+            Event::Woken => {
+                if let Stage::Playing(viewer) = &mut self.stage {
+                    viewer.on_woken();
+                }
+                self.pump(context);
+            }
+            Event::Timer => match &self.stage {
+                Stage::Leaving(at) if *at <= context.now => return context.close(),
+                _ => self.pump(context),
+            },
+            Event::Stop => return self.end(context),
+            Event::Closed { .. } => return self.leave(context),
+            _ => {}
+        }
+        let next = match &mut self.stage {
+            Stage::Playing(viewer) => viewer.poll_timeout(context),
+            Stage::Leaving(at) => Some(*at),
+            Stage::Asking(_) => None,
+        };
+        match next {
+            Some(at) => context.set_timer(at),
+            None => context.clear_timer(),
+        }
+    }
+}
+
+/// A message as a tag.
+fn frame(message: &StreamMessage<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.body.len() + 15);
+    write_tag(message.kind, message.timestamp, message.body, &mut bytes);
+    bytes
+}
