@@ -58,7 +58,7 @@ fn main() {
         let now = clock::now();
         let slot = Slot { client, workload: 0, cell: 0, planned: now };
         let session = workload.start(slot, now, &mut shard.world);
-        let _ = shard.open(workload.door(client), session);
+        let _ = shard.open(workload.endpoint(client), session);
         shard.turn(now + Duration::from_micros(500)).unwrap();
     }
     let warm = clock::now() + Duration::from_secs(5);

@@ -1,9 +1,9 @@
 //! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
 
+use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::ledger::Ledger;
 use crate::life::{Life, Phase, Timeouts};
 use crate::options::{PlayOptions, PublishOptions};
-use crate::places::{Doors, Places};
 use crate::target::Scheme;
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::io::IoSlice;
@@ -72,7 +72,7 @@ fn streams(
     request: Request,
     block: u32,
 ) -> Result<Workload, WorkloadError> {
-    let places = Places::find(verb, urls, &mut Doors::new(SCHEMES, tls), |_| Ok(()))?;
+    let places = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
     Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, ledger| {
         Box::new(Stream {

@@ -1,12 +1,12 @@
-//! Doors that become known only in a run, because a server sends a client on. A shard never waits for a name
+//! EndpointFinder that become known only in a run, because a server sends a client on. A shard never waits for a name
 //! server: names are resolved on threads of their own, and clients ask again.
 
-use crate::places::Doors;
+use crate::endpoints::EndpointFinder;
 use crate::target::Target;
 use crate::workload::WorkloadError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_shard::Door;
+use weir_shard::Endpoint;
 
 /// So many places are looked for in a run; a server that makes names up gets no further.
 const MOST: usize = 64;
@@ -17,31 +17,31 @@ pub(crate) enum Detour {
     /// Somebody is looking: ask again.
     Sought,
     /// The way there.
-    Found(Door),
+    Found(Endpoint),
     /// There is none; says why.
     None(String),
 }
 
-/// The doors of a workload's redirects, shared by its clients.
+/// The endpoints of a workload's redirects, shared by its clients.
 #[derive(Clone)]
 pub struct Detours(Arc<Mutex<Known>>);
 
 struct Known {
-    doors: Doors,
+    endpoints: EndpointFinder,
     /// By scheme, host and port.
     places: HashMap<(String, String, u16), Detour>,
 }
 
 impl Detour {
-    fn of(found: Result<Door, WorkloadError>) -> Self {
+    fn of(found: Result<Endpoint, WorkloadError>) -> Self {
         found.map_or_else(|error| Self::None(error.to_string()), Self::Found)
     }
 }
 
 impl Detours {
     /// What is known to begin with.
-    pub fn new(doors: Doors) -> Self {
-        Self(Arc::new(Mutex::new(Known { doors, places: HashMap::new() })))
+    pub fn new(endpoints: EndpointFinder) -> Self {
+        Self(Arc::new(Mutex::new(Known { endpoints, places: HashMap::new() })))
     }
 
     /// The way to a target; the first to ask for it starts the search.
@@ -54,8 +54,8 @@ impl Detours {
         if known.places.len() == MOST {
             return Detour::None(format!("more than {MOST} places were sought in this run"));
         }
-        if known.doors.knows(target) {
-            let detour = Detour::of(known.doors.find(target));
+        if known.endpoints.knows(target) {
+            let detour = Detour::of(known.endpoints.find(target));
             return known.places.entry(place).or_insert(detour).clone();
         }
         known.places.insert(place.clone(), Detour::Sought);
@@ -66,11 +66,11 @@ impl Detours {
     fn seek(&self, target: Target, place: (String, String, u16)) -> Detour {
         let (searcher, sought) = (self.clone(), place.clone());
         let search = move || {
-            // The resolver is asked without the lock, and the doors find its answer.
+            // The resolver is asked without the lock, and the endpoints find its answer.
             let resolved = target.resolve();
             let mut known = searcher.known();
             let found = match resolved {
-                Ok(address) => Detour::of(known.doors.find_at(&target, address)),
+                Ok(address) => Detour::of(known.endpoints.find_at(&target, address)),
                 Err(error) => Detour::None(error.to_string()),
             };
             known.places.insert(sought, found);

@@ -116,9 +116,9 @@ impl HttpGet {
         }
         match self.detours.find(self.request.target()) {
             Detour::Sought => context.pause_reading(true),
-            Detour::Found(door) => {
+            Detour::Found(endpoint) => {
                 self.answer = Answer::Here(Responses::asked());
-                context.reopen(door);
+                context.reopen(endpoint);
             }
             Detour::None(cause) => {
                 let words = format!("a redirect leads to {}: {cause}", self.request.target());

@@ -9,6 +9,7 @@ pub mod bulk;
 mod column;
 mod detour;
 mod drift;
+mod endpoints;
 mod flv_viewer;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
@@ -22,7 +23,6 @@ mod likeness;
 mod material;
 pub mod mqtt;
 mod options;
-mod places;
 mod playout;
 pub mod rtc;
 pub mod rtmp;
@@ -37,6 +37,7 @@ pub use bulk::BulkOptions;
 pub use column::{Column, ColumnUnit, Place, Statistic};
 pub use detour::Detours;
 pub use drift::Drift;
+pub use endpoints::{EndpointFinder, Endpoints};
 pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 pub use host_clock::HostClock;
 pub use http_get::{HttpGet, Step};
@@ -50,7 +51,6 @@ pub use mqtt::{
     RecordFormat, Will,
 };
 pub use options::{PlayOptions, PublishOptions};
-pub use places::{Doors, Places};
 pub use playout::{Change, Playout};
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;

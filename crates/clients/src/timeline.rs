@@ -48,7 +48,7 @@ impl Timeline {
         Self { hertz, bits, tracks: [None; 2] }
     }
 
-    /// Places a timestamp that came at most `passed` after the one before it.
+    /// Endpoints a timestamp that came at most `passed` after the one before it.
     #[inline]
     pub fn place(&mut self, track: Track, timestamp: u64, passed: Duration) -> Position {
         let other = self.tracks[1 - track as usize];

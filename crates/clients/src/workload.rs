@@ -1,15 +1,15 @@
 //! The seam to the engine: what a group of clients does, and how one of them is made.
 
+use crate::endpoints::Endpoints;
 use crate::ledger::{Ledger, Slot};
 use crate::material::MaterialError;
-use crate::places::Places;
 use crate::target::{Target, TargetError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_metrics::{Moment, Schema};
 use weir_shard::tls::TlsError;
-use weir_shard::{Door, Session};
+use weir_shard::{Endpoint, Session};
 
 /// A group of clients that do the same. Client n goes to target n modulo the number of targets.
 pub struct Workload {
@@ -25,12 +25,12 @@ pub struct Workload {
     servers: Vec<String>,
     /// Of each target, the position of its server.
     server_of: Vec<u16>,
-    doors: Vec<Door>,
+    endpoints: Vec<Endpoint>,
     start: Start,
 }
 
 /// Makes a client.
-type Start = Box<dyn Fn(Slot, &Door, Moment, &mut Ledger) -> Box<dyn Session<Ledger>> + Send + Sync>;
+type Start = Box<dyn Fn(Slot, &Endpoint, Moment, &mut Ledger) -> Box<dyn Session<Ledger>> + Send + Sync>;
 
 /// A client that is to be made.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct NewClient<'a, Request> {
     /// What it asks for there.
     pub request: Arc<Request>,
     /// The way there.
-    pub door: &'a Door,
+    pub endpoint: &'a Endpoint,
     /// When its link is begun.
     pub now: Moment,
 }
@@ -51,19 +51,19 @@ impl Workload {
     /// Clients of these targets, each made by `start` when its link is begun.
     pub fn new<Request: Send + Sync + 'static>(
         schema: Schema,
-        places: Places<Request>,
+        places: Endpoints<Request>,
         start: impl Fn(NewClient<'_, Request>, &mut Ledger) -> Box<dyn Session<Ledger>> + Send + Sync + 'static,
     ) -> Self {
-        let Places { targets, doors, requests } = places;
-        let start = move |slot: Slot, door: &Door, now, ledger: &mut Ledger| {
+        let Endpoints { targets, endpoints, requests } = places;
+        let start = move |slot: Slot, endpoint: &Endpoint, now, ledger: &mut Ledger| {
             let target = slot.client as usize % requests.len();
             let request = Arc::clone(&requests[target]);
-            start(NewClient { slot, target, request, door, now }, ledger)
+            start(NewClient { slot, target, request, endpoint, now }, ledger)
         };
         let start: Start = Box::new(start);
         let (servers, server_of) = by_server(&targets);
         let versions = Vec::new();
-        Self { schema, viewers_leave_last: false, versions, targets, servers, server_of, doors, start }
+        Self { schema, viewers_leave_last: false, versions, targets, servers, server_of, endpoints, start }
     }
 
     /// A workload that has no client on any shard: threads of its own fill its figures.
@@ -76,7 +76,7 @@ impl Workload {
             targets: Vec::new(),
             servers: Vec::new(),
             server_of: Vec::new(),
-            doors: Vec::new(),
+            endpoints: Vec::new(),
             start,
         }
     }
@@ -100,13 +100,13 @@ impl Workload {
     }
 
     /// Where a client's link leads.
-    pub fn door(&self, client: u32) -> &Door {
-        &self.doors[client as usize % self.doors.len()]
+    pub fn endpoint(&self, client: u32) -> &Endpoint {
+        &self.endpoints[client as usize % self.endpoints.len()]
     }
 
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
     pub fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        (self.start)(slot, self.door(slot.client), now, ledger)
+        (self.start)(slot, self.endpoint(slot.client), now, ledger)
     }
 }
 

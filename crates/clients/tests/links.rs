@@ -50,12 +50,12 @@ fn a_link_that_cannot_be_begun_is_booked_as_the_generators_own_failure() {
         rtmp::play(&["rtmp://127.0.0.1:1935/live/a".to_owned()], &options(), &RtmpOptions::default())
             .unwrap();
     let mut bench = Bench::new(vec![&players]);
-    let mut door = players.door(0).clone();
+    let mut endpoint = players.endpoint(0).clone();
     // TEST-NET-1, RFC 5737: no machine has this address.
-    door.from = Some(IpAddr::from([192, 0, 2, 1]));
+    endpoint.from = Some(IpAddr::from([192, 0, 2, 1]));
     let slot = Slot { client: 0, workload: 0, cell: 0, planned: clock::now() };
     let session = players.start(slot, clock::now(), &mut bench.shard.world);
-    bench.shard.open(&door, session).unwrap_err();
+    bench.shard.open(&endpoint, session).unwrap_err();
     let (figures, ended, _) = bench.stop();
     assert_eq!(ended, [(slot, Ending::Failed(Failure::OutOfPorts))]);
     assert_eq!(Failure::OutOfPorts.side(), Side::Local);

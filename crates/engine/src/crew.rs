@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_clients::{Account, Gap, Ledger, Remark, Slot, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
-use weir_shard::{Door, SessionId, Shard, clock};
+use weir_shard::{Endpoint, SessionId, Shard, clock};
 
 /// Slots started between two turns of the loop, so that running clients keep their turn.
 const STARTS_A_TURN: usize = 32;
@@ -167,10 +167,10 @@ impl Crew {
             return;
         }
         let workload = &self.orders.workloads[usize::from(planned.workload)];
-        let door = Door { from: planned.from, ..workload.door(planned.client).clone() };
+        let endpoint = Endpoint { from: planned.from, ..workload.endpoint(planned.client).clone() };
         let session = workload.start(slot, now, &mut self.shard.world);
         // A link that cannot be begun has told its session, which has booked the failure.
-        if let Ok(id) = self.shard.open(&door, session) {
+        if let Ok(id) = self.shard.open(&endpoint, session) {
             self.stops.push(Reverse((stop, id)));
             if self.cell_of.len() <= id.index() {
                 self.cell_of.resize(id.index() + 1, 0);

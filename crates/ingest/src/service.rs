@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
-use weir_shard::{Door, Mailbox, Shard, clock};
+use weir_shard::{Endpoint, Mailbox, Shard, clock};
 
 /// First and longest wait before another attempt at a broker or a store that is away.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -34,7 +34,7 @@ const AROUND_PAYLOAD: usize = 128 * 1024;
 #[derive(Debug)]
 pub struct Source {
     /// The way to the broker.
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// What to subscribe to.
     pub filter: String,
     /// How the broker is called in a message: without user and password.
@@ -319,7 +319,7 @@ impl Links<'_> {
     ) -> Parted {
         let lost_before = Counts::of(&self.common.counts.sessions_lost);
         let receiver = Receiver::new(self.common.clone(), session, connection, resuming, clock::now());
-        let id = shard.open(&self.source.door, Box::new(receiver)).ok();
+        let id = shard.open(&self.source.endpoint, Box::new(receiver)).ok();
         shard.world.session = id;
         let (mut stopping, mut announced) = (false, !resuming && !awaited);
         loop {

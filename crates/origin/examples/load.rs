@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_metrics::Moment;
 use weir_rtmp::message::MediaKind;
 use weir_rtmp::{Client, ClientEvent, ClientOptions, flv};
-use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clock};
 
 /// What the viewers count together.
 #[derive(Default)]
@@ -146,14 +146,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (_, empty) = process(pid)?;
     let mut shard = Shard::new(Tally::default())?;
     let options = Arc::new(ClientOptions::play(format!("rtmp://{address}/live"), "live", "load"));
-    let door = Door { address, from: None, tls: None };
+    let endpoint = Endpoint { address, from: None, tls: None };
     for n in 0..viewers {
         let session: Box<dyn Session<Tally>> = if services > 0 {
             Box::new(Reader(n % services + 1, false))
         } else {
             Box::new(Viewer(Client::new(options.clone(), n as u64)))
         };
-        shard.open(&door, session)?;
+        shard.open(&endpoint, session)?;
         if n % 100 == 99 {
             shard.turn(clock::now() + Duration::from_millis(20))?;
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use url::Url;
 use weir_address::shown;
 use weir_metrics::Moment;
-use weir_shard::{Door, Shard};
+use weir_shard::{Endpoint, Shard};
 
 /// The wait before the second try; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -131,10 +131,10 @@ pub(crate) fn begin_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment
         let settings = shard.world.settings().clone();
         let route = &settings.routes[forwarding.route];
         let address = route.addresses[forwarding.tries as usize % route.addresses.len()];
-        let door = Door { address, from: None, tls: None };
+        let endpoint = Endpoint { address, from: None, tls: None };
         let session = ForwardSession::new(forwarding, route, now);
         // A session that got no link knows, and has asked for the next try.
-        let _ = shard.open(&door, Box::new(session));
+        let _ = shard.open(&endpoint, Box::new(session));
     }
     shard.world.forwardings.iter().map(|forwarding| forwarding.not_before).min()
 }

@@ -17,7 +17,7 @@ use weir_metrics::Failure;
 
 /// Where a link leads and what it speaks.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct Endpoint {
     /// The peer.
     pub address: SocketAddr,
     /// The local address to connect from, if not the system's choice.
@@ -99,9 +99,9 @@ const TLS_BUFFER: usize = 64 * 1024;
 
 impl Link {
     /// Begins to connect.
-    pub(crate) fn open(door: &Door) -> Result<Self, LinkError> {
-        let socket = connect(door).map_err(|error| LinkError::io(&error, State::Connecting))?;
-        let tls = match &door.tls {
+    pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, LinkError> {
+        let socket = connect(endpoint).map_err(|error| LinkError::io(&error, State::Connecting))?;
+        let tls = match &endpoint.tls {
             Some((config, name)) => {
                 let mut client =
                     ClientConnection::new(config.clone(), name.clone()).map_err(|e| LinkError::tls(&e))?;
@@ -448,9 +448,9 @@ impl Transmit for Links {
         self.datagrams.as_ref().map_or(0, DatagramLink::dropped)
     }
 
-    fn open_side(&mut self, door: &Door) -> Result<(), OpenError> {
-        let from = self.from.filter(|from| from.is_ipv4() == door.address.is_ipv4());
-        self.side = Some(Link::open(&Door { from, ..door.clone() })?);
+    fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {
+        let from = self.from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
+        self.side = Some(Link::open(&Endpoint { from, ..endpoint.clone() })?);
         self.side_unpolled = true;
         Ok(())
     }
@@ -491,18 +491,18 @@ fn open_records(
 }
 
 /// A non-blocking socket on its way to the peer.
-fn connect(door: &Door) -> io::Result<Socket> {
+fn connect(endpoint: &Endpoint) -> io::Result<Socket> {
     let socket = Socket::new(
-        Domain::for_address(door.address),
+        Domain::for_address(endpoint.address),
         Type::STREAM.nonblocking().cloexec(),
         Some(Protocol::TCP),
     )?;
     socket.set_tcp_nodelay(true)?;
-    if let Some(from) = door.from {
+    if let Some(from) = endpoint.from {
         sys::bind_address_without_port(socket.as_fd())?;
         socket.bind(&SocketAddr::new(from, 0).into())?;
     }
-    match socket.connect(&door.address.into()) {
+    match socket.connect(&endpoint.address.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket),
     }

@@ -3,7 +3,7 @@
 use crate::datagrams::Batch;
 use crate::guard::Progress;
 use crate::session::{Orders, Transmit};
-use crate::{Context, Datagrams, Door, Event, OpenError, Session, SessionId, Side};
+use crate::{Context, Datagrams, Endpoint, Event, OpenError, Session, SessionId, Side};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Rig<W> {
     /// Whether it asked to be reset.
     pub reset: bool,
     /// Where it asked to be connected to instead, the last time.
-    pub reopened: Option<Door>,
+    pub reopened: Option<Endpoint>,
     /// Whether it let go of its link.
     pub hung_up: bool,
     /// Whether it lives on without a link.
@@ -49,7 +49,7 @@ pub struct Rig<W> {
     /// Datagrams that the kernel has dropped, as the session is told.
     pub dropped: u64,
     /// Where it had a link opened beside its own, the last time.
-    pub side: Option<Door>,
+    pub side: Option<Endpoint>,
     /// What it has sent there.
     pub side_sent: Vec<u8>,
     /// Whether its last call asked for a read.
@@ -150,8 +150,8 @@ impl<W> Rig<W> {
         self.given_back += usize::from(!orders.given_back.is_empty());
         self.left.append(&mut orders.given_back);
         self.stands_by |= orders.stand_by;
-        if let Some(door) = orders.reopen {
-            self.reopened = Some(*door);
+        if let Some(endpoint) = orders.reopen {
+            self.reopened = Some(*endpoint);
             (self.hung_up, self.stands_by) = (false, false);
             self.low_water = 1;
         }
@@ -240,7 +240,7 @@ struct Tape<'a> {
     hears_datagrams: &'a mut bool,
     datagrams: &'a mut Vec<(SocketAddr, Vec<u8>)>,
     dropped: u64,
-    side: &'a mut Option<Door>,
+    side: &'a mut Option<Endpoint>,
     side_sent: &'a mut Vec<u8>,
 }
 
@@ -295,8 +295,8 @@ impl Transmit for Tape<'_> {
         self.dropped
     }
 
-    fn open_side(&mut self, door: &Door) -> Result<(), OpenError> {
-        *self.side = Some(door.clone());
+    fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {
+        *self.side = Some(endpoint.clone());
         self.side_sent.clear();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The seam that a protocol plugs into: what a session is told, and what it may answer.
 
 use crate::guard::Progress;
-use crate::{Datagrams, Door, OpenError};
+use crate::{Datagrams, Endpoint, OpenError};
 use std::fmt;
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -119,7 +119,7 @@ pub(crate) trait Transmit {
     /// Datagrams that came and found no room.
     fn dropped_datagrams(&self) -> u64;
     /// Begins to connect the link beside this one.
-    fn open_side(&mut self, door: &Door) -> Result<(), OpenError>;
+    fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError>;
     /// As [`Self::send`], on the link beside this one.
     fn send_side(&mut self, bytes: &[u8]);
     /// As [`Self::unsent`], of the link beside this one.
@@ -164,7 +164,7 @@ impl Transmit for NoLink {
         0
     }
 
-    fn open_side(&mut self, _: &Door) -> Result<(), OpenError> {
+    fn open_side(&mut self, _: &Endpoint) -> Result<(), OpenError> {
         Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
     }
 
@@ -191,7 +191,7 @@ pub(crate) struct Orders {
     pub(crate) close: bool,
     pub(crate) reset: bool,
     pub(crate) hang_up: bool,
-    pub(crate) reopen: Option<Box<Door>>,
+    pub(crate) reopen: Option<Box<Endpoint>>,
     pub(crate) given_back: Vec<u8>,
     pub(crate) progress: Option<Progress>,
     pub(crate) silence: Option<Duration>,
@@ -345,8 +345,8 @@ impl<W> Context<'_, W> {
     /// Lets go of this link after this call and connects to another peer, from the same local address:
     /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until it is told otherwise. Of no
     /// effect while [`Event::Closed`] is handled. A link of datagrams stays as it is.
-    pub fn reopen(&mut self, door: Door) {
-        self.orders.reopen = Some(Box::new(door));
+    pub fn reopen(&mut self, endpoint: Endpoint) {
+        self.orders.reopen = Some(Box::new(endpoint));
     }
 
     /// Lets go of this link after this call and lives on without one, with its timer, until it asks for another by
@@ -406,8 +406,8 @@ impl<W> Context<'_, W> {
     ///
     /// # Errors
     /// No descriptor or port was left.
-    pub fn open_side(&mut self, door: &Door) -> Result<(), OpenError> {
-        self.link.open_side(door)
+    pub fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {
+        self.link.open_side(endpoint)
     }
 
     /// Sends all of `bytes` on the link beside this one, keeping what it does not take now, and what is sent before it

@@ -13,7 +13,7 @@ use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
 use crate::guard::{Deadlines, Guards};
 use crate::lag::Lag;
-use crate::link::{Door, EachKind, Entry, Link, LinkError, LinkKind, Links};
+use crate::link::{EachKind, Endpoint, Entry, Link, LinkError, LinkKind, Links};
 use crate::session::{NoLink, Orders};
 use crate::timer::{self, Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
@@ -156,9 +156,13 @@ impl<W: World> Shard<W> {
     ///
     /// # Errors
     /// No descriptor or port was left, or the address family is missing. The session knows already.
-    pub fn open(&mut self, door: &Door, session: Box<dyn Session<W>>) -> Result<SessionId, OpenError> {
-        let refused = match Link::open(door).map_err(OpenError::from) {
-            Ok(link) => match self.insert(link, door.from, session) {
+    pub fn open(
+        &mut self,
+        endpoint: &Endpoint,
+        session: Box<dyn Session<W>>,
+    ) -> Result<SessionId, OpenError> {
+        let refused = match Link::open(endpoint).map_err(OpenError::from) {
+            Ok(link) => match self.insert(link, endpoint.from, session) {
                 Ok(id) => {
                     self.tell(id, Event::Opening);
                     return Ok(id);
@@ -468,10 +472,10 @@ impl<W: World> Shard<W> {
         } else if side_broken {
             self.read_next_turn(id, LinkKind::Side);
         }
-        if let Some(door) = orders.reopen
+        if let Some(endpoint) = orders.reopen
             && !is_end
         {
-            return self.reopen(id, *door);
+            return self.reopen(id, *endpoint);
         }
         if orders.hang_up || orders.stand_by {
             return self.hang_up(id);
@@ -485,10 +489,10 @@ impl<W: World> Shard<W> {
     }
 
     /// Puts another link in the place of a session's.
-    fn reopen(&mut self, id: SessionId, door: Door) {
+    fn reopen(&mut self, id: SessionId, endpoint: Endpoint) {
         let Some(from) = self.alive(id).map(|entry| entry.links.from) else { return };
-        let from = from.filter(|from| from.is_ipv4() == door.address.is_ipv4());
-        let opened = Link::open(&Door { from, ..door });
+        let from = from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
+        let opened = Link::open(&Endpoint { from, ..endpoint });
         self.hang_up(id);
         let Some(entry) = self.entries.get_mut(id.slot as usize) else { return };
         entry.stands_by = false;

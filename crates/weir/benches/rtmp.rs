@@ -15,7 +15,7 @@ use std::time::Duration;
 use support::{Failure, Kept, arguments};
 use weir_metrics::Moment;
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
-use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clock};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// The stream of the classic benchmarks: 0.235 Mbit/s, 25 + 47 messages a second.
@@ -168,12 +168,12 @@ impl Session<Tally> for Floor {
 fn floor(address: &str, players: u64, seconds: u64) -> Result<(), Failure> {
     let address: SocketAddr = address.parse()?;
     let options = Arc::new(ClientOptions::play(format!("rtmp://{address}/live"), "live", "bench"));
-    let door = Door { address, from: None, tls: None };
+    let endpoint = Endpoint { address, from: None, tls: None };
     let mut shard = Shard::new(Tally::default())?;
     let started = clock::now();
     for player in 0..players {
         let client = Some(Box::new(Client::new(options.clone(), player)));
-        shard.open(&door, Box::new(Floor { client }))?;
+        shard.open(&endpoint, Box::new(Floor { client }))?;
         while clock::now().since(started) < Duration::from_millis(2 * player) {
             shard.turn(started + Duration::from_millis(2 * player))?;
         }

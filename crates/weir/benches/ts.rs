@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Failure, Kept, arguments};
 use weir_metrics::Moment;
-use weir_shard::{Context, Door, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clock};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// Of each service.
@@ -162,10 +162,10 @@ impl Session<Tally> for Floor {
 
 /// Receives for `seconds` and prints percent of a core, and bits a second.
 fn floor(address: SocketAddr, services: &str, readers: u64, seconds: u64) -> Result<(), Failure> {
-    let door = Door { address, from: None, tls: None };
+    let endpoint = Endpoint { address, from: None, tls: None };
     let mut shard = Shard::new(Tally::default())?;
     for path in services.split(',').cycle().take(readers as usize) {
-        shard.open(&door, Box::new(Floor { path: path.to_owned(), is_new: true }))?;
+        shard.open(&endpoint, Box::new(Floor { path: path.to_owned(), is_new: true }))?;
     }
     let turn_until = |shard: &mut Shard<Tally>, end: Moment| -> Result<(), Failure> {
         while clock::now() < end {

@@ -169,7 +169,7 @@ pub(crate) fn settings(
     }
     let named = schema.as_ref().map(|schema| schema.name().rsplit('.').next().unwrap_or_default());
     let settings = Settings {
-        source: Source { door: source.door, filter: source.filter, name, options, qos },
+        source: Source { endpoint: source.endpoint, filter: source.filter, name, options, qos },
         destination,
         durability,
         table: into.table.as_deref().or(named).unwrap_or(RAW_TABLE).to_owned(),

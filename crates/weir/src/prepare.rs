@@ -81,12 +81,13 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
             .map_err(|error: weir_observe::WatchError| Failure::with(wrong)(error).of(Part::Watch(at)))
     });
     let watches = watches.collect::<Result<Vec<_>, Failure>>()?;
-    let doors = workloads.iter().flat_map(|(_, workload)| {
-        (0..).zip(workload.targets()).map(|(client, _)| workload.door(client).address)
+    let endpoints = workloads.iter().flat_map(|(_, workload)| {
+        (0..).zip(workload.targets()).map(|(client, _)| workload.endpoint(client).address)
     });
-    let doors: Vec<SocketAddr> = doors.collect();
-    let addresses: Vec<IpAddr> = doors.iter().map(SocketAddr::ip).collect();
-    let ports = doors.iter().filter(|door| machine::is_here(&door.ip())).map(SocketAddr::port).collect();
+    let endpoints: Vec<SocketAddr> = endpoints.collect();
+    let addresses: Vec<IpAddr> = endpoints.iter().map(SocketAddr::ip).collect();
+    let ports =
+        endpoints.iter().filter(|endpoint| machine::is_here(&endpoint.ip())).map(SocketAddr::port).collect();
     let mut observer = Observer::of_load(watches, &ports).map_err(Failure::with(Exit::Usage))?;
     let targets = observer.describe_targets();
     let about = plan.about.unwrap_or(plan.length);
@@ -238,7 +239,7 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
     for source in sources {
         for (_, workload) in workloads {
             let target = (0..).zip(workload.targets()).find_map(|(client, target)| {
-                let address = workload.door(client).address;
+                let address = workload.endpoint(client).address;
                 (address.is_ipv4() != source.is_ipv4()).then(|| format!("{target} is {}", address.ip()))
             });
             if let Some(target) = target {

@@ -26,7 +26,7 @@ use weir_mqtt::packet::Disconnect;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
 };
-use weir_shard::{Context, Door, Event, Session};
+use weir_shard::{Context, Endpoint, Event, Session};
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -133,7 +133,7 @@ impl Publisher {
         options: ClientOptions,
         topic: Topic,
         common: Arc<Common>,
-        (broker, again): (SocketAddr, Option<Door>),
+        (broker, again): (SocketAddr, Option<Endpoint>),
         now: Moment,
         ledger: &mut Ledger,
     ) -> Self {
@@ -340,7 +340,7 @@ impl Publisher {
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match self.reconnecting.turn(now, self.common.timeouts.handshake) {
-            Some(Turn::Connect(door)) => return context.reopen(door),
+            Some(Turn::Connect(endpoint)) => return context.reopen(endpoint),
             Some(Turn::LetGo) => {
                 return self.lose(Failure::HandshakeTimeout, "the broker did not consent in time", context);
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::ReasonCode;
-use weir_shard::Door;
+use weir_shard::Endpoint;
 
 /// The first wait, and the longest; each is twice the one before. A broker that is started again listens within a few
 /// hundred milliseconds; one that takes long is not to be asked by thousands all the time.
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Reconnecting {
     /// Where to; `None` if it is not to.
-    door: Option<Door>,
+    endpoint: Option<Endpoint>,
     /// The client's number: clients wait for different times, so that not all come at once.
     client: u32,
     away: Option<Away>,
@@ -47,15 +47,15 @@ enum Step {
 #[derive(Debug)]
 pub(super) enum Turn {
     /// To connect.
-    Connect(Door),
+    Connect(Endpoint),
     /// To let go of a link on which the broker does not consent.
     LetGo,
 }
 
 impl Reconnecting {
     /// Of a client that has a link, or makes its first.
-    pub(super) fn new(door: Option<Door>, client: u32) -> Self {
-        Self { door, client, away: None }
+    pub(super) fn new(endpoint: Option<Endpoint>, client: u32) -> Self {
+        Self { endpoint, client, away: None }
     }
 
     /// Whether there is no connection.
@@ -77,7 +77,7 @@ impl Reconnecting {
 
     /// The connection, or an attempt at one, has failed. Whether there will be another attempt.
     pub(super) fn lost(&mut self, failure: Failure, words: &str, now: Moment) -> bool {
-        if self.door.is_none() || !may_pass(failure) {
+        if self.endpoint.is_none() || !may_pass(failure) {
             return false;
         }
         let away = self.away.get_or_insert_with(|| Away {
@@ -110,7 +110,7 @@ impl Reconnecting {
         match away.step {
             Step::Waiting(until) if until <= now => {
                 away.step = Step::Trying(now + timeout);
-                self.door.clone().map(Turn::Connect)
+                self.endpoint.clone().map(Turn::Connect)
             }
             Step::Trying(until) if until <= now => Some(Turn::LetGo),
             Step::Waiting(_) | Step::Trying(_) => None,
@@ -186,13 +186,13 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(10);
 
-    fn door() -> Door {
-        Door { address: SocketAddr::from(([127, 0, 0, 1], 1883)), from: None, tls: None }
+    fn endpoint() -> Endpoint {
+        Endpoint { address: SocketAddr::from(([127, 0, 0, 1], 1883)), from: None, tls: None }
     }
 
     #[test]
     fn attempts_come_at_times_that_double_and_end_after_a_minute() {
-        let mut reconnecting = Reconnecting::new(Some(door()), 7);
+        let mut reconnecting = Reconnecting::new(Some(endpoint()), 7);
         let start = Moment::from_nanos(5_000_000_000);
         let (mut now, mut waits) = (start, Vec::new());
         while reconnecting.lost(Failure::ConnectionRefused, "refused", now) {
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_broker_that_takes_the_link_and_says_nothing_is_left_after_the_timeout() {
-        let mut reconnecting = Reconnecting::new(Some(door()), 0);
+        let mut reconnecting = Reconnecting::new(Some(endpoint()), 0);
         let now = Moment::from_nanos(1);
         assert!(reconnecting.lost(Failure::Reset, "", now) && reconnecting.is_away());
         let now = reconnecting.deadline().unwrap();
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_will_not_be_over_soon_ends_a_client_and_so_does_everything_if_it_is_not_to_reconnect() {
         let now = Moment::from_nanos(1);
-        let mut reconnecting = Reconnecting::new(Some(door()), 0);
+        let mut reconnecting = Reconnecting::new(Some(endpoint()), 0);
         for failure in [Failure::Unauthorized, Failure::MalformedInput, Failure::OutOfPorts] {
             assert!(!reconnecting.lost(failure, "", now), "{failure:?}");
         }

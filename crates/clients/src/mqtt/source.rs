@@ -2,10 +2,10 @@
 
 use super::workload::plain;
 use super::{SCHEMES, topic};
-use crate::places::Doors;
+use crate::endpoints::EndpointFinder;
 use crate::target::{Credentials, Target};
 use crate::workload::WorkloadError;
-use weir_shard::Door;
+use weir_shard::Endpoint;
 use weir_shard::tls::ClientTls;
 
 /// What a URL such as `mqtt://user:password@host/topic/#` leads to.
@@ -14,7 +14,7 @@ pub struct MqttSource {
     /// The URL's parts; shown without user and password.
     pub target: Target,
     /// The way to the broker.
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// The topic filter.
     pub filter: String,
     /// User and password, if the URL names them.
@@ -29,8 +29,8 @@ impl MqttSource {
     pub fn find(url: &str, tls: &ClientTls) -> Result<Self, WorkloadError> {
         let target = Target::parse(url, "ingest", SCHEMES)?;
         let filter = topic::filter(&target, 0)?;
-        let door = Doors::new(SCHEMES, tls).find(&target)?;
+        let endpoint = EndpointFinder::new(SCHEMES, tls).find(&target)?;
         let credentials = target.credentials.as_ref().map(plain);
-        Ok(Self { target, door, filter, credentials })
+        Ok(Self { target, endpoint, filter, credentials })
     }
 }

@@ -25,7 +25,7 @@ use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, ReasonCode, Version};
-use weir_shard::{Context, Door, Event, Session};
+use weir_shard::{Context, Endpoint, Event, Session};
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Subscriber {
         options: ClientOptions,
         TopicFilter { filter, group }: TopicFilter,
         common: Arc<Common>,
-        (broker, again): (SocketAddr, Option<Door>),
+        (broker, again): (SocketAddr, Option<Endpoint>),
         now: Moment,
         ledger: &mut Ledger,
     ) -> Self {
@@ -302,7 +302,7 @@ impl Subscriber {
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
         let now = context.now;
         match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
-            Some(Turn::Connect(door)) => return context.reopen(door),
+            Some(Turn::Connect(endpoint)) => return context.reopen(endpoint),
             Some(Turn::LetGo) => {
                 return self.lose(Failure::HandshakeTimeout, "the broker did not consent in time", context);
             }

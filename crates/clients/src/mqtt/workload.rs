@@ -5,10 +5,10 @@ use super::publish::{self, Publisher};
 use super::subscribe::{self, Group, Subscriber, TopicFilter};
 use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES};
+use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
 use crate::options::{PlayOptions, PublishOptions};
-use crate::places::{Doors, Places};
 use crate::target::{Credentials, Target};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use weir_metrics::Moment;
 use weir_mqtt::client::WillOptions;
 use weir_mqtt::topic::Filter;
 use weir_mqtt::{ClientOptions, PropertyBuffer, Qos, Version};
-use weir_shard::Door;
+use weir_shard::Endpoint;
 use weir_shard::tls::ClientTls;
 
 /// What is asked for at one target.
@@ -69,7 +69,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         });
         let options = settings.of(slot, request.credentials.as_ref());
         let filter = TopicFilter { filter, group };
-        let way = way(client.door, reconnect);
+        let way = way(client.endpoint, reconnect);
         Box::new(Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, ledger)) as Box<_>
     };
     let mut workload = Workload::new(SCHEMA, places, start);
@@ -114,7 +114,7 @@ pub fn publish(
         let NewClient { slot, request, now, .. } = client;
         let options = settings.of(slot, request.credentials.as_ref());
         let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
-        let way = way(client.door, reconnect);
+        let way = way(client.endpoint, reconnect);
         Box::new(Publisher::new(slot, options, topic, Arc::clone(&common), way, now, ledger)) as Box<_>
     };
     let mut workload = Workload::new(SCHEMA, places, start);
@@ -127,16 +127,16 @@ fn places(
     urls: &[String],
     tls: &ClientTls,
     options: &MqttOptions,
-) -> Result<Places<Request>, WorkloadError> {
-    Places::find(verb, urls, &mut Doors::new(SCHEMES, tls), |target| {
+) -> Result<Endpoints<Request>, WorkloadError> {
+    Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |target| {
         let credentials = target.credentials.as_ref().map(plain).or_else(|| options.credentials.clone());
         Ok(Request { target, credentials })
     })
 }
 
 /// The address of a broker, and the way to it for a client that is to connect again.
-fn way(door: &Door, reconnect: bool) -> (SocketAddr, Option<Door>) {
-    (door.address, reconnect.then(|| door.clone()))
+fn way(endpoint: &Endpoint, reconnect: bool) -> (SocketAddr, Option<Endpoint>) {
+    (endpoint.address, reconnect.then(|| endpoint.clone()))
 }
 
 impl Settings {

@@ -25,7 +25,7 @@ use weir_rtc::sdp::{Agreement, OfferOptions, Sources};
 use weir_rtc::signalling::http::Session;
 use weir_rtc::srtp::{MasterKey, Profile};
 use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Reception};
-use weir_shard::{Context, Door};
+use weir_shard::{Context, Endpoint};
 
 /// How long the server may take to hear of the end.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -68,7 +68,7 @@ pub(super) struct Connection {
     slot: Slot,
     terms: Arc<Terms>,
     request: Arc<Request>,
-    door: Door,
+    endpoint: Endpoint,
     /// What is said over the link; over HTTP it ends with the answer.
     dialogue: Option<Box<Dialogue>>,
     /// The session's own place, to be deleted.
@@ -103,12 +103,18 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(slot: Slot, terms: Arc<Terms>, request: Arc<Request>, door: Door, now: Moment) -> Self {
+    pub(super) fn new(
+        slot: Slot,
+        terms: Arc<Terms>,
+        request: Arc<Request>,
+        endpoint: Endpoint,
+        now: Moment,
+    ) -> Self {
         Self {
             slot,
             is_relay_wanted: request.wants_relay(),
             request,
-            door,
+            endpoint,
             dialogue: Some(Box::new(Dialogue::new(terms.manner))),
             terms,
             resource: None,
@@ -551,10 +557,10 @@ impl Connection {
         self.say(&words, context);
         (self.transport_due, self.spare) = (None, None);
         let resource = self.resource.as_ref();
-        match resource.and_then(|resource| self.request.door_of(resource, &self.door)) {
-            Some(door) => {
+        match resource.and_then(|resource| self.request.door_of(resource, &self.endpoint)) {
+            Some(endpoint) => {
                 self.leaving = Some(now + FAREWELL);
-                context.reopen(door);
+                context.reopen(endpoint);
             }
             None => self.leaving = Some(now),
         }

@@ -57,12 +57,12 @@ impl Player {
         common: Arc<Common>,
         ledger: &mut Ledger,
     ) -> Client<Self> {
-        let NewClient { slot, target, request, door, now } = client;
+        let NewClient { slot, target, request, endpoint, now } = client;
         let life = Life::begin(slot, common.timeouts, now, ledger);
         if witness {
             ledger.of(slot).shift(WITNESSES, 1);
         }
-        let connection = Connection::new(slot, common.terms.clone(), request, door.clone(), now);
+        let connection = Connection::new(slot, common.terms.clone(), request, endpoint.clone(), now);
         let timeline = Timeline::new(90_000, 32);
         let player = Self {
             witness,

@@ -12,7 +12,7 @@ use crate::life::{Life, Phase, Timeouts};
 use crate::material::Material;
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Door};
+use weir_shard::{Context, Endpoint};
 
 /// What all publishers of a workload share.
 pub(super) struct Common {
@@ -34,13 +34,13 @@ impl Publisher {
     pub(super) fn client(
         slot: Slot,
         request: Arc<Request>,
-        door: Door,
+        endpoint: Endpoint,
         common: Arc<Common>,
         now: Moment,
         ledger: &mut Ledger,
     ) -> Client<Self> {
         let life = Life::begin(slot, common.timeouts, now, ledger);
-        let connection = Connection::new(slot, common.terms.clone(), request, door, now);
+        let connection = Connection::new(slot, common.terms.clone(), request, endpoint, now);
         Client::new(life, connection, Self { common, sending: None })
     }
 

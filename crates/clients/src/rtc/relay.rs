@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_rtc::signalling::oven::IceServer;
 use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnServer};
-use weir_shard::{Context, Door, OpenError, Outgoing};
+use weir_shard::{Context, Endpoint, OpenError, Outgoing};
 
 /// The scheme under which names of servers are sought.
 pub(super) const SCHEMES: &[Scheme] = &[Scheme { name: "turn", port: 3478, secure: false }];
@@ -123,7 +123,7 @@ impl Relay {
                     self.next_try = Some(context.now + AGAIN);
                     return Ok(());
                 }
-                Detour::Found(door) => self.addresses.push(door.address),
+                Detour::Found(endpoint) => self.addresses.push(endpoint.address),
                 // Signalling's own address is left.
                 Detour::None(_) => {}
             }
@@ -135,7 +135,7 @@ impl Relay {
         self.client = Client::new(&self.server.username, &self.server.credential);
         self.next_try = (!self.addresses.is_empty()).then(|| context.now + PATIENCE);
         let failed = |OpenError { failure, words }| (failure, self.say(&words));
-        context.open_side(&Door { address, from: None, tls: None }).map_err(failed)
+        context.open_side(&Endpoint { address, from: None, tls: None }).map_err(failed)
     }
 
     /// The link to the server is there.

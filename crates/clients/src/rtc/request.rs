@@ -5,7 +5,7 @@ use crate::target::Target;
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Position, Url};
 use weir_rtc::signalling::http::{SDP, TRICKLE};
-use weir_shard::Door;
+use weir_shard::Endpoint;
 use weir_web::uri::{authority, is_same_server, origin_form};
 use weir_web::{Message, credentials};
 
@@ -58,7 +58,7 @@ impl Request {
 
     /// The way to a resource, `home` being that to the target: the same, or an address that needs neither a name
     /// server nor TLS.
-    pub(super) fn door_of(&self, resource: &Url, home: &Door) -> Option<Door> {
+    pub(super) fn door_of(&self, resource: &Url, home: &Endpoint) -> Option<Endpoint> {
         if is_same_server(resource, &self.url) {
             return Some(home.clone());
         }
@@ -68,7 +68,7 @@ impl Request {
             Host::Domain(_) => return None,
         };
         let port = resource.port_or_known_default().filter(|_| resource.scheme() == "http")?;
-        Some(Door { address: SocketAddr::new(address, port), from: None, tls: None })
+        Some(Endpoint { address: SocketAddr::new(address, port), from: None, tls: None })
     }
 
     /// Asks for a session (draft-ietf-wish-whep section 4.2).
@@ -133,13 +133,16 @@ mod tests {
         let patched = text(&request.patch(&resource, Some("\"7\""), "a=x\r\n"));
         assert!(patched.starts_with("PATCH /session/7?secret=9 HTTP/1.1\r\n"), "{patched}");
         assert!(patched.contains("\r\nIf-Match: \"7\"\r\nContent-Length: 5\r\n"), "{patched}");
-        let home = Door { address: "10.0.0.1:443".parse().unwrap(), from: None, tls: None };
-        let door = |url: &str| {
-            request.door_of(&Url::parse(url).unwrap(), &home).map(|door| door.address.to_string())
+        let home = Endpoint { address: "10.0.0.1:443".parse().unwrap(), from: None, tls: None };
+        let endpoint = |url: &str| {
+            request.door_of(&Url::parse(url).unwrap(), &home).map(|endpoint| endpoint.address.to_string())
         };
         assert_eq!(request.door_of(&resource, &home).unwrap().address, home.address);
-        assert_eq!(door("http://10.0.0.2:8/x").as_deref(), Some("10.0.0.2:8"));
-        assert_eq!((door("https://g/"), door("http://g/"), door("https://10.0.0.2/")), (None, None, None));
+        assert_eq!(endpoint("http://10.0.0.2:8/x").as_deref(), Some("10.0.0.2:8"));
+        assert_eq!(
+            (endpoint("https://g/"), endpoint("http://g/"), endpoint("https://10.0.0.2/")),
+            (None, None, None)
+        );
     }
 
     #[test]

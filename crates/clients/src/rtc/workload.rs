@@ -8,10 +8,10 @@ use super::relay;
 use super::request::Request;
 use super::{OVEN_SCHEMES, RtcOptions, SCHEMA, WHEP_SCHEMES, WHIP_SCHEMES};
 use crate::detour::Detours;
+use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::places::{Doors, Places};
 use crate::target::{Scheme, TargetError};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::sync::Arc;
@@ -54,8 +54,8 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         stamp: options.stamp,
         clock: HostClock::read(),
     });
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, door, now, .. }, ledger| {
-        Box::new(Publisher::client(slot, request, door.clone(), Arc::clone(&common), now, ledger))
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, endpoint, now, .. }, ledger| {
+        Box::new(Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, ledger))
     }))
 }
 
@@ -87,8 +87,8 @@ fn places(
     schemes: &'static [Scheme],
     tls: &ClientTls,
     options: &RtcOptions,
-) -> Result<Places<Request>, WorkloadError> {
-    Places::find(verb, urls, &mut Doors::new(schemes, tls), |target| {
+) -> Result<Endpoints<Request>, WorkloadError> {
+    Endpoints::find(verb, urls, &mut EndpointFinder::new(schemes, tls), |target| {
         let missing = "no path that HTTP can ask for; write for example whep+http://host/app/stream";
         let incomplete = || TargetError::Incomplete { url: target.to_string(), missing };
         Request::new(&target, options).ok_or_else(incomplete)
@@ -106,7 +106,7 @@ fn terms(
         ))
     })?;
     let clock = Clock::new(weir_shard::clock::now(), Instant::now());
-    let detours = Detours::new(Doors::new(relay::SCHEMES, tls));
+    let detours = Detours::new(EndpointFinder::new(relay::SCHEMES, tls));
     Ok(Arc::new(Terms { manner, offer_options, clock, certificate, detours }))
 }
 

@@ -4,10 +4,10 @@ use super::address::Address;
 use super::play::{self, Player};
 use super::publish::{self, Publisher};
 use super::{RtmpOptions, SCHEMA, SCHEMES};
+use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::places::{Doors, Places};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::sync::Arc;
 use weir_rtmp::ClientOptions;
@@ -18,7 +18,7 @@ use weir_rtmp::handshake::Scheme;
 /// # Errors
 /// A URL that leads nowhere, or TLS settings that cannot be made.
 pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Result<Workload, WorkloadError> {
-    let places = Places::find("play", urls, &mut Doors::new(SCHEMES, &options.tls), |target| {
+    let places = Endpoints::find("play", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
         let address = Address::of(&target)?;
         Ok(ClientOptions {
             buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
@@ -48,13 +48,14 @@ pub fn publish(
     options: &PublishOptions,
     rtmp: &RtmpOptions,
 ) -> Result<Workload, WorkloadError> {
-    let places = Places::find("publish", urls, &mut Doors::new(SCHEMES, &options.tls), |target| {
-        let address = Address::of(&target)?;
-        Ok(ClientOptions {
-            handshake: rtmp.scheme(),
-            ..ClientOptions::publish(address.tc_url, address.app, address.stream)
-        })
-    })?;
+    let places =
+        Endpoints::find("publish", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
+            let address = Address::of(&target)?;
+            Ok(ClientOptions {
+                handshake: rtmp.scheme(),
+                ..ClientOptions::publish(address.tc_url, address.app, address.stream)
+            })
+        })?;
     let common = Arc::new(publish::Common {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,

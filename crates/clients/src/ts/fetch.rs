@@ -1,7 +1,7 @@
 //! One document over HTTP, waited for: what is asked before a run. It goes over the links of runs, with their TLS.
 
+use crate::endpoints::EndpointFinder;
 use crate::http_request::{MOST_REDIRECTS, Request};
-use crate::places::Doors;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Event, Session, SessionId, Shard, World, clock};
@@ -59,10 +59,10 @@ impl World for Outcome {
 ///
 /// # Errors
 /// No link, no answer in time, or one that is no document.
-pub(super) fn fetch(mut request: Request, doors: &mut Doors) -> Result<Vec<u8>, FetchError> {
+pub(super) fn fetch(mut request: Request, endpoints: &mut EndpointFinder) -> Result<Vec<u8>, FetchError> {
     let end = clock::now() + TIMEOUT;
     for _ in 0..=MOST_REDIRECTS {
-        match once(request, doors, end)? {
+        match once(request, endpoints, end)? {
             Next::Document(document) => return Ok(document),
             Next::Elsewhere(next) => request = next,
         }
@@ -70,13 +70,14 @@ pub(super) fn fetch(mut request: Request, doors: &mut Doors) -> Result<Vec<u8>, 
     Err(FetchError::Redirect(format!("more than {MOST_REDIRECTS} redirects in a row")))
 }
 
-fn once(request: Request, doors: &mut Doors, end: Moment) -> Result<Next, FetchError> {
+fn once(request: Request, endpoints: &mut EndpointFinder, end: Moment) -> Result<Next, FetchError> {
     let broken = |words: String| FetchError::Link { failure: Failure::SocketError, words };
-    let door = doors.find(request.target()).map_err(|error| FetchError::Redirect(error.to_string()))?;
+    let endpoint =
+        endpoints.find(request.target()).map_err(|error| FetchError::Redirect(error.to_string()))?;
     let mut shard = Shard::new(Outcome::default()).map_err(|error| broken(error.to_string()))?;
     let session = Fetcher { request, responses: Responses::asked(), document: Vec::new() };
     // A link that cannot be begun has told its session.
-    let _ = shard.open(&door, Box::new(session));
+    let _ = shard.open(&endpoint, Box::new(session));
     loop {
         if let Some(outcome) = shard.world.0.take() {
             return outcome;

@@ -3,10 +3,10 @@
 use super::SCHEMES as HTTP;
 use super::fetch::{FetchError, fetch};
 use super::workload::{self, Source};
+use crate::endpoints::EndpointFinder;
 use crate::http_request::HttpOptions;
 use crate::http_request::Request;
 use crate::options::PlayOptions;
-use crate::places::Doors;
 use crate::target::{Scheme, Target};
 use crate::workload::{ServerVersion, Workload, WorkloadError};
 use serde::Deserialize;
@@ -149,24 +149,24 @@ pub fn play(
     http: &HttpOptions,
     mirakurun: &MirakurunOptions,
 ) -> Result<Workload, WorkloadError> {
-    let mut doors = Doors::new(HTTP, &options.tls);
+    let mut endpoints = EndpointFinder::new(HTTP, &options.tls);
     let mut targets = Vec::new();
     let mut servers = Vec::new();
     for url in urls {
         let server = Server::new(Target::parse(url, "play", SCHEMES)?, http)?;
         // Resolved here, so that a name without an address is said as for every other URL.
-        doors.find(&server.root)?;
-        let services = server.find(mirakurun, &mut doors)?;
+        endpoints.find(&server.root)?;
+        let services = server.find(mirakurun, &mut endpoints)?;
         for service in services {
             targets.push(server.stream(&service, mirakurun)?);
         }
-        servers.extend(server.version(&mut doors));
+        servers.extend(server.version(&mut endpoints));
     }
     let mut http = http.clone();
     if let Some(priority) = mirakurun.priority {
         http.fields.push(("X-Mirakurun-Priority", priority.to_string()));
     }
-    workload::play_targets(targets, doors, options, &http, Source::Listed(servers))
+    workload::play_targets(targets, endpoints, options, &http, Source::Listed(servers))
 }
 
 /// A server whose API is asked.
@@ -194,25 +194,33 @@ impl<'a> Server<'a> {
     }
 
     /// A document of the API.
-    fn get<T: for<'de> Deserialize<'de>>(&self, path: &str, doors: &mut Doors) -> Result<T, DiscoveryError> {
+    fn get<T: for<'de> Deserialize<'de>>(
+        &self,
+        path: &str,
+        endpoints: &mut EndpointFinder,
+    ) -> Result<T, DiscoveryError> {
         let target = self.at(path);
         let url = target.to_string();
-        let document = fetch(Request::new(target, self.options), doors)
+        let document = fetch(Request::new(target, self.options), endpoints)
             .map_err(|source| DiscoveryError::Fetch { url: url.clone(), source })?;
         serde_json::from_slice(&document)
             .map_err(|error| DiscoveryError::NoApi { url, words: error.to_string() })
     }
 
     /// The services to read, in their order.
-    fn find(&self, options: &MirakurunOptions, doors: &mut Doors) -> Result<Vec<Service>, DiscoveryError> {
+    fn find(
+        &self,
+        options: &MirakurunOptions,
+        endpoints: &mut EndpointFinder,
+    ) -> Result<Vec<Service>, DiscoveryError> {
         let url = self.root.to_string();
         if options.services.is_none() && options.named.is_empty() && options.types.is_empty() {
             return Err(DiscoveryError::NoChoice { url });
         }
-        let mut services: Vec<Service> = self.get("/api/services", doors)?;
+        let mut services: Vec<Service> = self.get("/api/services", endpoints)?;
         // Services may lack their channel; then the list of channels has it.
         if services.iter().any(|service| service.channel.is_none()) {
-            put_into_channels(&mut services, &self.get::<Vec<Channel>>("/api/channels", doors)?);
+            put_into_channels(&mut services, &self.get::<Vec<Channel>>("/api/channels", endpoints)?);
         }
         choose(&url, &services, options)
     }
@@ -231,8 +239,8 @@ impl<'a> Server<'a> {
     }
 
     /// What the server says it is; not every server does.
-    fn version(&self, doors: &mut Doors) -> Option<ServerVersion> {
-        let version: Version = self.get("/api/version", doors).ok()?;
+    fn version(&self, endpoints: &mut EndpointFinder) -> Option<ServerVersion> {
+        let version: Version = self.get("/api/version", endpoints).ok()?;
         Some(ServerVersion { url: self.root.to_string(), version: version.current })
     }
 }

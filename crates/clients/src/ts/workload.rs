@@ -3,10 +3,10 @@
 use super::play::{Common, Player};
 use super::{SCHEMA, SCHEMES};
 use crate::detour::Detours;
+use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::http_request::HttpOptions;
 use crate::http_request::Request;
 use crate::options::PlayOptions;
-use crate::places::{Doors, Places};
 use crate::target::Target;
 use crate::workload::{NewClient, ServerVersion, Workload, WorkloadError};
 use std::sync::Arc;
@@ -29,22 +29,22 @@ pub(super) enum Source {
 /// A URL that leads nowhere, or TLS settings that cannot be made.
 pub fn play(urls: &[String], options: &PlayOptions, http: &HttpOptions) -> Result<Workload, WorkloadError> {
     let targets = urls.iter().map(|url| Target::parse(url, "play", SCHEMES)).collect::<Result<_, _>>()?;
-    play_targets(targets, Doors::new(SCHEMES, &options.tls), options, http, Source::Urls)
+    play_targets(targets, EndpointFinder::new(SCHEMES, &options.tls), options, http, Source::Urls)
 }
 
 /// Viewers of these streams.
 pub(super) fn play_targets(
     targets: Vec<Target>,
-    mut doors: Doors,
+    mut endpoints: EndpointFinder,
     options: &PlayOptions,
     http: &HttpOptions,
     source: Source,
 ) -> Result<Workload, WorkloadError> {
-    let places = Places::of(targets, &mut doors, |target| Ok(Request::new(target, http)))?;
+    let places = Endpoints::of(targets, &mut endpoints, |target| Ok(Request::new(target, http)))?;
     let common = Arc::new(Common {
         timeouts: options.timeouts,
         playout: options.playout(),
-        detours: Detours::new(doors),
+        detours: Detours::new(endpoints),
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };

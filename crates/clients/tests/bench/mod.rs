@@ -34,7 +34,7 @@ impl<'w> Bench<'w> {
             let slot = Slot { client, workload, cell: workload, planned: now };
             let made = self.workloads[usize::from(workload)];
             let session = made.start(slot, now, &mut self.shard.world);
-            started.extend(self.shard.open(made.door(client), session));
+            started.extend(self.shard.open(made.endpoint(client), session));
         }
         self.running.extend(&started);
         started

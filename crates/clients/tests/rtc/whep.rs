@@ -16,10 +16,10 @@ fn goodbye(stage: &mut Stage) -> (String, String) {
 
 /// What a viewer that is over says, and where.
 fn farewell(stage: &mut Stage) -> (String, String) {
-    let door = stage.rig.reopened.take().expect("a link for the goodbye");
+    let endpoint = stage.rig.reopened.take().expect("a link for the goodbye");
     stage.rig.take_sent();
     stage.tell(Event::Connected);
-    (door.address.to_string(), stage.said())
+    (endpoint.address.to_string(), stage.said())
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn a_session_is_deleted_where_the_server_says_that_it_is() {
     ] {
         let mut stage = Stage::playing_with(0, Setup::Passive, &format!("Location: {location}\r\n"));
         stage.keyframe(4, server_address());
-        let (door, said) = goodbye(&mut stage);
-        assert!(door == place && said.starts_with(line), "{location}: {door} {said}");
+        let (endpoint, said) = goodbye(&mut stage);
+        assert!(endpoint == place && said.starts_with(line), "{location}: {endpoint} {said}");
     }
     // A server that says no place can only be left.
     let mut stage = Stage::playing_with(0, Setup::Passive, "");
@@ -189,8 +189,8 @@ fn a_relay_is_used_where_the_server_is_not_reached_without() {
     stage.pass(Duration::from_millis(1_500));
     assert!(stage.rig.side.is_none());
     stage.pass(Duration::from_secs(1));
-    let door = stage.rig.side.as_ref().expect("a link to the relay").address.to_string();
-    assert_eq!(door, "127.0.0.7:3479");
+    let endpoint = stage.rig.side.as_ref().expect("a link to the relay").address.to_string();
+    assert_eq!(endpoint, "127.0.0.7:3479");
     stage.tell(Event::Side(Side::Connected));
     assert_eq!(stage.rig.side_sent[..4], ALLOCATE);
 
@@ -231,11 +231,11 @@ fn a_relay_that_has_a_name_is_looked_up_and_one_without_an_address_is_sought_at_
             std::thread::sleep(Duration::from_millis(100));
             stage.pass(Duration::from_millis(20));
         }
-        let mut door = stage.rig.side.as_ref().expect(host).address;
-        if door.is_ipv6() && host == "localhost" {
-            door.set_ip([127, 0, 0, 1].into());
+        let mut endpoint = stage.rig.side.as_ref().expect(host).address;
+        if endpoint.is_ipv6() && host == "localhost" {
+            endpoint.set_ip([127, 0, 0, 1].into());
         }
-        assert_eq!(door.to_string(), address, "{host}");
+        assert_eq!(endpoint.to_string(), address, "{host}");
     }
 }
 
@@ -347,6 +347,6 @@ fn a_token_goes_with_every_request_and_nowhere_else() {
     let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
     stage.answer("201 Created", "Location: http://127.0.0.2:10/s\r\n", &answer);
     stage.tell(Event::Stop);
-    let (door, said) = farewell(&mut stage);
-    assert!(door == "127.0.0.2:10" && said.starts_with("DELETE") && !said.contains("s3cr3t"), "{said}");
+    let (endpoint, said) = farewell(&mut stage);
+    assert!(endpoint == "127.0.0.2:10" && said.starts_with("DELETE") && !said.contains("s3cr3t"), "{said}");
 }

@@ -3,8 +3,9 @@
 use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
 use weir_clients::{
-    Detours, Doors, FlvBody, FlvFigures, FlvViewer, HostClock, HttpGet, HttpOptions, Ledger, NewClient,
-    Phase, Places, PlayOptions, Request, Scheme, Step, Target, TargetError, Workload, WorkloadError, ts,
+    Detours, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock, HttpGet, HttpOptions,
+    Ledger, NewClient, Phase, PlayOptions, Request, Scheme, Step, Target, TargetError, Workload,
+    WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED, SENT};
 use weir_metrics::{Failure, Moment, Schema};
@@ -38,9 +39,9 @@ pub(super) fn play(
         Ok(target)
     });
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
-    let mut doors = Doors::new(ALL_SCHEMES, &options.tls);
-    let places = Places::of(targets, &mut doors, |target| request(&target, http))?;
-    let detours = Detours::new(doors);
+    let mut endpoints = EndpointFinder::new(ALL_SCHEMES, &options.tls);
+    let places = Endpoints::of(targets, &mut endpoints, |target| request(&target, http))?;
+    let detours = Detours::new(endpoints);
     let (options, clock) = (options.clone(), HostClock::read());
     let schema = Schema::new(FIGURES);
     Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, ledger: &mut Ledger| {

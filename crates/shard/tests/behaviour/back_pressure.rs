@@ -1,10 +1,10 @@
 //! A peer that does not read, and a session that does not: whoever sends waits, and nothing is lost.
 
-use crate::bench::{A_WHILE, Bench, Happened, Papers, React, door, patient, pattern, pour, silent};
+use crate::bench::{A_WHILE, Bench, Happened, Papers, React, endpoint, patient, pattern, pour, silent};
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use weir_shard::{Door, Event, UNSENT_LIMIT};
+use weir_shard::{Endpoint, Event, UNSENT_LIMIT};
 
 /// More than two kernels hold on loopback with the receive buffer of [`narrow`].
 const MUCH: usize = 12_000_000;
@@ -33,7 +33,7 @@ fn a_peer_that_does_not_read_makes_writes_wait_and_gets_every_byte_when_it_does(
     for send in [pour, send_all] {
         let listener = narrow();
         let mut bench = Bench::new();
-        bench.open("client", &door(listener.local_addr().unwrap()), send(pattern(MUCH)));
+        bench.open("client", &endpoint(listener.local_addr().unwrap()), send(pattern(MUCH)));
         let mut peer = crate::bench::accept(&listener);
         bench.run_until(|diary| diary.count("client", &Happened::Connected) > 0);
         bench.run_for(A_WHILE);
@@ -76,7 +76,7 @@ fn over_tls_as_well() {
     for send in [pour, send_all] {
         let (address, go, reading) = secure_peer(&papers);
         let mut bench = Bench::new();
-        bench.open("client", &papers.door(address, "localhost"), send(pattern(MUCH)));
+        bench.open("client", &papers.endpoint(address, "localhost"), send(pattern(MUCH)));
         bench.run_until(|diary| diary.count("client", &Happened::Connected) > 0);
         bench.run_for(A_WHILE);
         go.send(()).unwrap();
@@ -100,8 +100,8 @@ fn a_write_that_is_taken_in_part_is_followed_by_writable_even_if_the_kernel_has_
                 sent += context.write(&slices);
             }
         });
-        let door = if tls { papers.door(address, "localhost") } else { door(address) };
-        bench.open("client", &door, react);
+        let endpoint = if tls { papers.endpoint(address, "localhost") } else { endpoint(address) };
+        bench.open("client", &endpoint, react);
         bench.run_until(|diary| diary.bytes_read("server") == 300_000);
         assert!(bench.diary().bytes("server") == pattern(300_000), "over TLS: {tls}");
     }
@@ -113,7 +113,7 @@ fn writable_is_told_only_after_something_was_refused() {
     for tls in [false, true] {
         let mut bench = Bench::new();
         let address = bench.listen("server", tls.then(|| papers.server()), crate::bench::echo);
-        let door: Door = if tls { papers.door(address, "localhost") } else { door(address) };
+        let endpoint: Endpoint = if tls { papers.endpoint(address, "localhost") } else { endpoint(address) };
         let mut rounds = 0;
         let react: React = Box::new(move |event, context| {
             if matches!(event, Event::Connected | Event::Bytes(_)) && rounds < 20 {
@@ -122,7 +122,7 @@ fn writable_is_told_only_after_something_was_refused() {
                 assert_eq!(context.unsent(), 0);
             }
         });
-        bench.open("client", &door, react);
+        bench.open("client", &endpoint, react);
         bench.run_until(|diary| diary.bytes_read("client") == 20 * b"a word".len());
         for who in ["client", "server"] {
             assert_eq!(bench.diary().count(who, &Happened::Writable), 0, "{who} over TLS: {tls}");
@@ -251,7 +251,7 @@ fn what_the_peer_reads_is_seen_while_the_kernel_takes_nothing_more() {
         *note.lock().unwrap() = (context.acknowledged(), context.unsent());
         context.set_timer(context.now + std::time::Duration::from_millis(5));
     });
-    bench.open("client", &door(listener.local_addr().unwrap()), react);
+    bench.open("client", &endpoint(listener.local_addr().unwrap()), react);
     let mut peer = crate::bench::accept(&listener);
     bench.run_until(|diary| diary.count("client", &Happened::Connected) > 0);
     let look = |bench: &mut Bench| {

@@ -10,7 +10,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::tls::{self, ClientTls, ServerName, Trust};
-use weir_shard::{Context, Door, Event, Incoming, Session, SessionId, Shard, Side, World, clock, listeners};
+use weir_shard::{
+    Context, Endpoint, Event, Incoming, Session, SessionId, Shard, Side, World, clock, listeners,
+};
 
 /// A test that is not over by then has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -230,14 +232,14 @@ impl Bench {
     /// One more session whose plain link is established, and its peer.
     pub(crate) fn connect(&mut self, who: &'static str, react: React) -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        self.open(who, &door(listener.local_addr().unwrap()), react);
+        self.open(who, &endpoint(listener.local_addr().unwrap()), react);
         let peer = accept(&listener);
         self.run_until(|diary| diary.count(who, &Happened::Connected) > 0);
         peer
     }
 
-    pub(crate) fn open(&mut self, who: &'static str, door: &Door, react: React) -> SessionId {
-        self.shard.open(door, Box::new(Actor { name: who, react })).unwrap()
+    pub(crate) fn open(&mut self, who: &'static str, endpoint: &Endpoint, react: React) -> SessionId {
+        self.shard.open(endpoint, Box::new(Actor { name: who, react })).unwrap()
     }
 
     /// A session with datagrams only, and where it hears them.
@@ -250,9 +252,9 @@ impl Bench {
     pub(crate) fn try_open(
         &mut self,
         who: &'static str,
-        door: &Door,
+        endpoint: &Endpoint,
     ) -> Result<SessionId, weir_shard::OpenError> {
-        self.shard.open(door, Box::new(Actor { name: who, react: silent() }))
+        self.shard.open(endpoint, Box::new(Actor { name: who, react: silent() }))
     }
 
     /// Takes connections on a free port; `react` makes what each session does.
@@ -326,8 +328,8 @@ impl Bench {
 pub(crate) const A_WHILE: Duration = Duration::from_millis(150);
 
 /// A plain link to an address.
-pub(crate) fn door(address: SocketAddr) -> Door {
-    Door { address, from: None, tls: None }
+pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
+    Endpoint { address, from: None, tls: None }
 }
 
 /// Takes one connection; no read or write of it lasts for ever.
@@ -381,8 +383,8 @@ impl Papers {
     }
 
     /// A link over TLS to an address whose certificate must carry `name`.
-    pub(crate) fn door(&self, address: SocketAddr, name: &'static str) -> Door {
-        Door { tls: Some((self.client(), ServerName::try_from(name).unwrap())), ..door(address) }
+    pub(crate) fn endpoint(&self, address: SocketAddr, name: &'static str) -> Endpoint {
+        Endpoint { tls: Some((self.client(), ServerName::try_from(name).unwrap())), ..endpoint(address) }
     }
 }
 

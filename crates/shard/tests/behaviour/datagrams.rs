@@ -1,6 +1,6 @@
 //! Links of datagrams: alone, and beside a link that comes and goes.
 
-use crate::bench::{Bench, Happened, accept, door, pattern, silent};
+use crate::bench::{Bench, Happened, accept, endpoint, pattern, silent};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn datagrams_of_one_length_go_in_one_call_and_come_one_by_one() {
 fn datagrams_outlive_the_link_that_they_were_opened_beside() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let next = TcpListener::bind("127.0.0.1:0").unwrap();
-    let next_door = door(next.local_addr().unwrap());
+    let next_door = endpoint(next.local_addr().unwrap());
     let place = Arc::new(Mutex::new(None));
     let told = place.clone();
     let react = Box::new(move |event: Event<'_>, context: &mut weir_shard::Context<'_, _>| match event {
@@ -71,7 +71,7 @@ fn datagrams_outlive_the_link_that_they_were_opened_beside() {
         _ => {}
     });
     let mut bench = Bench::new();
-    let id = bench.open("client", &door(listener.local_addr().unwrap()), react);
+    let id = bench.open("client", &endpoint(listener.local_addr().unwrap()), react);
     let stream = accept(&listener);
     bench.run_until(|diary| diary.count("client", &Happened::Connected) == 1);
     let address = place.lock().unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! No descriptor is left. The limit is the process's, so each test does its work in a child of its own.
 
-use crate::bench::{A_WHILE, Bench, Happened, door, echo, patient};
+use crate::bench::{A_WHILE, Bench, Happened, echo, endpoint, patient};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -47,7 +47,7 @@ fn a_link_that_finds_no_descriptor_fails_on_the_local_side() {
     let (mut bench, mut peer) = Bench::with("first", echo());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let _taken = leave(0);
-    let error = bench.try_open("second", &door(listener.local_addr().unwrap())).unwrap_err();
+    let error = bench.try_open("second", &endpoint(listener.local_addr().unwrap())).unwrap_err();
     assert_eq!((error.failure, error.failure.side()), (Failure::OutOfDescriptors, Side::Local));
     assert_eq!(bench.diary().of("second"), [Happened::Closed(Failure::OutOfDescriptors)]);
     assert_eq!(bench.shard.len(), 1);

@@ -1,6 +1,6 @@
 //! Bytes go to a session and come back.
 
-use crate::bench::{Bench, Happened, Papers, door, echo, patient, pattern, pour, say, silent};
+use crate::bench::{Bench, Happened, Papers, echo, endpoint, patient, pattern, pour, say, silent};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -43,7 +43,7 @@ fn two_sessions_of_one_shard_talk_over_tls() {
     let papers = Papers::new();
     let mut bench = Bench::new();
     let address = bench.listen("server", Some(papers.server()), echo);
-    bench.open("client", &papers.door(address, "localhost"), pour(pattern(MUCH)));
+    bench.open("client", &papers.endpoint(address, "localhost"), pour(pattern(MUCH)));
     bench.run_until(|diary| diary.bytes_read("client") >= MUCH);
     assert!(bench.diary().bytes("server") == pattern(MUCH));
     assert!(bench.diary().bytes("client") == pattern(MUCH));
@@ -56,7 +56,7 @@ fn sessions_of_a_port_are_told_apart() {
     let address = bench.listen("server", None, echo);
     let names = ["one", "two", "three"];
     for name in names {
-        bench.open(name, &door(address), say(name.into()));
+        bench.open(name, &endpoint(address), say(name.into()));
     }
     bench.run_until(|diary| names.iter().all(|name| diary.bytes(name) == name.as_bytes()));
     assert_eq!(bench.shard.len(), 6);
@@ -69,11 +69,11 @@ fn what_is_sent_before_the_link_is_there_goes_out_first() {
     for tls in [false, true] {
         let mut bench = Bench::new();
         let address = bench.listen("server", tls.then(|| papers.server()), silent);
-        let door = if tls { papers.door(address, "localhost") } else { door(address) };
+        let endpoint = if tls { papers.endpoint(address, "localhost") } else { endpoint(address) };
         let words = early.clone();
         bench.open(
             "client",
-            &door,
+            &endpoint,
             Box::new(move |event, context| match event {
                 weir_shard::Event::Opening => {
                     context.send(&words);

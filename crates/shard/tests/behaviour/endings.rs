@@ -1,19 +1,19 @@
 //! How links end, and what their sessions are told of it.
 
 use crate::bench::{
-    A_WHILE, Bench, Happened, accept, deserted, door, lone_listener, patient, pattern, silent,
+    A_WHILE, Bench, Happened, accept, deserted, endpoint, lone_listener, patient, pattern, silent,
 };
 use socket2::{SockFilter, SockRef};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 use weir_metrics::Failure;
-use weir_shard::{Door, Event};
+use weir_shard::{Endpoint, Event};
 
 #[test]
 fn a_port_that_nobody_listens_on_refuses() {
     let mut bench = Bench::new();
-    bench.open("client", &door(deserted()), silent());
+    bench.open("client", &endpoint(deserted()), silent());
     bench.run_until(|diary| diary.closed("client").is_some());
     let told = [Happened::Opening, Happened::Closed(Failure::ConnectionRefused)];
     assert_eq!(bench.diary().of("client"), told);
@@ -24,7 +24,7 @@ fn a_port_that_nobody_listens_on_refuses() {
 fn an_address_without_a_way_to_it_is_unreachable() {
     // The broadcast address of the loopback network: the kernel connects no stream to it (tcp_v4_connect).
     let mut bench = Bench::new();
-    let error = bench.try_open("client", &door(SocketAddr::from(([127, 255, 255, 255], 9)))).unwrap_err();
+    let error = bench.try_open("client", &endpoint(SocketAddr::from(([127, 255, 255, 255], 9)))).unwrap_err();
     assert_eq!(error.failure, Failure::Unreachable, "{error}");
     assert_eq!(bench.diary().of("client"), [Happened::Closed(Failure::Unreachable)]);
 }
@@ -34,8 +34,8 @@ fn an_address_that_is_not_of_this_machine_is_no_place_to_connect_from() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // TEST-NET-3, RFC 5737.
     let from = Some(IpAddr::from([203, 0, 113, 7]));
-    let door = Door { from, ..door(listener.local_addr().unwrap()) };
-    let error = Bench::new().try_open("client", &door).unwrap_err();
+    let endpoint = Endpoint { from, ..endpoint(listener.local_addr().unwrap()) };
+    let error = Bench::new().try_open("client", &endpoint).unwrap_err();
     assert_eq!(error.failure, Failure::OutOfPorts, "{error}");
 }
 
@@ -44,7 +44,11 @@ fn a_session_connects_from_the_address_that_it_was_given() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let from = IpAddr::from([127, 0, 0, 77]);
     let mut bench = Bench::new();
-    bench.open("client", &Door { from: Some(from), ..door(listener.local_addr().unwrap()) }, silent());
+    bench.open(
+        "client",
+        &Endpoint { from: Some(from), ..endpoint(listener.local_addr().unwrap()) },
+        silent(),
+    );
     let peer = accept(&listener);
     bench.run_until(|diary| diary.count("client", &Happened::Connected) > 0);
     assert_eq!(peer.peer_addr().unwrap().ip(), from);
@@ -169,7 +173,7 @@ fn what_a_session_says_as_it_closes_arrives() {
 fn a_session_may_close_before_its_link_is_there() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut bench = Bench::new();
-    bench.open("client", &door(listener.local_addr().unwrap()), Box::new(|_, context| context.close()));
+    bench.open("client", &endpoint(listener.local_addr().unwrap()), Box::new(|_, context| context.close()));
     bench.run_for(A_WHILE);
     assert_eq!(bench.diary().of("client"), [Happened::Opening]);
     assert!(bench.shard.is_empty());

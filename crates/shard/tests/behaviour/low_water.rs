@@ -171,7 +171,7 @@ fn over_tls_the_mark_holds_and_a_pull_brings_what_is_whole() {
     });
     bench.open(
         "client",
-        &papers.door(address, "localhost"),
+        &papers.endpoint(address, "localhost"),
         Box::new(|event, context| match event {
             Event::Connected => {
                 context.set_low_water(10_000);
@@ -195,8 +195,8 @@ fn over_tls_the_mark_holds_and_a_pull_brings_what_is_whole() {
 fn a_stream_through_a_mark_is_whole() {
     let mut bench = Bench::new();
     let address = bench.listen("server", None, || pour(pattern(2_000_000)));
-    bench.open("client", &crate::bench::door(address), waits_for(65_536));
-    bench.open("other", &crate::bench::door(address), silent());
+    bench.open("client", &crate::bench::endpoint(address), waits_for(65_536));
+    bench.open("other", &crate::bench::endpoint(address), silent());
     bench.run_until(|diary| diary.bytes_read("other") == 2_000_000);
     bench.run_for(A_WHILE);
     bench.shard.sweep();

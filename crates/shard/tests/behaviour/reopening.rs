@@ -1,17 +1,17 @@
 //! A session that leaves its peer for another one.
 
-use crate::bench::{Bench, Happened, Papers, React, accept, deserted, door, say};
+use crate::bench::{Bench, Happened, Papers, React, accept, deserted, endpoint, say};
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
 use weir_metrics::Failure;
-use weir_shard::{Door, Event};
+use weir_shard::{Endpoint, Event};
 
-/// Goes to these doors, one after the other, at the first bytes from each peer.
-fn wanderer(mut doors: Vec<Door>) -> React {
-    doors.reverse();
+/// Goes to these endpoints, one after the other, at the first bytes from each peer.
+fn wanderer(mut endpoints: Vec<Endpoint>) -> React {
+    endpoints.reverse();
     Box::new(move |event, context| {
         if matches!(event, Event::Bytes(_))
-            && let Some(next) = doors.pop()
+            && let Some(next) = endpoints.pop()
         {
             context.set_low_water(4_000);
             context.reopen(next);
@@ -25,8 +25,8 @@ fn the_next_peer_is_reached_from_the_same_address_and_the_one_before_is_let_go()
         (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let from = IpAddr::from([127, 0, 0, 78]);
     let mut bench = Bench::new();
-    let start = Door { from: Some(from), ..door(first.local_addr().unwrap()) };
-    let id = bench.open("client", &start, wanderer(vec![door(second.local_addr().unwrap())]));
+    let start = Endpoint { from: Some(from), ..endpoint(first.local_addr().unwrap()) };
+    let id = bench.open("client", &start, wanderer(vec![endpoint(second.local_addr().unwrap())]));
     let mut before = accept(&first);
     before.write_all(b"go").unwrap();
     bench.run_until(|diary| diary.count("client", &Happened::Connected) == 2);
@@ -68,8 +68,8 @@ fn the_end_of_the_link_before_is_no_end_of_the_next() {
     let plain = bench.listen("plain", None, goodbye);
     let secure = bench.listen("secure", Some(papers.server()), goodbye);
     let last = bench.listen("last", Some(papers.server()), || say(b"on".to_vec()));
-    let doors = vec![papers.door(secure, "localhost"), papers.door(last, "localhost")];
-    bench.open("client", &door(plain), wanderer(doors));
+    let endpoints = vec![papers.endpoint(secure, "localhost"), papers.endpoint(last, "localhost")];
+    bench.open("client", &endpoint(plain), wanderer(endpoints));
     bench.run_until(|diary| diary.bytes("client") == b"gogoon");
     assert_eq!(bench.diary().count("client", &Happened::Connected), 3);
     assert_eq!(bench.diary().closed("client"), None);
@@ -79,21 +79,21 @@ fn the_end_of_the_link_before_is_no_end_of_the_next() {
 fn a_next_peer_that_is_not_there_ends_the_session() {
     let first = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut bench = Bench::new();
-    bench.open("client", &door(first.local_addr().unwrap()), wanderer(vec![door(deserted())]));
+    bench.open("client", &endpoint(first.local_addr().unwrap()), wanderer(vec![endpoint(deserted())]));
     accept(&first).write_all(b"go").unwrap();
     bench.run_until(|diary| diary.closed("client").is_some());
     assert_eq!(bench.diary().closed("client"), Some(Failure::ConnectionRefused));
     assert!(bench.shard.is_empty());
 }
 
-/// Stands by whenever its link ends, and connects to `door` when its time has come.
-fn patient(door: Door) -> React {
+/// Stands by whenever its link ends, and connects to `endpoint` when its time has come.
+fn patient(endpoint: Endpoint) -> React {
     Box::new(move |event, context| match event {
         Event::Closed { .. } => {
             context.stand_by();
             context.set_timer(context.now + std::time::Duration::from_millis(5));
         }
-        Event::Timer => context.reopen(door.clone()),
+        Event::Timer => context.reopen(endpoint.clone()),
         Event::Stop => context.close(),
         _ => {}
     })
@@ -104,7 +104,7 @@ fn a_session_that_stands_by_outlives_its_links_and_peers_that_are_not_there() {
     let mut bench = Bench::new();
     let address = deserted();
     let first = TcpListener::bind("127.0.0.1:0").unwrap();
-    let id = bench.open("client", &door(first.local_addr().unwrap()), patient(door(address)));
+    let id = bench.open("client", &endpoint(first.local_addr().unwrap()), patient(endpoint(address)));
     drop(accept(&first));
     let refused = Happened::Closed(Failure::ConnectionRefused);
     bench.run_until(|diary| diary.count("client", &refused) >= 3);

@@ -6,14 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use weir_metrics::Failure;
 use weir_shard::tls::{self, ClientTls, ServerName, Trust};
-use weir_shard::{Door, Event};
+use weir_shard::{Endpoint, Event};
 
 #[test]
 fn a_certificate_for_another_name_fails_on_both_sides() {
     let papers = Papers::new();
     let mut bench = Bench::new();
     let address = bench.listen("server", Some(papers.server()), silent);
-    bench.open("client", &papers.door(address, "example.org"), silent());
+    bench.open("client", &papers.endpoint(address, "example.org"), silent());
     bench.run_until(|diary| diary.closed("client").is_some() && diary.closed("server").is_some());
     assert_eq!(bench.diary().of("client"), [Happened::Opening, Happened::Closed(Failure::TlsFailed)]);
     assert_eq!(bench.diary().of("server"), [Happened::Closed(Failure::TlsFailed)]);
@@ -24,12 +24,12 @@ fn a_certificate_of_a_stranger_fails_unless_anyone_is_trusted() {
     let (papers, others) = (Papers::new(), Papers::new());
     let mut bench = Bench::new();
     let address = bench.listen("server", Some(papers.server()), echo);
-    bench.open("client", &others.door(address, "localhost"), say(b"hello".to_vec()));
+    bench.open("client", &others.endpoint(address, "localhost"), say(b"hello".to_vec()));
     bench.run_until(|diary| diary.closed("client").is_some());
     assert_eq!(bench.diary().closed("client"), Some(Failure::TlsFailed));
     let anyone = tls::client_config(&ClientTls { trust: Trust::Anyone, identity: None }).unwrap();
     let tls = Some((anyone, ServerName::try_from("example.org").unwrap()));
-    bench.open("trusting", &Door { address, from: None, tls }, say(b"hello".to_vec()));
+    bench.open("trusting", &Endpoint { address, from: None, tls }, say(b"hello".to_vec()));
     bench.run_until(|diary| diary.bytes("trusting") == b"hello");
 }
 
@@ -38,7 +38,7 @@ fn a_plain_server_is_no_tls_peer() {
     let papers = Papers::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut bench = Bench::new();
-    bench.open("client", &papers.door(listener.local_addr().unwrap(), "localhost"), silent());
+    bench.open("client", &papers.endpoint(listener.local_addr().unwrap(), "localhost"), silent());
     let mut peer = accept(&listener);
     peer.write_all(b"220 ready when you are\r\n").unwrap();
     bench.run_until(|diary| diary.closed("client").is_some());
@@ -61,7 +61,7 @@ fn a_server_that_closes_in_the_middle_of_the_handshake_has_closed() {
     let papers = Papers::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut bench = Bench::new();
-    bench.open("client", &papers.door(listener.local_addr().unwrap(), "localhost"), silent());
+    bench.open("client", &papers.endpoint(listener.local_addr().unwrap(), "localhost"), silent());
     let mut peer = accept(&listener);
     let closing = std::thread::spawn(move || {
         // All of the hello is read, so that the close is no reset.
@@ -115,7 +115,7 @@ fn a_peer_that_says_goodbye_has_closed_though_its_connection_stays_open() {
         stream.read_to_end(&mut rest).unwrap();
     });
     let mut bench = Bench::new();
-    bench.open("client", &papers.door(address, "localhost"), silent());
+    bench.open("client", &papers.endpoint(address, "localhost"), silent());
     bench.run_until(|diary| diary.closed("client").is_some());
     let end = [Happened::Bytes(b"last words".to_vec()), Happened::Closed(Failure::ClosedByPeer)];
     assert_eq!(bench.diary().of("client")[2..], end);
@@ -138,7 +138,7 @@ fn what_was_given_back_comes_again_before_the_goodbye_that_came_with_it() {
             context.give_back(rest);
         }
     });
-    bench.open("client", &papers.door(address, "localhost"), one_at_a_time);
+    bench.open("client", &papers.endpoint(address, "localhost"), one_at_a_time);
     bench.run_until(|diary| diary.closed("client").is_some());
     let firsts: Vec<u8> = bench.diary().reads("client").iter().map(|bytes| bytes[0]).collect();
     assert_eq!(firsts, b"last words");
@@ -154,7 +154,7 @@ fn what_a_peer_sends_after_its_goodbye_is_not_looked_at() {
         flush_with(tls, stream, &pattern(100_000));
     });
     let mut bench = Bench::new();
-    bench.open("client", &papers.door(address, "localhost"), silent());
+    bench.open("client", &papers.endpoint(address, "localhost"), silent());
     bench.run_until(|diary| diary.closed("client").is_some());
     assert_eq!(bench.diary().of("client")[2..], [Happened::Closed(Failure::ClosedByPeer)]);
     bench.run_beside(serving);
@@ -169,7 +169,7 @@ fn what_came_before_a_record_that_is_none_is_told() {
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let mut bench = Bench::new();
-    bench.open("client", &papers.door(address, "localhost"), silent());
+    bench.open("client", &papers.endpoint(address, "localhost"), silent());
     bench.run_until(|diary| diary.closed("client").is_some());
     let end = [Happened::Bytes(b"good".to_vec()), Happened::Closed(Failure::TlsFailed)];
     assert_eq!(bench.diary().of("client")[2..], end);
@@ -187,7 +187,7 @@ fn a_session_that_closes_says_goodbye_to_its_peer() {
     let mut bench = Bench::new();
     bench.open(
         "client",
-        &papers.door(address, "localhost"),
+        &papers.endpoint(address, "localhost"),
         Box::new(|event, context| {
             if matches!(event, Event::Connected) {
                 context.send(b"that is all");

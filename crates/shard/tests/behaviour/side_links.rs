@@ -1,14 +1,14 @@
 //! The link beside a session's own: it comes, carries, and goes apart from it.
 
-use crate::bench::{Bench, Diary, Happened, Papers, React, accept, deserted, door, pattern, silent};
+use crate::bench::{Bench, Diary, Happened, Papers, React, accept, deserted, endpoint, pattern, silent};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use weir_metrics::Failure;
-use weir_shard::{Context, Door, Event, Side};
+use weir_shard::{Context, Endpoint, Event, Side};
 
 /// A session that opens a link beside its own when that is there, says this on it at once, and sends back on its own
 /// what comes there.
-fn opens(side: Door, words: &'static [u8]) -> React {
+fn opens(side: Endpoint, words: &'static [u8]) -> React {
     Box::new(move |event, context: &mut Context<'_, Diary>| match event {
         Event::Connected => {
             context.open_side(&side).unwrap();
@@ -31,7 +31,7 @@ fn side_bytes(diary: &Diary, who: &str) -> Vec<u8> {
 
 fn start(words: &'static [u8]) -> (Bench, TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let side = door(listener.local_addr().unwrap());
+    let side = endpoint(listener.local_addr().unwrap());
     let (mut bench, first) = Bench::with("client", opens(side, words));
     let beside = accept(&listener);
     bench.run_until(|diary| diary.count("client", &Happened::SideConnected) == 1);
@@ -105,7 +105,7 @@ fn a_session_may_let_go_of_its_side_link_alone() {
 #[test]
 fn a_side_link_that_is_refused_may_be_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (nowhere, there) = (door(deserted()), door(listener.local_addr().unwrap()));
+    let (nowhere, there) = (endpoint(deserted()), endpoint(listener.local_addr().unwrap()));
     let react: React = Box::new(move |event, context| match event {
         Event::Connected => context.open_side(&nowhere).unwrap(),
         Event::Side(Side::Closed { .. }) => context.open_side(&there).unwrap(),
@@ -121,9 +121,9 @@ fn a_side_link_over_tls_is_opened_in_clear() {
     let papers = Papers::new();
     let mut bench = Bench::new();
     let echo = bench.listen("server", Some(papers.server()), crate::bench::echo);
-    let side = papers.door(echo, "localhost");
+    let side = papers.endpoint(echo, "localhost");
     let own = bench.listen("own", None, silent);
-    bench.open("client", &door(own), opens(side, b"secret"));
+    bench.open("client", &endpoint(own), opens(side, b"secret"));
     bench.run_until(|diary| side_bytes(diary, "client") == b"secret");
     let (connected, came) = (Happened::SideConnected, Happened::SideBytes(b"secret".to_vec()));
     assert_eq!(

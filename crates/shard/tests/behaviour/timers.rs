@@ -123,7 +123,7 @@ fn a_deadline_passes_while_the_link_is_still_opening() {
     let mut bench = Bench::new();
     bench.open(
         "client",
-        &crate::bench::door(full),
+        &crate::bench::endpoint(full),
         Box::new(|event, context| match event {
             Event::Opening => context.set_timer(context.now + ms(100)),
             Event::Timer => context.close(),

@@ -1,6 +1,6 @@
 //! What one turn of the loop reads of a peer that floods: its share and no more, however long it goes on.
 
-use crate::bench::{Bench, Diary, Happened, PATIENCE, React, accept, door, echo, silent};
+use crate::bench::{Bench, Diary, Happened, PATIENCE, React, accept, echo, endpoint, silent};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use weir_shard::{Context, Event, clock};
@@ -79,7 +79,7 @@ fn a_session_that_gives_bytes_back_is_told_them_once_a_turn() {
 #[test]
 fn a_link_beside_is_read_for_one_share_a_turn() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let side = door(listener.local_addr().unwrap());
+    let side = endpoint(listener.local_addr().unwrap());
     let (mut bench, _first) = Bench::with(
         "flood",
         Box::new(move |event, context| {

@@ -1,6 +1,6 @@
 //! A session is woken by another, by another thread, or told to stop.
 
-use crate::bench::{A_WHILE, Bench, Happened, React, door, silent};
+use crate::bench::{A_WHILE, Bench, Happened, React, endpoint, silent};
 use std::io::{Read, Write};
 use weir_shard::Event;
 
@@ -104,7 +104,7 @@ fn a_stop_reaches_each_session_whatever_its_link_is_at() {
         })
     };
     let (mut bench, mut peer) = Bench::with("connected", goodbye());
-    let opening = bench.open("opening", &door(full), goodbye());
+    let opening = bench.open("opening", &endpoint(full), goodbye());
     let connected = bench.diary().id("connected");
     for id in [connected, opening] {
         bench.shard.stop(id);

@@ -53,7 +53,7 @@ impl Connection {
         server: Server,
         context: &mut Context<'_, Ledger>,
     ) -> Result<(), End> {
-        let (home, name) = (self.door.address.ip(), self.request.host());
+        let (home, name) = (self.endpoint.address.ip(), self.request.host());
         let relay = Relay::begin(server, home, name, &self.terms.detours, context)?;
         self.relay = Some(Box::new(relay));
         Ok(())
@@ -174,8 +174,8 @@ impl Connection {
     /// Tells the server our candidates, where it takes that.
     pub(super) fn tell_candidates(&mut self, context: &mut Context<'_, Ledger>) {
         let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
-        match self.request.door_of(resource, &self.door) {
-            Some(door) if trickle.tell() => context.reopen(door),
+        match self.request.door_of(resource, &self.endpoint) {
+            Some(endpoint) if trickle.tell() => context.reopen(endpoint),
             Some(_) => {}
             None => self.trickle = None,
         }
@@ -187,8 +187,8 @@ impl Connection {
             Next::Wait => {}
             Next::Again => {
                 let resource = self.resource.as_ref();
-                match resource.and_then(|resource| self.request.door_of(resource, &self.door)) {
-                    Some(door) => context.reopen(door),
+                match resource.and_then(|resource| self.request.door_of(resource, &self.endpoint)) {
+                    Some(endpoint) => context.reopen(endpoint),
                     None => self.trickle = None,
                 }
             }

@@ -5,26 +5,26 @@ use crate::workload::WorkloadError;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use weir_shard::Door;
+use weir_shard::Endpoint;
 use weir_shard::tls::{self, ClientConfig, ClientTls};
 
 /// Targets in the order of their URLs, with the way there and what to ask for. Client n goes to target n modulo
 /// their number.
-pub struct Places<Request> {
+pub struct Endpoints<Request> {
     pub(crate) targets: Vec<Target>,
-    pub(crate) doors: Vec<Door>,
+    pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) requests: Vec<Arc<Request>>,
 }
 
-/// Finds the doors of targets. Resolves each name once, and makes TLS settings once.
-pub struct Doors {
+/// Finds the endpoints of targets. Resolves each name once, and makes TLS settings once.
+pub struct EndpointFinder {
     schemes: &'static [Scheme],
     tls: ClientTls,
     addresses: HashMap<(String, u16), SocketAddr>,
     config: Option<Arc<ClientConfig>>,
 }
 
-impl Doors {
+impl EndpointFinder {
     /// The ways to targets of these schemes.
     pub fn new(schemes: &'static [Scheme], tls: &ClientTls) -> Self {
         Self { schemes, tls: tls.clone(), addresses: HashMap::new(), config: None }
@@ -34,7 +34,7 @@ impl Doors {
     ///
     /// # Errors
     /// A name without an address, or TLS settings that cannot be made.
-    pub fn find(&mut self, target: &Target) -> Result<Door, WorkloadError> {
+    pub fn find(&mut self, target: &Target) -> Result<Endpoint, WorkloadError> {
         let address = match self.addresses.get(&(target.host.clone(), target.port)) {
             Some(address) => *address,
             None => target.resolve()?,
@@ -46,7 +46,11 @@ impl Doors {
     ///
     /// # Errors
     /// TLS settings that cannot be made.
-    pub(crate) fn find_at(&mut self, target: &Target, address: SocketAddr) -> Result<Door, WorkloadError> {
+    pub(crate) fn find_at(
+        &mut self,
+        target: &Target,
+        address: SocketAddr,
+    ) -> Result<Endpoint, WorkloadError> {
         self.addresses.insert((target.host.clone(), target.port), address);
         let tls = if self.is_secure(target) {
             let config = match &self.config {
@@ -57,7 +61,7 @@ impl Doors {
         } else {
             None
         };
-        Ok(Door { address, from: None, tls })
+        Ok(Endpoint { address, from: None, tls })
     }
 
     /// Whether [`Self::find`] would answer at once.
@@ -72,7 +76,7 @@ impl Doors {
     }
 }
 
-impl<Request> Places<Request> {
+impl<Request> Endpoints<Request> {
     /// Reads the URLs, finds the way to each, and makes a request for each.
     ///
     /// # Errors
@@ -80,11 +84,11 @@ impl<Request> Places<Request> {
     pub fn find(
         verb: &'static str,
         urls: &[String],
-        doors: &mut Doors,
+        endpoints: &mut EndpointFinder,
         request: impl Fn(Target) -> Result<Request, TargetError>,
     ) -> Result<Self, WorkloadError> {
-        let targets = urls.iter().map(|url| Target::parse(url, verb, doors.schemes));
-        Self::of(targets.collect::<Result<_, _>>()?, doors, request)
+        let targets = urls.iter().map(|url| Target::parse(url, verb, endpoints.schemes));
+        Self::of(targets.collect::<Result<_, _>>()?, endpoints, request)
     }
 
     /// Finds the way to each target, and makes a request for each.
@@ -93,13 +97,13 @@ impl<Request> Places<Request> {
     /// As [`Self::find`].
     pub fn of(
         targets: Vec<Target>,
-        doors: &mut Doors,
+        endpoints: &mut EndpointFinder,
         request: impl Fn(Target) -> Result<Request, TargetError>,
     ) -> Result<Self, WorkloadError> {
-        let mut places = Self { targets, doors: Vec::new(), requests: Vec::new() };
+        let mut places = Self { targets, endpoints: Vec::new(), requests: Vec::new() };
         for target in &places.targets {
             places.requests.push(Arc::new(request(target.clone())?));
-            places.doors.push(doors.find(target)?);
+            places.endpoints.push(endpoints.find(target)?);
         }
         Ok(places)
     }
