@@ -1,8 +1,8 @@
 //! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
 
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::ledger::Ledger;
-use crate::life::{Life, Phase, Timeouts};
 use crate::options::{PlayOptions, PublishOptions};
 use crate::target::Scheme;
 use crate::workload::{NewClient, Workload, WorkloadError};
@@ -76,7 +76,7 @@ fn streams(
     let block = (block as usize).clamp(1, ZEROS.len());
     Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, ledger| {
         Box::new(Stream {
-            life: Life::begin(slot, timeouts, now, ledger),
+            life: ClientState::begin(slot, timeouts, now, ledger),
             request,
             block,
             left: block,
@@ -89,7 +89,7 @@ fn streams(
 
 /// One stream.
 struct Stream {
-    life: Life,
+    life: ClientState,
     request: Request,
     block: usize,
     /// What is left of the block that is being sent.

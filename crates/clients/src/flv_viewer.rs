@@ -1,12 +1,12 @@
 //! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
 
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::ledger::{Ledger, Slot};
-use crate::life::{Life, Phase, Timeouts};
+use crate::playback_model::{PlaybackModel, Reading, Seen};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
 use crate::timeline::{Timeline, Track};
-use crate::viewing::{Reading, Seen, Viewing};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WITNESSES};
@@ -65,9 +65,9 @@ pub struct FlvBody<'a> {
 /// What a client that plays FLV bodies has beside its protocol.
 pub struct FlvViewer {
     /// Its phases.
-    pub life: Life,
+    pub life: ClientState,
     reading: Reading,
-    viewing: Viewing,
+    playback: PlaybackModel,
     clock: HostClock,
     figures: &'static FlvFigures,
     sequence: Sequence,
@@ -102,9 +102,9 @@ impl FlvViewer {
             ledger.of(slot).shift(WITNESSES, 1);
         }
         Self {
-            life: Life::begin(slot, timeouts, now, ledger),
+            life: ClientState::begin(slot, timeouts, now, ledger),
             reading,
-            viewing: Viewing::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
+            playback: PlaybackModel::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
             clock,
             figures,
             sequence: Sequence::default(),
@@ -156,7 +156,7 @@ impl FlvViewer {
         }
         let timestamp = u64::from(body.timestamp);
         let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
-        self.viewing.frame(now, seen, ledger.of(self.life.slot()));
+        self.playback.frame(now, seen, ledger.of(self.life.slot()));
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
             self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, ledger);
         }
@@ -179,7 +179,7 @@ impl FlvViewer {
         if self.life.phase() == Phase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
-            self.viewing.frame(now, seen, ledger.of(self.life.slot()));
+            self.playback.frame(now, seen, ledger.of(self.life.slot()));
         }
     }
 
@@ -233,14 +233,14 @@ impl FlvViewer {
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, ledger: &mut Ledger) {
         if self.life.phase() == Phase::Playing {
-            self.viewing.end_of_read(now, was_empty, ledger.of(self.life.slot()));
+            self.playback.end_of_read(now, was_empty, ledger.of(self.life.slot()));
             self.life.end_of_read(was_empty, now, ledger);
         }
     }
 
     /// A deadline passed. The failure, if a phase took too long; a pull, if it is time to read.
     pub fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Option<(Failure, &'static str)> {
-        let unread = if self.viewing.asks(context.now) { context.unread() } else { 0 };
+        let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
         if self.sound_judged_at().is_some_and(|at| at <= now)
             && let Some(first) = self.first_sound
@@ -254,8 +254,8 @@ impl FlvViewer {
             return Some(self.life.overdue());
         }
         if self.life.phase() == Phase::Playing
-            && self.viewing.next().is_some_and(|next| next <= now)
-            && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
+            && self.playback.next().is_some_and(|next| next <= now)
+            && self.playback.pass(now, unread, ledger.of(self.life.slot()))
             || hungry
         {
             context.pull();
@@ -271,13 +271,13 @@ impl FlvViewer {
 
     /// When [`Self::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let viewing = if self.life.phase() == Phase::Playing { self.viewing.next() } else { None };
-        [self.life.deadline(), self.sound_judged_at(), viewing].into_iter().flatten().min()
+        let playback = if self.life.phase() == Phase::Playing { self.playback.next() } else { None };
+        [self.life.deadline(), self.sound_judged_at(), playback].into_iter().flatten().min()
     }
 
     /// Bytes to wait for before reading.
     pub fn batch(&self) -> usize {
-        if self.life.phase() == Phase::Playing { self.viewing.batch() } else { 1 }
+        if self.life.phase() == Phase::Playing { self.playback.batch() } else { 1 }
     }
 
     /// Books what only the end reveals.
@@ -288,7 +288,7 @@ impl FlvViewer {
         let recorder = ledger.of(self.life.slot());
         recorder.count(LOST, u64::from(self.sequence.end()));
         if self.life.phase() == Phase::Playing {
-            self.viewing.leave(now, recorder);
+            self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {
             recorder.shift(WITNESSES, -1);

@@ -1,11 +1,12 @@
 //! Virtual viewers and publishers, one module a protocol.
 //!
 //! A client is a [`weir_shard::Session`] that writes its figures into the shard's [`Ledger`]; a
-//! [`Workload`] makes them. What every protocol shares stands beside the protocols: the [`Life`] of a
-//! client, its [`Target`], the modelled player ([`Playout`] in a [`Viewing`]), the [`Drift`], what
+//! [`Workload`] makes them. What every protocol shares stands beside the protocols: the [`ClientState`] of a
+//! client, its [`Target`], the modelled player ([`Playout`] in a [`PlaybackModel`]), the [`Drift`], what
 //! publishers publish. Nothing here knows that a run exists.
 
 pub mod bulk;
+mod client_state;
 mod column;
 mod detour;
 mod drift;
@@ -18,11 +19,11 @@ mod host_clock;
 mod http_get;
 mod http_request;
 mod ledger;
-mod life;
 mod likeness;
 mod material;
 pub mod mqtt;
 mod options;
+mod playback_model;
 mod playout;
 pub mod rtc;
 pub mod rtmp;
@@ -30,10 +31,10 @@ mod sequence;
 mod target;
 mod timeline;
 pub mod ts;
-mod viewing;
 mod workload;
 
 pub use bulk::BulkOptions;
+pub use client_state::{ClientState, Phase, Timeouts};
 pub use column::{Column, ColumnUnit, Place, Statistic};
 pub use detour::Detours;
 pub use drift::Drift;
@@ -43,7 +44,6 @@ pub use host_clock::HostClock;
 pub use http_get::{HttpGet, Step};
 pub use http_request::{HttpOptions, Request};
 pub use ledger::{Account, Ending, Gap, Ledger, ON_TIME, Remark, Slot};
-pub use life::{Life, Phase, Timeouts};
 pub use likeness::meant;
 pub use material::{MaterialError, MaterialOptions};
 pub use mqtt::{
@@ -51,6 +51,7 @@ pub use mqtt::{
     RecordFormat, Will,
 };
 pub use options::{PlayOptions, PublishOptions};
+pub use playback_model::{PlaybackModel, Reading, Seen};
 pub use playout::{Change, Playout};
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
@@ -58,7 +59,6 @@ pub use sequence::{Finding, Sequence};
 pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
-pub use viewing::{Reading, Seen, Viewing};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
 pub use workload::{NewClient, ServerVersion, Workload, WorkloadError};

@@ -1,9 +1,9 @@
 //! What every workload is made with, whatever its protocol; what only one protocol has stands with that protocol.
 
-use crate::life::Timeouts;
+use crate::client_state::Timeouts;
 use crate::material::MaterialOptions;
+use crate::playback_model::Reading;
 use crate::playout::Playout;
-use crate::viewing::Reading;
 use std::time::Duration;
 use weir_shard::tls::ClientTls;
 

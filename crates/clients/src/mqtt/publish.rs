@@ -11,9 +11,9 @@ use super::reconnect::{Reconnecting, Turn, may_return};
 use super::refusal;
 use super::times::PublishTimes;
 use super::topic::Topic;
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
-use crate::life::{Life, Phase, Timeouts};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -64,7 +64,7 @@ pub(super) struct Common {
 /// never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
-    life: Life,
+    life: ClientState,
     common: Arc<Common>,
     stage: Stage,
     maker: Maker,
@@ -146,7 +146,7 @@ impl Publisher {
         };
         Self {
             client: Client::new(options, session, time(now)),
-            life: Life::begin(slot, common.timeouts, now, ledger),
+            life: ClientState::begin(slot, common.timeouts, now, ledger),
             stage: Stage::Working,
             maker: Maker {
                 topic,

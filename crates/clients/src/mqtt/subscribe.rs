@@ -8,9 +8,9 @@ use super::publish::{moment, time};
 use super::published::{Lacking, Published};
 use super::reconnect::{Reconnecting, Turn, may_return};
 use super::refusal;
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
-use crate::life::{Life, Phase, Timeouts};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(super) struct Subscriber {
 
 /// All of a subscriber but the protocol's machine.
 struct Viewer {
-    life: Life,
+    life: ClientState,
     common: Arc<Common>,
     following: Following,
     filter: String,
@@ -143,7 +143,7 @@ impl Subscriber {
             client: Client::new(options, session, time(now)),
             reconnecting: Reconnecting::new(again, slot.client),
             viewer: Viewer {
-                life: Life::begin(slot, common.timeouts, now, ledger),
+                life: ClientState::begin(slot, common.timeouts, now, ledger),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
                 filter,

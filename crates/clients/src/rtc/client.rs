@@ -4,8 +4,8 @@
 use super::connection::{Connection, Keys, Milestone, Relayed};
 use super::figures::{EARLY, STRANGE};
 use super::refusal::End;
+use crate::client_state::{ClientState, Phase};
 use crate::ledger::Ledger;
-use crate::life::{Life, Phase};
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED};
@@ -18,7 +18,7 @@ const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Where a client stands, and its way to the server.
 pub(super) struct Line {
-    pub(super) life: Life,
+    pub(super) life: ClientState,
     pub(super) connection: Connection,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Client<R> {
 }
 
 impl<R: Role> Client<R> {
-    pub(super) fn new(life: Life, connection: Connection, role: R) -> Self {
+    pub(super) fn new(life: ClientState, connection: Connection, role: R) -> Self {
         Self { line: Line { life, connection }, role }
     }
 

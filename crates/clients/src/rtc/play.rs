@@ -8,12 +8,12 @@ use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{Receiver, Tally};
 use super::refusal::End;
 use super::request::Request;
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::ledger::{Account, Ledger};
-use crate::life::{Life, Phase, Timeouts};
+use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::timeline::Timeline;
-use crate::viewing::{Reading, Viewing};
 use crate::workload::NewClient;
 use std::sync::Arc;
 use weir_media::{Framing, Stamp};
@@ -34,7 +34,7 @@ pub(super) struct Common {
 pub(super) struct Player {
     common: Arc<Common>,
     witness: bool,
-    viewing: Viewing,
+    playback: PlaybackModel,
     receiver: Option<Box<Receiver>>,
     /// What has come since it was last settled.
     tally: Tally,
@@ -58,7 +58,7 @@ impl Player {
         ledger: &mut Ledger,
     ) -> Client<Self> {
         let NewClient { slot, target, request, endpoint, now } = client;
-        let life = Life::begin(slot, common.timeouts, now, ledger);
+        let life = ClientState::begin(slot, common.timeouts, now, ledger);
         if witness {
             ledger.of(slot).shift(WITNESSES, 1);
         }
@@ -67,7 +67,7 @@ impl Player {
         let player = Self {
             witness,
             // Of every viewer it is known when each packet came.
-            viewing: Viewing::new(Reading::Witness, slot.client, timeline, common.playout, now),
+            playback: PlaybackModel::new(Reading::Witness, slot.client, timeline, common.playout, now),
             common,
             receiver: None,
             tally: Tally::default(),
@@ -159,8 +159,8 @@ impl Role for Player {
             let frames = receiver.source_frames(step);
             let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
             let recorder = context.world.of(life.slot());
-            self.viewing.progress(now, media, bytes, frames, recorder);
-            self.viewing.end_of_read(now, false, recorder);
+            self.playback.progress(now, media, bytes, frames, recorder);
+            self.playback.end_of_read(now, false, recorder);
         }
     }
 
@@ -183,18 +183,18 @@ impl Role for Player {
         }
         let recorder = context.world.of(life.slot());
         if life.phase() == Phase::Playing
-            && self.viewing.next().is_some_and(|next| next <= now)
-            && self.viewing.pass(now, 0, recorder)
+            && self.playback.next().is_some_and(|next| next <= now)
+            && self.playback.pass(now, 0, recorder)
         {
-            self.viewing.end_of_read(now, true, recorder);
+            self.playback.end_of_read(now, true, recorder);
         }
         Ok(())
     }
 
     fn next(&self, line: &Line) -> Option<Moment> {
-        let viewing = if line.life.phase() == Phase::Playing { self.viewing.next() } else { None };
+        let playback = if line.life.phase() == Phase::Playing { self.playback.next() } else { None };
         let receiver = self.receiver.as_ref().map(|receiver| receiver.next());
-        [receiver, viewing].into_iter().flatten().min()
+        [receiver, playback].into_iter().flatten().min()
     }
 
     fn overdue(&self) -> Option<End> {
@@ -227,7 +227,7 @@ impl Role for Player {
         context.world.account(Account { at: now, slot, target, since, failure, numbers });
         let recorder = context.world.of(slot);
         if life.phase() == Phase::Playing {
-            self.viewing.leave(now, recorder);
+            self.playback.leave(now, recorder);
         }
         if self.witness {
             recorder.shift(WITNESSES, -1);

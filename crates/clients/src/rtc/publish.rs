@@ -6,9 +6,9 @@ use super::figures::STRANGE;
 use super::refusal::End;
 use super::request::Request;
 use super::sending::Sending;
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
-use crate::life::{Life, Phase, Timeouts};
 use crate::material::Material;
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
@@ -39,7 +39,7 @@ impl Publisher {
         now: Moment,
         ledger: &mut Ledger,
     ) -> Client<Self> {
-        let life = Life::begin(slot, common.timeouts, now, ledger);
+        let life = ClientState::begin(slot, common.timeouts, now, ledger);
         let connection = Connection::new(slot, common.terms.clone(), request, endpoint, now);
         Client::new(life, connection, Self { common, sending: None })
     }

@@ -5,12 +5,12 @@ use super::figures::{
     STREAM_ENDS, UNREADABLE_TAGS,
 };
 use super::refusal::{Verdict, verdict};
+use crate::client_state::{Phase, Timeouts};
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
-use crate::life::{Phase, Timeouts};
+use crate::playback_model::Reading;
 use crate::playout::Playout;
-use crate::viewing::Reading;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED, SENT};

@@ -4,9 +4,9 @@ use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES, STREAM_ENDS,
 };
 use super::refusal::{Verdict, verdict};
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
-use crate::life::{Life, Phase, Timeouts};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
@@ -39,7 +39,7 @@ pub(super) struct Common {
 /// time, and is never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
-    life: Life,
+    life: ClientState,
     common: Arc<Common>,
     source: Box<dyn Source + Send>,
     /// The next frame to send, once publishing.
@@ -82,7 +82,7 @@ impl Publisher {
     ) -> Self {
         Self {
             client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
-            life: Life::begin(slot, common.timeouts, now, ledger),
+            life: ClientState::begin(slot, common.timeouts, now, ledger),
             common,
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
             source,
@@ -296,7 +296,7 @@ impl Session<Ledger> for Publisher {
 }
 
 impl Heard {
-    fn hear(&mut self, event: ClientEvent<'_>, life: &mut Life, now: Moment, ledger: &mut Ledger) {
+    fn hear(&mut self, event: ClientEvent<'_>, life: &mut ClientState, now: Moment, ledger: &mut Ledger) {
         match event {
             ClientEvent::HandshakeDone { scheme } => {
                 life.reach(Phase::Requesting, now, ledger);

@@ -2,14 +2,14 @@
 
 use super::container::Front;
 use super::figures;
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::detour::Detours;
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
 use crate::ledger::{Account, Gap, Ledger, Slot};
-use crate::life::{Life, Phase, Timeouts};
+use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::timeline::Timeline;
-use crate::viewing::{Reading, Viewing};
 use std::sync::Arc;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
 use weir_metrics::{Failure, Moment};
@@ -35,9 +35,9 @@ pub(super) struct Common {
 
 /// One virtual viewer.
 pub(super) struct Player {
-    life: Life,
+    life: ClientState,
     reading: Reading,
-    viewing: Viewing,
+    playback: PlaybackModel,
     common: Arc<Common>,
     get: HttpGet,
     analyser: Box<Analyser>,
@@ -64,7 +64,7 @@ impl Player {
         now: Moment,
         ledger: &mut Ledger,
     ) -> Self {
-        let life = Life::begin(slot, common.timeouts, now, ledger);
+        let life = ClientState::begin(slot, common.timeouts, now, ledger);
         if reading == Reading::Witness {
             ledger.of(slot).shift(WITNESSES, 1);
         }
@@ -74,7 +74,7 @@ impl Player {
         Self {
             life,
             reading,
-            viewing: Viewing::new(reading, slot.client, timeline, common.playout, now),
+            playback: PlaybackModel::new(reading, slot.client, timeline, common.playout, now),
             get: HttpGet::new(request, common.detours.clone()),
             common,
             analyser: Box::new(Analyser::new(options)),
@@ -95,7 +95,7 @@ impl Player {
             self.take(bytes, now, ledger);
         }
         if self.life.phase() == Phase::Playing {
-            self.viewing.end_of_read(now, bytes.is_empty(), ledger.of(self.life.slot()));
+            self.playback.end_of_read(now, bytes.is_empty(), ledger.of(self.life.slot()));
             self.life.end_of_read(bytes.is_empty(), now, ledger);
         }
         if self.stopping {
@@ -156,7 +156,7 @@ impl Player {
                 && let Some(time) = self.analyser.time()
             {
                 let media = (time.0 / 27) as i64;
-                self.viewing.progress(now, media, stride.len() as u32, 0, ledger.of(self.life.slot()));
+                self.playback.progress(now, media, stride.len() as u32, 0, ledger.of(self.life.slot()));
             }
         }
     }
@@ -216,15 +216,15 @@ impl Player {
 
     /// A deadline passed: one of two.
     fn time(&mut self, context: &mut Context<'_, Ledger>) {
-        let unread = if self.viewing.asks(context.now) { context.unread() } else { 0 };
+        let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
         let hungry = self.life.is_hungry(now);
         if !hungry && self.life.deadline().is_some_and(|deadline| deadline <= now) {
             return self.overdue(now, ledger);
         }
         if self.life.phase() == Phase::Playing
-            && self.viewing.next().is_some_and(|next| next <= now)
-            && self.viewing.pass(now, unread, ledger.of(self.life.slot()))
+            && self.playback.next().is_some_and(|next| next <= now)
+            && self.playback.pass(now, unread, ledger.of(self.life.slot()))
             || hungry
         {
             context.pull();
@@ -274,7 +274,7 @@ impl Player {
         }
         let recorder = ledger.of(self.life.slot());
         if self.life.phase() == Phase::Playing {
-            self.viewing.leave(now, recorder);
+            self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {
             recorder.shift(WITNESSES, -1);
@@ -286,12 +286,12 @@ impl Player {
     }
 
     fn next(&self, now: Moment) -> Option<Moment> {
-        let viewing = if self.life.phase() == Phase::Playing { self.viewing.next() } else { None };
-        [self.life.deadline(), viewing, self.get.poll_timeout(now)].into_iter().flatten().min()
+        let playback = if self.life.phase() == Phase::Playing { self.playback.next() } else { None };
+        [self.life.deadline(), playback, self.get.poll_timeout(now)].into_iter().flatten().min()
     }
 
     fn batch(&self) -> usize {
-        if self.life.phase() == Phase::Playing { self.viewing.batch() } else { 1 }
+        if self.life.phase() == Phase::Playing { self.playback.batch() } else { 1 }
     }
 }
 

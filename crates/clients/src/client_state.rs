@@ -49,7 +49,7 @@ impl Timeouts {
 
 /// Where one client stands; books phases and its one end in the ledger.
 #[derive(Clone, Copy, Debug)]
-pub struct Life {
+pub struct ClientState {
     slot: Slot,
     began: Moment,
     phase: Phase,
@@ -77,7 +77,7 @@ enum Supply {
     Cut,
 }
 
-impl Life {
+impl ClientState {
     /// A client whose link is being opened `now`.
     pub fn begin(slot: Slot, timeouts: Timeouts, now: Moment, ledger: &mut Ledger) -> Self {
         let recorder = ledger.of(slot);
@@ -282,11 +282,11 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn begin(late: Duration) -> (Life, Ledger, Moment) {
+    fn begin(late: Duration) -> (ClientState, Ledger, Moment) {
         let mut ledger = Ledger::new([Schema::new(&[])]).keeping_endings();
         let planned = Moment::from_nanos(7_000_000_000);
         let slot = Slot { client: 0, workload: 0, cell: 0, planned };
-        let life = Life::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
+        let life = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
         (life, ledger, planned)
     }
 

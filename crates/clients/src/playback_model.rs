@@ -75,7 +75,7 @@ pub enum Reading {
 /// up to three quarters of a batch apart, and shares them only with neighbours: clients with numbers near its own.
 /// What waits need only last until the next of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Viewing {
+pub struct PlaybackModel {
     reading: Reading,
     timeline: Timeline,
     playout: Playout,
@@ -126,7 +126,7 @@ pub struct Seen {
     pub keyframe: bool,
 }
 
-impl Viewing {
+impl PlaybackModel {
     /// The viewer of this number, which begins to play with the read of `now`.
     pub fn new(reading: Reading, number: u32, timeline: Timeline, playout: Playout, now: Moment) -> Self {
         Self {
@@ -436,7 +436,7 @@ mod tests {
 
     /// A viewer and what its kernel holds for it.
     struct Reader {
-        viewing: Viewing,
+        playback: PlaybackModel,
         waiting: Vec<Arrival>,
         recorder: Recorder,
         reads: Vec<Moment>,
@@ -448,7 +448,13 @@ mod tests {
             let second = Duration::from_secs(1);
             let playout = Playout::new(second, second / 2);
             let mut reader = Self {
-                viewing: Viewing::new(reading, number, Timeline::new(1_000, 32), playout, arrivals[0].0),
+                playback: PlaybackModel::new(
+                    reading,
+                    number,
+                    Timeline::new(1_000, 32),
+                    playout,
+                    arrivals[0].0,
+                ),
                 waiting: Vec::new(),
                 recorder: Recorder::new(Schema::new(&[])),
                 reads: Vec::new(),
@@ -460,7 +466,7 @@ mod tests {
             }
             reader.pass_until(end);
             reader.read(end);
-            reader.viewing.leave(end, &mut reader.recorder);
+            reader.playback.leave(end, &mut reader.recorder);
             reader
         }
 
@@ -481,8 +487,8 @@ mod tests {
 
         /// All deadlines before `now`.
         fn pass_until(&mut self, now: Moment) {
-            while let Some(next) = self.viewing.next().filter(|next| *next < now) {
-                if self.viewing.pass(next, self.unread(), &mut self.recorder) {
+            while let Some(next) = self.playback.next().filter(|next| *next < now) {
+                if self.playback.pass(next, self.unread(), &mut self.recorder) {
                     self.read(next);
                 }
                 self.wake(next);
@@ -492,7 +498,7 @@ mod tests {
         /// The kernel says that enough waits.
         fn wake(&mut self, now: Moment) {
             let bytes = self.unread();
-            if bytes > 0 && bytes >= self.viewing.batch() {
+            if bytes > 0 && bytes >= self.playback.batch() {
                 self.read(now);
             }
         }
@@ -508,9 +514,9 @@ mod tests {
                 self.reads.push(now);
             }
             for (_, seen) in waiting {
-                self.viewing.frame(now, seen, &mut self.recorder);
+                self.playback.frame(now, seen, &mut self.recorder);
             }
-            self.viewing.end_of_read(now, empty, &mut self.recorder);
+            self.playback.end_of_read(now, empty, &mut self.recorder);
         }
     }
 
@@ -565,7 +571,7 @@ mod tests {
                 let playout = Playout::new(second, second / 2);
                 let start = arrivals[0].0;
                 let mut reader = Reader {
-                    viewing: Viewing::new(reading, 5, Timeline::new(1_000, 32), playout, start),
+                    playback: PlaybackModel::new(reading, 5, Timeline::new(1_000, 32), playout, start),
                     waiting: Vec::new(),
                     recorder: Recorder::new(Schema::new(&[])),
                     reads: Vec::new(),
@@ -615,8 +621,8 @@ mod tests {
                 &arrivals(&[0; 200], &[size]),
                 Moment::from_nanos(9_000_000_000),
             );
-            let batch = reader.viewing.batch as f64 / f64::from(expected);
-            assert!((0.65..=1.5).contains(&batch), "{size}: {}", reader.viewing.batch);
+            let batch = reader.playback.batch as f64 / f64::from(expected);
+            assert!((0.65..=1.5).contains(&batch), "{size}: {}", reader.playback.batch);
         }
     }
 }
