@@ -668,6 +668,9 @@ thresholds:
         assert!(error.contains("parsecs"), "{error}");
         let error = Scenario::parse(&TABLE.replace("delay: 1s", "arrival: 50/s")).unwrap_err();
         assert_eq!(error, "9:5: key `arrival` stands there twice; leave one out");
+        let error =
+            Scenario::parse("workloads:\n  - play: mqtt://h/t\n    duration: 1s\n    qos: 7\n").unwrap_err();
+        assert!(error.starts_with("4:") && error.contains("7 is not in 0..=2"), "{error}");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::table::PROTOCOLS;
 use clap::builder::Resettable;
 use clap::{Arg, ArgAction, Command, Id, ValueHint};
 use schemars::Schema;
-use serde::de::{Error, MapAccess};
+use serde::de::{DeserializeSeed, Error, MapAccess};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -50,15 +51,27 @@ impl Given {
     /// A value that the option cannot have.
     pub fn take<'de, Map: MapAccess<'de>>(&mut self, key: &str, map: &mut Map) -> Result<bool, Map::Error> {
         let Some(option) = declared().get(key) else { return Ok(false) };
-        let Texts(texts) = map.next_value()?;
+        let texts = map.next_value_seed(OptionValue(option))?;
         if !texts.is_empty() {
-            let given = Self([(key.to_owned(), texts)].into());
-            // What it conflicts with is seen when all are read together.
-            let alone = Command::new("").arg(option.clone().conflicts_with(Resettable::<Id>::Reset));
-            understood(alone, &given).map_err(Map::Error::custom)?;
-            self.0.extend(given.0);
+            self.0.insert(key.to_owned(), texts);
         }
         Ok(true)
+    }
+}
+
+/// The texts of an option, which understands each of them. An error has the place of the value.
+struct OptionValue<'a>(&'a Arg);
+
+impl<'de> DeserializeSeed<'de> for OptionValue<'_> {
+    type Value = Vec<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<String>, D::Error> {
+        let Texts(texts) = Texts::deserialize(deserializer)?;
+        let given = Given([(self.0.get_id().to_string(), texts.clone())].into());
+        // What it conflicts with is seen when all are read together.
+        let alone = Command::new("").arg(self.0.clone().conflicts_with(Resettable::<Id>::Reset));
+        understood(alone, &given).map_err(D::Error::custom)?;
+        Ok(texts)
     }
 }
 
@@ -129,4 +142,41 @@ fn value_schema(option: &Arg) -> Value {
         schema["default"] = default.to_string_lossy().into();
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::of_scheme;
+
+    #[test]
+    fn an_option_of_another_is_refused_with_whose_it_is_and_what_there_is() {
+        let given = Given::default().with("buffer", "2s").with("qos", "1");
+        let rtmp = of_scheme("rtmp").unwrap();
+        let said = rtmp.check(Verb::Play, &given).unwrap_err();
+        assert_eq!(
+            said,
+            "--qos (`qos`) is an option of mqtt:// and mqtts:// and means nothing to rtmp:// and rtmps://; leave it out; \
+             `play` has witness_every, buffer, digest_handshake"
+        );
+        assert_eq!(of_scheme("mqtt").unwrap().check(Verb::Play, &Given::default().with("qos", "1")), Ok(()));
+        let said = of_scheme("bulk").unwrap().check(Verb::Publish, &given).unwrap_err();
+        assert!(said.contains("--buffer (`buffer`) is no option"), "{said}");
+    }
+
+    #[test]
+    fn every_option_says_what_it_is_and_every_scheme_is_one_protocols() {
+        for (name, option) in declared() {
+            assert!(option.get_help().is_some() && option.get_long().is_some(), "{name}");
+            assert_eq!(
+                name.replace('_', "-").trim_end_matches('s'),
+                option.get_long().unwrap().trim_end_matches('s')
+            );
+        }
+        let mut schemes: Vec<_> = crate::table::schemes().collect();
+        let count = schemes.len();
+        schemes.sort_unstable();
+        schemes.dedup();
+        assert_eq!(schemes.len(), count);
+    }
 }

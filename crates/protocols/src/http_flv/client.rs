@@ -3,8 +3,8 @@
 use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
 use weir_clients::{
-    Detours, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock, HttpGet, HttpOptions,
-    Ledger, NewClient, Phase, PlayOptions, Request, Scheme, Step, Target, TargetError, Workload,
+    EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock, HttpGet, HttpOptions, Ledger,
+    NewClient, Phase, PlayOptions, Redirects, Request, Scheme, Step, Target, TargetError, Workload,
     WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED, SENT};
@@ -41,14 +41,14 @@ pub(super) fn play(
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
     let mut endpoints = EndpointFinder::new(ALL_SCHEMES, &options.tls);
     let places = Endpoints::of(targets, &mut endpoints, |target| request(&target, http))?;
-    let detours = Detours::new(endpoints);
+    let redirects = Redirects::new(endpoints);
     let (options, clock) = (options.clone(), HostClock::read());
     let schema = Schema::new(FIGURES);
     Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
         let NewClient { slot, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Box::new(Player {
-            get: HttpGet::new(request, detours.clone()),
+            get: HttpGet::new(request, redirects.clone()),
             reader: Reader::new(Limits::default()),
             flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, ledger),
             stopping: false,
