@@ -1,8 +1,8 @@
 //! A stream that one GET asks for: the answer's head, redirects, and the body piece by piece.
 
-use crate::detour::{Detour, Detours};
 use crate::http_request::{MOST_REDIRECTS, Request};
 use crate::ledger::Ledger;
+use crate::redirect::{Redirect, Redirects};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -16,9 +16,9 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 /// One GET, and what has come of it.
 pub struct HttpGet {
     request: Arc<Request>,
-    detours: Detours,
+    redirects: Redirects,
     /// How often it was sent on.
-    redirects: u32,
+    followed: u32,
     answer: Answer,
     /// Bytes of the body so far.
     body: u64,
@@ -50,8 +50,8 @@ pub enum Step<'a> {
 
 impl HttpGet {
     /// A request that is to be sent when the link is there.
-    pub fn new(request: Arc<Request>, detours: Detours) -> Self {
-        Self { request, detours, redirects: 0, answer: Answer::Here(Responses::asked()), body: 0 }
+    pub fn new(request: Arc<Request>, redirects: Redirects) -> Self {
+        Self { request, redirects, followed: 0, answer: Answer::Here(Responses::asked()), body: 0 }
     }
 
     /// What goes on the link first.
@@ -86,7 +86,7 @@ impl HttpGet {
     /// The server sends the client elsewhere.
     fn send_on(&mut self, response: &Response) -> Step<'static> {
         let location = response.location();
-        let led = if self.redirects == MOST_REDIRECTS {
+        let led = if self.followed == MOST_REDIRECTS {
             Err(format!("{MOST_REDIRECTS} redirects in a row came before it"))
         } else {
             self.request.redirected(location)
@@ -94,7 +94,7 @@ impl HttpGet {
         match led {
             Ok(request) => {
                 self.request = Arc::new(request);
-                self.redirects += 1;
+                self.followed += 1;
                 self.answer = Answer::Elsewhere;
                 Step::More
             }
@@ -114,13 +114,13 @@ impl HttpGet {
         if matches!(self.answer, Answer::Here(_)) {
             return Ok(());
         }
-        match self.detours.find(self.request.target()) {
-            Detour::Sought => context.pause_reading(true),
-            Detour::Found(endpoint) => {
+        match self.redirects.find(self.request.target()) {
+            Redirect::Sought => context.pause_reading(true),
+            Redirect::Found(endpoint) => {
                 self.answer = Answer::Here(Responses::asked());
                 context.reopen(endpoint);
             }
-            Detour::None(cause) => {
+            Redirect::None(cause) => {
                 let words = format!("a redirect leads to {}: {cause}", self.request.target());
                 return Err((Failure::RedirectFailed, words));
             }

@@ -1,6 +1,6 @@
 //! What the readers of each channel counted, and who met the gaps in it.
 
-use crate::fold::WorkloadFacts;
+use crate::aggregator::WorkloadFacts;
 use crate::remark::RemarkLine;
 use crate::roll;
 use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};

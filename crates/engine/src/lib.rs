@@ -6,15 +6,15 @@
 //! a protocol.
 
 pub mod accept;
+pub mod aggregator;
 mod arrivals;
 pub mod background;
 mod cells;
 mod channel;
 mod counts;
-mod crew;
 mod date;
 mod defaults;
-pub mod fold;
+mod generator;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
@@ -33,9 +33,9 @@ pub mod scenario;
 pub mod series;
 mod servers;
 mod steadiness;
-mod stretch;
 pub mod summary;
 pub mod threshold;
+mod totals;
 mod verdict;
 
 pub use remark::RemarkLine;

@@ -4,8 +4,8 @@
 //! `observe.ndjson` and `events.ndjson`. `summary.json` and the reports come last, under a temporary
 //! name that is renamed.
 
+use crate::aggregator::{Aggregator, WorkloadFacts};
 use crate::date::Date;
-use crate::fold::{Fold, WorkloadFacts};
 use crate::plan::Schedule;
 use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
@@ -266,7 +266,7 @@ impl RecordWriter {
 pub fn read(
     directory: &Path,
     schema_of: impl Fn(&str) -> Option<Schema>,
-) -> Result<(RunHead, Fold), RecordError> {
+) -> Result<(RunHead, Aggregator), RecordError> {
     read_files(directory, schema_of, |path| fs::read(path))
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn read_files(
     directory: &Path,
     schema_of: impl Fn(&str) -> Option<Schema>,
     file: impl Fn(&Path) -> io::Result<Vec<u8>>,
-) -> Result<(RunHead, Fold), RecordError> {
+) -> Result<(RunHead, Aggregator), RecordError> {
     let contents = |name: &str| {
         let path = directory.join(name);
         file(&path).map(|bytes| (path.clone(), bytes)).map_err(io_error(&path))
@@ -300,7 +300,7 @@ pub(crate) fn read_files(
         })
         .collect::<Result<_, RecordError>>()?;
     let schemas: Vec<Schema> = facts.iter().map(|(_, schema)| *schema).collect();
-    let mut fold = Fold::new(plan, facts, head.origin_ns);
+    let mut fold = Aggregator::new(plan, facts, head.origin_ns);
     // Before the intervals: where the run was stopped, its windows end.
     each_line(contents(EVENTS)?, |line| {
         fold.remark(&serde_json::from_str(line).map_err(|error| error.to_string())?);

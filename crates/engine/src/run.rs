@@ -1,8 +1,8 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
+use crate::aggregator::{Aggregator, WorkloadFacts};
 use crate::cells::Cells;
-use crate::crew::{self, Orders, Report};
-use crate::fold::{Fold, WorkloadFacts};
+use crate::generator::{self, GeneratorConfig, Report};
 use crate::ingest::intake::{self, Taken};
 use crate::ingest::{Consuming, Trouble};
 use crate::plan::{Plan, PlannedSlot};
@@ -73,7 +73,7 @@ pub enum RunError {
 /// What a live view is told.
 pub trait Watcher {
     /// A second is complete; `fold` holds all up to it.
-    fn second(&mut self, second: u32, fold: &Fold);
+    fn second(&mut self, second: u32, fold: &Aggregator);
     /// Called a few times a second.
     fn tick(&mut self, elapsed: Duration);
 }
@@ -116,13 +116,16 @@ pub fn run(
     };
     let writer = RecordWriter::create(directory, &head)?;
     let schemas = workloads.iter().map(|(_, workload)| workload.schema);
-    let fold =
-        Fold::new(plan.clone(), workload_facts.iter().cloned().zip(schemas).collect(), origin.as_nanos());
+    let fold = Aggregator::new(
+        plan.clone(),
+        workload_facts.iter().cloned().zip(schemas).collect(),
+        origin.as_nanos(),
+    );
     let workloads: Arc<[Workload]> = workloads.into_iter().map(|(_, workload)| workload).collect();
 
     let mut threads = Vec::new();
     for (number, (plan, background)) in segments.into_iter().enumerate() {
-        let orders = Orders {
+        let config = GeneratorConfig {
             plan,
             workloads: workloads.clone(),
             origin,
@@ -134,7 +137,7 @@ pub fn run(
         };
         let thread = std::thread::Builder::new()
             .name(format!("weir-shard-{number}"))
-            .spawn(move || crew::run(orders))
+            .spawn(move || generator::run(config))
             .map_err(|source| RunError::Thread { thread: number, source })?;
         threads.push(thread);
     }
@@ -185,7 +188,7 @@ fn take_in(
     reports: &Sender<Report>,
 ) -> Result<IntakeThread, RunError> {
     let ((ready, is_ready), (begin, begins)) = (channel(), channel());
-    let orders = intake::Orders {
+    let config = intake::IntakeConfig {
         schemas,
         stop: stop.clone(),
         interrupt: interrupt.clone(),
@@ -197,7 +200,7 @@ fn take_in(
     let thread = std::thread::Builder::new()
         .name("weir-intake".to_owned())
         .spawn(move || {
-            intake::run(consuming, orders);
+            intake::run(consuming, config);
             Ok(())
         })
         .map_err(|source| RunError::Thread { thread: number, source })?;
@@ -278,7 +281,7 @@ struct Desk {
     /// Whether keys of RTMP streams may be written down.
     show_keys: bool,
     writer: Option<RecordWriter>,
-    fold: Fold,
+    fold: Aggregator,
     /// Seconds that not every shard has reported.
     pending: BTreeMap<u32, (usize, Vec<Recorder>)>,
     /// Whose figures those of a report are.

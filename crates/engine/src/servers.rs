@@ -1,7 +1,7 @@
 //! What the clients of one server came to, beside what all clients of a workload did.
 
-use crate::stretch;
 use crate::summary::ServerSummary;
+use crate::totals;
 use weir_metrics::common::{FAILED, MEDIA, PLANNED, PLAYED, PLAYING, STARTUP};
 use weir_metrics::{Recorder, Schema, Unit};
 
@@ -34,7 +34,7 @@ impl ServerTotals {
             failed: count(FAILED),
             media_bytes: count(MEDIA),
             client_bit_rate_bps: (self.client_seconds > 0).then_some(client_rate),
-            startup: (!startup.is_empty()).then(|| stretch::of_histogram(startup, Unit::Micros.scale())),
+            startup: (!startup.is_empty()).then(|| totals::of_histogram(startup, Unit::Micros.scale())),
         }
     }
 }

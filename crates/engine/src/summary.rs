@@ -1,4 +1,4 @@
-//! What a run is summed up to: values only, made by [`crate::fold::Fold`] and read by reports.
+//! What a run is summed up to: values only, made by [`crate::aggregator::Aggregator`] and read by reports.
 //!
 //! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
 

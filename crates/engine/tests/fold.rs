@@ -1,7 +1,7 @@
 //! What a run comes to, from intervals that were made up.
 
 use weir_engine::RemarkLine;
-use weir_engine::fold::{Fold, WorkloadFacts};
+use weir_engine::aggregator::{Aggregator, WorkloadFacts};
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
 use weir_engine::threshold::Threshold;
@@ -23,7 +23,7 @@ workloads:
 
 const SCHEMA: Schema = Schema::new(&[]);
 
-fn fold(text: &str) -> Fold {
+fn fold(text: &str) -> Aggregator {
     let scenario = Scenario::parse(text).unwrap();
     let facts = scenario.workloads.iter().map(|spec| {
         let (role, urls) = spec.verb().unwrap();
@@ -40,23 +40,23 @@ fn fold(text: &str) -> Fold {
         };
         (facts, SCHEMA)
     });
-    Fold::new(scenario.plan().unwrap(), facts.collect(), 0)
+    Aggregator::new(scenario.plan().unwrap(), facts.collect(), 0)
 }
 
 /// A second of a workload: so many clients that play, so many media bytes.
-fn second(fold: &mut Fold, second: u32, workload: u16, playing: u64, media: u64) {
+fn second(fold: &mut Aggregator, second: u32, workload: u16, playing: u64, media: u64) {
     let mut figures = Recorder::new(SCHEMA);
     figures.set(PLAYING, playing);
     figures.count(MEDIA, media);
     fold.interval(&Interval { key: IntervalKey { second, workload, server: None }, figures });
 }
 
-fn finish(fold: &Fold) -> Summary {
+fn finish(fold: &Aggregator) -> Summary {
     finish_as(fold, &Scenario::default())
 }
 
 /// Summed up as a run of `scenario`, completed.
-fn finish_as(fold: &Fold, scenario: &Scenario) -> Summary {
+fn finish_as(fold: &Aggregator, scenario: &Scenario) -> Summary {
     let run = RunFacts {
         name: String::new(),
         id: String::new(),
@@ -118,7 +118,7 @@ workloads: [{play: rtmp://h/live/b, clients: 20, duration: 30s, arrival: 1000/s}
 ";
 
 /// A run of 30 s in which the source stops before second `until`. Viewers notice after their timeout of 10 s.
-fn stopped(until: u32) -> Fold {
+fn stopped(until: u32) -> Aggregator {
     let mut fold = fold(VIEWERS);
     for at in 0..30 {
         let mut figures = Recorder::new(SCHEMA);
@@ -169,7 +169,7 @@ fn a_source_that_stops_fails_the_run_and_is_named_with_its_second() {
 }
 
 /// Summed up, and asked what a scenario with a threshold on a rate asks.
-fn judged(fold: &Fold) -> Summary {
+fn judged(fold: &Aggregator) -> Summary {
     let scenario = Scenario::parse(&format!("{VIEWERS}thresholds: [media.rate > 1kB]")).unwrap();
     finish_as(fold, &scenario)
 }
@@ -241,7 +241,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
         frame_time_seconds: None,
         timeout_seconds: 10.0,
     };
-    let mut fold = Fold::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+    let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
     for client in 0..3 {
         fold.remark(&RemarkLine::Account {
             at_seconds: 60.0,

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_engine::fold::Fold;
+use weir_engine::aggregator::Aggregator;
 use weir_engine::run::{Watcher, run};
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, StageSummary, Verdict, VerdictState};
@@ -217,7 +217,7 @@ impl Step {
 struct Unseen;
 
 impl Watcher for Unseen {
-    fn second(&mut self, _: u32, _: &Fold) {}
+    fn second(&mut self, _: u32, _: &Aggregator) {}
 
     fn tick(&mut self, _: Duration) {}
 }

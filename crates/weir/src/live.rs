@@ -4,7 +4,7 @@ use crate::args::RunOptions;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
-use weir_engine::fold::Fold;
+use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Watcher;
 use weir_engine::summary::{Role, WorkloadPoint};
 use weir_metrics::BitRate;
@@ -60,7 +60,7 @@ impl Live {
 }
 
 impl Watcher for Live {
-    fn second(&mut self, second: u32, fold: &Fold) {
+    fn second(&mut self, second: u32, fold: &Aggregator) {
         let Some((_, points)) = fold.latest() else { return };
         // In the second after the plan's end nobody is wanted, and nobody plays; nor once the run was stopped before it.
         if Duration::from_secs(u64::from(second) + 1) > fold.length() || fold.is_stopped_at(second) {

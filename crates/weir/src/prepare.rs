@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::PublishTimes;
 use weir_clients::{KeyNumbers, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError};
-use weir_engine::fold::WorkloadFacts;
+use weir_engine::aggregator::WorkloadFacts;
 use weir_engine::lines::Part;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;

@@ -13,8 +13,8 @@ use super::refusal::{End, of_transport};
 use super::relay::{Relay, Server};
 use super::request::Request;
 use super::trickle::Trickle;
-use crate::detour::Detours;
 use crate::ledger::{Ledger, Slot};
+use crate::redirect::Redirects;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(super) struct Terms {
     pub(super) clock: Clock,
     pub(super) certificate: Certificate,
     /// The way to TURN servers that have names.
-    pub(super) detours: Detours,
+    pub(super) redirects: Redirects,
 }
 
 /// What a connection has come to.
@@ -448,7 +448,7 @@ impl Connection {
             self.begin_relay(*server, context)?;
         }
         if let Some(relay) = self.relay.as_mut().filter(|relay| relay.due().is_some_and(|due| due <= now)) {
-            relay.pass(&self.terms.detours, context)?;
+            relay.pass(&self.terms.redirects, context)?;
             self.flush_relay(context);
         }
         if self.transport_due.is_some_and(|due| due <= now)

@@ -1,7 +1,7 @@
 //! A client's way by a TURN server: over TCP, beside its signalling.
 
 use super::refusal::{End, of_turn};
-use crate::detour::{Detour, Detours};
+use crate::redirect::{Redirect, Redirects};
 use crate::target::{Scheme, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -85,7 +85,7 @@ impl Relay {
         server: Server,
         home: IpAddr,
         name: &str,
-        detours: &Detours,
+        redirects: &Redirects,
         context: &mut Context<'_, W>,
     ) -> Result<Self, End> {
         let TurnServer { host, port, .. } = &server.place;
@@ -111,21 +111,21 @@ impl Relay {
             denied: None,
             out: Vec::new(),
         };
-        relay.go_on(detours, context)?;
+        relay.go_on(redirects, context)?;
         Ok(relay)
     }
 
     /// Asks for the name again, or tries the next address.
-    fn go_on<W>(&mut self, detours: &Detours, context: &mut Context<'_, W>) -> Result<(), End> {
+    fn go_on<W>(&mut self, redirects: &Redirects, context: &mut Context<'_, W>) -> Result<(), End> {
         if let Some(target) = &self.sought {
-            match detours.find(target) {
-                Detour::Sought => {
+            match redirects.find(target) {
+                Redirect::Sought => {
                     self.next_try = Some(context.now + AGAIN);
                     return Ok(());
                 }
-                Detour::Found(endpoint) => self.addresses.push(endpoint.address),
+                Redirect::Found(endpoint) => self.addresses.push(endpoint.address),
                 // Signalling's own address is left.
-                Detour::None(_) => {}
+                Redirect::None(_) => {}
             }
             self.sought = None;
         }
@@ -151,11 +151,11 @@ impl Relay {
         &mut self,
         failure: Failure,
         words: &str,
-        detours: &Detours,
+        redirects: &Redirects,
         context: &mut Context<'_, W>,
     ) -> Result<(), End> {
         if !self.is_open && !self.addresses.is_empty() {
-            return self.go_on(detours, context);
+            return self.go_on(redirects, context);
         }
         Err((failure, self.say(if words.is_empty() { "it closed the link" } else { words })))
     }
@@ -225,10 +225,10 @@ impl Relay {
     }
 
     /// Time has passed.
-    pub(super) fn pass<W>(&mut self, detours: &Detours, context: &mut Context<'_, W>) -> Result<(), End> {
+    pub(super) fn pass<W>(&mut self, redirects: &Redirects, context: &mut Context<'_, W>) -> Result<(), End> {
         let now = context.now;
         if self.next_try.take_if(|at| *at <= now).is_some() {
-            self.go_on(detours, context)?;
+            self.go_on(redirects, context)?;
         }
         if self.client.due().is_some_and(|due| due <= now) {
             self.client.pass(now, &mut self.out);

@@ -7,11 +7,11 @@ use super::publish::{self, Publisher};
 use super::relay;
 use super::request::Request;
 use super::{OVEN_SCHEMES, RtcOptions, SCHEMA, WHEP_SCHEMES, WHIP_SCHEMES};
-use crate::detour::Detours;
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
+use crate::redirect::Redirects;
 use crate::target::{Scheme, TargetError};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::sync::Arc;
@@ -106,8 +106,8 @@ fn terms(
         ))
     })?;
     let clock = Clock::new(weir_shard::clock::now(), Instant::now());
-    let detours = Detours::new(EndpointFinder::new(relay::SCHEMES, tls));
-    Ok(Arc::new(Terms { manner, offer_options, clock, certificate, detours }))
+    let redirects = Redirects::new(EndpointFinder::new(relay::SCHEMES, tls));
+    Ok(Arc::new(Terms { manner, offer_options, clock, certificate, redirects }))
 }
 
 /// What viewers want, and say that they will say.

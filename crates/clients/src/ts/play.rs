@@ -3,12 +3,12 @@
 use super::container::Front;
 use super::figures;
 use crate::client_state::{ClientState, Phase, Timeouts};
-use crate::detour::Detours;
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
 use crate::ledger::{Account, Gap, Ledger, Slot};
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
+use crate::redirect::Redirects;
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
@@ -28,7 +28,7 @@ pub(super) struct Common {
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
     /// Where redirects lead.
-    pub(super) detours: Detours,
+    pub(super) redirects: Redirects,
     /// Whether a server has just listed what is asked for.
     pub(super) listed: bool,
 }
@@ -75,7 +75,7 @@ impl Player {
             life,
             reading,
             playback: PlaybackModel::new(reading, slot.client, timeline, common.playout, now),
-            get: HttpGet::new(request, common.detours.clone()),
+            get: HttpGet::new(request, common.redirects.clone()),
             common,
             analyser: Box::new(Analyser::new(options)),
             booked: Counts::default(),

@@ -2,11 +2,11 @@
 
 use super::play::{Common, Player};
 use super::{SCHEMA, SCHEMES};
-use crate::detour::Detours;
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::http_request::HttpOptions;
 use crate::http_request::Request;
 use crate::options::PlayOptions;
+use crate::redirect::Redirects;
 use crate::target::Target;
 use crate::workload::{NewClient, ServerVersion, Workload, WorkloadError};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) fn play_targets(
     let common = Arc::new(Common {
         timeouts: options.timeouts,
         playout: options.playout(),
-        detours: Detours::new(endpoints),
+        redirects: Redirects::new(endpoints),
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };

@@ -8,7 +8,7 @@ use super::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
-use crate::crew::Report;
+use crate::generator::Report;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
@@ -54,7 +54,7 @@ pub struct Messages {
 }
 
 /// What the thread shares with the run.
-pub(crate) struct Orders {
+pub(crate) struct IntakeConfig {
     /// One a workload of the run.
     pub(crate) schemas: Vec<Schema>,
     /// Set when the run must end now.
@@ -88,7 +88,7 @@ enum Waited {
 
 struct Intake {
     messages: Messages,
-    orders: Orders,
+    config: IntakeConfig,
     origin: Moment,
     length: Duration,
     second: u32,
@@ -96,18 +96,18 @@ struct Intake {
 }
 
 /// Works until all is counted, or the run is over.
-pub(crate) fn run(consuming: Consuming, orders: Orders) {
+pub(crate) fn run(consuming: Consuming, config: IntakeConfig) {
     let Consuming { make, messages } = consuming;
-    let consumer = match make(&orders.interrupt) {
+    let consumer = match make(&config.interrupt) {
         Ok(Some(consumer)) => consumer,
         Ok(None) => return,
-        Err(trouble) => return drop(orders.ready.send(Err(trouble))),
+        Err(trouble) => return drop(config.ready.send(Err(trouble))),
     };
     // A run that is gone needs no consumer.
-    let begun = orders.ready.send(Ok(())).ok().and_then(|()| orders.begin.recv().ok());
+    let begun = config.ready.send(Ok(())).ok().and_then(|()| config.begin.recv().ok());
     let Some((origin, length)) = begun else { return consumer.leave() };
     let before = Counted::default();
-    Intake { messages, orders, origin, length, second: 0, before }.work(consumer);
+    Intake { messages, config, origin, length, second: 0, before }.work(consumer);
 }
 
 impl Intake {
@@ -137,7 +137,7 @@ impl Intake {
         let mut unacknowledged = false;
         loop {
             let now = clock::now();
-            if self.orders.stop.load(Relaxed) {
+            if self.config.stop.load(Relaxed) {
                 return Waited::Over;
             }
             let sent = times.sent.events();
@@ -240,7 +240,7 @@ impl Intake {
     /// Hands out a second's figures, and the last one's with what became of all.
     fn report(&mut self, counted: Counted, taken: Option<Taken>) {
         let mut figures: Vec<Recorder> =
-            self.orders.schemas.iter().map(|schema| Recorder::new(*schema)).collect();
+            self.config.schemas.iter().map(|schema| Recorder::new(*schema)).collect();
         let own = &mut figures[usize::from(self.messages.workload)];
         let last = taken.is_some();
         if self.second == 0 {
@@ -261,7 +261,7 @@ impl Intake {
         }
         own.count(MEDIA, of(now.bytes, before.bytes));
         let report = Report {
-            shard: self.orders.number,
+            shard: self.config.number,
             second: self.second,
             figures,
             remarks: Vec::new(),
@@ -273,7 +273,7 @@ impl Intake {
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
-        let _ = self.orders.reports.send(report);
+        let _ = self.config.reports.send(report);
     }
 }
 

@@ -54,7 +54,7 @@ impl Connection {
         context: &mut Context<'_, Ledger>,
     ) -> Result<(), End> {
         let (home, name) = (self.endpoint.address.ip(), self.request.host());
-        let relay = Relay::begin(server, home, name, &self.terms.detours, context)?;
+        let relay = Relay::begin(server, home, name, &self.terms.redirects, context)?;
         self.relay = Some(Box::new(relay));
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Connection {
                 context.world.of(self.slot).count(SENT, sent);
                 Ok(())
             }
-            Side::Closed { failure, words } => relay.closed(*failure, words, &self.terms.detours, context),
+            Side::Closed { failure, words } => relay.closed(*failure, words, &self.terms.redirects, context),
             Side::Bytes(_) => Ok(()),
         }
     }

@@ -8,12 +8,12 @@ use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
 use crate::servers::ServerTotals;
 use crate::steadiness::{self, Starvation};
-use crate::stretch::Stretch;
 use crate::summary::{
     FailureCount, Figures, Outcome, Point, Role, RunFacts, Slots, StageSummary, Summary, ThresholdResult,
     WorkloadPoint, WorkloadSummary,
 };
 use crate::threshold::Threshold;
+use crate::totals::Totals;
 use crate::{counts, machine, summary, verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,9 +60,9 @@ pub struct WorkloadFacts {
 
 /// Sums up a run, second by second.
 #[derive(Debug)]
-pub struct Fold {
+pub struct Aggregator {
     plan: Plan,
-    workloads: Vec<WorkloadFold>,
+    workloads: Vec<WorkloadAggregator>,
     origin_ns: u64,
     samples: Vec<Sample>,
     points: BTreeMap<u32, Vec<WorkloadPoint>>,
@@ -79,10 +79,10 @@ pub struct Fold {
 }
 
 #[derive(Debug)]
-struct WorkloadFold {
+struct WorkloadAggregator {
     facts: WorkloadFacts,
-    total: Stretch,
-    stages: Vec<StageFold>,
+    total: Totals,
+    stages: Vec<StageAggregator>,
     readers: Readers,
     starvation: Starvation,
     /// What became of the messages that it saved.
@@ -94,35 +94,35 @@ struct WorkloadFold {
 }
 
 #[derive(Debug)]
-struct StageFold {
+struct StageAggregator {
     span: StageSpan,
     /// The ramp and the hold.
-    whole: Stretch,
-    window: Stretch,
+    whole: Totals,
+    window: Totals,
     /// Media bytes of each second of the window, for steadiness.
     media: Vec<f64>,
 }
 
-impl Fold {
+impl Aggregator {
     /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
-        let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadFold {
+        let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadAggregator {
             readers: Readers::default(),
             starvation: Starvation::default(),
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: BTreeMap::new(),
             facts,
-            total: Stretch::new(schema),
+            total: Totals::new(schema),
             stages: plan
                 .stages
                 .iter()
                 .filter(|span| usize::from(span.workload) == number)
-                .map(|span| StageFold {
+                .map(|span| StageAggregator {
                     span: *span,
-                    whole: Stretch::new(schema),
-                    window: Stretch::new(schema),
+                    whole: Totals::new(schema),
+                    window: Totals::new(schema),
                     media: Vec::new(),
                 })
                 .collect(),
@@ -377,7 +377,7 @@ impl Fold {
     /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
     /// whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
-        let figures_of = |(number, fold): (usize, &WorkloadFold)| {
+        let figures_of = |(number, fold): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; fold.stages.len()];
             let published = self.published_in_windows(fold);
             let (mut summary, _) = fold.summary(number as u16, &published, &unwatched, 1.0, None);
@@ -393,7 +393,7 @@ impl Fold {
     }
 
     /// The workload of this run that publishes all that `viewers` play, if there is one.
-    fn publisher_of(&self, viewers: &WorkloadFold) -> Option<&WorkloadFold> {
+    fn publisher_of(&self, viewers: &WorkloadAggregator) -> Option<&WorkloadAggregator> {
         self.workloads.iter().find(|publishers| {
             publishers.facts.role == Role::Publish
                 && viewers.facts.targets.iter().all(|target| publishers.facts.targets.contains(target))
@@ -402,7 +402,7 @@ impl Fold {
 
     /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window of its last
     /// stage.
-    fn published(&self, viewers: &WorkloadFold) -> Option<Source> {
+    fn published(&self, viewers: &WorkloadAggregator) -> Option<Source> {
         let window = &self.publisher_of(viewers)?.stages.last()?.window;
         let publishing = window.mean(PLAYING);
         (publishing > 0.0).then(|| Source {
@@ -414,17 +414,17 @@ impl Fold {
 
     /// The same of each stage of `viewers`, over the very seconds of its window: how many keyframes lie in a few seconds
     /// is chance, and both ends have the same.
-    fn published_in_windows(&self, viewers: &WorkloadFold) -> Vec<Option<Source>> {
+    fn published_in_windows(&self, viewers: &WorkloadAggregator) -> Vec<Option<Source>> {
         let publisher = self.publisher_of(viewers);
         let on_the_whole = self.published(viewers);
-        let of = |stage: &StageFold| {
+        let of = |stage: &StageAggregator| {
             let bps = publisher?.client_bps_in(stage.span.window_begin..stage.window_end())?;
             Some(Source { bps, fps: on_the_whole.and_then(|it| it.fps) })
         };
         viewers.stages.iter().map(|stage| of(stage).or(on_the_whole)).collect()
     }
 
-    fn usage(&self, stage: &StageFold) -> Option<UsageSummary> {
+    fn usage(&self, stage: &StageAggregator) -> Option<UsageSummary> {
         if self.ends_with_its_messages() {
             return Usage::summary(&self.samples, Window { from_ns: self.origin_ns, to_ns: u64::MAX });
         }
@@ -541,7 +541,7 @@ struct Source {
     fps: Option<f64>,
 }
 
-impl WorkloadFold {
+impl WorkloadAggregator {
     /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
     fn add(&mut self, second: u32, steady: bool, figures: &Recorder) {
         self.total.add(figures);
@@ -567,7 +567,7 @@ impl WorkloadFold {
 
     /// What the source sends for one client: the scenario's word, else what the run's own publisher
     /// sent, else the stream's rate by its own clock.
-    fn client_bps(&self, published: Option<Source>, stretch: &Stretch) -> Option<f64> {
+    fn client_bps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
         let said = self.facts.expect.map(BitRate::bps);
         match self.facts.role {
             Role::Publish | Role::Ingest => said,
@@ -581,7 +581,7 @@ impl WorkloadFold {
     }
 
     /// Video frames a second of the source, where its viewers have pictures.
-    fn source_fps(&self, published: Option<Source>, stretch: &Stretch) -> Option<f64> {
+    fn source_fps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
         if self.facts.role != Role::Play || self.facts.background {
             return None;
         }
@@ -656,7 +656,7 @@ impl WorkloadFold {
 
     /// Whether the media of viewers of a stream stopped, or began, in a stage's window. Streams have a rate of their own;
     /// messages come when they come.
-    fn is_void(&self, stage: &StageFold) -> bool {
+    fn is_void(&self, stage: &StageAggregator) -> bool {
         let streams = self.facts.role == Role::Play && self.total.figures.counter(SOURCE_TIME) > 0;
         streams && stage.span.clients > 0 && steadiness::is_void(&stage.media)
     }
@@ -707,7 +707,7 @@ impl WorkloadFold {
     }
 }
 
-impl StageFold {
+impl StageAggregator {
     /// The end of the window as far as the run came.
     fn window_end(&self) -> u32 {
         self.span.window_begin + self.window.seconds

@@ -13,7 +13,7 @@ const MOST: usize = 64;
 
 /// What is known of the way to a place.
 #[derive(Clone, Debug)]
-pub(crate) enum Detour {
+pub(crate) enum Redirect {
     /// Somebody is looking: ask again.
     Sought,
     /// The way there.
@@ -24,61 +24,61 @@ pub(crate) enum Detour {
 
 /// The endpoints of a workload's redirects, shared by its clients.
 #[derive(Clone)]
-pub struct Detours(Arc<Mutex<Known>>);
+pub struct Redirects(Arc<Mutex<Known>>);
 
 struct Known {
     endpoints: EndpointFinder,
     /// By scheme, host and port.
-    places: HashMap<(String, String, u16), Detour>,
+    places: HashMap<(String, String, u16), Redirect>,
 }
 
-impl Detour {
+impl Redirect {
     fn of(found: Result<Endpoint, WorkloadError>) -> Self {
         found.map_or_else(|error| Self::None(error.to_string()), Self::Found)
     }
 }
 
-impl Detours {
+impl Redirects {
     /// What is known to begin with.
     pub fn new(endpoints: EndpointFinder) -> Self {
         Self(Arc::new(Mutex::new(Known { endpoints, places: HashMap::new() })))
     }
 
     /// The way to a target; the first to ask for it starts the search.
-    pub(crate) fn find(&self, target: &Target) -> Detour {
+    pub(crate) fn find(&self, target: &Target) -> Redirect {
         let place = (target.scheme.clone(), target.host.clone(), target.port);
         let mut known = self.known();
-        if let Some(detour) = known.places.get(&place) {
-            return detour.clone();
+        if let Some(redirect) = known.places.get(&place) {
+            return redirect.clone();
         }
         if known.places.len() == MOST {
-            return Detour::None(format!("more than {MOST} places were sought in this run"));
+            return Redirect::None(format!("more than {MOST} places were sought in this run"));
         }
         if known.endpoints.knows(target) {
-            let detour = Detour::of(known.endpoints.find(target));
-            return known.places.entry(place).or_insert(detour).clone();
+            let redirect = Redirect::of(known.endpoints.find(target));
+            return known.places.entry(place).or_insert(redirect).clone();
         }
-        known.places.insert(place.clone(), Detour::Sought);
+        known.places.insert(place.clone(), Redirect::Sought);
         drop(known);
         self.seek(target.clone(), place)
     }
 
-    fn seek(&self, target: Target, place: (String, String, u16)) -> Detour {
+    fn seek(&self, target: Target, place: (String, String, u16)) -> Redirect {
         let (searcher, sought) = (self.clone(), place.clone());
         let search = move || {
             // The resolver is asked without the lock, and the endpoints find its answer.
             let resolved = target.resolve();
             let mut known = searcher.known();
             let found = match resolved {
-                Ok(address) => Detour::of(known.endpoints.find_at(&target, address)),
-                Err(error) => Detour::None(error.to_string()),
+                Ok(address) => Redirect::of(known.endpoints.find_at(&target, address)),
+                Err(error) => Redirect::None(error.to_string()),
             };
             known.places.insert(sought, found);
         };
         match std::thread::Builder::new().name("resolver".to_owned()).spawn(search) {
-            Ok(_) => Detour::Sought,
+            Ok(_) => Redirect::Sought,
             Err(error) => {
-                let none = Detour::None(error.to_string());
+                let none = Redirect::None(error.to_string());
                 self.known().places.insert(place, none.clone());
                 none
             }

@@ -25,7 +25,7 @@ const LONGEST_TURN: Duration = Duration::from_millis(50);
 const ASKED: usize = 500;
 
 /// What a generator thread does.
-pub(crate) struct Orders {
+pub(crate) struct GeneratorConfig {
     /// Its segment of the plan.
     pub(crate) plan: Plan,
     /// All workloads of the run.
@@ -61,8 +61,8 @@ pub(crate) struct Report {
     pub(crate) last: bool,
 }
 
-struct Crew {
-    orders: Orders,
+struct Generator {
+    config: GeneratorConfig,
     shard: Shard<Ledger>,
     /// The next slot to start.
     next: usize,
@@ -80,28 +80,28 @@ struct Crew {
 ///
 /// # Errors
 /// The event loop could not be made, or failed.
-pub(crate) fn run(orders: Orders) -> std::io::Result<()> {
-    let cells = Cells::of(orders.workloads.iter());
+pub(crate) fn run(config: GeneratorConfig) -> std::io::Result<()> {
+    let cells = Cells::of(config.workloads.iter());
     let ledger = Ledger::new(cells.schemas());
     let shard = Shard::new(ledger)?;
-    let mut crew = Crew {
+    let mut generator = Generator {
         shard,
         next: 0,
         stops: BinaryHeap::new(),
         second: 0,
         busy: Busy::start(),
-        arrivals: vec![Arrivals::new(orders.origin); cells.schemas().count()],
+        arrivals: vec![Arrivals::new(config.origin); cells.schemas().count()],
         cell_of: Vec::new(),
         cells,
-        orders,
+        config,
     };
-    crew.work()
+    generator.work()
 }
 
-impl Crew {
+impl Generator {
     fn work(&mut self) -> std::io::Result<()> {
-        let end = self.orders.origin + self.orders.plan.length;
-        let edges = self.orders.plan.window_edges();
+        let end = self.config.origin + self.config.plan.length;
+        let edges = self.config.plan.window_edges();
         let mut ending: Option<Moment> = None;
         loop {
             let now = clock::now();
@@ -112,9 +112,9 @@ impl Crew {
                 }
                 self.report(false);
             }
-            if ending.is_none() && (now >= end || self.orders.stop.load(Ordering::Relaxed)) {
+            if ending.is_none() && (now >= end || self.config.stop.load(Ordering::Relaxed)) {
                 self.stop_all(now);
-                ending = Some(now + self.orders.drain);
+                ending = Some(now + self.config.drain);
             }
             if ending.is_none() {
                 self.start_due(now);
@@ -130,20 +130,20 @@ impl Crew {
     }
 
     fn second_end(&self) -> Moment {
-        self.orders.origin + Duration::from_secs(u64::from(self.second) + 1)
+        self.config.origin + Duration::from_secs(u64::from(self.second) + 1)
     }
 
     fn next_moment(&self, ending: Option<Moment>) -> Moment {
-        let starts = self.orders.plan.slots.get(self.next).filter(|_| ending.is_none());
-        let start = starts.map(|slot| self.orders.origin + slot.start);
+        let starts = self.config.plan.slots.get(self.next).filter(|_| ending.is_none());
+        let start = starts.map(|slot| self.config.origin + slot.start);
         let stop = self.stops.peek().map(|Reverse((at, _))| *at);
         [start, stop, ending].into_iter().flatten().fold(self.second_end(), Moment::min)
     }
 
     fn start_due(&mut self, now: Moment) {
         for _ in 0..STARTS_A_TURN {
-            let Some(planned) = self.orders.plan.slots.get(self.next).copied() else { return };
-            if self.orders.origin + planned.start > now {
+            let Some(planned) = self.config.plan.slots.get(self.next).copied() else { return };
+            if self.config.origin + planned.start > now {
                 return;
             }
             self.next += 1;
@@ -153,20 +153,20 @@ impl Crew {
 
     fn slot(&self, planned: &PlannedSlot) -> Slot {
         let PlannedSlot { client, workload, start, .. } = *planned;
-        let server = self.orders.workloads[usize::from(workload)].server(client);
+        let server = self.config.workloads[usize::from(workload)].server(client);
         let cell = self.cells.cell(workload, server);
-        Slot { client, workload, cell, planned: self.orders.origin + start }
+        Slot { client, workload, cell, planned: self.config.origin + start }
     }
 
     fn start(&mut self, planned: PlannedSlot, now: Moment) {
         let slot = self.slot(&planned);
-        let stop = self.orders.origin + planned.stop;
+        let stop = self.config.origin + planned.stop;
         self.shard.world.of(slot).count(PLANNED, 1);
         if stop <= now {
             self.shard.world.of(slot).count(MISSED, 1);
             return;
         }
-        let workload = &self.orders.workloads[usize::from(planned.workload)];
+        let workload = &self.config.workloads[usize::from(planned.workload)];
         let endpoint = Endpoint { from: planned.from, ..workload.endpoint(planned.client).clone() };
         let session = workload.start(slot, now, &mut self.shard.world);
         // A link that cannot be begun has told its session, which has booked the failure.
@@ -190,9 +190,9 @@ impl Crew {
     /// Stops every client. Slots whose time had come and that were not begun are missed; those
     /// whose time had not come were cut off with the plan, and do not count.
     fn stop_all(&mut self, now: Moment) {
-        while let Some(planned) = self.orders.plan.slots.get(self.next).copied() {
+        while let Some(planned) = self.config.plan.slots.get(self.next).copied() {
             self.next += 1;
-            let start = self.orders.origin + planned.start;
+            let start = self.config.origin + planned.start;
             if start <= now {
                 let slot = self.slot(&planned);
                 let figures = self.shard.world.of(slot);
@@ -209,9 +209,9 @@ impl Crew {
         let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
         let mut figures = self.shard.world.take_figures();
         self.count_arrivals(&mut figures, last);
-        if !self.orders.background {
+        if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.
-            for recorder in figures.iter_mut().take(self.orders.workloads.len()) {
+            for recorder in figures.iter_mut().take(self.config.workloads.len()) {
                 recorder.set(SHARD_BUSY, busy.as_micros() as u64);
                 recorder.set(SHARD_WAIT, waited.as_micros() as u64);
                 recorder.set(TURN_LAG, lag.longest.as_micros() as u64);
@@ -219,11 +219,11 @@ impl Crew {
             }
         }
         let report = Report {
-            shard: self.orders.number,
+            shard: self.config.number,
             second: self.second,
             figures,
             remarks: self.shard.world.take_remarks(),
-            deserted: self.shard.is_empty() && self.next == self.orders.plan.slots.len(),
+            deserted: self.shard.is_empty() && self.next == self.config.plan.slots.len(),
             gaps: self.shard.world.take_gaps(),
             accounts: self.shard.world.take_accounts(),
             taken: None,
@@ -231,11 +231,11 @@ impl Crew {
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
-        let _ = self.orders.reports.send(report);
+        let _ = self.config.reports.send(report);
     }
 }
 
-impl Crew {
+impl Generator {
     /// Puts in the place of the media that was read in a second what came in it.
     fn count_arrivals(&mut self, figures: &mut [Recorder], last: bool) {
         if last {

@@ -7,7 +7,7 @@ use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed};
 
 /// Figures added up over seconds.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct Totals {
     pub(crate) figures: Recorder,
     pub(crate) seconds: u32,
     levels: Vec<Level>,
@@ -19,7 +19,7 @@ struct Level {
     max: u64,
 }
 
-impl Stretch {
+impl Totals {
     pub(crate) fn new(schema: Schema) -> Self {
         Self {
             figures: Recorder::new(schema),
