@@ -1,7 +1,7 @@
 //! A run, from scenario to summary.
 //!
-//! [`scenario`] → [`plan`] → shards of clients → intervals → [`fold`] → [`summary`] with its
-//! verdict. The plan, the fold, the thresholds and the verdict are functions of values; [`run`]
+//! [`scenario`] → [`plan`] → shards of clients → intervals → [`aggregator`] → [`summary`] with its
+//! verdict. The plan, the aggregator, the thresholds and the verdict are functions of values; [`run`]
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
