@@ -4,9 +4,17 @@
 use crate::target::{Scheme, Target, check_templates, expand};
 use crate::ts::{self, mirakurun};
 use crate::{bulk, mqtt, rtc, rtmp};
+use weir_web::uri::decoded;
 
 /// What must never be shown.
 const SECRET: &str = "s3cr3t-passw0rd";
+
+/// Whether a text says it itself, in any way in which a parser of URLs may come to read it.
+fn mentions_the_secret(text: &str) -> bool {
+    let read = decoded(&decoded(text)).to_lowercase();
+    let read: String = read.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
+    read.contains(SECRET)
+}
 
 /// The schemes of every protocol.
 const SCHEMES: [&[Scheme]; 8] = [
@@ -22,7 +30,7 @@ const SCHEMES: [&[Scheme]; 8] = [
 
 /// Reads a URL as targets of every protocol, and the same with a password in it, which must not be shown.
 pub fn url(text: &str) {
-    if text.contains(SECRET) {
+    if mentions_the_secret(text) {
         // What is no password may be shown.
         return;
     }
@@ -47,7 +55,7 @@ pub fn url(text: &str) {
 
 /// Follows a redirect of a server that knows a password.
 pub fn redirect(location: &str) {
-    if location.contains(SECRET) {
+    if mentions_the_secret(location) {
         return;
     }
     let base = format!("http://me:{SECRET}@127.0.0.1:8080/tv/1.ts?a=b");
