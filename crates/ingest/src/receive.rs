@@ -310,11 +310,6 @@ impl Session<Desk> for Receiver {
             return;
         }
         let outcome = match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => Ok(()),
             Event::Connected => {
                 (self.phase, self.deadline) = (Phase::Handshaking, Some(context.now + PATIENCE));
                 Ok(())
@@ -345,6 +340,7 @@ impl Session<Desk> for Receiver {
                 let for_good = failure == Failure::TlsFailed && !self.resuming;
                 Err((words.to_owned(), for_good))
             }
+            _ => Ok(()),
         };
         if self.phase > Phase::Connecting {
             self.flush(context);

@@ -146,7 +146,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (_, empty) = process(pid)?;
     let mut shard = Shard::new(Tally::default())?;
     let options = Arc::new(ClientOptions::play(format!("rtmp://{address}/live"), "live", "load"));
-    let endpoint = Endpoint { address, from: None, tls: None };
+    let endpoint = Endpoint::tcp(address);
     for n in 0..viewers {
         let session: Box<dyn Session<Tally>> = if services > 0 {
             Box::new(Reader(n % services + 1, false))

@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use std::time::Duration;
 use weir_bulk::{CONSENT, Request, ZEROS};
 use weir_metrics::Moment;
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Session};
 
 /// How often a client that sends is told how much has come.
 const REPORT: Duration = Duration::from_millis(100);
@@ -121,23 +121,19 @@ impl BulkSession {
 }
 
 impl Session<Worker> for BulkSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
-        match event {
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Writable => self.send(context),
-            Event::Timer => match self {
-                Self::Asking(_) => {}
-                Self::Receiving { .. } => self.tell(context),
-                Self::Sending { .. } => self.send(context),
-            },
-            Event::Stop => context.close(),
-            Event::Opening
-            | Event::Connected
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. }
-            | Event::Closed { .. } => {}
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.send(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        match self {
+            Self::Asking(_) => {}
+            Self::Receiving { .. } => self.tell(context),
+            Self::Sending { .. } => self.send(context),
         }
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn begin_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment
         let settings = shard.world.settings().clone();
         let route = &settings.routes[forwarding.route];
         let address = route.addresses[forwarding.tries as usize % route.addresses.len()];
-        let endpoint = Endpoint { address, from: None, tls: None };
+        let endpoint = Endpoint::tcp(address);
         let session = ForwardSession::new(forwarding, route, now);
         // A session that got no link knows, and has asked for the next try.
         let _ = shard.open(&endpoint, Box::new(session));

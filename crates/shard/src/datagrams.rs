@@ -46,6 +46,8 @@ pub(crate) struct DatagramLink {
     waits: bool,
     /// Until when they are read at every event, because what came might have filled the socket.
     hasty_until: Moment,
+    /// What earlier datagrams of a connected socket have met.
+    met: Option<LinkError>,
 }
 
 /// Datagrams of one sender that came together.
@@ -159,6 +161,7 @@ impl DatagramLink {
             may_wait: false,
             waits: false,
             hasty_until: now,
+            met: None,
         })
     }
 
@@ -204,10 +207,15 @@ impl DatagramLink {
                     (self.brought, self.emptied) = (0, now);
                     return None;
                 }
-                Err(_) => {}
+                Err(error) => self.met = Some(LinkError::io(&error, State::Connecting)),
             }
         }
         None
+    }
+
+    /// What earlier datagrams have met, told once (RFC 1122 section 4.1.3.3).
+    pub(crate) fn take_met(&mut self) -> Option<LinkError> {
+        self.met.take()
     }
 
     pub(crate) fn waits(&self) -> bool {

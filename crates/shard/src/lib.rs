@@ -22,7 +22,7 @@ pub mod tls;
 pub use datagrams::{Datagrams, Incoming};
 pub use guard::Deadlines;
 pub use lag::Lag;
-pub use link::Endpoint;
+pub use link::{Endpoint, Transport};
 pub use listeners::listeners;
 pub use rig::Rig;
 pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};

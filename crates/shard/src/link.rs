@@ -22,8 +22,26 @@ pub struct Endpoint {
     pub address: SocketAddr,
     /// The local address to connect from, if not the system's choice.
     pub from: Option<IpAddr>,
-    /// TLS settings and the name that the peer's certificate must carry.
-    pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    /// What carries the link.
+    pub transport: Transport,
+}
+
+/// What carries a link.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// TCP (RFC 9293).
+    Tcp,
+    /// TLS over TCP: its settings, and the name that the peer's certificate must carry.
+    Tls(Arc<ClientConfig>, ServerName<'static>),
+    /// UDP (RFC 768): a session has its datagrams from the first event on, and nothing else.
+    Udp,
+}
+
+impl Endpoint {
+    /// The way to a peer over TCP, from an address of the system's choice.
+    pub const fn tcp(address: SocketAddr) -> Self {
+        Self { address, from: None, transport: Transport::Tcp }
+    }
 }
 
 pub(crate) struct Link {
@@ -101,14 +119,14 @@ impl Link {
     /// Begins to connect.
     pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, LinkError> {
         let socket = connect(endpoint).map_err(|error| LinkError::io(&error, State::Connecting))?;
-        let tls = match &endpoint.tls {
-            Some((config, name)) => {
+        let tls = match &endpoint.transport {
+            Transport::Tls(config, name) => {
                 let mut client =
                     ClientConnection::new(config.clone(), name.clone()).map_err(|e| LinkError::tls(&e))?;
                 client.set_buffer_limit(Some(TLS_BUFFER));
                 Some(Box::new(client.into()))
             }
-            None => None,
+            Transport::Tcp | Transport::Udp => None,
         };
         let stream = TcpStream::from_std(socket.into());
         Ok(Self::new(stream, tls, State::Connecting))
@@ -382,6 +400,8 @@ pub(crate) struct Links {
     pub(crate) side: Option<Link>,
     /// Whether that is new.
     pub(crate) side_unpolled: bool,
+    /// Whether the session was begun with datagrams and one peer: what the peer's machine says of them is its end.
+    pub(crate) is_udp: bool,
     /// The local address that was asked for.
     pub(crate) from: Option<IpAddr>,
 }

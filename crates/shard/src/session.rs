@@ -36,10 +36,63 @@ pub trait World {
     fn receive(&mut self, message: Self::Message, now: Moment, wake: &mut Vec<SessionId>);
 }
 
-/// A state machine on a shard.
+/// A state machine on a shard. It writes those methods whose events it cares about; each answers through the context.
 pub trait Session<W> {
-    /// Takes note of what happened, and answers through the context.
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, W>);
+    /// [`Event::Opening`].
+    fn handle_opening(&mut self, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Connected`].
+    fn handle_connected(&mut self, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Bytes`].
+    fn handle_input(&mut self, _: &[u8], _: &mut Context<'_, W>) {}
+
+    /// [`Event::Datagrams`].
+    fn handle_datagrams(&mut self, _: Datagrams<'_>, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Side`].
+    fn handle_side(&mut self, _: Side<'_>, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Writable`].
+    fn handle_writable(&mut self, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Timer`].
+    fn handle_timeout(&mut self, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Woken`].
+    fn handle_woken(&mut self, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Stop`].
+    fn handle_stop(&mut self, context: &mut Context<'_, W>) {
+        context.close();
+    }
+
+    /// [`Event::HungUp`].
+    fn handle_hung_up(&mut self, _: Failure, _: &str, _: &mut Context<'_, W>) {}
+
+    /// [`Event::Closed`].
+    fn handle_closed(&mut self, _: Failure, _: &str, _: &mut Context<'_, W>) {}
+
+    /// Behind each of the above: what is to be done whatever has happened, such as setting the next deadline.
+    fn after_event(&mut self, _: &mut Context<'_, W>) {}
+
+    /// Takes note of what happened. What a shard calls; a session that writes it itself has none of the other methods.
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, W>) {
+        match event {
+            Event::Opening => self.handle_opening(context),
+            Event::Connected => self.handle_connected(context),
+            Event::Bytes(bytes) => self.handle_input(bytes, context),
+            Event::Datagrams(datagrams) => self.handle_datagrams(datagrams, context),
+            Event::Side(event) => self.handle_side(event, context),
+            Event::Writable => self.handle_writable(context),
+            Event::Timer => self.handle_timeout(context),
+            Event::Woken => self.handle_woken(context),
+            Event::Stop => self.handle_stop(context),
+            Event::HungUp { failure, words } => self.handle_hung_up(failure, words, context),
+            Event::Closed { failure, words } => self.handle_closed(failure, words, context),
+        }
+        self.after_event(context);
+    }
 }
 
 /// What can happen to a session.
@@ -53,7 +106,7 @@ pub enum Event<'a> {
     /// Bytes came, a slice of the shard's one receive buffer. Empty only as the answer to
     /// [`Context::pull`]: nothing was waiting.
     Bytes(&'a [u8]),
-    /// Datagrams came on the link that [`Context::open_datagrams`] opened.
+    /// Datagrams came, on the link that [`Context::open_datagrams`] opened or on one that is UDP itself.
     Datagrams(Datagrams<'a>),
     /// Something happened on the link that [`Context::open_side`] opened.
     Side(Side<'a>),
@@ -342,7 +395,7 @@ impl<W> Context<'_, W> {
         self.orders.close = true;
     }
 
-    /// Lets go of this link after this call and connects to another peer, from the same local address:
+    /// Lets go of this link after this call and connects to another peer by TCP or TLS, from the same local address:
     /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until it is told otherwise. Of no
     /// effect while [`Event::Closed`] is handled. A link of datagrams stays as it is.
     pub fn reopen(&mut self, endpoint: Endpoint) {

@@ -13,7 +13,7 @@ use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
 use crate::guard::{Deadlines, Guards};
 use crate::lag::Lag;
-use crate::link::{EachKind, Endpoint, Entry, Link, LinkError, LinkKind, Links};
+use crate::link::{EachKind, Endpoint, Entry, Link, LinkError, LinkKind, Links, Transport};
 use crate::session::{NoLink, Orders};
 use crate::timer::{self, Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
@@ -152,7 +152,8 @@ impl<W: World> Shard<W> {
         self.entries.is_empty()
     }
 
-    /// Begins to connect a session to its peer: [`Event::Opening`], or [`Event::Closed`] and an error.
+    /// Begins to connect a session to its peer: [`Event::Opening`], or [`Event::Closed`] and an error. Over UDP there is
+    /// nothing to wait for: [`Event::Connected`] follows at once.
     ///
     /// # Errors
     /// No descriptor or port was left, or the address family is missing. The session knows already.
@@ -161,19 +162,14 @@ impl<W: World> Shard<W> {
         endpoint: &Endpoint,
         session: Box<dyn Session<W>>,
     ) -> Result<SessionId, OpenError> {
-        let refused = match Link::open(endpoint).map_err(OpenError::from) {
-            Ok(link) => match self.insert(link, endpoint.from, session) {
-                Ok(id) => {
-                    self.tell(id, Event::Opening);
-                    return Ok(id);
-                }
-                Err((session, error)) => {
-                    (session, OpenError { failure: Failure::SocketError, words: error.to_string() })
-                }
-            },
-            Err(error) => (session, error),
+        let opened = match endpoint.transport {
+            Transport::Udp => self.open_udp(endpoint, session),
+            Transport::Tcp | Transport::Tls(..) => self.open_stream(endpoint, session),
         };
-        let (mut session, error) = refused;
+        let (mut session, error) = match opened {
+            Ok(id) => return Ok(id),
+            Err((session, error)) => (session, OpenError::from(error)),
+        };
         session.handle(
             Event::Closed { failure: error.failure, words: &error.words },
             &mut Context {
@@ -186,6 +182,22 @@ impl<W: World> Shard<W> {
             },
         );
         Err(error)
+    }
+
+    fn open_stream(
+        &mut self,
+        endpoint: &Endpoint,
+        session: Box<dyn Session<W>>,
+    ) -> Result<SessionId, (Box<dyn Session<W>>, LinkError)> {
+        let link = match Link::open(endpoint) {
+            Ok(link) => link,
+            Err(error) => return Err((session, error)),
+        };
+        let id = self.insert(link, endpoint.from, session).map_err(|(session, error)| {
+            (session, LinkError { failure: Failure::SocketError, words: error.to_string() })
+        })?;
+        self.tell(id, Event::Opening);
+        Ok(id)
     }
 
     /// Takes connections of `listener`, a non-blocking one; `accept` makes their sessions.

@@ -168,7 +168,7 @@ impl Session<Tally> for Floor {
 fn floor(address: &str, players: u64, seconds: u64) -> Result<(), Failure> {
     let address: SocketAddr = address.parse()?;
     let options = Arc::new(ClientOptions::play(format!("rtmp://{address}/live"), "live", "bench"));
-    let endpoint = Endpoint { address, from: None, tls: None };
+    let endpoint = Endpoint::tcp(address);
     let mut shard = Shard::new(Tally::default())?;
     let started = clock::now();
     for player in 0..players {

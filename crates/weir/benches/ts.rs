@@ -162,7 +162,7 @@ impl Session<Tally> for Floor {
 
 /// Receives for `seconds` and prints percent of a core, and bits a second.
 fn floor(address: SocketAddr, services: &str, readers: u64, seconds: u64) -> Result<(), Failure> {
-    let endpoint = Endpoint { address, from: None, tls: None };
+    let endpoint = Endpoint::tcp(address);
     let mut shard = Shard::new(Tally::default())?;
     for path in services.split(',').cycle().take(readers as usize) {
         shard.open(&endpoint, Box::new(Floor { path: path.to_owned(), is_new: true }))?;

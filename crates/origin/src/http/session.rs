@@ -9,8 +9,8 @@ use crate::viewer::{Standing, Viewer, Watcher};
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::time::Duration;
-use weir_metrics::Moment;
-use weir_shard::{Context, Event, Session};
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Session};
 use weir_web::{LAST_CHUNK, Message, Request, Requests};
 
 /// Bytes of answers that may wait for a peer that does not read.
@@ -265,27 +265,41 @@ impl HttpSession {
 }
 
 impl Session<Worker> for HttpSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
-        match event {
-            Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
-            Event::Connected => {
-                self.faults.begin(context.now);
-                if self.fault(Phase::Accept, None, None, context).is_some() {
-                    self.fall_silent(context);
-                }
-            }
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Writable => self.pump(context),
-            Event::Woken => {
-                if let Stage::Playing(playing) = &mut self.stage {
-                    playing.viewer.woken();
-                }
-                self.pump(context);
-            }
-            Event::Timer => self.time(context),
-            Event::Stop => return self.end(Some(Cut::Close), context),
-            Event::Closed { .. } => return self.end(None, context),
+    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
+        self.faults.begin(context.now);
+        if self.fault(Phase::Accept, None, None, context).is_some() {
+            self.fall_silent(context);
         }
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.pump(context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        if let Stage::Playing(playing) = &mut self.stage {
+            playing.viewer.woken();
+        }
+        self.pump(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        self.time(context);
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.end(Some(Cut::Close), context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
+        self.end(None, context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         match self.cut.take() {
             Some(cut) => self.end(Some(cut), context),
             None => self.arm(context),
@@ -303,7 +317,7 @@ impl std::fmt::Debug for HttpSession {
 mod tests {
     use super::*;
     use crate::harness::settings;
-    use weir_shard::Rig;
+    use weir_shard::{Event, Rig};
 
     #[test]
     fn who_takes_its_last_answer_slowly_is_sent_all_of_it() {

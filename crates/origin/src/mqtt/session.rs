@@ -13,14 +13,14 @@ use crate::fault::{Answer, Cut, Front, Gate, GateUnit, Phase, Script, Subject, W
 use keep_alive::KeepAlive;
 use std::collections::HashSet;
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{Failure, Moment};
 use weir_mqtt::packet::{Acknowledgement, Connack, Connect, Disconnect, Publish};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{
     Event as Heard, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader, ReasonCode,
     Version, Violation,
 };
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Session};
 
 /// Bytes that may wait for a client before no more messages are written. The shard reads nothing from it while more wait.
 const UNSENT_LIMIT: usize = weir_shard::UNSENT_LIMIT;
@@ -499,37 +499,40 @@ fn is_read(context: &Context<'_, Broker>) -> bool {
 }
 
 impl Session<Broker> for MqttSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Broker>) {
-        match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
-            Event::Connected => {
-                if let Some(script) = &mut self.script {
-                    script.begin(context.now);
-                }
-                if fault(&mut self.script, Phase::Accept, None, context).is_some() {
-                    self.stage = Stage::Silent;
-                    context.established();
-                }
-            }
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Woken => {
-                if self.inbox.is_some_and(|key| context.world.is_taken_over(key)) {
-                    self.refuse(ReasonCode::SessionTakenOver, context);
-                    self.leave(context);
-                }
-            }
-            Event::Timer => self.time(context),
-            Event::Stop => self.cut = Some(Cut::Close),
-            Event::Closed { .. } => {
-                self.leave(context);
-                context.close();
-                return;
-            }
+    fn handle_connected(&mut self, context: &mut Context<'_, Broker>) {
+        if let Some(script) = &mut self.script {
+            script.begin(context.now);
         }
+        if fault(&mut self.script, Phase::Accept, None, context).is_some() {
+            self.stage = Stage::Silent;
+            context.established();
+        }
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Broker>) {
+        if self.inbox.is_some_and(|key| context.world.is_taken_over(key)) {
+            self.refuse(ReasonCode::SessionTakenOver, context);
+            self.leave(context);
+        }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Broker>) {
+        self.time(context);
+    }
+
+    fn handle_stop(&mut self, _: &mut Context<'_, Broker>) {
+        self.cut = Some(Cut::Close);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Broker>) {
+        self.leave(context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Broker>) {
         self.pump(context);
         if self.cut == Some(Cut::Close) && self.stage == Stage::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);

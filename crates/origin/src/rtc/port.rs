@@ -6,28 +6,31 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 use weir_rtc::transport::{Certificate, Clock as TransportClock};
-use weir_shard::{Context, Event, Outgoing, Session, Shard, clock};
+use weir_shard::{Context, Datagrams, Outgoing, Session, Shard, clock};
 
 /// The session of a port. Its state is at the worker's hub, where signalling brings viewers.
 #[derive(Debug)]
 pub(crate) struct Port;
 
 impl Session<Worker> for Port {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
+    fn handle_datagrams(&mut self, datagrams: Datagrams<'_>, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let is_stop = matches!(event, Event::Stop);
-        match event {
-            Event::Datagrams(batch) => {
-                serve(context, |hub, worker, link| hub.receive(batch, now, worker, link));
-            }
-            Event::Woken => {
-                serve(context, |hub, worker, link| hub.go_on(now, worker, link));
-            }
-            Event::Stop => {
-                serve(context, |hub, worker, link| hub.close(now, worker, link));
-            }
-            _ => {}
-        }
+        serve(context, |hub, worker, link| hub.receive(datagrams, now, worker, link));
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        serve(context, |hub, worker, link| hub.go_on(now, worker, link));
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        serve(context, |hub, worker, link| hub.close(now, worker, link));
+        context.close();
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
         let (next, wakes) = serve(context, |hub, worker, link| {
             hub.time(now, worker, link);
             (hub.next, std::mem::take(&mut hub.wakes))
@@ -37,9 +40,6 @@ impl Session<Worker> for Port {
         match next {
             Some(next) => context.set_timer(next.max(now + MOST_OFTEN)),
             None => context.clear_timer(),
-        }
-        if is_stop {
-            context.close();
         }
     }
 }

@@ -17,13 +17,13 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{Failure, Moment};
 use weir_rtc::sdp::{
     Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree, extension,
 };
 use weir_rtc::signalling::http::SDP;
 use weir_rtc::transport::{DtlsRole, Settings, Transport};
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Session};
 use weir_web::{Message as Answer, PRODUCT, Request, Requests};
 
 /// Bytes of answers that may wait for a peer that does not read.
@@ -427,25 +427,30 @@ impl RtcSession {
 }
 
 impl Session<Worker> for RtcSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
-        match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
-            Event::Connected => {
-                self.faults.begin(context.now);
-                if self.fault(Phase::Accept, None, context).is_some() {
-                    self.fall_silent(context);
-                }
-            }
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Timer => self.time(context),
-            Event::Stop => return self.end(Some(Cut::Close), context),
-            Event::Closed { .. } => return self.end(None, context),
+    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
+        self.faults.begin(context.now);
+        if self.fault(Phase::Accept, None, context).is_some() {
+            self.fall_silent(context);
         }
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        self.time(context);
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.end(Some(Cut::Close), context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
+        self.end(None, context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         match self.cut.take() {
             Some(cut) => self.end(Some(cut), context),
             None => self.arm(context),

@@ -5,9 +5,9 @@ use crate::forward::{Forwarding, Route};
 use crate::viewer::{Standing, Viewer, Watcher};
 use crate::worker::Worker;
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{Failure, Moment};
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Session};
 
 /// From the connection to the other server's consent.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -102,24 +102,42 @@ impl ForwardSession {
 }
 
 impl Session<Worker> for ForwardSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
-        match event {
-            Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
-            Event::Connected => self.say(context),
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Writable => self.pump(context),
-            Event::Woken => {
-                if let Some(viewer) = &mut self.viewer {
-                    viewer.woken();
-                }
-                self.pump(context);
-            }
-            Event::Timer if self.viewer.is_none() => self.end("it did not answer within 10 s", context),
-            Event::Timer => self.pump(context),
-            Event::Stop => self.end("", context),
-            Event::Closed { words: "", .. } => self.end("it closed the connection", context),
-            Event::Closed { words, .. } => self.end(words, context),
+    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
+        self.say(context);
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.pump(context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        if let Some(viewer) = &mut self.viewer {
+            viewer.woken();
         }
+        self.pump(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        if self.viewer.is_none() {
+            self.end("it did not answer within 10 s", context);
+        } else {
+            self.pump(context);
+        }
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.end("", context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, words: &str, context: &mut Context<'_, Worker>) {
+        self.end(if words.is_empty() { "it closed the connection" } else { words }, context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         let deadline = match &mut self.viewer {
             Some(viewer) => viewer.deadline(context.world, context.now),
             None => Some(self.deadline),

@@ -12,10 +12,10 @@ use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{Failure, Moment};
 use weir_rtmp::message::Status;
 use weir_rtmp::server::{MediaMessage, Server, ServerEvent, ServerOptions};
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Session};
 
 /// Bytes of the dialogue that may wait for a peer that does not read.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -294,27 +294,41 @@ impl RtmpSession {
 }
 
 impl Session<Worker> for RtmpSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
-        match event {
-            Event::Opening | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
-            Event::Connected => {
-                self.handler.faults.begin(context.now);
-                if self.handler.fault(Phase::Accept, None, context).is_some() {
-                    self.handler.fall_silent(context);
-                }
-            }
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Writable => self.pump(context),
-            Event::Woken => {
-                if let Stage::Playing(playing) = &mut self.handler.stage {
-                    playing.viewer.woken();
-                }
-                self.pump(context);
-            }
-            Event::Timer => self.time(context),
-            Event::Stop => return self.end(Some(Cut::Close), context),
-            Event::Closed { .. } => return self.end(None, context),
+    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
+        self.handler.faults.begin(context.now);
+        if self.handler.fault(Phase::Accept, None, context).is_some() {
+            self.handler.fall_silent(context);
         }
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.pump(context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        if let Stage::Playing(playing) = &mut self.handler.stage {
+            playing.viewer.woken();
+        }
+        self.pump(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        self.time(context);
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.end(Some(Cut::Close), context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
+        self.end(None, context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         match self.handler.cut.take() {
             Some(cut) => self.end(Some(cut), context),
             None => self.arm(context),

@@ -1,8 +1,8 @@
 //! Links of datagrams: opened, polled and read.
 
 use super::{DATAGRAMS, OpenError, READS_A_TURN, Shard};
-use crate::datagrams::{DatagramLink, Datagrams};
-use crate::link::{LinkError, LinkKind, Links};
+use crate::datagrams::{DatagramLink, Datagrams, local_for};
+use crate::link::{Endpoint, LinkError, LinkKind, Links};
 use crate::{Event, Session, SessionId, World, clock};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -68,7 +68,9 @@ impl<W: World> Shard<W> {
         for _ in 0..reads {
             let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id);
             let Some(link) = entry.and_then(|entry| entry.links.datagrams.as_mut()) else { return };
-            let Some(more) = link.receive(&mut self.buffer, &mut self.batch) else { return };
+            let received = link.receive(&mut self.buffer, &mut self.batch);
+            let met = link.take_met();
+            let Some(more) = received else { return self.end_of_datagrams(id, met) };
             self.settle_waiting(id);
             let (mut buffer, batch) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.batch));
             self.tell(id, Event::Datagrams(Datagrams::new(&mut buffer, &batch)));
@@ -78,6 +80,38 @@ impl<W: World> Shard<W> {
             }
         }
         self.read_next_turn(id, LinkKind::Datagrams);
+    }
+
+    /// What a session's datagrams have met is its end if it has nothing else; where they stand beside a link, each of many
+    /// paths may be tried, and one that leads nowhere is no news.
+    fn end_of_datagrams(&mut self, id: SessionId, met: Option<LinkError>) {
+        let is_udp = self.alive(id).is_some_and(|entry| entry.links.is_udp);
+        if let Some(error) = met.filter(|_| is_udp) {
+            self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
+            self.remove(id);
+        }
+    }
+
+    /// Begins a session whose link to its peer is UDP: [`Event::Opening`], and at once [`Event::Connected`].
+    pub(super) fn open_udp(
+        &mut self,
+        endpoint: &Endpoint,
+        session: Box<dyn Session<W>>,
+    ) -> Result<SessionId, (Box<dyn Session<W>>, LinkError)> {
+        let link = match DatagramLink::open(local_for(endpoint.address.ip(), endpoint.from)) {
+            Ok(link) => link,
+            Err(error) => return Err((session, error)),
+        };
+        link.connect(endpoint.address);
+        let (from, datagrams) = (endpoint.from, Some(link));
+        let links = Links { datagrams, unpolled: true, is_udp: true, from, ..Links::default() };
+        let id = self.enter(links, session);
+        if let Err(error) = self.poll_datagrams(id) {
+            return Err((self.entries.remove(id.slot as usize).session, error));
+        }
+        self.tell(id, Event::Opening);
+        self.tell(id, Event::Connected);
+        Ok(id)
     }
 
     /// Whether datagrams of a session wait to be read together.

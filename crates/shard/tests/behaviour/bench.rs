@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::tls::{self, ClientTls, ServerName, Trust};
 use weir_shard::{
-    Context, Endpoint, Event, Incoming, Session, SessionId, Shard, Side, World, clock, listeners,
+    Context, Endpoint, Event, Incoming, Session, SessionId, Shard, Side, Transport, World, clock, listeners,
 };
 
 /// A test that is not over by then has failed.
@@ -329,7 +329,7 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(150);
 
 /// A plain link to an address.
 pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
-    Endpoint { address, from: None, tls: None }
+    Endpoint::tcp(address)
 }
 
 /// Takes one connection; no read or write of it lasts for ever.
@@ -384,7 +384,8 @@ impl Papers {
 
     /// A link over TLS to an address whose certificate must carry `name`.
     pub(crate) fn endpoint(&self, address: SocketAddr, name: &'static str) -> Endpoint {
-        Endpoint { tls: Some((self.client(), ServerName::try_from(name).unwrap())), ..endpoint(address) }
+        let transport = Transport::Tls(self.client(), ServerName::try_from(name).unwrap());
+        Endpoint { transport, ..endpoint(address) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_metrics::Failure;
-use weir_shard::Event;
+use weir_shard::{Endpoint, Event, Transport};
 
 /// A peer that does not wait for ever.
 fn peer() -> UdpSocket {
@@ -128,4 +128,31 @@ fn what_a_full_socket_drops_is_counted() {
     let came = heard(&bench, "port").len() as u64;
     assert!(came < SENT);
     assert_eq!(came + *dropped.lock().unwrap(), SENT);
+}
+
+#[test]
+fn a_link_over_udp_is_there_at_once_and_ends_with_its_peer() {
+    let server = peer();
+    let address = server.local_addr().unwrap();
+    let endpoint = Endpoint { transport: Transport::Udp, ..endpoint(address) };
+    let mut bench = Bench::new();
+    bench.open(
+        "client",
+        &endpoint,
+        Box::new(move |event, context| {
+            if matches!(event, Event::Connected) {
+                assert!(context.send_datagram(address, b"hello"));
+            }
+        }),
+    );
+    let mut buffer = [0; 10];
+    let (length, client) = server.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"hello");
+    server.send_to(b"?welcome", client).unwrap();
+    // The answer finds nobody, and the machine says so (RFC 1122 section 4.1.3.3).
+    drop(server);
+    bench.run_until(|diary| diary.closed("client").is_some());
+    let welcome = Happened::Datagram(address, b"?welcome".to_vec());
+    let refused = Happened::Closed(Failure::ConnectionRefused);
+    assert_eq!(bench.diary().of("client"), [Happened::Opening, Happened::Connected, welcome, refused]);
 }

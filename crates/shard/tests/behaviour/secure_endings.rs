@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use weir_metrics::Failure;
 use weir_shard::tls::{self, ClientTls, ServerName, Trust};
-use weir_shard::{Endpoint, Event};
+use weir_shard::{Endpoint, Event, Transport};
 
 #[test]
 fn a_certificate_for_another_name_fails_on_both_sides() {
@@ -28,8 +28,9 @@ fn a_certificate_of_a_stranger_fails_unless_anyone_is_trusted() {
     bench.run_until(|diary| diary.closed("client").is_some());
     assert_eq!(bench.diary().closed("client"), Some(Failure::TlsFailed));
     let anyone = tls::client_config(&ClientTls { trust: Trust::Anyone, identity: None }).unwrap();
-    let tls = Some((anyone, ServerName::try_from("example.org").unwrap()));
-    bench.open("trusting", &Endpoint { address, from: None, tls }, say(b"hello".to_vec()));
+    let transport = Transport::Tls(anyone, ServerName::try_from("example.org").unwrap());
+    let endpoint = Endpoint { transport, ..Endpoint::tcp(address) };
+    bench.open("trusting", &endpoint, say(b"hello".to_vec()));
     bench.run_until(|diary| diary.bytes("trusting") == b"hello");
 }
 
