@@ -1,20 +1,21 @@
 //! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
 
+use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::ledger::Ledger;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::target::Scheme;
+use crate::target::{Link, Scheme};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::io::IoSlice;
 use weir_bulk::{CONSENT, Request, Totals, ZEROS};
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, UNITS};
-use weir_metrics::{Failure, Schema};
+use weir_metrics::{Failure, Moment, Schema};
+use weir_shard::Context;
 use weir_shard::tls::ClientTls;
-use weir_shard::{Context, Event, Session};
 
 /// The scheme of both.
-pub const SCHEMES: &[Scheme] = &[Scheme { name: "bulk", port: 5201, secure: false }];
+pub const SCHEMES: &[Scheme] = &[Scheme { name: "bulk", port: 5201, link: Link::Tcp }];
 
 /// Streams have the common figures only.
 pub const SCHEMA: Schema = Schema::new(&[]);
@@ -74,26 +75,27 @@ fn streams(
 ) -> Result<Workload, WorkloadError> {
     let places = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, ledger| {
-        Box::new(Stream {
-            life: ClientState::begin(slot, timeouts, now, ledger),
-            request,
-            block,
-            left: block,
-            heard: Vec::with_capacity(CONSENT.len()),
-            totals: Totals::default(),
-            carried: 0,
-        })
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, ledger| Stream {
+        state: ClientState::begin(slot, timeouts, now, ledger),
+        request,
+        block,
+        left: block,
+        goes_on: false,
+        heard: Vec::with_capacity(CONSENT.len()),
+        totals: Totals::default(),
+        carried: 0,
     }))
 }
 
 /// One stream.
 struct Stream {
-    life: ClientState,
+    state: ClientState,
     request: Request,
     block: usize,
     /// What is left of the block that is being sent.
     left: usize,
+    /// Whether a whole block was sent: the next one has its turn behind the others'.
+    goes_on: bool,
     /// The far end's answer, until it is whole.
     heard: Vec<u8>,
     totals: Totals,
@@ -102,28 +104,6 @@ struct Stream {
 }
 
 impl Stream {
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) {
-        let recorder = context.world.of(self.life.slot());
-        recorder.count(READS, 1);
-        recorder.count(RECEIVED, bytes.len() as u64);
-        if self.life.phase() == Phase::Playing {
-            return self.count(bytes, context.world);
-        }
-        let (answer, rest) = bytes.split_at(bytes.len().min(CONSENT.len() - self.heard.len()));
-        self.heard.extend_from_slice(answer);
-        match weir_bulk::consent(&self.heard) {
-            Ok(false) => {}
-            Ok(true) => {
-                self.life.reach(Phase::Playing, context.now, context.world);
-                self.count(rest, context.world);
-                self.send(context);
-            }
-            Err(error) => {
-                self.life.fail(Failure::MalformedInput, &error.to_string(), context.now, context.world);
-            }
-        }
-    }
-
     /// Counts what the stream has carried.
     fn count(&mut self, bytes: &[u8], ledger: &mut Ledger) {
         let more = match self.request {
@@ -133,57 +113,79 @@ impl Stream {
         let block = self.block as u64;
         let blocks = (self.carried + more) / block - self.carried / block;
         self.carried += more;
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(MEDIA, more);
         recorder.count(UNITS, blocks);
     }
 
     /// Sends what the link takes of a block. After a whole one it leaves the others their turn.
     fn send(&mut self, context: &mut Context<'_, Ledger>) {
-        if self.request != Request::Up || self.life.phase() != Phase::Playing {
+        if self.request != Request::Up || self.state.phase() != Phase::Playing {
             return;
         }
         let sent = context.write(&[IoSlice::new(&ZEROS[..self.left])]);
-        context.world.of(self.life.slot()).count(SENT, sent as u64);
+        context.world.of(self.state.slot()).count(SENT, sent as u64);
         self.left -= sent;
         if self.left == 0 {
-            self.left = self.block;
-            context.set_timer(context.now);
+            (self.left, self.goes_on) = (self.block, true);
         }
     }
 }
 
-impl Session<Ledger> for Stream {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match event {
-            Event::Opening | Event::Woken | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
-            Event::Connected => {
-                self.life.reach(Phase::Requesting, now, context.world);
-                let line = self.request.line();
-                context.send(line.as_bytes());
-                context.world.of(self.life.slot()).count(SENT, line.len() as u64);
-            }
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Writable => self.send(context),
-            Event::Timer if self.life.phase() == Phase::Playing => self.send(context),
-            Event::Timer => {
-                if self.life.deadline().is_some_and(|deadline| deadline <= now) {
-                    let (failure, words) = self.life.overdue();
-                    self.life.fail(failure, words, now, context.world);
-                }
-            }
-            Event::Stop => self.life.finish(context.world),
-            Event::Closed { failure, words } => {
-                let words = if words.is_empty() { "the far end closed the stream" } else { words };
-                self.life.fail(failure, words, now, context.world);
-            }
+impl ClientSession for Stream {
+    fn state(&self) -> &ClientState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.state.reach(Phase::Requesting, context.now, context.world);
+        let line = self.request.line();
+        context.send(line.as_bytes());
+        context.world.of(self.state.slot()).count(SENT, line.len() as u64);
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let recorder = context.world.of(self.state.slot());
+        recorder.count(READS, 1);
+        recorder.count(RECEIVED, bytes.len() as u64);
+        if self.state.phase() == Phase::Playing {
+            self.count(bytes, context.world);
+            return Ok(());
         }
-        match (self.life.phase(), self.life.deadline()) {
-            // What the kernel still holds must not go on after the stream's end.
-            (Phase::Over, _) => context.reset(),
-            (_, Some(deadline)) => context.set_timer(deadline),
-            (_, None) => {}
+        let (answer, rest) = bytes.split_at(bytes.len().min(CONSENT.len() - self.heard.len()));
+        self.heard.extend_from_slice(answer);
+        let consented = weir_bulk::consent(&self.heard);
+        if consented.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
+            self.state.reach(Phase::Playing, context.now, context.world);
+            self.count(rest, context.world);
+            self.send(context);
         }
+        Ok(())
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.send(context);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if std::mem::take(&mut self.goes_on) {
+            self.send(context);
+        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+        self.goes_on.then_some(context.now)
+    }
+
+    /// What the kernel still holds must not go on after the stream's end.
+    fn close(&mut self, context: &mut Context<'_, Ledger>) {
+        context.reset();
     }
 }

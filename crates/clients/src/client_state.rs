@@ -1,4 +1,4 @@
-//! The life of a client, the same for every protocol: phases, deadlines, one end.
+//! The state of a client, the same for every protocol: phases, deadlines, one end.
 
 use crate::ledger::{Ending, Ledger, ON_TIME, Slot};
 use std::time::Duration;
@@ -105,6 +105,11 @@ impl ClientState {
     /// How far it has come.
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
     }
 
     /// Enters the next phase, if `phase` lies ahead; phases in between took no time. Books the
@@ -286,52 +291,52 @@ mod tests {
         let mut ledger = Ledger::new([Schema::new(&[])]).keeping_endings();
         let planned = Moment::from_nanos(7_000_000_000);
         let slot = Slot { client: 0, workload: 0, cell: 0, planned };
-        let life = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
-        (life, ledger, planned)
+        let state = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
+        (state, ledger, planned)
     }
 
     #[test]
     fn one_timeout_covers_the_way_from_consent_to_the_first_frame() {
-        let (mut life, mut ledger, start) = begin(Duration::ZERO);
-        life.reach(Phase::Waiting, start + SECOND, &mut ledger);
-        life.reach(Phase::Opening, start + 5 * SECOND, &mut ledger);
-        assert_eq!(life.deadline(), Some(start + 11 * SECOND));
-        life.reach(Phase::Playing, start + 6 * SECOND, &mut ledger);
-        assert_eq!(life.deadline(), None);
+        let (mut state, mut ledger, start) = begin(Duration::ZERO);
+        state.reach(Phase::Waiting, start + SECOND, &mut ledger);
+        state.reach(Phase::Opening, start + 5 * SECOND, &mut ledger);
+        assert_eq!(state.deadline(), Some(start + 11 * SECOND));
+        state.reach(Phase::Playing, start + 6 * SECOND, &mut ledger);
+        assert_eq!(state.deadline(), None);
     }
 
     #[test]
     fn a_viewer_without_media_does_not_play_until_some_comes() {
-        let (mut life, mut ledger, start) = begin(Duration::ZERO);
-        let slot = life.slot();
+        let (mut state, mut ledger, start) = begin(Duration::ZERO);
+        let slot = state.slot();
         let levels = |ledger: &mut Ledger| {
             let figures = ledger.of(slot);
             (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
         };
-        life.reach(Phase::Playing, start + SECOND, &mut ledger);
-        assert_eq!(life.deadline(), None, "nobody said that it needs media");
-        life.fed(start + 2 * SECOND, &mut ledger);
-        assert_eq!(life.deadline(), Some(start + 12 * SECOND));
-        life.starve(start + 11 * SECOND, &mut ledger);
+        state.reach(Phase::Playing, start + SECOND, &mut ledger);
+        assert_eq!(state.deadline(), None, "nobody said that it needs media");
+        state.fed(start + 2 * SECOND, &mut ledger);
+        assert_eq!(state.deadline(), Some(start + 12 * SECOND));
+        state.starve(start + 11 * SECOND, &mut ledger);
         assert_eq!(levels(&mut ledger), (1, 0, 0));
-        life.starve(start + 12 * SECOND, &mut ledger);
-        life.starve(start + 30 * SECOND, &mut ledger);
-        assert_eq!((levels(&mut ledger), life.deadline()), ((0, 1, 1), None));
-        life.fed(start + 31 * SECOND, &mut ledger);
-        assert_eq!((levels(&mut ledger), life.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
-        life.starve(start + 41 * SECOND, &mut ledger);
+        state.starve(start + 12 * SECOND, &mut ledger);
+        state.starve(start + 30 * SECOND, &mut ledger);
+        assert_eq!((levels(&mut ledger), state.deadline()), ((0, 1, 1), None));
+        state.fed(start + 31 * SECOND, &mut ledger);
+        assert_eq!((levels(&mut ledger), state.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
+        state.starve(start + 41 * SECOND, &mut ledger);
         assert_eq!(levels(&mut ledger), (0, 1, 1), "it is one client, however often it starves");
-        life.finish(&mut ledger);
+        state.finish(&mut ledger);
         assert_eq!(levels(&mut ledger), (0, 0, 1));
     }
 
     #[test]
     fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
-        let (mut life, mut ledger, start) = begin(SECOND);
-        life.reach(Phase::Handshaking, start + 2 * SECOND, &mut ledger);
-        life.finish(&mut ledger);
-        life.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut ledger);
-        assert_eq!(ledger.take_ended(), [(life.slot(), Ending::Late)]);
+        let (mut state, mut ledger, start) = begin(SECOND);
+        state.reach(Phase::Handshaking, start + 2 * SECOND, &mut ledger);
+        state.finish(&mut ledger);
+        state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut ledger);
+        assert_eq!(ledger.take_ended(), [(state.slot(), Ending::Late)]);
         let figures = ledger.take_figures().remove(0);
         assert_eq!(
             (figures.spread(CONNECT).max() / 100_000, figures.spread(START_LAG).max() / 10_000),

@@ -1,12 +1,12 @@
 //! Where the clients of a workload go, whatever they speak there.
 
-use crate::target::{Scheme, Target, TargetError};
+use crate::target::{Link, Scheme, Target, TargetError};
 use crate::workload::WorkloadError;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use weir_shard::Endpoint;
 use weir_shard::tls::{self, ClientConfig, ClientTls};
+use weir_shard::{Endpoint, Transport};
 
 /// Targets in the order of their URLs, with the way there and what to ask for. Client n goes to target n modulo
 /// their number.
@@ -52,27 +52,30 @@ impl EndpointFinder {
         address: SocketAddr,
     ) -> Result<Endpoint, WorkloadError> {
         self.addresses.insert((target.host.clone(), target.port), address);
-        let tls = if self.is_secure(target) {
-            let config = match &self.config {
-                Some(config) => Arc::clone(config),
-                None => Arc::clone(self.config.insert(tls::client_config(&self.tls)?)),
-            };
-            Some((config, target.server_name()?))
-        } else {
-            None
+        let transport = match self.link(target) {
+            Link::Tls => {
+                let config = match &self.config {
+                    Some(config) => Arc::clone(config),
+                    None => Arc::clone(self.config.insert(tls::client_config(&self.tls)?)),
+                };
+                Transport::Tls(config, target.server_name()?)
+            }
+            Link::Tcp => Transport::Tcp,
+            Link::Udp => Transport::Udp,
         };
-        Ok(Endpoint { address, from: None, tls })
+        Ok(Endpoint { transport, ..Endpoint::tcp(address) })
     }
 
     /// Whether [`Self::find`] would answer at once.
     pub(crate) fn knows(&self, target: &Target) -> bool {
         let place = (target.host.clone(), target.port);
         let named = self.addresses.contains_key(&place) || target.host.parse::<IpAddr>().is_ok();
-        named && (self.config.is_some() || !self.is_secure(target))
+        named && (self.config.is_some() || self.link(target) != Link::Tls)
     }
 
-    fn is_secure(&self, target: &Target) -> bool {
-        self.schemes.iter().any(|scheme| scheme.name == target.scheme && scheme.secure)
+    fn link(&self, target: &Target) -> Link {
+        let scheme = self.schemes.iter().find(|scheme| scheme.name == target.scheme);
+        scheme.map_or(Link::Tcp, |scheme| scheme.link)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WITNESSES};
-use weir_metrics::{Counter, Failure, Moment};
+use weir_metrics::{Counter, Moment};
 use weir_rtmp::client::HEAD_LEN;
 use weir_rtmp::flv::{AudioTag, FourCc, VideoCodec, VideoTag};
 use weir_rtmp::message::MediaKind;
@@ -65,7 +65,7 @@ pub struct FlvBody<'a> {
 /// What a client that plays FLV bodies has beside its protocol.
 pub struct FlvViewer {
     /// Its phases.
-    pub life: ClientState,
+    pub state: ClientState,
     reading: Reading,
     playback: PlaybackModel,
     clock: HostClock,
@@ -102,7 +102,7 @@ impl FlvViewer {
             ledger.of(slot).shift(WITNESSES, 1);
         }
         Self {
-            life: ClientState::begin(slot, timeouts, now, ledger),
+            state: ClientState::begin(slot, timeouts, now, ledger),
             reading,
             playback: PlaybackModel::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
             clock,
@@ -138,25 +138,25 @@ impl FlvViewer {
         self.has_pictures = true;
         let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, ledger) };
         if body.head[0] & ENHANCED_VIDEO != 0 {
-            ledger.of(self.life.slot()).count(self.figures.enhanced, 1);
+            ledger.of(self.state.slot()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            ledger.of(self.life.slot()).count(self.figures.sequence_headers, headers);
+            ledger.of(self.state.slot()).count(self.figures.sequence_headers, headers);
             return;
         }
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
         self.totals.keyframes += u64::from(keyframe);
-        if self.life.phase() == Phase::Opening && keyframe {
-            self.life.reach(Phase::Playing, now, ledger);
+        if self.state.phase() == Phase::Opening && keyframe {
+            self.state.reach(Phase::Playing, now, ledger);
         }
-        if self.life.phase() != Phase::Playing {
+        if self.state.phase() != Phase::Playing {
             return;
         }
         let timestamp = u64::from(body.timestamp);
         let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
-        self.playback.frame(now, seen, ledger.of(self.life.slot()));
+        self.playback.frame(now, seen, ledger.of(self.state.slot()));
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
             self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, ledger);
         }
@@ -167,25 +167,25 @@ impl FlvViewer {
         self.begin_media(now, ledger);
         let Ok(tag) = AudioTag::parse(body.head) else { return self.unreadable(body, ledger) };
         if body.head[0] & 0xF0 == ENHANCED_AUDIO {
-            ledger.of(self.life.slot()).count(self.figures.enhanced, 1);
+            ledger.of(self.state.slot()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            ledger.of(self.life.slot()).count(self.figures.sequence_headers, headers);
+            ledger.of(self.state.slot()).count(self.figures.sequence_headers, headers);
             return;
         }
         self.totals.sounds += 1;
         self.first_sound.get_or_insert(now);
-        if self.life.phase() == Phase::Playing {
+        if self.state.phase() == Phase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
-            self.playback.frame(now, seen, ledger.of(self.life.slot()));
+            self.playback.frame(now, seen, ledger.of(self.state.slot()));
         }
     }
 
     #[cold]
     fn data(&mut self, body: &FlvBody<'_>, ledger: &mut Ledger) {
-        ledger.of(self.life.slot()).count(self.figures.data, 1);
+        ledger.of(self.state.slot()).count(self.figures.data, 1);
         // The head may end inside the metadata, so it is searched and not decoded.
         let names = |name: &&[u8]| body.head.windows(name.len()).any(|bytes| bytes == *name);
         self.has_pictures |= PICTURES.iter().any(names);
@@ -194,20 +194,20 @@ impl FlvViewer {
     /// Media is consent, whether the server says so or not.
     #[inline]
     fn begin_media(&mut self, now: Moment, ledger: &mut Ledger) {
-        if self.life.phase() < Phase::Opening {
-            self.life.reach(Phase::Opening, now, ledger);
+        if self.state.phase() < Phase::Opening {
+            self.state.reach(Phase::Opening, now, ledger);
         }
     }
 
     /// An empty body is what some servers keep a connection alive with.
     #[cold]
     fn unreadable(&mut self, body: &FlvBody<'_>, ledger: &mut Ledger) {
-        ledger.of(self.life.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
+        ledger.of(self.state.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
     }
 
     fn stamp(&mut self, access_unit: &[u8], now: Moment, ledger: &mut Ledger) {
         let Some(stamp) = Stamp::find(access_unit, Framing::LengthPrefixed) else { return };
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         let latency = stamp.latency(&self.clock.at(now), UNKNOWN_OFFSET);
         host_clock::record_latency(recorder, latency);
         let finding = self.sequence.take(stamp.sequence_number);
@@ -219,10 +219,10 @@ impl FlvViewer {
     /// Books what a read brought, before a failure that it brought, too, may end the client.
     pub fn book(&mut self, now: Moment, ledger: &mut Ledger) {
         if self.came() > 0 {
-            self.life.fed(now, ledger);
+            self.state.fed(now, ledger);
         }
         let totals = std::mem::take(&mut self.totals);
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(MEDIA, totals.media);
         recorder.count(UNITS, totals.units);
         recorder.count(FRAMES, totals.frames);
@@ -232,62 +232,54 @@ impl FlvViewer {
 
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, ledger: &mut Ledger) {
-        if self.life.phase() == Phase::Playing {
-            self.playback.end_of_read(now, was_empty, ledger.of(self.life.slot()));
-            self.life.end_of_read(was_empty, now, ledger);
+        if self.state.phase() == Phase::Playing {
+            self.playback.end_of_read(now, was_empty, ledger.of(self.state.slot()));
+            self.state.end_of_read(was_empty, now, ledger);
         }
     }
 
-    /// A deadline passed. The failure, if a phase took too long; a pull, if it is time to read.
-    pub fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Option<(Failure, &'static str)> {
+    /// A moment of [`Self::poll_timeout`] has come: pulls, if it is time to read.
+    pub fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
         if self.sound_judged_at().is_some_and(|at| at <= now)
             && let Some(first) = self.first_sound
         {
             // It has been playing since its first frame.
-            self.life.reach(Phase::Playing, first, ledger);
-            self.life.fed(now, ledger);
+            self.state.reach(Phase::Playing, first, ledger);
+            self.state.fed(now, ledger);
         }
-        let hungry = self.life.is_hungry(now);
-        if !hungry && self.life.deadline().is_some_and(|deadline| deadline <= now) {
-            return Some(self.life.overdue());
-        }
-        if self.life.phase() == Phase::Playing
+        if self.state.phase() == Phase::Playing
             && self.playback.next().is_some_and(|next| next <= now)
-            && self.playback.pass(now, unread, ledger.of(self.life.slot()))
-            || hungry
+            && self.playback.pass(now, unread, ledger.of(self.state.slot()))
         {
             context.pull();
         }
-        None
     }
 
     /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
-        let first = self.first_sound.filter(|_| self.life.phase() == Phase::Opening && !self.has_pictures)?;
-        Some(self.life.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
+        let first =
+            self.first_sound.filter(|_| self.state.phase() == Phase::Opening && !self.has_pictures)?;
+        Some(self.state.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 
     /// When [`Self::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let playback = if self.life.phase() == Phase::Playing { self.playback.next() } else { None };
-        [self.life.deadline(), self.sound_judged_at(), playback].into_iter().flatten().min()
+        let playback = if self.state.phase() == Phase::Playing { self.playback.next() } else { None };
+        [self.sound_judged_at(), playback].into_iter().flatten().min()
     }
 
     /// Bytes to wait for before reading.
     pub fn batch(&self) -> usize {
-        if self.life.phase() == Phase::Playing { self.playback.batch() } else { 1 }
+        if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 }
     }
 
     /// Books what only the end reveals.
     pub fn leave(&mut self, now: Moment, ledger: &mut Ledger) {
-        if self.life.phase() == Phase::Over {
-            return;
-        }
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(LOST, u64::from(self.sequence.end()));
-        if self.life.phase() == Phase::Playing {
+        if self.state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {

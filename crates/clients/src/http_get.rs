@@ -1,10 +1,12 @@
 //! A stream that one GET asks for: the answer's head, redirects, and the body piece by piece.
 
+use crate::client_state::{ClientState, Phase};
 use crate::http_request::{MOST_REDIRECTS, Request};
 use crate::ledger::Ledger;
 use crate::redirect::{Redirect, Redirects};
 use std::sync::Arc;
 use std::time::Duration;
+use weir_metrics::common::SENT;
 use weir_metrics::{Failure, Moment};
 use weir_shard::Context;
 use weir_web::uri::shown_location;
@@ -54,9 +56,13 @@ impl HttpGet {
         Self { request, redirects, followed: 0, answer: Answer::Here(Responses::asked()), body: 0 }
     }
 
-    /// What goes on the link first.
-    pub fn bytes(&self) -> &[u8] {
-        self.request.bytes()
+    /// Sends it on a link that is there.
+    pub fn send(&self, state: &mut ClientState, context: &mut Context<'_, Ledger>) {
+        // HTTP has no handshake of its own.
+        state.reach(Phase::Requesting, context.now, context.world);
+        let bytes = self.request.bytes();
+        context.send(bytes);
+        context.world.of(state.slot()).count(SENT, bytes.len() as u64);
     }
 
     /// Bytes of the body so far.

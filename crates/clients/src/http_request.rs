@@ -1,11 +1,13 @@
 //! The request for a stream: one GET, and another where a redirect leads.
 
-use crate::target::{Credentials, Scheme, Target};
+use crate::target::{Credentials, Link, Scheme, Target};
 use weir_web::{Message, credentials, uri};
 
 /// The schemes of servers that are asked by HTTP.
-pub const SCHEMES: &[Scheme] =
-    &[Scheme { name: "http", port: 80, secure: false }, Scheme { name: "https", port: 443, secure: true }];
+pub const SCHEMES: &[Scheme] = &[
+    Scheme { name: "http", port: 80, link: Link::Tcp },
+    Scheme { name: "https", port: 443, link: Link::Tls },
+];
 
 /// What only HTTP has.
 #[derive(Clone, Debug, Default)]

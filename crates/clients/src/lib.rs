@@ -1,11 +1,12 @@
 //! Virtual viewers and publishers, one module a protocol.
 //!
-//! A client is a [`weir_shard::Session`] that writes its figures into the shard's [`Ledger`]; a
-//! [`Workload`] makes them. What every protocol shares stands beside the protocols: the [`ClientState`] of a
+//! A client is a [`ClientSession`] that writes its figures into the shard's [`Ledger`]; a [`Workload`] makes them, and one
+//! driver gives each its phases, its timer and its end. What every protocol shares stands beside the protocols: the [`ClientState`] of a
 //! client, its [`Target`], the modelled player ([`Playout`] in a [`PlaybackModel`]), the [`Drift`], what
 //! publishers publish. Nothing here knows that a run exists.
 
 pub mod bulk;
+mod client_session;
 mod client_state;
 mod column;
 mod drift;
@@ -34,6 +35,7 @@ pub mod ts;
 mod workload;
 
 pub use bulk::BulkOptions;
+pub use client_session::{ClientSession, End, Stop};
 pub use client_state::{ClientState, Phase, Timeouts};
 pub use column::{Column, ColumnUnit, Place, Statistic};
 pub use drift::Drift;
@@ -56,7 +58,7 @@ pub use redirect::Redirects;
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
-pub use target::{Credentials, Scheme, Target, TargetError, check_templates, expand, scheme_of};
+pub use target::{Credentials, Link, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};

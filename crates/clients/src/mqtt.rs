@@ -25,11 +25,13 @@ pub use weir_record::{Format as RecordFormat, Framing};
 
 pub use workload::{play, publish};
 
-use crate::target::Scheme;
+use crate::target::{Link, Scheme};
 
 /// The schemes of both.
-pub const SCHEMES: &[Scheme] =
-    &[Scheme { name: "mqtt", port: 1883, secure: false }, Scheme { name: "mqtts", port: 8883, secure: true }];
+pub const SCHEMES: &[Scheme] = &[
+    Scheme { name: "mqtt", port: 1883, link: Link::Tcp },
+    Scheme { name: "mqtts", port: 8883, link: Link::Tls },
+];
 
 /// The figures of both.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -22,7 +22,7 @@ mod workload;
 pub use account::COLUMNS;
 pub use workload::{oven, whep, whip};
 
-use crate::target::Scheme;
+use crate::target::{Link, Scheme};
 
 /// What only WebRTC has.
 #[derive(Clone, Debug)]
@@ -53,19 +53,19 @@ pub const FEW_LOST: &str = "lost.ratio <= 1%";
 
 /// The schemes of viewers by WHEP.
 pub const WHEP_SCHEMES: &[Scheme] = &[
-    Scheme { name: "whep+http", port: 80, secure: false },
-    Scheme { name: "whep+https", port: 443, secure: true },
+    Scheme { name: "whep+http", port: 80, link: Link::Tcp },
+    Scheme { name: "whep+https", port: 443, link: Link::Tls },
 ];
 
 /// The schemes of publishers by WHIP.
 pub const WHIP_SCHEMES: &[Scheme] = &[
-    Scheme { name: "whip+http", port: 80, secure: false },
-    Scheme { name: "whip+https", port: 443, secure: true },
+    Scheme { name: "whip+http", port: 80, link: Link::Tcp },
+    Scheme { name: "whip+https", port: 443, link: Link::Tls },
 ];
 
 /// The schemes of viewers of OvenMediaEngine. Its own port is 3333.
 pub const OVEN_SCHEMES: &[Scheme] =
-    &[Scheme { name: "ws", port: 80, secure: false }, Scheme { name: "wss", port: 443, secure: true }];
+    &[Scheme { name: "ws", port: 80, link: Link::Tcp }, Scheme { name: "wss", port: 443, link: Link::Tls }];
 
 /// Their figures.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -9,11 +9,13 @@ mod workload;
 
 pub use workload::{play, publish};
 
-use crate::target::Scheme;
+use crate::target::{Link, Scheme};
 
 /// The schemes of both.
-pub const SCHEMES: &[Scheme] =
-    &[Scheme { name: "rtmp", port: 1935, secure: false }, Scheme { name: "rtmps", port: 443, secure: true }];
+pub const SCHEMES: &[Scheme] = &[
+    Scheme { name: "rtmp", port: 1935, link: Link::Tcp },
+    Scheme { name: "rtmps", port: 443, link: Link::Tls },
+];
 
 /// The figures of both.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

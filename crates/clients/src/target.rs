@@ -49,8 +49,19 @@ pub struct Scheme {
     pub name: &'static str,
     /// The port of a URL that names none.
     pub port: u16,
-    /// Whether links are TLS.
-    pub secure: bool,
+    /// What carries its links.
+    pub link: Link,
+}
+
+/// What carries the links of a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// TCP.
+    Tcp,
+    /// TLS over TCP.
+    Tls,
+    /// UDP, from the first event on.
+    Udp,
 }
 
 /// A URL that leads nowhere. Names it without its secrets, and says what to do.
@@ -399,8 +410,8 @@ mod tests {
     use super::*;
 
     const SCHEMES: &[Scheme] = &[
-        Scheme { name: "rtmp", port: 1935, secure: false },
-        Scheme { name: "rtmps", port: 443, secure: true },
+        Scheme { name: "rtmp", port: 1935, link: Link::Tcp },
+        Scheme { name: "rtmps", port: 443, link: Link::Tls },
     ];
 
     fn parse(url: &str) -> Result<Target, TargetError> {

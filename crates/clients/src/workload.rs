@@ -1,5 +1,6 @@
 //! The seam to the engine: what a group of clients does, and how one of them is made.
 
+use crate::client_session::{ClientSession, Driver};
 use crate::endpoints::Endpoints;
 use crate::ledger::{Ledger, Slot};
 use crate::material::MaterialError;
@@ -49,16 +50,17 @@ pub struct NewClient<'a, Request> {
 
 impl Workload {
     /// Clients of these targets, each made by `start` when its link is begun.
-    pub fn new<Request: Send + Sync + 'static>(
+    pub fn new<Request: Send + Sync + 'static, Client: ClientSession + 'static>(
         schema: Schema,
         places: Endpoints<Request>,
-        start: impl Fn(NewClient<'_, Request>, &mut Ledger) -> Box<dyn Session<Ledger>> + Send + Sync + 'static,
+        start: impl Fn(NewClient<'_, Request>, &mut Ledger) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, endpoints, requests } = places;
         let start = move |slot: Slot, endpoint: &Endpoint, now, ledger: &mut Ledger| {
             let target = slot.client as usize % requests.len();
             let request = Arc::clone(&requests[target]);
-            start(NewClient { slot, target, request, endpoint, now }, ledger)
+            let client = start(NewClient { slot, target, request, endpoint, now }, ledger);
+            Box::new(Driver::new(client)) as Box<dyn Session<Ledger>>
         };
         let start: Start = Box::new(start);
         let (servers, server_of) = by_server(&targets);

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use weir_clients::{KeyNumbers, SecretUrl};
+use weir_clients::{KeyNumbers, Link, SecretUrl};
 use weir_media::BitRate;
 use weir_origin::{
     ChannelType, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig, RTMP,
@@ -35,7 +35,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     for protocol in PROTOCOLS {
         for scheme in protocol.schemes {
             let Some(Serve { server, .. }) = protocol.serve else { continue };
-            let name = if scheme.secure { server.secure_name } else { Some(server.name) };
+            let name = if scheme.link == Link::Tls { server.secure_name } else { Some(server.name) };
             if let Some(address) = name.and_then(|name| origin.address(name)) {
                 // Whoever started it reads this line; a closed pipe must not end the server.
                 let _ = writeln!(out, "listening on {}://{address}", scheme.name);

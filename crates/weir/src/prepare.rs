@@ -8,7 +8,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::PublishTimes;
-use weir_clients::{KeyNumbers, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError};
+use weir_clients::{
+    KeyNumbers, Link, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError,
+};
 use weir_engine::aggregator::WorkloadFacts;
 use weir_engine::lines::Part;
 use weir_engine::plan::Plan;
@@ -216,7 +218,7 @@ fn check_authorities(scenario: &Scenario) -> Result<(), String> {
 fn is_never_secure(url: &str) -> bool {
     let (Some(protocol), Some((name, _))) = (of_url(url), url.split_once("://")) else { return false };
     let is_it = |scheme: &&Scheme| scheme.name.eq_ignore_ascii_case(name);
-    !protocol.redirects && protocol.schemes.iter().find(is_it).is_some_and(|scheme| !scheme.secure)
+    !protocol.redirects && protocol.schemes.iter().find(is_it).is_some_and(|scheme| scheme.link != Link::Tls)
 }
 
 /// Times of nothing, in which nothing can happen.

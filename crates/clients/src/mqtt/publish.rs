@@ -7,10 +7,11 @@ use super::figures::{
 use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
-use super::reconnect::{Reconnecting, Turn, may_return};
+use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::refusal;
 use super::times::PublishTimes;
 use super::topic::Topic;
+use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
@@ -26,7 +27,7 @@ use weir_mqtt::packet::Disconnect;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
 };
-use weir_shard::{Context, Endpoint, Event, Session};
+use weir_shard::{Context, Endpoint};
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -64,7 +65,7 @@ pub(super) struct Common {
 /// never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
-    life: ClientState,
+    state: ClientState,
     common: Arc<Common>,
     stage: Stage,
     maker: Maker,
@@ -146,7 +147,7 @@ impl Publisher {
         };
         Self {
             client: Client::new(options, session, time(now)),
-            life: ClientState::begin(slot, common.timeouts, now, ledger),
+            state: ClientState::begin(slot, common.timeouts, now, ledger),
             stage: Stage::Working,
             maker: Maker {
                 topic,
@@ -171,9 +172,9 @@ impl Publisher {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) {
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let (now, ledger) = (context.now, &mut *context.world);
-        let slot = self.life.slot();
+        let slot = self.state.slot();
         let recorder = ledger.of(slot);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
@@ -191,51 +192,48 @@ impl Publisher {
         if self.sent.is_some() {
             self.unknown.append(&mut heard.not_taken);
         }
-        if let Err(error) = outcome {
-            self.life.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
-        } else if let Some((failure, words)) = heard.refused {
-            if heard.for_good {
-                self.life.fail(failure, &words, now, ledger);
-            } else {
-                self.lose(failure, &words, context);
-            }
-        } else if heard.connected && self.reconnecting.is_away() {
+        outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
+        if let Some(refused) = heard.refused {
+            return if heard.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
+        }
+        if heard.connected && self.reconnecting.is_away() {
             self.come_back(heard.session_present, now, ledger);
         } else if heard.connected {
-            self.life.reach(Phase::Playing, now, ledger);
+            self.state.reach(Phase::Playing, now, ledger);
             self.pace = Pace::new(now, self.common.rate, self.common.count);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
             let published = self.common.published.as_ref();
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
+        Ok(())
     }
 
     /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
-    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) {
+    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
-        let works = self.stage == Stage::Working && self.life.phase() == Phase::Playing;
+        let works = self.stage == Stage::Working && self.state.phase() == Phase::Playing;
         if works && self.reconnecting.lost(failure, words, now) {
-            self.life.pause(context.world);
+            self.state.pause(context.world);
             self.client.reconnect(time(now));
             self.forget(context.world);
             (self.blocked, self.resending) = (None, false);
             context.stand_by();
+            Ok(())
         } else {
-            let (failure, words) = self.reconnecting.verdict(failure, words);
-            self.life.fail(failure, &words, now, context.world);
+            Err(self.reconnecting.verdict(failure, words))
         }
     }
 
     /// The broker has consented again. The schedule has gone on meanwhile.
     fn come_back(&mut self, session_present: bool, now: Moment, ledger: &mut Ledger) {
         let due = self.pace.due(self.next).is_some_and(|due| due < now);
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(RECONNECTS, 1);
         recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
         recorder.count(HELD_UP, u64::from(due && !self.held_up));
         recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
-        self.life.resume(ledger);
+        self.state.resume(ledger);
         self.forget(ledger);
         self.resending = true;
         (self.held_up, self.free_since) = (false, now);
@@ -244,19 +242,19 @@ impl Publisher {
     /// Takes note of messages in flight whose session is no more: nobody knows whether the broker has them.
     fn forget(&mut self, ledger: &mut Ledger) {
         let lost = self.client.lost();
-        ledger.of(self.life.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
+        ledger.of(self.state.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
         if self.sent.is_some() {
             self.unknown.extend(lost.iter().map(|token| number_of(*token)));
         }
     }
 
     /// Sends the messages of a resumed session again (MQTT-4.4.0-1), with the moments when they were sent first.
-    fn send_again(&mut self, context: &mut Context<'_, Ledger>) {
+    fn send_again(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
         while self.resending && context.unsent() <= UNSENT_LIMIT {
             let Some(resend) = self.client.next_resend() else {
                 self.resending = false;
-                return;
+                break;
             };
             let (number, lag) = (number_of(resend.token), Duration::from_micros(resend.token >> 32));
             let sent = self.pace.due(number).map_or(now, |due| due + lag);
@@ -265,20 +263,19 @@ impl Publisher {
             let result = self.maker.make(number, mark, common, |message| {
                 self.client.resend(resend, message, time(now)).map(|()| message.payload.len())
             });
-            if let Err(error) = result {
-                return self.life.fail(Failure::Rejected, &error.to_string(), now, context.world);
-            }
+            result.map_err(rejected)?;
             if self.client.output().len() > WRITE {
                 self.flush(context);
             }
         }
+        Ok(())
     }
 
     /// Sends all messages that are due.
-    fn send_due(&mut self, context: &mut Context<'_, Ledger>) {
+    fn send_due(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
-        self.send_again(context);
-        while self.stage == Stage::Working && self.life.phase() == Phase::Playing && !self.resending {
+        self.send_again(context)?;
+        while self.stage == Stage::Working && self.state.phase() == Phase::Playing && !self.resending {
             let Some(due) = self.pace.due(self.next).filter(|due| *due <= now) else { break };
             if self.client.output().len() > WRITE {
                 self.flush(context);
@@ -286,18 +283,19 @@ impl Publisher {
             let window_full = self.common.qos != Qos::AtMostOnce && self.client.room() == 0;
             if window_full || context.unsent() > UNSENT_LIMIT {
                 if !std::mem::replace(&mut self.held_up, true) {
-                    context.world.of(self.life.slot()).count(HELD_UP, 1);
+                    context.world.of(self.state.slot()).count(HELD_UP, 1);
                 }
-                return;
+                break;
             }
             if std::mem::take(&mut self.held_up) {
                 self.free_since = now;
             }
-            self.send(due, now, context.world);
+            self.send(due, now, context.world)?;
         }
+        Ok(())
     }
 
-    fn send(&mut self, due: Moment, now: Moment, ledger: &mut Ledger) {
+    fn send(&mut self, due: Moment, now: Moment, ledger: &mut Ledger) -> Result<(), End> {
         let lag = now.since(due).as_micros() as u64;
         let common = &*self.common;
         let mark = common.mark.then(|| self.maker.mark(self.next, common, common.clock.clocks(now)));
@@ -305,55 +303,31 @@ impl Publisher {
             let token = lag.min(u32::MAX.into()) << 32 | self.next & u64::from(u32::MAX);
             self.client.publish(message, token, time(now)).map(|_| message.payload.len())
         });
-        let recorder = ledger.of(self.life.slot());
-        match result {
-            Ok(payload) => {
-                self.next += 1;
-                if let Some(sent) = &self.sent {
-                    sent.reached(self.next);
-                }
-                if let Some(times) = &common.times {
-                    times.sent.note(now);
-                    times.bytes.fetch_add(payload as u64, Relaxed);
-                }
-                recorder.count(UNITS, 1);
-                recorder.count(MEDIA, payload as u64);
-                recorder.count(STAMPED, u64::from(mark.is_some()));
-                recorder.record(PUBLISH_LAG, lag);
-                // Of the generator: not what the broker's window or the link held up.
-                recorder.record(SEND_LAG, now.since(due.max(self.free_since)).as_micros() as u64);
-            }
-            Err(error) => self.life.fail(Failure::Rejected, &error.to_string(), now, ledger),
+        let payload = result.map_err(rejected)?;
+        self.next += 1;
+        if let Some(sent) = &self.sent {
+            sent.reached(self.next);
         }
+        if let Some(times) = &common.times {
+            times.sent.note(now);
+            times.bytes.fetch_add(payload as u64, Relaxed);
+        }
+        let recorder = ledger.of(self.state.slot());
+        recorder.count(UNITS, 1);
+        recorder.count(MEDIA, payload as u64);
+        recorder.count(STAMPED, u64::from(mark.is_some()));
+        recorder.record(PUBLISH_LAG, lag);
+        // Of the generator: not what the broker's window or the link held up.
+        recorder.record(SEND_LAG, now.since(due.max(self.free_since)).as_micros() as u64);
+        Ok(())
     }
 
     fn flush(&mut self, context: &mut Context<'_, Ledger>) {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.life.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.state.slot()).count(SENT, output.len() as u64);
             output.clear();
-        }
-    }
-
-    /// Time passed: deadlines of the phase, of the keep-alive, of a farewell.
-    fn time(&mut self, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match self.reconnecting.turn(now, self.common.timeouts.handshake) {
-            Some(Turn::Connect(endpoint)) => return context.reopen(endpoint),
-            Some(Turn::LetGo) => {
-                return self.lose(Failure::HandshakeTimeout, "the broker did not consent in time", context);
-            }
-            None => {}
-        }
-        if self.life.deadline().is_some_and(|deadline| deadline <= now) {
-            let (failure, words) = self.life.overdue();
-            self.life.fail(failure, words, now, context.world);
-        }
-        if self.life.phase() == Phase::Playing
-            && let Err(error) = self.client.pass(time(now))
-        {
-            self.lose(Failure::PingTimeout, &error.to_string(), context);
         }
     }
 
@@ -366,7 +340,7 @@ impl Publisher {
             Stage::Stopping(since) => !in_flight || now >= since + FAREWELL,
             Stage::Leaving | Stage::Booked => false,
         };
-        if done && self.life.phase() == Phase::Playing {
+        if done && self.state.phase() == Phase::Playing {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
             self.flush(context);
@@ -374,7 +348,7 @@ impl Publisher {
             self.stage = Stage::Leaving;
         }
         if self.stage == Stage::Leaving && context.unsent() == 0 {
-            self.life.finish(context.world);
+            self.state.finish(context.world);
         }
     }
 
@@ -385,7 +359,7 @@ impl Publisher {
             Stage::Stopping(since) => since,
             Stage::Leaving | Stage::Booked => return,
         };
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
         if self.maker.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
@@ -407,7 +381,7 @@ impl Publisher {
     fn book_in_flight(&mut self, ledger: &mut Ledger) {
         let in_flight = self.client.session().in_flight();
         let before = std::mem::replace(&mut self.in_flight, in_flight);
-        ledger.of(self.life.slot()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
+        ledger.of(self.state.slot()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
     }
 
     /// Notes whether the broker takes anything.
@@ -423,84 +397,125 @@ impl Publisher {
     fn blocked_until(&self) -> Option<Moment> {
         self.blocked.map(|(_, since)| since + self.common.send_timeout)
     }
+}
 
-    fn next_moment(&self) -> Option<Moment> {
+impl ClientSession for Publisher {
+    fn state(&self) -> &ClientState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.state
+    }
+
+    /// A broker is heard while a message of any length is on its way to it.
+    fn handle_opening(&mut self, context: &mut Context<'_, Ledger>) {
+        context.limit_unsent(weir_shard::UNSENT_LIMIT + self.common.longest);
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if self.reconnecting.is_away() {
+            self.reconnecting.connected();
+            self.flush(context);
+        } else {
+            self.state.reach(Phase::Handshaking, context.now, context.world);
+        }
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.read(bytes, context)
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let now = context.now;
+        match self.reconnecting.turn(now, self.common.timeouts.handshake) {
+            Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
+            Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
+            None if self.state.phase() == Phase::Playing => {
+                if let Err(error) = self.client.pass(time(now)) {
+                    return self.lose(Failure::PingTimeout, &error.to_string(), context);
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+        if let Some(why) = self.reconnecting.why() {
+            return Err(why);
+        }
+        if self.state.phase() != Phase::Playing {
+            return Ok(Stop::Now);
+        }
+        if self.stage == Stage::Working {
+            self.stage = Stage::Stopping(context.now);
+            if let Some(sent) = &self.sent {
+                sent.stop();
+            }
+        }
+        Ok(Stop::WhenDone)
+    }
+
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        if self.stage == Stage::Leaving {
+            self.state.finish(context.world);
+            return Ok(());
+        }
+        self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if !self.reconnecting.is_away() && self.state.phase() > Phase::Connecting {
+            self.send_due(context)?;
+            self.flush(context);
+            self.leave_when_done(context);
+            if self.state.is_over() {
+                return Ok(());
+            }
+            self.watch_broker(context);
+            if self.blocked_until().is_some_and(|until| until <= context.now) {
+                self.lose(Failure::SendTimeout, "the broker took nothing more in time", context)?;
+            }
+        }
+        if self.stage != Stage::Leaving {
+            self.book_in_flight(context.world);
+        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
         if self.reconnecting.is_away() {
             return self.reconnecting.deadline();
         }
-        let playing = self.life.phase() == Phase::Playing;
+        let playing = self.state.phase() == Phase::Playing;
         let due = match self.stage {
             Stage::Working if playing && !self.held_up => self.pace.due(self.next),
             Stage::Stopping(since) => Some(since + FAREWELL),
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.life.deadline(), self.blocked_until(), due, ping].into_iter().flatten().min()
+        [self.blocked_until(), due, ping].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, Ledger>) {
+        if self.reconnecting.is_away() {
+            self.client.output().clear();
+        }
+        // A DISCONNECT that tells the broker what it did wrong.
+        self.flush(context);
+        self.book(context.now, context.world);
     }
 }
 
-impl Session<Ledger> for Publisher {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match event {
-            // A broker is heard while a message of any length is on its way to it.
-            Event::Opening => {
-                context.limit_unsent(weir_shard::UNSENT_LIMIT + self.common.longest);
-            }
-            Event::Writable | Event::Woken | Event::Datagrams(_) | Event::Side(_) | Event::HungUp { .. } => {}
-            Event::Connected if self.reconnecting.is_away() => {
-                self.reconnecting.connected();
-                self.flush(context);
-            }
-            Event::Connected => self.life.reach(Phase::Handshaking, now, context.world),
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Timer => self.time(context),
-            Event::Stop if self.reconnecting.is_away() => {
-                if let Some((failure, words)) = self.reconnecting.why() {
-                    self.life.fail(failure, &words, now, context.world);
-                }
-            }
-            Event::Stop if self.life.phase() == Phase::Playing => {
-                if self.stage == Stage::Working {
-                    self.stage = Stage::Stopping(now);
-                    if let Some(sent) = &self.sent {
-                        sent.stop();
-                    }
-                }
-            }
-            Event::Stop => self.life.finish(context.world),
-            Event::Closed { .. } if self.stage == Stage::Leaving => self.life.finish(context.world),
-            Event::Closed { failure, words } => {
-                let words = if words.is_empty() { "the broker closed the link" } else { words };
-                self.lose(failure, words, context);
-            }
-        }
-        let is_here = !self.reconnecting.is_away();
-        if is_here && self.life.phase() > Phase::Connecting && self.life.phase() < Phase::Over {
-            self.send_due(context);
-            self.flush(context);
-            self.leave_when_done(context);
-            self.watch_broker(context);
-            if self.blocked_until().is_some_and(|until| until <= now) {
-                self.lose(Failure::SendTimeout, "the broker took nothing more in time", context);
-            }
-        }
-        if self.life.phase() == Phase::Over && self.reconnecting.is_away() {
-            self.client.output().clear();
-        }
-        if self.life.phase() == Phase::Over {
-            // A DISCONNECT that tells the broker what it did wrong.
-            self.flush(context);
-            self.book(now, context.world);
-            context.close();
-            return;
-        }
-        self.book_in_flight(context.world);
-        match self.next_moment() {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
-        }
-    }
+fn rejected(error: PublishError) -> End {
+    (Failure::Rejected, error.to_string())
 }
 
 impl Maker {

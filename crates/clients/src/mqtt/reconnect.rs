@@ -13,6 +13,10 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// How long a client tries. Brokers that read gigabytes of persistence at their start take most of a minute.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What is said of a broker that does not answer CONNECT, and of one that closes the link without a word.
+pub(super) const NO_CONSENT: &str = "the broker did not consent in time";
+pub(super) const CLOSED: &str = "the broker closed the link";
+
 /// Whether and how a client connects again.
 #[derive(Debug)]
 pub(super) struct Reconnecting {
@@ -187,7 +191,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(10);
 
     fn endpoint() -> Endpoint {
-        Endpoint { address: SocketAddr::from(([127, 0, 0, 1], 1883)), from: None, tls: None }
+        Endpoint::tcp(SocketAddr::from(([127, 0, 0, 1], 1883)))
     }
 
     #[test]

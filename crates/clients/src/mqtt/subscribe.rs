@@ -6,8 +6,9 @@ use super::figures::{
 };
 use super::publish::{moment, time};
 use super::published::{Lacking, Published};
-use super::reconnect::{Reconnecting, Turn, may_return};
+use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::refusal;
+use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
@@ -25,7 +26,7 @@ use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, ReasonCode, Version};
-use weir_shard::{Context, Endpoint, Event, Session};
+use weir_shard::{Context, Endpoint};
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ pub(super) struct Subscriber {
 
 /// All of a subscriber but the protocol's machine.
 struct Viewer {
-    life: ClientState,
+    state: ClientState,
     common: Arc<Common>,
     following: Following,
     filter: String,
@@ -143,7 +144,7 @@ impl Subscriber {
             client: Client::new(options, session, time(now)),
             reconnecting: Reconnecting::new(again, slot.client),
             viewer: Viewer {
-                life: ClientState::begin(slot, common.timeouts, now, ledger),
+                state: ClientState::begin(slot, common.timeouts, now, ledger),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
                 filter,
@@ -158,10 +159,10 @@ impl Subscriber {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) {
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
         let viewer = &mut self.viewer;
-        let slot = viewer.life.slot();
+        let slot = viewer.state.slot();
         let recorder = context.world.of(slot);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
@@ -228,18 +229,14 @@ impl Subscriber {
             outcome
         };
         let ledger = &mut *context.world;
-        if let Err(error) = outcome {
-            viewer.life.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
-        } else if let Some((failure, words)) = tally.refused {
-            if tally.for_good {
-                viewer.life.fail(failure, &words, now, ledger);
-            } else {
-                self.lose(failure, &words, context);
-            }
-        } else if tally.granted && self.reconnecting.is_away() {
+        outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
+        if let Some(refused) = tally.refused {
+            return if tally.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
+        }
+        if tally.granted && self.reconnecting.is_away() {
             self.come_back(now, ledger);
         } else if tally.granted {
-            viewer.life.reach(Phase::Playing, now, ledger);
+            viewer.state.reach(Phase::Playing, now, ledger);
         } else if tally.connected && self.reconnecting.is_away() {
             let recorder = ledger.of(slot);
             recorder.count(RECONNECTS, 1);
@@ -248,43 +245,42 @@ impl Subscriber {
                 // The broker has kept the subscription as well.
                 self.come_back(now, ledger);
             } else {
-                self.subscribe(context);
+                return self.subscribe(context);
             }
         } else if tally.connected {
-            viewer.life.reach(Phase::Requesting, now, ledger);
-            self.subscribe(context);
+            viewer.state.reach(Phase::Requesting, now, ledger);
+            return self.subscribe(context);
         }
+        Ok(())
     }
 
-    fn subscribe(&mut self, context: &mut Context<'_, Ledger>) {
+    fn subscribe(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
         let options = SubscriptionOptions::qos(self.viewer.common.qos);
         let subscription = [Subscription { filter: &self.viewer.filter, options }];
         let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, time(now));
-        if let Err(error) = asked {
-            self.viewer.life.fail(Failure::SubscriptionRefused, &error.to_string(), now, context.world);
-        }
+        asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 
     fn come_back(&mut self, now: Moment, ledger: &mut Ledger) {
         let away = self.reconnecting.back(now);
-        ledger.of(self.viewer.life.slot()).record(AWAY, away.as_micros() as u64);
-        self.viewer.life.resume(ledger);
+        ledger.of(self.viewer.state.slot()).record(AWAY, away.as_micros() as u64);
+        self.viewer.state.resume(ledger);
     }
 
     /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
-    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) {
+    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
         let viewer = &mut self.viewer;
         viewer.book_cut(&self.client, context.world);
-        let works = viewer.life.phase() == Phase::Playing && !viewer.stopping;
+        let works = viewer.state.phase() == Phase::Playing && !viewer.stopping;
         if works && self.reconnecting.lost(failure, words, now) {
-            viewer.life.pause(context.world);
+            viewer.state.pause(context.world);
             self.client.reconnect(time(now));
             context.stand_by();
+            Ok(())
         } else {
-            let (failure, words) = self.reconnecting.verdict(failure, words);
-            viewer.life.fail(failure, &words, now, context.world);
+            Err(self.reconnecting.verdict(failure, words))
         }
     }
 
@@ -292,110 +288,109 @@ impl Subscriber {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.viewer.life.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.viewer.state.slot()).count(SENT, output.len() as u64);
             output.clear();
             // Thousands that do nothing must cost little.
             output.shrink_to(4096);
         }
     }
 
-    fn time(&mut self, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
-            Some(Turn::Connect(endpoint)) => return context.reopen(endpoint),
-            Some(Turn::LetGo) => {
-                return self.lose(Failure::HandshakeTimeout, "the broker did not consent in time", context);
-            }
-            None => {}
-        }
-        let life = &mut self.viewer.life;
-        if life.deadline().is_some_and(|deadline| deadline <= now) {
-            let (failure, words) = life.overdue();
-            life.fail(failure, words, now, context.world);
-        }
-        if life.phase() == Phase::Playing
-            && let Err(error) = self.client.pass(time(now))
-        {
-            self.lose(Failure::PingTimeout, &error.to_string(), context);
-        }
-    }
-
     /// Says goodbye, as soon as what has been published in this run has come, or has had its time.
-    fn stop(&mut self, context: &mut Context<'_, Ledger>) {
+    fn stop(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
         let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.common.linger);
-        if self.reconnecting.is_away() {
-            if let Some((failure, words)) = self.reconnecting.why() {
-                self.viewer.life.fail(failure, &words, now, context.world);
-            }
-            return;
+        if let Some(why) = self.reconnecting.why() {
+            return Err(why);
         }
-        if self.viewer.life.phase() == Phase::Playing && now < leaves && self.viewer.waits() {
-            return;
+        if self.viewer.state.phase() == Phase::Playing && now < leaves && self.viewer.waits() {
+            return Ok(());
         }
         self.viewer.book_cut(&self.client, context.world);
-        if self.viewer.life.phase() > Phase::Connecting {
+        if self.viewer.state.phase() > Phase::Connecting {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
-            self.flush(context);
         }
-        self.viewer.life.finish(context.world);
+        self.leave(None, context);
+        self.viewer.state.finish(context.world);
+        Ok(())
     }
 }
 
-impl Session<Ledger> for Subscriber {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
-            Event::Connected if self.reconnecting.is_away() => self.reconnecting.connected(),
-            Event::Connected => self.viewer.life.reach(Phase::Handshaking, now, context.world),
-            Event::Bytes(bytes) => {
-                if !bytes.is_empty() {
-                    self.read(bytes, context);
-                }
-                // One that lingers looks at its own times.
-                if self.viewer.stopping && self.viewer.leaves.is_none() {
-                    self.stop(context);
-                }
-            }
-            Event::Timer => {
-                self.time(context);
-                if self.viewer.stopping && self.viewer.life.phase() < Phase::Over {
-                    self.stop(context);
-                }
-            }
-            Event::Stop => {
-                self.viewer.stopping = true;
-                context.pull();
-                return;
-            }
-            Event::Closed { failure, words } => {
-                let words = if words.is_empty() { "the broker closed the link" } else { words };
-                self.lose(failure, words, context);
-            }
+impl ClientSession for Subscriber {
+    fn state(&self) -> &ClientState {
+        &self.viewer.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.viewer.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if self.reconnecting.is_away() {
+            self.reconnecting.connected();
+        } else {
+            self.viewer.state.reach(Phase::Handshaking, context.now, context.world);
         }
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if !bytes.is_empty() {
+            self.read(bytes, context)?;
+        }
+        // One that lingers looks at its own times.
+        if self.viewer.stopping && self.viewer.leaves.is_none() { self.stop(context) } else { Ok(()) }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let now = context.now;
+        match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
+            Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
+            Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
+            None if self.viewer.state.phase() == Phase::Playing => {
+                if let Err(error) = self.client.pass(time(now)) {
+                    self.lose(Failure::PingTimeout, &error.to_string(), context)?;
+                }
+            }
+            None => {}
+        }
+        if self.viewer.stopping { self.stop(context) } else { Ok(()) }
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+        self.viewer.stopping = true;
+        context.pull();
+        Ok(Stop::WhenDone)
+    }
+
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         // CONNECT waits for the link.
-        if self.viewer.life.phase() > Phase::Connecting && self.reconnecting.has_link() {
+        if self.viewer.state.phase() > Phase::Connecting && self.reconnecting.has_link() {
             self.flush(context);
         }
-        if self.viewer.life.phase() == Phase::Over {
-            self.viewer.book(context.world);
-            context.close();
-            return;
-        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
         let ping = self.client.deadline().map(moment);
-        let look = self.viewer.leaves.map(|leaves| leaves.min(now + LOOK));
-        let reconnect = self.reconnecting.deadline();
-        match [self.viewer.life.deadline(), ping, look, reconnect].into_iter().flatten().min() {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
+        let look = self.viewer.leaves.map(|leaves| leaves.min(context.now + LOOK));
+        [ping, look, self.reconnecting.deadline()].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, Ledger>) {
+        if self.reconnecting.has_link() {
+            self.flush(context);
         }
+        self.viewer.book(context.world);
     }
 }
 
@@ -419,7 +414,7 @@ impl Viewer {
                 if group.members == 0 { settle(&mut group) } else { (0, 0) }
             }
         };
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(LOST, lost);
         recorder.count(OPEN_ENDS, open);
         recorder.shift(MISSING, -(self.missing_booked as i64));
@@ -429,7 +424,7 @@ impl Viewer {
     /// Books a message that will not be complete.
     fn book_cut(&mut self, client: &Client, ledger: &mut Ledger) {
         self.large = None;
-        ledger.of(self.life.slot()).count(CUT, u64::from(client.is_inside_message()));
+        ledger.of(self.state.slot()).count(CUT, u64::from(client.is_inside_message()));
     }
 
     /// Whether something that publishers of this run have published has not come yet.

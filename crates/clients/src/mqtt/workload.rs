@@ -70,7 +70,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         let options = settings.of(slot, request.credentials.as_ref());
         let filter = TopicFilter { filter, group };
         let way = way(client.endpoint, reconnect);
-        Box::new(Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, ledger)) as Box<_>
+        Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, ledger)
     };
     let mut workload = Workload::new(SCHEMA, places, start);
     workload.viewers_leave_last = true;
@@ -115,7 +115,7 @@ pub fn publish(
         let options = settings.of(slot, request.credentials.as_ref());
         let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
         let way = way(client.endpoint, reconnect);
-        Box::new(Publisher::new(slot, options, topic, Arc::clone(&common), way, now, ledger)) as Box<_>
+        Publisher::new(slot, options, topic, Arc::clone(&common), way, now, ledger)
     };
     let mut workload = Workload::new(SCHEMA, places, start);
     workload.viewers_leave_last = true;

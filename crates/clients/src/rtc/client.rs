@@ -3,7 +3,7 @@
 
 use super::connection::{Connection, Keys, Milestone, Relayed};
 use super::figures::{EARLY, STRANGE};
-use super::refusal::End;
+use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase};
 use crate::ledger::Ledger;
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment};
 use weir_rtc::Datagram;
-use weir_shard::{Context, Datagrams, Event, Incoming, Session, Side};
+use weir_shard::{Context, Datagrams, Incoming, Side};
 
 /// What comes within this time is one arrival: packets of one picture, as a rule.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Where a client stands, and its way to the server.
 pub(super) struct Line {
-    pub(super) life: ClientState,
+    pub(super) state: ClientState,
     pub(super) connection: Connection,
 }
 
@@ -61,14 +61,14 @@ pub(super) struct Client<R> {
 }
 
 impl<R: Role> Client<R> {
-    pub(super) fn new(life: ClientState, connection: Connection, role: R) -> Self {
-        Self { line: Line { life, connection }, role }
+    pub(super) fn new(state: ClientState, connection: Connection, role: R) -> Self {
+        Self { line: Line { state, connection }, role }
     }
 
     /// The connection has come further.
     fn arrive(&mut self, milestone: Option<Milestone>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         match milestone {
-            Some(Milestone::Consent) => self.line.life.reach(Phase::Waiting, context.now, context.world),
+            Some(Milestone::Consent) => self.line.state.reach(Phase::Waiting, context.now, context.world),
             Some(Milestone::Keys) => {
                 if let Some(keys) = self.line.connection.take_keys() {
                     self.role.begin(&keys, &mut self.line, context)?;
@@ -130,113 +130,117 @@ impl<R: Role> Client<R> {
         let kind = Datagram::of(bytes);
         let is_media = matches!(kind, Datagram::Rtp | Datagram::Rtcp);
         if is_media && self.line.connection.path().is_some_and(|path| path != source) {
-            context.world.of(self.line.life.slot()).count(STRANGE, 1);
+            context.world.of(self.line.state.slot()).count(STRANGE, 1);
             return Ok(());
         }
         match kind {
             Datagram::Rtp if self.role.has_begun() => self.role.rtp(bytes, &mut self.line, context),
             Datagram::Rtcp if self.role.has_begun() => self.role.rtcp(bytes, &mut self.line, context),
-            Datagram::Rtp | Datagram::Rtcp => context.world.of(self.line.life.slot()).count(EARLY, 1),
+            Datagram::Rtp | Datagram::Rtcp => context.world.of(self.line.state.slot()).count(EARLY, 1),
             Datagram::Stun | Datagram::Dtls => {
                 // Media may stand right behind the end of the handshake.
                 let milestone = self.line.connection.receive(source, bytes, context)?;
                 self.arrive(milestone, context)?;
             }
-            _ => context.world.of(self.line.life.slot()).count(STRANGE, 1),
+            _ => context.world.of(self.line.state.slot()).count(STRANGE, 1),
         }
         Ok(())
     }
 
     /// What was read together has been looked at.
     fn end_of_read(&self, received: u64, context: &mut Context<'_, Ledger>) {
-        let recorder = context.world.of(self.line.life.slot());
+        let recorder = context.world.of(self.line.state.slot());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, received);
     }
+}
 
-    /// A deadline passed: one of many.
-    fn time(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        if self.line.life.is_hungry(context.now) {
-            self.line.life.starve(context.now, context.world);
-        } else if self.line.life.deadline().is_some_and(|deadline| deadline <= context.now) {
-            return Err(self.overdue());
+impl<R: Role> ClientSession for Client<R> {
+    fn state(&self) -> &ClientState {
+        &self.line.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.line.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        // HTTP has no handshake of its own.
+        self.line.state.reach(Phase::Requesting, context.now, context.world);
+        self.line.connection.connected(context)
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let milestone = self.line.connection.read(bytes, context)?;
+        self.arrive(milestone, context)
+    }
+
+    fn handle_datagrams(
+        &mut self,
+        datagrams: Datagrams<'_>,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        self.datagrams(datagrams, context)
+    }
+
+    fn handle_side(&mut self, event: Side<'_>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        match event {
+            Side::Bytes(bytes) => self.relayed(bytes, context),
+            event => self.line.connection.side(&event, context),
         }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let milestone = self.line.connection.pass(context)?;
         self.arrive(milestone, context)?;
         self.role.pass(&mut self.line, context)
     }
 
-    /// What is said of a phase that lasted too long.
-    fn overdue(&self) -> End {
-        let Line { life, connection } = &self.line;
-        let waits = matches!(life.phase(), Phase::Waiting | Phase::Opening);
+    fn handle_hunger(&mut self, context: &mut Context<'_, Ledger>) {
+        self.line.state.starve(context.now, context.world);
+    }
+
+    fn overdue(&mut self, _: &mut Context<'_, Ledger>) -> End {
+        let Line { state, connection } = &self.line;
+        let waits = matches!(state.phase(), Phase::Waiting | Phase::Opening);
         let known = waits.then(|| connection.overdue().or_else(|| self.role.overdue())).flatten();
         known.unwrap_or_else(|| {
-            let (failure, words) = life.overdue();
+            let (failure, words) = state.overdue();
             (failure, words.to_owned())
         })
     }
 
-    /// The client is over: it says goodbye.
-    fn depart(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn handle_hung_up(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        let milestone = self.line.connection.hung_up(failure, words, context)?;
+        self.arrive(milestone, context)
+    }
+
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        self.line.connection.hung_up(failure, words, context)?;
+        // A session that could not be begun, or an answer that nothing can come of any more.
+        Err((failure, words.to_owned()))
+    }
+
+    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
+        [self.line.connection.next(), self.role.next(&self.line)].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
         self.role.depart(failure, &mut self.line, context);
         self.line.connection.depart(context);
     }
 
-    fn next(&self) -> Option<Moment> {
-        let Line { life, connection } = &self.line;
-        [life.deadline(), connection.next(), self.role.next(&self.line)].into_iter().flatten().min()
-    }
-
-    fn hear(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let is_over = self.line.connection.leaving().is_some();
-        let milestone = match event {
-            Event::Opening | Event::Writable | Event::Woken => None,
-            Event::Connected => {
-                if !is_over {
-                    // HTTP has no handshake of its own.
-                    self.line.life.reach(Phase::Requesting, context.now, context.world);
-                }
-                self.line.connection.connected(context)?;
-                None
-            }
-            Event::Bytes(bytes) => self.line.connection.read(bytes, context)?,
-            Event::Datagrams(_) | Event::Side(_) | Event::Timer | Event::Stop if is_over => None,
-            Event::Datagrams(batch) => return self.datagrams(batch, context),
-            Event::Side(Side::Bytes(bytes)) => return self.relayed(bytes, context),
-            Event::Side(event) => return self.line.connection.side(&event, context),
-            Event::Timer => return self.time(context),
-            Event::Stop => {
-                self.depart(None, context);
-                self.line.life.finish(context.world);
-                None
-            }
-            Event::HungUp { failure, words } => self.line.connection.hung_up(failure, words, context)?,
-            Event::Closed { failure, words } => {
-                self.line.connection.hung_up(failure, words, context)?;
-                // A session that could not be begun, or an answer that nothing can come of any more.
-                return Err((failure, words.to_owned()));
-            }
-        };
-        self.arrive(milestone, context)
-    }
-}
-
-impl<R: Role> Session<Ledger> for Client<R> {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        if let Err((failure, words)) = self.hear(event, context)
-            && self.line.connection.leaving().is_none()
-        {
-            self.depart(Some(failure), context);
-            self.line.life.fail(failure, &words, context.now, context.world);
-        }
-        match self.line.connection.leaving() {
-            Some(until) if until <= context.now => context.close(),
-            Some(until) => context.set_timer(until),
-            None => match self.next() {
-                Some(next) => context.set_timer(next),
-                None => context.clear_timer(),
-            },
-        }
+    fn lingers_until(&self) -> Option<Moment> {
+        self.line.connection.leaving()
     }
 }

@@ -1,7 +1,8 @@
 //! What is said to the server before there is a path: WHEP or WHIP over HTTP, or OvenMediaEngine's dialogue in a WebSocket.
 
-use super::refusal::{End, of_http, of_oven, of_upgrade};
+use super::refusal::{of_http, of_oven, of_upgrade};
 use super::request::Request;
+use crate::client_session::End;
 use weir_metrics::Failure;
 use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket};
 use weir_rtc::signalling::{http, oven};

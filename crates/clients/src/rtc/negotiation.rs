@@ -1,6 +1,7 @@
 //! Our side of a session: what is offered or answered, and what both sides have agreed on.
 
-use super::refusal::{End, of_transport};
+use super::refusal::of_transport;
+use crate::client_session::End;
 use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, OfferOptions, Sources, agree};

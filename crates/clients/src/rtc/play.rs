@@ -6,8 +6,8 @@ use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms};
 use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{Receiver, Tally};
-use super::refusal::End;
 use super::request::Request;
+use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::ledger::{Account, Ledger};
@@ -58,7 +58,7 @@ impl Player {
         ledger: &mut Ledger,
     ) -> Client<Self> {
         let NewClient { slot, target, request, endpoint, now } = client;
-        let life = ClientState::begin(slot, common.timeouts, now, ledger);
+        let state = ClientState::begin(slot, common.timeouts, now, ledger);
         if witness {
             ledger.of(slot).shift(WITNESSES, 1);
         }
@@ -78,14 +78,14 @@ impl Player {
             keyframe_at: None,
             playing_since: None,
         };
-        Client::new(life, connection, player)
+        Client::new(state, connection, player)
     }
 }
 
 impl Role for Player {
     fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
-        let ssrc = random(line.life.slot().client, now);
+        let ssrc = random(line.state.slot().client, now);
         let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
         self.receiver = Some(Box::new(receiver.map_err(failed)?));
@@ -99,7 +99,7 @@ impl Role for Player {
     #[inline]
     fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
         let now = context.now;
-        let recorder = context.world.of(line.life.slot());
+        let recorder = context.world.of(line.state.slot());
         let (clock, latency) = (&self.common.clock, &mut self.latency);
         let witness = self.witness;
         let mut stamped = |unit: &[u8], recorder: &mut Recorder| {
@@ -119,7 +119,7 @@ impl Role for Player {
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
         if let Some(receiver) = &mut self.receiver {
-            receiver.rtcp(context.now, bytes, context.world.of(line.life.slot()));
+            receiver.rtcp(context.now, bytes, context.world.of(line.state.slot()));
         }
     }
 
@@ -127,30 +127,30 @@ impl Role for Player {
         let tally = std::mem::take(&mut self.tally);
         let Some(receiver) = self.receiver.as_mut().filter(|_| tally.packets > 0) else { return };
         let now = context.now;
-        let Line { life, connection } = line;
-        if life.phase() < Phase::Opening {
+        let Line { state, connection } = line;
+        if state.phase() < Phase::Opening {
             connection.step(FIRST_PACKET, now, context.world);
-            life.reach(Phase::Opening, now, context.world);
+            state.reach(Phase::Opening, now, context.world);
         }
         if tally.keyframe_begun && self.keyframe_at.is_none() {
             self.keyframe_at = Some(now);
             connection.step(FIRST_KEYFRAME, now, context.world);
         }
         let plays = tally.keyframe_whole || tally.sound && !receiver.has_video();
-        if life.phase() == Phase::Opening && plays {
-            life.reach(Phase::Playing, now, context.world);
+        if state.phase() == Phase::Opening && plays {
+            state.reach(Phase::Playing, now, context.world);
             self.playing_since = Some(now);
             receiver.begin_seconds(now);
             // A witness asks for what is missing at once, as a browser does. Of the others it is enough to know when what
             // they have came.
             context.let_datagrams_wait(!self.witness);
         }
-        life.fed(now, context.world);
+        state.fed(now, context.world);
         connection.with_sender(context, |recorder, send| {
             receiver.after_batch(now, &tally, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
         self.untold += tally.media + receiver.take_missing();
-        if life.phase() == Phase::Playing
+        if state.phase() == Phase::Playing
             && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
         {
             // The first step is where counting begins.
@@ -158,7 +158,7 @@ impl Role for Player {
             self.media = media;
             let frames = receiver.source_frames(step);
             let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
-            let recorder = context.world.of(life.slot());
+            let recorder = context.world.of(state.slot());
             self.playback.progress(now, media, bytes, frames, recorder);
             self.playback.end_of_read(now, false, recorder);
         }
@@ -166,7 +166,7 @@ impl Role for Player {
 
     fn pass(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
-        let Line { life, connection } = line;
+        let Line { state, connection } = line;
         let round_trip = connection.round_trip();
         if let Some(receiver) = &mut self.receiver {
             if receiver.next() <= now {
@@ -181,8 +181,8 @@ impl Role for Player {
                 return Err((Failure::PathLost, words));
             }
         }
-        let recorder = context.world.of(life.slot());
-        if life.phase() == Phase::Playing
+        let recorder = context.world.of(state.slot());
+        if state.phase() == Phase::Playing
             && self.playback.next().is_some_and(|next| next <= now)
             && self.playback.pass(now, 0, recorder)
         {
@@ -192,7 +192,7 @@ impl Role for Player {
     }
 
     fn next(&self, line: &Line) -> Option<Moment> {
-        let playback = if line.life.phase() == Phase::Playing { self.playback.next() } else { None };
+        let playback = if line.state.phase() == Phase::Playing { self.playback.next() } else { None };
         let receiver = self.receiver.as_ref().map(|receiver| receiver.next());
         [receiver, playback].into_iter().flatten().min()
     }
@@ -209,7 +209,7 @@ impl Role for Player {
 
     fn depart(&mut self, failure: Option<Failure>, line: &mut Line, context: &mut Context<'_, Ledger>) {
         let now = context.now;
-        let Line { life, connection } = line;
+        let Line { state, connection } = line;
         let mut numbers = Numbers::new();
         connection.account(failure.is_some(), &mut numbers);
         if let Some(mut receiver) = self.receiver.take() {
@@ -218,7 +218,7 @@ impl Role for Player {
             });
             receiver.account(&mut numbers);
         }
-        let (slot, since) = (life.slot(), self.playing_since);
+        let (slot, since) = (state.slot(), self.playing_since);
         numbers.duration("startup", since.map(|since| since.since(slot.planned)));
         let whole = since.zip(self.keyframe_at).map(|(since, begun)| since.since(begun));
         numbers.duration("rtc.first_whole_frame", whole);
@@ -226,7 +226,7 @@ impl Role for Player {
         let (target, numbers) = (self.target, numbers.take());
         context.world.account(Account { at: now, slot, target, since, failure, numbers });
         let recorder = context.world.of(slot);
-        if life.phase() == Phase::Playing {
+        if state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.witness {

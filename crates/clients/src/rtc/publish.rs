@@ -3,9 +3,9 @@
 use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms};
 use super::figures::STRANGE;
-use super::refusal::End;
 use super::request::Request;
 use super::sending::Sending;
+use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
@@ -39,9 +39,9 @@ impl Publisher {
         now: Moment,
         ledger: &mut Ledger,
     ) -> Client<Self> {
-        let life = ClientState::begin(slot, common.timeouts, now, ledger);
+        let state = ClientState::begin(slot, common.timeouts, now, ledger);
         let connection = Connection::new(slot, common.terms.clone(), request, endpoint, now);
-        Client::new(life, connection, Self { common, sending: None })
+        Client::new(state, connection, Self { common, sending: None })
     }
 
     /// Sends all frames that are due.
@@ -65,7 +65,7 @@ impl Role for Publisher {
     fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
         self.sending = Some(Box::new(Sending::new(keys, self.common.material.source(), now)?));
-        line.life.reach(Phase::Playing, now, context.world);
+        line.state.reach(Phase::Playing, now, context.world);
         // The first frame is due, and goes with the time at which it does.
         Ok(())
     }
@@ -75,7 +75,7 @@ impl Role for Publisher {
     }
 
     fn rtp(&mut self, _: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
-        context.world.of(line.life.slot()).count(STRANGE, 1);
+        context.world.of(line.state.slot()).count(STRANGE, 1);
     }
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {

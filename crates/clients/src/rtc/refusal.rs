@@ -1,12 +1,10 @@
 //! What kind of failure a server's refusal is.
 
+use crate::client_session::End;
 use weir_metrics::Failure;
 use weir_rtc::signalling::http::Refusal;
 use weir_rtc::transport::TransportError;
 use weir_rtc::turn::TurnError;
-
-/// A client's end: of what kind, and in which words.
-pub(super) type End = (Failure, String);
 
 /// A refusal by WHEP or WHIP.
 pub(super) fn of_http(refusal: &Refusal, publishes: bool, said: &str) -> End {

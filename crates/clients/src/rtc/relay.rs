@@ -1,8 +1,9 @@
 //! A client's way by a TURN server: over TCP, beside its signalling.
 
-use super::refusal::{End, of_turn};
+use super::refusal::of_turn;
+use crate::client_session::End;
 use crate::redirect::{Redirect, Redirects};
-use crate::target::{Scheme, Target};
+use crate::target::{Link, Scheme, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -11,7 +12,7 @@ use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnServer};
 use weir_shard::{Context, Endpoint, OpenError, Outgoing};
 
 /// The scheme under which names of servers are sought.
-pub(super) const SCHEMES: &[Scheme] = &[Scheme { name: "turn", port: 3478, secure: false }];
+pub(super) const SCHEMES: &[Scheme] = &[Scheme { name: "turn", port: 3478, link: Link::Tcp }];
 
 /// How long a link to one address may take while there is another to try.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -135,7 +136,7 @@ impl Relay {
         self.client = Client::new(&self.server.username, &self.server.credential);
         self.next_try = (!self.addresses.is_empty()).then(|| context.now + PATIENCE);
         let failed = |OpenError { failure, words }| (failure, self.say(&words));
-        context.open_side(&Endpoint { address, from: None, tls: None }).map_err(failed)
+        context.open_side(&Endpoint::tcp(address)).map_err(failed)
     }
 
     /// The link to the server is there.

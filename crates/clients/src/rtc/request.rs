@@ -68,7 +68,7 @@ impl Request {
             Host::Domain(_) => return None,
         };
         let port = resource.port_or_known_default().filter(|_| resource.scheme() == "http")?;
-        Some(Endpoint { address: SocketAddr::new(address, port), from: None, tls: None })
+        Some(Endpoint::tcp(SocketAddr::new(address, port)))
     }
 
     /// Asks for a session (draft-ietf-wish-whep section 4.2).
@@ -133,7 +133,7 @@ mod tests {
         let patched = text(&request.patch(&resource, Some("\"7\""), "a=x\r\n"));
         assert!(patched.starts_with("PATCH /session/7?secret=9 HTTP/1.1\r\n"), "{patched}");
         assert!(patched.contains("\r\nIf-Match: \"7\"\r\nContent-Length: 5\r\n"), "{patched}");
-        let home = Endpoint { address: "10.0.0.1:443".parse().unwrap(), from: None, tls: None };
+        let home = Endpoint::tcp("10.0.0.1:443".parse().unwrap());
         let endpoint = |url: &str| {
             request.door_of(&Url::parse(url).unwrap(), &home).map(|endpoint| endpoint.address.to_string())
         };

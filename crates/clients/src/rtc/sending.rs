@@ -6,7 +6,7 @@ use super::figures::{
     REPORTS_HEARD, ROUND_TRIP, SENDER_REPORTS_SENT, UNAUTHENTIC,
 };
 use super::publish::Common;
-use super::refusal::End;
+use crate::client_session::End;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_media::{AudioCodec, Frame, Framing, Source, Stamp, Track, UnitType, parameter_sets, units};

@@ -55,7 +55,7 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         clock: HostClock::read(),
     });
     Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, endpoint, now, .. }, ledger| {
-        Box::new(Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, ledger))
+        Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, ledger)
     }))
 }
 
@@ -77,7 +77,7 @@ fn play(
     let options = options.clone();
     Ok(Workload::new(SCHEMA, places, move |client, ledger| {
         let witness = options.is_witness(client.slot.client);
-        Box::new(Player::client(client, witness, Arc::clone(&common), ledger))
+        Player::client(client, witness, Arc::clone(&common), ledger)
     }))
 }
 

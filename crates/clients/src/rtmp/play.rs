@@ -5,7 +5,8 @@ use super::figures::{
     STREAM_ENDS, UNREADABLE_TAGS,
 };
 use super::refusal::{Verdict, verdict};
-use crate::client_state::{Phase, Timeouts};
+use crate::client_session::{ClientSession, End, Stop, said};
+use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
@@ -18,7 +19,7 @@ use weir_metrics::{Failure, Moment};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::Status;
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
-use weir_shard::{Context, Event, Session};
+use weir_shard::Context;
 
 /// What the bodies of messages are counted as.
 const FIGURES: FlvFigures = FlvFigures {
@@ -48,7 +49,6 @@ pub(super) struct Player {
 struct Viewer {
     flv: FlvViewer,
     end_grace: Duration,
-    stopping: bool,
     /// The server said that the stream has ended: when that becomes a failure, and its words.
     ended: Option<Box<(Moment, String)>>,
     /// A refusal met while reading, to be booked when the read is over.
@@ -68,37 +68,8 @@ impl Player {
         let flv = FlvViewer::new(slot, playing, &FIGURES, reading, now, ledger);
         Self {
             client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
-            viewer: Viewer { flv, end_grace: common.end_grace, stopping: false, ended: None, refused: None },
+            viewer: Viewer { flv, end_grace: common.end_grace, ended: None, refused: None },
         }
-    }
-
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) {
-        let (now, ledger) = (context.now, &mut *context.world);
-        let viewer = &mut self.viewer;
-        if !bytes.is_empty() {
-            let recorder = ledger.of(viewer.slot());
-            recorder.count(READS, 1);
-            recorder.count(RECEIVED, bytes.len() as u64);
-            let outcome = self.client.input(bytes, &mut |event| viewer.hear(event, now, ledger));
-            viewer.flv.book(now, ledger);
-            if let Err(error) = outcome {
-                viewer.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
-            }
-            if let Some(refusal) = viewer.refused.take() {
-                viewer.fail(refusal.0, &refusal.1, now, ledger);
-            }
-        }
-        viewer.flv.end_of_read(bytes.is_empty(), now, ledger);
-        if viewer.stopping {
-            let connected = viewer.flv.life.phase() > Phase::Connecting;
-            viewer.flv.leave(now, ledger);
-            viewer.flv.life.finish(ledger);
-            if !connected {
-                return;
-            }
-            self.client.close();
-        }
-        self.send(context);
     }
 
     fn send(&mut self, context: &mut Context<'_, Ledger>) {
@@ -113,39 +84,83 @@ impl Player {
     }
 }
 
-impl Session<Ledger> for Player {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
+impl ClientSession for Player {
+    fn state(&self) -> &ClientState {
+        &self.viewer.flv.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.viewer.flv.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.viewer.flv.state.reach(Phase::Handshaking, context.now, context.world);
+        self.send(context);
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let (now, ledger) = (context.now, &mut *context.world);
         let viewer = &mut self.viewer;
-        let now = context.now;
-        match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
-            Event::Connected => {
-                viewer.flv.life.reach(Phase::Handshaking, now, context.world);
-                self.send(context);
+        let mut outcome = Ok(());
+        if !bytes.is_empty() {
+            let recorder = ledger.of(viewer.slot());
+            recorder.count(READS, 1);
+            recorder.count(RECEIVED, bytes.len() as u64);
+            let read = self.client.input(bytes, &mut |event| viewer.hear(event, now, ledger));
+            viewer.flv.book(now, ledger);
+            outcome = read.map_err(|error| (Failure::MalformedInput, error.to_string()));
+            if let Some(refusal) = viewer.refused.take() {
+                outcome = outcome.and(Err(*refusal));
             }
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Timer => viewer.time(context),
-            Event::Stop => {
-                viewer.stopping = true;
-                context.pull();
-                return;
-            }
-            Event::Closed { failure, words } => viewer.close(failure, words, now, context.world),
         }
-        let viewer = &self.viewer;
-        if viewer.flv.life.phase() == Phase::Over {
-            context.close();
-            return;
+        viewer.flv.end_of_read(bytes.is_empty(), now, ledger);
+        if !bytes.is_empty() {
+            self.send(context);
         }
-        context.set_low_water(viewer.batch());
-        match viewer.next() {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
+        outcome
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if let Some(ended) = self.viewer.ended.take_if(|ended| ended.0 <= context.now) {
+            return Err((Failure::StreamEnded, ended.1));
+        }
+        self.viewer.flv.handle_timeout(context);
+        Ok(())
+    }
+
+    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+        Ok(Stop::WhenRead)
+    }
+
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        _: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        Err(match self.viewer.ended.take() {
+            // A server that says goodbye first has not broken off.
+            Some(ended) => (Failure::StreamEnded, ended.1),
+            None => (failure, said(words)),
+        })
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        context.set_low_water(if self.viewer.ended.is_none() { self.viewer.flv.batch() } else { 1 });
+        Ok(())
+    }
+
+    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
+        let ended = self.viewer.ended.as_ref().map(|ended| ended.0);
+        [self.viewer.flv.poll_timeout(), ended].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+        self.viewer.flv.leave(context.now, context.world);
+        if failure.is_none() && self.state().phase() > Phase::Connecting {
+            self.client.close();
+            self.send(context);
         }
     }
 }
@@ -163,13 +178,15 @@ impl Viewer {
                 }
             }
             ClientEvent::HandshakeDone { scheme } => {
-                self.flv.life.reach(Phase::Requesting, now, ledger);
-                ledger.of(self.flv.life.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                self.flv.state.reach(Phase::Requesting, now, ledger);
+                ledger
+                    .of(self.flv.state.slot())
+                    .count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
-            ClientEvent::Playing => self.flv.life.reach(Phase::Waiting, now, ledger),
+            ClientEvent::Playing => self.flv.state.reach(Phase::Waiting, now, ledger),
             ClientEvent::Status(status) => self.status(&status, now, ledger),
             ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, ledger),
-            ClientEvent::Acknowledged { .. } => ledger.of(self.flv.life.slot()).count(SERVER_ACKS, 1),
+            ClientEvent::Acknowledged { .. } => ledger.of(self.flv.state.slot()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
             | ClientEvent::StreamCreated { .. }
             | ClientEvent::Publishing
@@ -179,7 +196,7 @@ impl Viewer {
     }
 
     fn status(&mut self, status: &Status<'_>, now: Moment, ledger: &mut Ledger) {
-        ledger.of(self.flv.life.slot()).count(STATUSES, 1);
+        ledger.of(self.flv.state.slot()).count(STATUSES, 1);
         match verdict(status) {
             Verdict::Fine => {}
             Verdict::Ended => {
@@ -198,48 +215,13 @@ impl Viewer {
     /// The stream has ended, unless media comes again within the grace.
     fn ended(&mut self, words: &str, now: Moment, ledger: &mut Ledger) {
         if self.ended.is_none() {
-            ledger.of(self.flv.life.slot()).count(STREAM_ENDS, 1);
+            ledger.of(self.flv.state.slot()).count(STREAM_ENDS, 1);
             self.ended = Some(Box::new((now + self.end_grace, words.to_owned())));
         }
     }
 
-    /// A deadline passed: one of several.
-    fn time(&mut self, context: &mut Context<'_, Ledger>) {
-        if let Some(ended) = self.ended.take_if(|ended| ended.0 <= context.now) {
-            self.fail(Failure::StreamEnded, &ended.1, context.now, context.world);
-        } else if let Some((failure, words)) = self.flv.handle_timeout(context) {
-            self.fail(failure, words, context.now, context.world);
-        }
-    }
-
-    /// When to be told the time.
-    fn next(&self) -> Option<Moment> {
-        let ended = self.ended.as_ref().map(|ended| ended.0);
-        [self.flv.poll_timeout(), ended].into_iter().flatten().min()
-    }
-
-    fn batch(&self) -> usize {
-        if self.ended.is_none() { self.flv.batch() } else { 1 }
-    }
-
-    fn close(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
-        match self.ended.take() {
-            // A server that says goodbye first has not broken off.
-            Some(ended) => self.fail(Failure::StreamEnded, &ended.1, now, ledger),
-            None => {
-                let words = if words.is_empty() { "the server closed the link" } else { words };
-                self.fail(failure, words, now, ledger);
-            }
-        }
-    }
-
-    fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
-        self.flv.leave(now, ledger);
-        self.flv.life.fail(failure, words, now, ledger);
-    }
-
     fn slot(&self) -> Slot {
-        self.flv.life.slot()
+        self.flv.state.slot()
     }
 }
 

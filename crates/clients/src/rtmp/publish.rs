@@ -4,6 +4,7 @@ use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES, STREAM_ENDS,
 };
 use super::refusal::{Verdict, verdict};
+use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
 use crate::ledger::{Ledger, Slot};
@@ -17,7 +18,7 @@ use weir_rtmp::flv::{self, FourCc};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::{MediaKind, data};
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
-use weir_shard::{Context, Event, Session};
+use weir_shard::Context;
 
 /// Bytes that may wait for a server before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -39,7 +40,7 @@ pub(super) struct Common {
 /// time, and is never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
-    life: ClientState,
+    state: ClientState,
     common: Arc<Common>,
     source: Box<dyn Source + Send>,
     /// The next frame to send, once publishing.
@@ -82,7 +83,7 @@ impl Publisher {
     ) -> Self {
         Self {
             client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
-            life: ClientState::begin(slot, common.timeouts, now, ledger),
+            state: ClientState::begin(slot, common.timeouts, now, ledger),
             common,
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
             source,
@@ -94,39 +95,20 @@ impl Publisher {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) {
-        let (now, ledger) = (context.now, &mut *context.world);
-        let slot = self.life.slot();
-        ledger.of(slot).count(READS, 1);
-        ledger.of(slot).count(RECEIVED, bytes.len() as u64);
-        let mut heard = Heard::default();
-        let life = &mut self.life;
-        let outcome = self.client.input(bytes, &mut |event| heard.hear(event, life, now, ledger));
-        if let Err(error) = outcome {
-            self.life.fail(Failure::MalformedInput, &error.to_string(), now, ledger);
-        } else if let Some((failure, words)) = heard.refused {
-            self.life.fail(failure, &words, now, ledger);
-        } else if let Some(words) = heard.ended {
-            self.life.fail(Failure::StreamEnded, &words, now, ledger);
-        } else if heard.publishing {
-            self.begin(now, ledger);
-        }
-    }
-
     /// The server takes media: describe it.
-    fn begin(&mut self, now: Moment, ledger: &mut Ledger) {
-        self.life.reach(Phase::Playing, now, ledger);
+    fn begin(&mut self, now: Moment, ledger: &mut Ledger) -> Result<(), End> {
+        self.state.reach(Phase::Playing, now, ledger);
         self.start = now;
         self.body.clear();
         data::set_metadata(metadata(&*self.source), &mut self.body);
         self.put(MediaKind::Data, 0, ledger);
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.count(DATA_MESSAGES, 1);
         if let Some(video) = self.source.video_config() {
             self.body.clear();
             flv::avc_sequence_header(&video.decoder_configuration, &mut self.body);
             self.put(MediaKind::Video, 0, ledger);
-            ledger.of(self.life.slot()).count(SEQUENCE_HEADERS, 1);
+            ledger.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
         }
         if let Some(audio) = self.source.audio_config() {
             self.body.clear();
@@ -135,25 +117,26 @@ impl Publisher {
                 AudioCodec::Opus => flv::opus_sequence_header(audio.channels, &mut self.body),
             }
             self.put(MediaKind::Audio, 0, ledger);
-            ledger.of(self.life.slot()).count(SEQUENCE_HEADERS, 1);
+            ledger.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
         }
-        self.fetch(now, ledger);
+        self.fetch()
     }
 
     /// Sends all frames that are due.
-    fn send_due(&mut self, context: &mut Context<'_, Ledger>) {
+    fn send_due(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let now = context.now;
-        while self.life.phase() == Phase::Playing && self.due() <= now {
+        while self.state.phase() == Phase::Playing && self.due() <= now {
             if self.client.output().len() + context.unsent() > UNSENT_LIMIT {
                 // A pause after which everything that is due goes out, with its lag.
                 self.flush(context);
                 if context.unsent() > UNSENT_LIMIT {
-                    return;
+                    break;
                 }
             }
             self.send_frame(now, context.world);
-            self.fetch(now, context.world);
+            self.fetch()?;
         }
+        Ok(())
     }
 
     fn send_frame(&mut self, now: Moment, ledger: &mut Ledger) {
@@ -161,7 +144,7 @@ impl Publisher {
         // Milliseconds modulo 2³², RTMP 1.0 section 4.
         let timestamp = self.frame.decode_time.as_millis() as u32;
         self.body.clear();
-        let recorder = ledger.of(self.life.slot());
+        let recorder = ledger.of(self.state.slot());
         recorder.record(SEND_LAG, lag.as_micros() as u64);
         match self.frame.track {
             Track::Video => {
@@ -191,16 +174,14 @@ impl Publisher {
     /// Frames the body as a message.
     fn put(&mut self, kind: MediaKind, timestamp: u32, ledger: &mut Ledger) {
         if self.client.send(kind, timestamp, &self.body).is_ok() {
-            let recorder = ledger.of(self.life.slot());
+            let recorder = ledger.of(self.state.slot());
             recorder.count(UNITS, 1);
             recorder.count(MEDIA, self.body.len() as u64);
         }
     }
 
-    fn fetch(&mut self, now: Moment, ledger: &mut Ledger) {
-        if let Err(error) = self.source.next(&mut self.frame) {
-            self.life.fail(Failure::SourceFailed, &error.to_string(), now, ledger);
-        }
+    fn fetch(&mut self) -> Result<(), End> {
+        self.source.next(&mut self.frame).map_err(|error| (Failure::SourceFailed, error.to_string()))
     }
 
     fn due(&self) -> Moment {
@@ -211,7 +192,7 @@ impl Publisher {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.life.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.state.slot()).count(SENT, output.len() as u64);
             output.clear();
         }
     }
@@ -235,80 +216,86 @@ impl Publisher {
     fn blocked_until(&self) -> Option<Moment> {
         self.blocked.map(|blocked| blocked.since + self.common.send_timeout)
     }
-
-    fn next(&self, unsent: usize) -> Option<Moment> {
-        let due = (self.life.phase() == Phase::Playing && unsent <= UNSENT_LIMIT).then(|| self.due());
-        let look = self.blocked.map(|blocked| blocked.look);
-        [self.life.deadline(), look, due].into_iter().flatten().min()
-    }
 }
 
-impl Session<Ledger> for Publisher {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
-            Event::Connected => self.life.reach(Phase::Handshaking, now, context.world),
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Timer => {
-                if self.life.deadline().is_some_and(|deadline| deadline <= now) {
-                    let (failure, words) = self.life.overdue();
-                    self.life.fail(failure, words, now, context.world);
-                }
-            }
-            Event::Stop => {
-                if self.life.phase() == Phase::Playing {
-                    self.client.close();
-                }
-                if self.life.phase() > Phase::Connecting {
-                    self.flush(context);
-                }
-                self.life.finish(context.world);
-            }
-            Event::Closed { failure, words } => {
-                let words = if words.is_empty() { "the server closed the link" } else { words };
-                self.life.fail(failure, words, now, context.world);
-            }
+impl ClientSession for Publisher {
+    fn state(&self) -> &ClientState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.state.reach(Phase::Handshaking, context.now, context.world);
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let (now, ledger) = (context.now, &mut *context.world);
+        let slot = self.state.slot();
+        ledger.of(slot).count(READS, 1);
+        ledger.of(slot).count(RECEIVED, bytes.len() as u64);
+        let mut heard = Heard::default();
+        let state = &mut self.state;
+        let outcome = self.client.input(bytes, &mut |event| heard.hear(event, state, now, ledger));
+        outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
+        match heard {
+            Heard { refused: Some(end), .. } => Err(end),
+            Heard { ended: Some(words), .. } => Err((Failure::StreamEnded, words)),
+            Heard { publishing: true, .. } => self.begin(now, ledger),
+            _ => Ok(()),
         }
-        self.send_due(context);
-        if self.life.phase() > Phase::Connecting && self.life.phase() < Phase::Over {
-            self.flush(context);
-            self.watch_server(context);
-            if self.blocked_until().is_some_and(|until| until <= now) {
-                let words = "the server took nothing more of the stream in time";
-                self.life.fail(Failure::SendTimeout, words, now, context.world);
-            }
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        if self.state.phase() == Phase::Connecting {
+            return Ok(());
         }
-        if self.life.phase() == Phase::Over {
-            context.close();
+        self.send_due(context)?;
+        self.flush(context);
+        self.watch_server(context);
+        match self.blocked_until() {
+            Some(until) if until <= context.now => {
+                Err((Failure::SendTimeout, "the server took nothing more of the stream in time".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+        let sends = self.state.phase() == Phase::Playing && context.unsent() <= UNSENT_LIMIT;
+        let due = sends.then(|| self.due());
+        let look = self.blocked.map(|blocked| blocked.look);
+        [look, due].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+        if self.state.phase() == Phase::Connecting || failure.is_some() {
             return;
         }
-        match self.next(context.unsent()) {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
+        if self.state.phase() == Phase::Playing {
+            self.client.close();
         }
+        self.flush(context);
     }
 }
 
 impl Heard {
-    fn hear(&mut self, event: ClientEvent<'_>, life: &mut ClientState, now: Moment, ledger: &mut Ledger) {
+    fn hear(&mut self, event: ClientEvent<'_>, state: &mut ClientState, now: Moment, ledger: &mut Ledger) {
         match event {
             ClientEvent::HandshakeDone { scheme } => {
-                life.reach(Phase::Requesting, now, ledger);
-                ledger.of(life.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                state.reach(Phase::Requesting, now, ledger);
+                ledger.of(state.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
             ClientEvent::Publishing => self.publishing = true,
             ClientEvent::Status(status) => {
-                ledger.of(life.slot()).count(STATUSES, 1);
+                ledger.of(state.slot()).count(STATUSES, 1);
                 match verdict(&status) {
                     Verdict::Fine => {}
                     Verdict::Ended => {
-                        ledger.of(life.slot()).count(STREAM_ENDS, 1);
+                        ledger.of(state.slot()).count(STREAM_ENDS, 1);
                         self.ended.get_or_insert_with(|| status.to_string());
                     }
                     Verdict::Failed(failure) => {
@@ -316,7 +303,7 @@ impl Heard {
                     }
                 }
             }
-            ClientEvent::Acknowledged { .. } => ledger.of(life.slot()).count(SERVER_ACKS, 1),
+            ClientEvent::Acknowledged { .. } => ledger.of(state.slot()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
             | ClientEvent::StreamCreated { .. }
             | ClientEvent::Playing

@@ -35,7 +35,7 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
     let options = options.clone();
     Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
         let reading = options.reading(slot.client);
-        Box::new(Player::new(slot, request, &common, reading, now, ledger))
+        Player::new(slot, request, &common, reading, now, ledger)
     }))
 }
 
@@ -64,7 +64,7 @@ pub fn publish(
     });
     let material = Material::prepare(&options.material, options.stamp)?;
     Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
-        Box::new(Publisher::new(slot, request, Arc::clone(&common), material.source(), now, ledger))
+        Publisher::new(slot, request, Arc::clone(&common), material.source(), now, ledger)
     }))
 }
 

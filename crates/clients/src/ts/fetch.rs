@@ -4,7 +4,7 @@ use crate::endpoints::EndpointFinder;
 use crate::http_request::{MOST_REDIRECTS, Request};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Session, SessionId, Shard, World, clock};
 use weir_web::{Ending, Part, Response, Responses};
 
 /// Longest wait for a whole document, redirects included.
@@ -140,19 +140,19 @@ impl Fetcher {
 }
 
 impl Session<Outcome> for Fetcher {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Outcome>) {
-        let outcome = match event {
-            Event::Connected => {
-                context.send(self.request.bytes());
-                None
-            }
-            Event::Bytes(bytes) => self.read(bytes),
-            Event::Closed { failure, words } => Some(self.close(failure, words)),
-            _ => None,
-        };
-        if let Some(outcome) = outcome {
+    fn handle_connected(&mut self, context: &mut Context<'_, Outcome>) {
+        context.send(self.request.bytes());
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Outcome>) {
+        if let Some(outcome) = self.read(bytes) {
             context.world.0.get_or_insert(outcome);
             context.close();
         }
+    }
+
+    fn handle_closed(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Outcome>) {
+        let outcome = self.close(failure, words);
+        context.world.0.get_or_insert(outcome);
     }
 }

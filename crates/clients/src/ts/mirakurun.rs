@@ -7,7 +7,7 @@ use crate::endpoints::EndpointFinder;
 use crate::http_request::HttpOptions;
 use crate::http_request::Request;
 use crate::options::PlayOptions;
-use crate::target::{Scheme, Target};
+use crate::target::{Link, Scheme, Target};
 use crate::workload::{ServerVersion, Workload, WorkloadError};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
@@ -16,8 +16,8 @@ use weir_web::uri::query_value;
 
 /// The schemes of such servers.
 pub const SCHEMES: &[Scheme] = &[
-    Scheme { name: "mirakurun+http", port: 40_772, secure: false },
-    Scheme { name: "mirakurun+https", port: 443, secure: true },
+    Scheme { name: "mirakurun+http", port: 40_772, link: Link::Tcp },
+    Scheme { name: "mirakurun+https", port: 443, link: Link::Tls },
 ];
 
 /// `service_type` of digital television (ETSI EN 300 468, table 87; ARIB STD-B10, table 6-35).

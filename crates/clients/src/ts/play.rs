@@ -2,6 +2,7 @@
 
 use super::container::Front;
 use super::figures;
+use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
@@ -11,9 +12,9 @@ use crate::playout::Playout;
 use crate::redirect::Redirects;
 use crate::timeline::Timeline;
 use std::sync::Arc;
-use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
+use weir_metrics::common::{MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Event, Session};
+use weir_shard::Context;
 use weir_ts::{Analyser, Counts, FindingKind, Options};
 
 /// A body without a packet in so many bytes is no transport stream.
@@ -35,7 +36,7 @@ pub(super) struct Common {
 
 /// One virtual viewer.
 pub(super) struct Player {
-    life: ClientState,
+    state: ClientState,
     reading: Reading,
     playback: PlaybackModel,
     common: Arc<Common>,
@@ -51,7 +52,6 @@ pub(super) struct Player {
     target: u32,
     /// Since when it has read.
     since: Option<Moment>,
-    stopping: bool,
 }
 
 impl Player {
@@ -64,7 +64,7 @@ impl Player {
         now: Moment,
         ledger: &mut Ledger,
     ) -> Self {
-        let life = ClientState::begin(slot, common.timeouts, now, ledger);
+        let state = ClientState::begin(slot, common.timeouts, now, ledger);
         if reading == Reading::Witness {
             ledger.of(slot).shift(WITNESSES, 1);
         }
@@ -72,7 +72,7 @@ impl Player {
         let timeline = Timeline::new(90_000, 33);
         let options = Options { findings_per_kind: FINDINGS, ..Options::default() };
         Self {
-            life,
+            state,
             reading,
             playback: PlaybackModel::new(reading, slot.client, timeline, common.playout, now),
             get: HttpGet::new(request, common.redirects.clone()),
@@ -83,29 +83,11 @@ impl Player {
             front: Front::default(),
             target,
             since: None,
-            stopping: false,
-        }
-    }
-
-    fn read(&mut self, bytes: &[u8], now: Moment, ledger: &mut Ledger) {
-        if !bytes.is_empty() && self.life.phase() < Phase::Over {
-            let recorder = ledger.of(self.life.slot());
-            recorder.count(READS, 1);
-            recorder.count(RECEIVED, bytes.len() as u64);
-            self.take(bytes, now, ledger);
-        }
-        if self.life.phase() == Phase::Playing {
-            self.playback.end_of_read(now, bytes.is_empty(), ledger.of(self.life.slot()));
-            self.life.end_of_read(bytes.is_empty(), now, ledger);
-        }
-        if self.stopping {
-            self.leave(None, now, ledger);
-            self.life.finish(ledger);
         }
     }
 
     /// Takes what a read brought: head, body, or both.
-    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) {
+    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) -> Result<(), End> {
         let before = self.get.body();
         let last = loop {
             match self.get.take(&mut bytes) {
@@ -113,57 +95,57 @@ impl Player {
                     self.front.take(piece);
                     self.media(piece, now, ledger);
                 }
-                Step::Accepted => self.life.reach(Phase::Waiting, now, ledger),
+                Step::Accepted => self.state.reach(Phase::Waiting, now, ledger),
                 last => break last,
             }
         };
         let media = self.get.body() - before;
-        ledger.of(self.life.slot()).count(MEDIA, media);
+        ledger.of(self.state.slot()).count(MEDIA, media);
         if media > 0 {
-            self.life.fed(now, ledger);
+            self.state.fed(now, ledger);
         }
         self.book(now, ledger);
         match last {
             // mirakc answers so when its tuners are taken.
-            Step::Failed(Failure::StreamNotFound, said) if self.common.listed => {
-                let words = format!("{said}; the server has just listed it: no free tuner, or gone");
-                self.fail(Failure::Unavailable, &words, now, ledger);
-            }
-            Step::Failed(failure, words) => self.fail(failure, &words, now, ledger),
+            Step::Failed(Failure::StreamNotFound, said) if self.common.listed => Err((
+                Failure::Unavailable,
+                format!("{said}; the server has just listed it: no free tuner, or gone"),
+            )),
+            Step::Failed(failure, words) => Err((failure, words)),
             Step::End => {
                 let words = format!("the answer ended after {} bytes, as announced", self.get.body());
-                self.ended(&words, now, ledger);
+                Err(self.ended(words, now, ledger))
             }
             _ if self.get.body() >= LONGEST_SEARCH && self.analyser.packet_size().is_none() => {
-                self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
+                Err((Failure::MalformedInput, self.no_stream()))
             }
-            Step::Accepted | Step::Piece(_) | Step::More => {}
+            Step::Accepted | Step::Piece(_) | Step::More => Ok(()),
         }
     }
 
     /// A piece of the stream came.
     fn media(&mut self, piece: &[u8], now: Moment, ledger: &mut Ledger) {
-        self.life.reach(Phase::Opening, now, ledger);
+        self.state.reach(Phase::Opening, now, ledger);
         self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
-            if self.life.phase() == Phase::Opening && self.analyser.decodable().is_some() {
-                self.life.reach(Phase::Playing, now, ledger);
+            if self.state.phase() == Phase::Opening && self.analyser.decodable().is_some() {
+                self.state.reach(Phase::Playing, now, ledger);
             }
             // References may be seconds apart: before the second of them time stands still.
-            if self.life.phase() == Phase::Playing
+            if self.state.phase() == Phase::Playing
                 && self.analyser.keeps_time()
                 && let Some(time) = self.analyser.time()
             {
                 let media = (time.0 / 27) as i64;
-                self.playback.progress(now, media, stride.len() as u32, 0, ledger.of(self.life.slot()));
+                self.playback.progress(now, media, stride.len() as u32, 0, ledger.of(self.state.slot()));
             }
         }
     }
 
     /// Books what the analyser has counted since the last call.
     fn book(&mut self, now: Moment, ledger: &mut Ledger) {
-        let slot = self.life.slot();
+        let slot = self.state.slot();
         let recorder = ledger.of(slot);
         let counts = self.analyser.counts();
         let interval = counts - std::mem::replace(&mut self.booked, counts);
@@ -187,12 +169,12 @@ impl Player {
     }
 
     /// The body has ended where it should.
-    fn ended(&mut self, words: &str, now: Moment, ledger: &mut Ledger) {
+    fn ended(&mut self, words: String, now: Moment, ledger: &mut Ledger) -> End {
         self.finish_stream(now, ledger);
         if self.get.body() > 0 && self.analyser.packet_size().is_none() {
-            self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
+            (Failure::MalformedInput, self.no_stream())
         } else {
-            self.fail(Failure::StreamEnded, words, now, ledger);
+            (Failure::StreamEnded, words)
         }
     }
 
@@ -213,67 +195,105 @@ impl Player {
             }
         }
     }
+}
 
-    /// A deadline passed: one of two.
-    fn time(&mut self, context: &mut Context<'_, Ledger>) {
+impl ClientSession for Player {
+    fn state(&self) -> &ClientState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.get.send(&mut self.state, context);
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let (now, ledger) = (context.now, &mut *context.world);
+        let mut outcome = Ok(());
+        if !bytes.is_empty() {
+            let recorder = ledger.of(self.state.slot());
+            recorder.count(READS, 1);
+            recorder.count(RECEIVED, bytes.len() as u64);
+            outcome = self.take(bytes, now, ledger);
+        }
+        if self.state.phase() == Phase::Playing {
+            self.playback.end_of_read(now, bytes.is_empty(), ledger.of(self.state.slot()));
+            self.state.end_of_read(bytes.is_empty(), now, ledger);
+        }
+        outcome
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
         let (now, ledger) = (context.now, &mut *context.world);
-        let hungry = self.life.is_hungry(now);
-        if !hungry && self.life.deadline().is_some_and(|deadline| deadline <= now) {
-            return self.overdue(now, ledger);
-        }
-        if self.life.phase() == Phase::Playing
+        if self.state.phase() == Phase::Playing
             && self.playback.next().is_some_and(|next| next <= now)
-            && self.playback.pass(now, unread, ledger.of(self.life.slot()))
-            || hungry
+            && self.playback.pass(now, unread, ledger.of(self.state.slot()))
         {
             context.pull();
         }
+        Ok(())
     }
 
-    fn overdue(&mut self, now: Moment, ledger: &mut Ledger) {
-        let (failure, words) = self.life.overdue();
-        if self.life.phase() != Phase::Opening {
-            return self.fail(failure, words, now, ledger);
+    fn overdue(&mut self, _: &mut Context<'_, Ledger>) -> End {
+        let (failure, words) = self.state.overdue();
+        if self.state.phase() != Phase::Opening {
+            return (failure, words.to_owned());
         }
         let counts = self.analyser.counts();
         if self.analyser.packet_size().is_none() {
-            return self.fail(Failure::MalformedInput, &self.no_stream(), now, ledger);
+            return (Failure::MalformedInput, self.no_stream());
         }
         let words = format!(
             "no PAT, PMT and random access point in clear in time; {} packets came, {} of them scrambled",
             counts.packets,
             counts.scrambled_packets + counts.reserved_scrambling_packets
         );
-        self.fail(failure, &words, now, ledger);
+        (failure, words)
     }
 
-    fn close(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
+    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+        Ok(Stop::WhenRead)
+    }
+
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
         // The end of the link is the end of the body only where nothing else is, and only in good order.
         if failure != Failure::ClosedByPeer {
-            return self.fail(failure, words, now, ledger);
+            return Err((failure, words.to_owned()));
         }
-        match self.get.closed() {
-            Ok(words) => self.ended(&words, now, ledger),
+        Err(match self.get.closed() {
+            Ok(words) => self.ended(words, context.now, context.world),
             Err(words) => {
-                self.finish_stream(now, ledger);
-                self.fail(failure, &words, now, ledger);
+                self.finish_stream(context.now, context.world);
+                (failure, words)
             }
-        }
+        })
     }
 
-    fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
-        self.leave(Some(failure), now, ledger);
-        self.life.fail(failure, words, now, ledger);
+    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.get.go_on(context)?;
+        context.set_low_water(if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 });
+        Ok(())
     }
 
-    /// Books what only the end reveals.
-    fn leave(&mut self, failure: Option<Failure>, now: Moment, ledger: &mut Ledger) {
-        if self.life.phase() == Phase::Over {
-            return;
-        }
-        let recorder = ledger.of(self.life.slot());
-        if self.life.phase() == Phase::Playing {
+    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+        let playback = if self.state.phase() == Phase::Playing { self.playback.next() } else { None };
+        [playback, self.get.poll_timeout(context.now)].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+        let (now, ledger) = (context.now, &mut *context.world);
+        let recorder = ledger.of(self.state.slot());
+        if self.state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {
@@ -281,59 +301,7 @@ impl Player {
         }
         let numbers =
             figures::columns(self.get.body(), &self.booked).into_iter().map(|it| Some(it as f64)).collect();
-        let (slot, target, since) = (self.life.slot(), self.target, self.since);
+        let (slot, target, since) = (self.state.slot(), self.target, self.since);
         ledger.account(Account { at: now, slot, target, since, failure, numbers });
-    }
-
-    fn next(&self, now: Moment) -> Option<Moment> {
-        let playback = if self.life.phase() == Phase::Playing { self.playback.next() } else { None };
-        [self.life.deadline(), playback, self.get.poll_timeout(now)].into_iter().flatten().min()
-    }
-
-    fn batch(&self) -> usize {
-        if self.life.phase() == Phase::Playing { self.playback.batch() } else { 1 }
-    }
-}
-
-impl Session<Ledger> for Player {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match event {
-            Event::Opening
-            | Event::Writable
-            | Event::Woken
-            | Event::Datagrams(_)
-            | Event::Side(_)
-            | Event::HungUp { .. } => {}
-            Event::Connected => {
-                // HTTP has no handshake of its own.
-                self.life.reach(Phase::Requesting, now, context.world);
-                let bytes = self.get.bytes();
-                context.send(bytes);
-                context.world.of(self.life.slot()).count(SENT, bytes.len() as u64);
-            }
-            Event::Bytes(bytes) => self.read(bytes, now, context.world),
-            Event::Timer => self.time(context),
-            Event::Stop => {
-                self.stopping = true;
-                context.pull();
-                return;
-            }
-            Event::Closed { failure, words } => self.close(failure, words, now, context.world),
-        }
-        if self.life.phase() < Phase::Over
-            && let Err((failure, words)) = self.get.go_on(context)
-        {
-            self.fail(failure, &words, now, context.world);
-        }
-        if self.life.phase() == Phase::Over {
-            context.close();
-            return;
-        }
-        context.set_low_water(self.batch());
-        match self.next(now) {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
-        }
     }
 }

@@ -51,8 +51,7 @@ pub(super) fn play_targets(
     let start = move |NewClient { slot, target, request, now, .. }: NewClient<'_, Request>,
                       ledger: &mut _| {
         let reading = options.reading(slot.client);
-        Box::new(Player::new(slot, target as u32, request, Arc::clone(&common), reading, now, ledger))
-            as Box<_>
+        Player::new(slot, target as u32, request, Arc::clone(&common), reading, now, ledger)
     };
     let servers = match source {
         Source::Urls => Vec::new(),

@@ -3,15 +3,15 @@
 use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
 use weir_clients::{
-    EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock, HttpGet, HttpOptions, Ledger,
-    NewClient, Phase, PlayOptions, Redirects, Request, Scheme, Step, Target, TargetError, Workload,
-    WorkloadError, ts,
+    ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock,
+    HttpGet, HttpOptions, Ledger, NewClient, Phase, PlayOptions, Redirects, Request, Scheme, Step, Stop,
+    Target, TargetError, Workload, WorkloadError, ts,
 };
-use weir_metrics::common::{READS, RECEIVED, SENT};
+use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment, Schema};
 use weir_rtmp::client::HEAD_LEN;
 use weir_rtmp::flv::{Limits, Reader};
-use weir_shard::{Context, Event, Session};
+use weir_shard::Context;
 
 /// What the bodies of tags are counted as.
 const COUNTED: FlvFigures = FlvFigures {
@@ -47,12 +47,11 @@ pub(super) fn play(
     Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
         let NewClient { slot, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
-        Box::new(Player {
+        Player {
             get: HttpGet::new(request, redirects.clone()),
             reader: Reader::new(Limits::default()),
             flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, ledger),
-            stopping: false,
-        })
+        }
     }))
 }
 
@@ -71,33 +70,14 @@ struct Player {
     get: HttpGet,
     reader: Reader,
     flv: FlvViewer,
-    stopping: bool,
 }
 
 impl Player {
-    fn read(&mut self, bytes: &[u8], now: Moment, ledger: &mut Ledger) {
-        if !bytes.is_empty() && self.flv.life.phase() < Phase::Over {
-            let recorder = ledger.of(self.flv.life.slot());
-            recorder.count(READS, 1);
-            recorder.count(RECEIVED, bytes.len() as u64);
-            let outcome = self.take(bytes, now, ledger);
-            self.flv.book(now, ledger);
-            if let Err((failure, words)) = outcome {
-                self.fail(failure, &words, now, ledger);
-            }
-        }
-        self.flv.end_of_read(bytes.is_empty(), now, ledger);
-        if self.stopping {
-            self.flv.leave(now, ledger);
-            self.flv.life.finish(ledger);
-        }
-    }
-
     /// Takes what a read brought: head, tags, or both.
-    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) -> Result<(), (Failure, String)> {
+    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) -> Result<(), End> {
         loop {
             match self.get.take(&mut bytes) {
-                Step::Accepted => self.flv.life.reach(Phase::Waiting, now, ledger),
+                Step::Accepted => self.flv.state.reach(Phase::Waiting, now, ledger),
                 Step::Piece(mut piece) => loop {
                     let tag = self.reader.next(&mut piece);
                     let tag = tag.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
@@ -115,60 +95,70 @@ impl Player {
             }
         }
     }
+}
 
-    fn close(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
+impl ClientSession for Player {
+    fn state(&self) -> &ClientState {
+        &self.flv.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.flv.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.get.send(&mut self.flv.state, context);
+        Ok(())
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let (now, ledger) = (context.now, &mut *context.world);
+        let mut outcome = Ok(());
+        if !bytes.is_empty() {
+            let recorder = ledger.of(self.flv.state.slot());
+            recorder.count(READS, 1);
+            recorder.count(RECEIVED, bytes.len() as u64);
+            outcome = self.take(bytes, now, ledger);
+            self.flv.book(now, ledger);
+        }
+        self.flv.end_of_read(bytes.is_empty(), now, ledger);
+        outcome
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.flv.handle_timeout(context);
+        Ok(())
+    }
+
+    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+        Ok(Stop::WhenRead)
+    }
+
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        _: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
         // The end of the link is the end of the file only in good order.
-        let (failure, words) = match self.get.closed() {
+        Err(match self.get.closed() {
             _ if failure != Failure::ClosedByPeer => (failure, words.to_owned()),
             Ok(words) => (Failure::StreamEnded, words),
             Err(words) => (failure, words),
-        };
-        self.fail(failure, &words, now, ledger);
+        })
     }
 
-    fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
-        self.flv.leave(now, ledger);
-        self.flv.life.fail(failure, words, now, ledger);
-    }
-}
-
-impl Session<Ledger> for Player {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
-        let now = context.now;
-        match event {
-            Event::Connected => {
-                // HTTP has no handshake of its own.
-                self.flv.life.reach(Phase::Requesting, now, context.world);
-                let bytes = self.get.bytes();
-                context.send(bytes);
-                context.world.of(self.flv.life.slot()).count(SENT, bytes.len() as u64);
-            }
-            Event::Bytes(bytes) => self.read(bytes, now, context.world),
-            Event::Timer => {
-                if let Some((failure, words)) = self.flv.handle_timeout(context) {
-                    self.fail(failure, words, now, context.world);
-                }
-            }
-            Event::Stop => {
-                self.stopping = true;
-                context.pull();
-                return;
-            }
-            Event::Closed { failure, words } => self.close(failure, words, now, context.world),
-            _ => {}
-        }
-        if self.flv.life.phase() < Phase::Over
-            && let Err((failure, words)) = self.get.go_on(context)
-        {
-            self.fail(failure, &words, now, context.world);
-        }
-        if self.flv.life.phase() == Phase::Over {
-            return context.close();
-        }
+    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        self.get.go_on(context)?;
         context.set_low_water(self.flv.batch());
-        match [self.flv.poll_timeout(), self.get.poll_timeout(now)].into_iter().flatten().min() {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
-        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+        [self.flv.poll_timeout(), self.get.poll_timeout(context.now)].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, Ledger>) {
+        self.flv.leave(context.now, context.world);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 use std::time::Duration;
-use weir_metrics::Moment;
+use weir_metrics::{Failure, Moment};
 use weir_origin::{Server, Sessions, StreamMessage, StreamState, StreamViewer, Worker};
 use weir_rtmp::flv::{write_header, write_tag};
-use weir_shard::{Context, Event, Session};
+use weir_shard::{Context, Session};
 use weir_web::{Message, PRODUCT, Request, Requests, reason};
 
 /// How long a peer may take to go when the kernel has taken the last answer.
@@ -106,24 +106,37 @@ impl FlvSession {
 }
 
 impl Session<Worker> for FlvSession {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Worker>) {
-        match event {
-            Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Writable => self.pump(context),
-            Event::Woken => {
-                if let Stage::Playing(viewer) = &mut self.stage {
-                    viewer.on_woken();
-                }
-                self.pump(context);
-            }
-            Event::Timer => match &self.stage {
-                Stage::Leaving(at) if *at <= context.now => return context.close(),
-                _ => self.pump(context),
-            },
-            Event::Stop => return self.end(context),
-            Event::Closed { .. } => return self.leave(context),
-            _ => {}
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.pump(context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        if let Stage::Playing(viewer) = &mut self.stage {
+            viewer.on_woken();
         }
+        self.pump(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        match &self.stage {
+            Stage::Leaving(at) if *at <= context.now => context.close(),
+            _ => self.pump(context),
+        }
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.end(context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
+        self.leave(context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         let next = match &mut self.stage {
             Stage::Playing(viewer) => viewer.poll_timeout(context),
             Stage::Leaving(at) => Some(*at),

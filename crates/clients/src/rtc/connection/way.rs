@@ -1,9 +1,10 @@
 //! Which way datagrams go: by the connection's own socket, or by a relay; and what the server is told of it.
 
 use super::Connection;
+use crate::client_session::End;
 use crate::ledger::Ledger;
 use crate::rtc::figures::STRANGE;
-use crate::rtc::refusal::{End, of_transport};
+use crate::rtc::refusal::of_transport;
 use crate::rtc::relay::{Relay, Server, Unwrapped};
 use crate::rtc::trickle::Next;
 use std::net::SocketAddr;

@@ -1,0 +1,222 @@
+//! What a protocol writes of a client, and the one driver that gives every client its phases, its timer and its end.
+
+use crate::client_state::ClientState;
+use crate::ledger::Ledger;
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Datagrams, Event, Session, Side};
+
+/// How a client fails, and what the server or the system said to it.
+pub type End = (Failure, String);
+
+/// One virtual client, as its protocol writes it: those methods whose events it cares about. What it returns as an error is
+/// how it fails; the driver books that, and closes the link.
+pub trait ClientSession {
+    /// Where it stands.
+    fn state(&self) -> &ClientState;
+
+    /// The same, to be changed.
+    fn state_mut(&mut self) -> &mut ClientState;
+
+    /// The link is being established.
+    fn handle_opening(&mut self, _: &mut Context<'_, Ledger>) {}
+
+    /// The link is there.
+    fn handle_connected(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// A read has brought this; nothing, if it was asked for and nothing waited.
+    fn handle_input(&mut self, _: &[u8], _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// Datagrams came.
+    fn handle_datagrams(&mut self, _: Datagrams<'_>, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// Something happened on the link beside its own.
+    fn handle_side(&mut self, _: Side<'_>, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// The link takes bytes again.
+    fn handle_writable(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// A moment of [`Self::poll_timeout`] has come. Those of its state are the driver's.
+    fn handle_timeout(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// A viewer has got no media for its timeout. Some may wait unread.
+    fn handle_hunger(&mut self, context: &mut Context<'_, Ledger>) {
+        context.pull();
+    }
+
+    /// How it fails when its phase has lasted too long.
+    fn overdue(&mut self, _: &mut Context<'_, Ledger>) -> End {
+        let (failure, words) = self.state().overdue();
+        (failure, words.to_owned())
+    }
+
+    /// The run wants it to end.
+    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+        Ok(Stop::Now)
+    }
+
+    /// The link has ended, and datagrams or another link are left.
+    fn handle_hung_up(&mut self, _: Failure, _: &str, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// The link has ended.
+    fn handle_closed(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        _: &mut Context<'_, Ledger>,
+    ) -> Result<(), End> {
+        Err((failure, said(words)))
+    }
+
+    /// Behind every event that it has outlived: what is to be done whatever has happened.
+    fn after_event(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+        Ok(())
+    }
+
+    /// When to call [`Self::handle_timeout`], if not for its state.
+    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
+        None
+    }
+
+    /// It is about to end, and to be booked so: says goodbye, and books what only the end reveals.
+    fn leave(&mut self, _: Option<Failure>, _: &mut Context<'_, Ledger>) {}
+
+    /// Until when it needs its links after its end, for a goodbye that is answered.
+    fn lingers_until(&self) -> Option<Moment> {
+        None
+    }
+
+    /// Lets go of its links.
+    fn close(&mut self, context: &mut Context<'_, Ledger>) {
+        context.close();
+    }
+}
+
+/// What there is to say of the end of a link that ended with these words.
+pub(crate) fn said(words: &str) -> String {
+    if words.is_empty() { "the server closed the link".to_owned() } else { words.to_owned() }
+}
+
+/// When a client ends that is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// At once.
+    Now,
+    /// When what waits has been read: with the next [`ClientSession::handle_input`].
+    WhenRead,
+    /// When it says so itself, by [`ClientState::finish`].
+    WhenDone,
+}
+
+/// A client on a shard.
+#[derive(Debug)]
+pub(crate) struct Driver<C> {
+    client: C,
+    /// Whether it ends with the next read.
+    ends_when_read: bool,
+}
+
+impl<C: ClientSession> Driver<C> {
+    pub(crate) fn new(client: C) -> Self {
+        Self { client, ends_when_read: false }
+    }
+
+    fn dispatch(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let client = &mut self.client;
+        match event {
+            Event::Connected => client.handle_connected(context),
+            Event::Bytes(bytes) => {
+                let outcome = client.handle_input(bytes, context);
+                if outcome.is_ok() && self.ends_when_read {
+                    self.finish(context);
+                }
+                outcome
+            }
+            Event::HungUp { failure, words } => client.handle_hung_up(failure, words, context),
+            Event::Closed { failure, words } => client.handle_closed(failure, words, context),
+            // A goodbye may need its link; nothing else is of use to one that is over.
+            _ if client.state().is_over() => Ok(()),
+            Event::Opening => {
+                client.handle_opening(context);
+                Ok(())
+            }
+            Event::Datagrams(datagrams) => client.handle_datagrams(datagrams, context),
+            Event::Side(event) => client.handle_side(event, context),
+            Event::Writable => client.handle_writable(context),
+            Event::Timer => {
+                client.handle_timeout(context)?;
+                let (state, now) = (client.state(), context.now);
+                if state.is_hungry(now) {
+                    client.handle_hunger(context);
+                } else if state.deadline().is_some_and(|deadline| deadline <= now) {
+                    return Err(client.overdue(context));
+                }
+                Ok(())
+            }
+            Event::Woken => Ok(()),
+            Event::Stop => {
+                match client.handle_stop(context)? {
+                    Stop::Now => self.finish(context),
+                    Stop::WhenRead => {
+                        self.ends_when_read = true;
+                        context.pull();
+                    }
+                    Stop::WhenDone => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&mut self, context: &mut Context<'_, Ledger>) {
+        if !self.client.state().is_over() {
+            self.client.leave(None, context);
+            self.client.state_mut().finish(context.world);
+        }
+    }
+
+    fn fail(&mut self, (failure, words): &End, context: &mut Context<'_, Ledger>) {
+        if !self.client.state().is_over() {
+            self.client.leave(Some(*failure), context);
+            self.client.state_mut().fail(*failure, words, context.now, context.world);
+        }
+    }
+}
+
+impl<C: ClientSession> Session<Ledger> for Driver<C> {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
+        if let Err(end) = self.dispatch(event, context) {
+            self.fail(&end, context);
+        }
+        if !self.client.state().is_over()
+            && let Err(end) = self.client.after_event(context)
+        {
+            self.fail(&end, context);
+        }
+        let next = if self.client.state().is_over() {
+            match self.client.lingers_until() {
+                Some(until) if until > context.now => Some(until),
+                _ => return self.client.close(context),
+            }
+        } else {
+            [self.client.state().deadline(), self.client.poll_timeout(context)].into_iter().flatten().min()
+        };
+        match next {
+            Some(next) => context.set_timer(next),
+            None => context.clear_timer(),
+        }
+    }
+}
