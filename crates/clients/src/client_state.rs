@@ -2,6 +2,7 @@
 
 use crate::ledger::{Ending, Ledger, ON_TIME, Slot};
 use std::time::Duration;
+use tracing::debug;
 use weir_metrics::common::{
     ACTIVE, CONNECT, CONNECTED, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED, PLAYING, REQUEST, START_LAG,
     STARTED, STARTUP, STARVED, STARVING,
@@ -135,6 +136,8 @@ impl ClientState {
         if (self.phase, phase) != (Phase::Waiting, Phase::Opening) {
             self.timeout_began = now;
         }
+        let (client, after) = (self.slot.number(), now.since(self.slot.planned));
+        debug!(target: "client", client, ?after, "{}", phase.name());
         self.phase = phase;
         self.phase_began = now;
     }
@@ -233,6 +236,8 @@ impl ClientState {
     /// Books the failure, with the peer's words; a client that is over takes no notice.
     pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
         if self.leave(ledger) {
+            // The words may hold the stream's key, which is known further up alone.
+            debug!(target: "client", client = self.slot.number(), failure = failure.key(), "failed");
             ledger.remark(now, self.slot, failure, words);
             ledger.end(self.slot, Ending::Failed(failure));
         }
@@ -243,6 +248,7 @@ impl ClientState {
     /// booked as on time or late too.
     pub fn finish(&mut self, ledger: &mut Ledger) {
         if self.leave(ledger) {
+            debug!(target: "client", client = self.slot.number(), "ends as planned");
             let late = self.began > self.slot.planned + ON_TIME;
             ledger.end(self.slot, if late { Ending::Late } else { Ending::OnTime });
         }
@@ -264,6 +270,19 @@ impl ClientState {
 }
 
 impl Phase {
+    /// What is said of a client that enters it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connects",
+            Self::Handshaking => "connected, begins the handshake",
+            Self::Requesting => "asks for its stream",
+            Self::Waiting => "accepted, waits for media",
+            Self::Opening => "gets media, waits for a frame to begin with",
+            Self::Playing => "plays or publishes",
+            Self::Over => "is over",
+        }
+    }
+
     fn spread(self) -> Option<Spread> {
         Some(match self {
             Self::Connecting => CONNECT,

@@ -6,6 +6,7 @@ use crate::ledger::Ledger;
 use crate::redirect::{Redirect, Redirects};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::debug;
 use weir_metrics::common::SENT;
 use weir_metrics::{Failure, Moment};
 use weir_shard::Context;
@@ -17,6 +18,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// One GET, and what has come of it.
 pub struct HttpGet {
+    /// Whose it is.
+    client: u32,
     request: Arc<Request>,
     redirects: Redirects,
     /// How often it was sent on.
@@ -51,13 +54,15 @@ pub enum Step<'a> {
 }
 
 impl HttpGet {
-    /// A request that is to be sent when the link is there.
-    pub fn new(request: Arc<Request>, redirects: Redirects) -> Self {
-        Self { request, redirects, followed: 0, answer: Answer::Here(Responses::asked()), body: 0 }
+    /// A request that client number `client` is to send when the link is there.
+    pub fn new(client: u32, request: Arc<Request>, redirects: Redirects) -> Self {
+        Self { client, request, redirects, followed: 0, answer: Answer::Here(Responses::asked()), body: 0 }
     }
 
     /// Sends it on a link that is there.
     pub fn send(&self, state: &mut ClientState, context: &mut Context<'_, Ledger>) {
+        // The path may be a key.
+        debug!(target: "http", client = self.client, "sends GET");
         // HTTP has no handshake of its own.
         state.reach(Phase::Requesting, context.now, context.world);
         let bytes = self.request.bytes();
@@ -78,11 +83,14 @@ impl HttpGet {
                 self.body += piece.len() as u64;
                 Step::Piece(piece)
             }
-            Ok(Some(Part::Head(response))) if response.is_redirect() => self.send_on(&response),
-            Ok(Some(Part::Head(response))) => match refusal(response.status) {
-                None => Step::Accepted,
-                Some(failure) => Step::Failed(failure, response.said()),
-            },
+            Ok(Some(Part::Head(response))) => {
+                debug!(target: "http", client = self.client, status = response.status, "answered");
+                match refusal(response.status) {
+                    _ if response.is_redirect() => self.send_on(&response),
+                    None => Step::Accepted,
+                    Some(failure) => Step::Failed(failure, response.said()),
+                }
+            }
             Ok(Some(Part::End)) => Step::End,
             Ok(None) => Step::More,
             Err(error) => Step::Failed(Failure::MalformedInput, error.to_string()),

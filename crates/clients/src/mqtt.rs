@@ -13,6 +13,7 @@ mod source;
 mod subscribe;
 mod times;
 mod topic;
+mod trace;
 mod workload;
 
 pub use filling::{Filling, FillingError};

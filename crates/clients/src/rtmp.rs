@@ -5,6 +5,7 @@ mod figures;
 mod play;
 mod publish;
 mod refusal;
+mod trace;
 mod workload;
 
 pub use workload::{play, publish};

@@ -17,6 +17,8 @@ use weir_ts::PacketSize;
 ///
 /// Exit codes: 0 passed · 1 internal error · 2 usage · 97 target died or gave no answer · 98 run invalid ·
 /// 99 thresholds failed · 104 bad scenario · 105 interrupted · 108 aborted by a threshold.
+///
+/// WEIR_LOG=debug shows the dialogue of each client on stderr, WEIR_LOG=rtc=debug that of WebRTC alone.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, max_term_width = 100, propagate_version = true)]
 pub(crate) struct Cli {
@@ -137,9 +139,9 @@ pub(crate) struct RunOptions {
     /// No live view; plain lines, as into a pipe
     #[arg(long)]
     pub(crate) no_tui: bool,
-    /// A plain line every second instead of every five
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
+    /// A plain line every second instead of every five; twice (`-vv`): each client's dialogue with the server, too
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
     // Behind a flattened struct arguments stand under its heading, so it comes last.
     #[command(flatten)]
     pub(crate) machine: Machine,

@@ -1,6 +1,7 @@
 //! The live view: four times a second on a terminal, a plain line every few seconds into a pipe.
 
 use crate::args::RunOptions;
+use crate::log;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -34,11 +35,12 @@ impl Live {
         if options.print.quiet {
             return Self::Silent;
         }
+        let verbose = options.verbose > 0;
         if is_in_background() {
-            return Self::Plain(if options.verbose { 1 } else { SELDOM });
+            return Self::Plain(if verbose { 1 } else { SELDOM });
         }
-        if options.no_tui || options.verbose || !std::io::stderr().is_terminal() {
-            return Self::Plain(if options.verbose { 1 } else { PLAIN_EVERY });
+        if options.no_tui || verbose || log::is_on() || !std::io::stderr().is_terminal() {
+            return Self::Plain(if verbose { 1 } else { PLAIN_EVERY });
         }
         let bar = ProgressBar::with_draw_target(
             Some(length.as_millis() as u64),

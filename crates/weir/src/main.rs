@@ -14,6 +14,7 @@ mod exit;
 mod ingest;
 mod live;
 mod load;
+mod log;
 mod machine;
 mod options;
 mod origin;
@@ -36,7 +37,7 @@ use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(args::qos_spelled_out(std::env::args_os()));
-    match dispatch(cli.verb) {
+    match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             // A closed terminal cannot be told.

@@ -11,6 +11,7 @@ use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::refusal;
 use super::times::PublishTimes;
 use super::topic::Topic;
+use super::trace;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
@@ -568,6 +569,7 @@ impl Heard {
         ledger: &mut Ledger,
         slot: Slot,
     ) {
+        trace::heard(slot.number(), event);
         let recorder = ledger.of(slot);
         match event {
             ClientEvent::Acknowledged { token, reason, .. } => {

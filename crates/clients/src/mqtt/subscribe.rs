@@ -7,7 +7,7 @@ use super::figures::{
 use super::publish::{moment, time};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
-use super::refusal;
+use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
@@ -179,36 +179,40 @@ impl Subscriber {
                     (&mut *guard, true)
                 }
             };
-            let outcome = self.client.input(bytes, time(now), &mut |event| match event {
-                ClientEvent::Message(message) => {
-                    let payload = message.publish.payload;
-                    tally.media += payload.len() as u64;
-                    let mark = marked(&message).or_else(|| Mark::from_payload(payload));
-                    tally.message(&message.publish, mark, &here, shared, group, recorder);
-                }
-                ClientEvent::MessageBegin { message, .. } => {
-                    let (dup, retain) = (message.publish.dup, message.publish.retain);
-                    *large = Some(Box::new(Large { dup, retain, mark: marked(&message), head: Vec::new() }));
-                }
-                ClientEvent::MessagePayload(bytes) => {
-                    tally.media += bytes.len() as u64;
-                    if let Some(large) = large {
-                        large.keep(bytes);
+            let outcome = self.client.input(bytes, time(now), &mut |event| {
+                trace::heard(slot.number(), &event);
+                match event {
+                    ClientEvent::Message(message) => {
+                        let payload = message.publish.payload;
+                        tally.media += payload.len() as u64;
+                        let mark = marked(&message).or_else(|| Mark::from_payload(payload));
+                        tally.message(&message.publish, mark, &here, shared, group, recorder);
                     }
-                }
-                // It counts, and is timed, when all of it is there.
-                ClientEvent::MessageEnd { .. } => {
-                    if let Some(large) = large.take() {
-                        let publish =
-                            Publish { dup: large.dup, retain: large.retain, ..Publish::new("", &[]) };
-                        let mark = large.mark.or_else(|| Mark::from_payload(&large.head));
-                        tally.message(&publish, mark, &here, shared, group, recorder);
+                    ClientEvent::MessageBegin { message, .. } => {
+                        let (dup, retain) = (message.publish.dup, message.publish.retain);
+                        *large =
+                            Some(Box::new(Large { dup, retain, mark: marked(&message), head: Vec::new() }));
                     }
+                    ClientEvent::MessagePayload(bytes) => {
+                        tally.media += bytes.len() as u64;
+                        if let Some(large) = large {
+                            large.keep(bytes);
+                        }
+                    }
+                    // It counts, and is timed, when all of it is there.
+                    ClientEvent::MessageEnd { .. } => {
+                        if let Some(large) = large.take() {
+                            let publish =
+                                Publish { dup: large.dup, retain: large.retain, ..Publish::new("", &[]) };
+                            let mark = large.mark.or_else(|| Mark::from_payload(&large.head));
+                            tally.message(&publish, mark, &here, shared, group, recorder);
+                        }
+                    }
+                    ClientEvent::Subscribed { suback, .. } => {
+                        tally.granted(&suback, common, now, group, recorder);
+                    }
+                    other => tally.hear(&other, common.version),
                 }
-                ClientEvent::Subscribed { suback, .. } => {
-                    tally.granted(&suback, common, now, group, recorder);
-                }
-                other => tally.hear(&other, common.version),
             });
             viewer.resumed |= tally.session_present;
             if tally.granted && !std::mem::replace(&mut viewer.member, true) {

@@ -19,6 +19,7 @@ use crate::redirect::Redirects;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::debug;
 use url::Url;
 use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment, Recorder, Spread};
@@ -141,7 +142,9 @@ impl Connection {
 
     /// The link is there: the first words.
     pub(super) fn connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+        let client = self.slot.number();
         if self.leaving.is_some() {
+            debug!(target: "rtc", client, "ends its session (DELETE)");
             if let Some(resource) = self.resource.take() {
                 self.say(&self.request.delete(&resource), context);
             }
@@ -150,6 +153,7 @@ impl Connection {
         if let (Some(trickle), Some(resource), Some(negotiation)) =
             (&mut self.trickle, &self.resource, &self.negotiation)
         {
+            debug!(target: "rtc", client, "tells its candidates (PATCH)");
             let words = trickle.say(&self.request, resource, &negotiation.fragment());
             self.say(&words, context);
             return Ok(());
@@ -159,9 +163,13 @@ impl Connection {
                 let mut negotiation = self.negotiate(true, false, context)?;
                 let offer = negotiation.offer(&self.terms.offer_options, self.sources);
                 self.negotiation = Some(Box::new(negotiation));
+                debug!(target: "rtc", client, bytes = offer.len(), "offers (POST)");
                 offer
             }
-            Manner::Oven => String::new(),
+            Manner::Oven => {
+                debug!(target: "rtc", client, "asks for a WebSocket");
+                String::new()
+            }
         };
         if let Some(dialogue) = &self.dialogue {
             self.say(&dialogue.begin(&self.request, &offer), context);
@@ -218,9 +226,12 @@ impl Connection {
     }
 
     fn hear(&mut self, heard: Heard, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
-        let now = context.now;
+        let (now, client) = (context.now, self.slot.number());
         match heard {
-            Heard::Open => return Ok(None),
+            Heard::Open => {
+                debug!(target: "rtc", client, "the WebSocket is open, asks for an offer");
+                return Ok(None);
+            }
             Heard::Answer(session) => {
                 let Session { sdp, resource, entity_tag, ice_servers, trickles } = *session;
                 self.resource = resource.map(Box::new);
@@ -231,6 +242,8 @@ impl Connection {
                         negotiation.transport.withdraw_candidates();
                     }
                     self.agreed = negotiation.take_answer(now, &sdp)?;
+                    let (media, reachable) = (self.agreed.len(), negotiation.reachable);
+                    debug!(target: "rtc", client, media, reachable, "answered");
                 }
                 // A connection that stays open is a descriptor that nobody needs.
                 context.hang_up();
@@ -255,6 +268,8 @@ impl Connection {
                 let mut negotiation = self.negotiate(description.ice_lite, relayed, context)?;
                 let (answer, agreed) =
                     negotiation.answer(now, &description, &offer.candidates, &self.terms.offer_options)?;
+                let (media, reachable) = (agreed.len(), negotiation.reachable);
+                debug!(target: "rtc", client, media, reachable, relayed, "offered, answers");
                 self.agreed = agreed;
                 self.negotiation = Some(Box::new(negotiation));
                 let mut out = Vec::new();
@@ -303,12 +318,13 @@ impl Connection {
 
     /// Carries out what the transport wants, and hears what it has reached.
     fn drain(&mut self, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
-        let now = context.now;
+        let (now, client) = (context.now, self.slot.number());
         let mut milestone = None;
         while let Some(output) = self.negotiation.as_mut().and_then(|it| it.transport.poll()) {
             match output {
                 Output::Send { destination, datagram } => self.deliver(destination, &datagram, context),
                 Output::Event(Reached::Path(path)) => {
+                    debug!(target: "rtc", client, %path, "ICE has a path");
                     if self.path.is_none() {
                         self.step(ICE_TIME, now, context.world);
                     } else {
@@ -319,9 +335,11 @@ impl Connection {
                     self.path_lost = None;
                 }
                 Output::Event(Reached::PathLost) => {
+                    debug!(target: "rtc", client, "checks of the path are not answered any more");
                     self.path_lost.get_or_insert(now);
                 }
                 Output::Event(Reached::Keys { inbound, outbound, profile }) => {
+                    debug!(target: "rtc", client, ?profile, "DTLS has keys");
                     self.step(DTLS_TIME, now, context.world);
                     if let Some(path) = self.path {
                         self.settle(path, context);

@@ -5,6 +5,7 @@ use super::figures::{
     STREAM_ENDS, UNREADABLE_TAGS,
 };
 use super::refusal::{Verdict, verdict};
+use super::trace;
 use crate::client_session::{ClientSession, End, Stop, said};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
@@ -168,6 +169,7 @@ impl ClientSession for Player {
 impl Viewer {
     #[inline]
     fn hear(&mut self, event: ClientEvent<'_>, now: Moment, ledger: &mut Ledger) {
+        trace::heard(self.slot().number(), &event);
         match event {
             ClientEvent::Media(media) => {
                 let before = self.flv.came();

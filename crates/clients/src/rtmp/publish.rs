@@ -4,6 +4,7 @@ use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES, STREAM_ENDS,
 };
 use super::refusal::{Verdict, verdict};
+use super::trace;
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
@@ -284,6 +285,7 @@ impl ClientSession for Publisher {
 
 impl Heard {
     fn hear(&mut self, event: ClientEvent<'_>, state: &mut ClientState, now: Moment, ledger: &mut Ledger) {
+        trace::heard(state.slot().number(), &event);
         match event {
             ClientEvent::HandshakeDone { scheme } => {
                 state.reach(Phase::Requesting, now, ledger);

@@ -75,7 +75,7 @@ impl Player {
             state,
             reading,
             playback: PlaybackModel::new(reading, slot.client, timeline, common.playout, now),
-            get: HttpGet::new(request, common.redirects.clone()),
+            get: HttpGet::new(slot.number(), request, common.redirects.clone()),
             common,
             analyser: Box::new(Analyser::new(options)),
             booked: Counts::default(),

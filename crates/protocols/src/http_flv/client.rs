@@ -48,7 +48,7 @@ pub(super) fn play(
         let NewClient { slot, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {
-            get: HttpGet::new(request, redirects.clone()),
+            get: HttpGet::new(slot.number(), request, redirects.clone()),
             reader: Reader::new(Limits::default()),
             flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, ledger),
         }

@@ -12,6 +12,7 @@ mod chromium;
 mod codec;
 mod counts;
 mod departures;
+mod dialogue;
 mod drops;
 mod endings;
 mod first_steps;

@@ -9,6 +9,7 @@ use crate::rtc::relay::{Relay, Server, Unwrapped};
 use crate::rtc::trickle::Next;
 use std::net::SocketAddr;
 use std::time::Duration;
+use tracing::debug;
 use weir_metrics::Failure;
 use weir_metrics::common::SENT;
 use weir_rtc::signalling::oven::IceServer;
@@ -54,6 +55,7 @@ impl Connection {
         server: Server,
         context: &mut Context<'_, Ledger>,
     ) -> Result<(), End> {
+        debug!(target: "rtc", client = self.slot.number(), "goes by a relay");
         let (home, name) = (self.endpoint.address.ip(), self.request.host());
         let relay = Relay::begin(server, home, name, &self.terms.redirects, context)?;
         self.relay = Some(Box::new(relay));
@@ -107,6 +109,7 @@ impl Connection {
             Unwrapped::Strange => context.world.of(self.slot).count(STRANGE, 1),
             Unwrapped::Nothing => self.flush_relay(context),
             Unwrapped::Allocated(relayed) => {
+                debug!(target: "rtc", client = self.slot.number(), %relayed, "the relay has an address for it");
                 if let Some(negotiation) = &mut self.negotiation {
                     negotiation
                         .transport
