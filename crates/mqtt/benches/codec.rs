@@ -1,4 +1,5 @@
-//! Encoding and decoding of messages, and a client's whole dialogue, beside the floor: touching the bytes once.
+//! Encoding and decoding of messages, and a client's whole dialogue, beside the floor, touching the bytes once, and beside
+//! the libraries that there are: rumqttc's codec, and the clients of mqtt-protocol-core.
 //!
 //! The message is that of the measurement that weir replaces: 955 bytes of payload, QoS 1, a topic with a number,
 //! and in MQTT 5 a user property with sequence number and time. All take turns in this process, in rounds, in pieces of
@@ -44,6 +45,10 @@ fn main() {
         ("decode PUBACK", Box::new(|| decode(&acknowledgements, Version::V5))),
         ("client: subscriber, QoS 1", Box::new(|| subscribe(&streams[1]))),
         ("client: publisher, QoS 1", Box::new(|| publish(messages, &payload))),
+        ("rumqttc: decode 5", Box::new(|| rumqttc_decode(&streams[1]))),
+        ("rumqttc: encode 5", Box::new(|| rumqttc_encode(messages, &payload))),
+        ("mqtt-protocol-core: subscriber", Box::new(|| core_subscribe(&streams[1]))),
+        ("mqtt-protocol-core: publisher", Box::new(|| core_publish(messages, &payload))),
     ];
     let mut seconds = vec![Vec::new(); work.len()];
     for _ in 0..rounds {
@@ -53,10 +58,10 @@ fn main() {
             seconds.push(thread_cpu() - started);
         }
     }
-    println!("{:<28} {:>12}", "", "ns/message");
+    println!("{:<32} {:>12}", "", "ns/message");
     for ((name, _), mut seconds) in work.into_iter().zip(seconds) {
         seconds.sort_by(f64::total_cmp);
-        println!("{name:<28} {:>12.1}", seconds[seconds.len() / 2] * 1e9 / messages as f64);
+        println!("{name:<32} {:>12.1}", seconds[seconds.len() / 2] * 1e9 / messages as f64);
     }
 }
 
@@ -206,5 +211,142 @@ fn publish(messages: usize, payload: &[u8]) -> u64 {
         }
     }
     black_box(Packet::Pingreq);
+    acknowledged
+}
+
+fn rumqttc_decode(stream: &[u8]) -> u64 {
+    use rumqttc::v5::mqttbytes::{Error, v5};
+    let mut buffer = bytes::BytesMut::with_capacity(2 * PIECE);
+    let mut packets = 0;
+    for piece in stream.chunks(PIECE) {
+        buffer.extend_from_slice(piece);
+        loop {
+            match v5::Packet::read(&mut buffer, None) {
+                Ok(packet) => {
+                    black_box(&packet);
+                    packets += 1;
+                }
+                Err(Error::InsufficientBytes(_)) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    packets
+}
+
+fn rumqttc_encode(messages: usize, payload: &[u8]) -> u64 {
+    use rumqttc::v5::mqttbytes::{QoS, v5};
+    let payload = bytes::Bytes::copy_from_slice(payload);
+    let mut out = bytes::BytesMut::with_capacity(2 * PIECE);
+    let mut sum = 0;
+    for number in 0..messages {
+        let properties = v5::PublishProperties {
+            user_properties: vec![("weir".to_owned(), format!("{number:016x}{:016x}", number * 1000))],
+            ..v5::PublishProperties::default()
+        };
+        let topic = format!("/XGH/PYAVRO/{number}");
+        let mut message = v5::Publish::new(topic, QoS::AtLeastOnce, payload.clone(), Some(properties));
+        message.pkid = 1 + number as u16 % 100;
+        message.write(&mut out).expect("it fits");
+        if out.len() > PIECE {
+            sum += black_box(&out).len() as u64;
+            out.clear();
+        }
+    }
+    sum
+}
+
+type Core = mqtt_protocol_core::mqtt::Connection<mqtt_protocol_core::mqtt::role::Client>;
+
+/// A client of mqtt-protocol-core whose broker has accepted it.
+fn core_connected() -> Core {
+    use mqtt_protocol_core::mqtt;
+    let mut client = Core::new(mqtt::Version::V5_0);
+    client.set_auto_pub_response(true);
+    let connect = mqtt::packet::v5_0::Connect::builder().client_id("bench").expect("a name").build();
+    black_box(client.checked_send(connect.expect("a packet")));
+    let mut connack = Vec::new();
+    let accepted =
+        Connack { session_present: false, reason: ReasonCode::Success, properties: Properties::NONE };
+    accepted.encode(Version::V5, &mut connack).expect("it fits");
+    client.recv(&mut mqtt::common::Cursor::new(&connack[..]));
+    client
+}
+
+fn core_subscribe(stream: &[u8]) -> u64 {
+    use mqtt_protocol_core::mqtt;
+    use mqtt_protocol_core::mqtt::connection::Event;
+    use mqtt_protocol_core::mqtt::packet::{Packet, Property};
+    use mqtt_protocol_core::mqtt::prelude::*;
+    let mut client = core_connected();
+    let mut out = Vec::new();
+    let mut sum = 0;
+    for piece in stream.chunks(PIECE) {
+        let mut cursor = mqtt::common::Cursor::new(piece);
+        while (cursor.position() as usize) < piece.len() {
+            for event in client.recv(&mut cursor) {
+                match event {
+                    Event::NotifyPacketReceived(Packet::V5_0Publish(message)) => {
+                        let stamp = message.props().iter().find_map(|property| match property {
+                            Property::UserProperty(pair) if pair.key() == "weir" => Some(pair.val()),
+                            _ => None,
+                        });
+                        sum += u64::from_str_radix(&stamp.unwrap_or_default()[..16], 16).unwrap_or(0);
+                    }
+                    Event::RequestSendPacket { packet, .. } => {
+                        out.extend_from_slice(&packet.to_continuous_buffer());
+                    }
+                    Event::NotifyError(error) => panic!("{error:?}"),
+                    _ => {}
+                }
+            }
+        }
+        black_box(&out);
+        out.clear();
+    }
+    sum
+}
+
+fn core_publish(messages: usize, payload: &[u8]) -> u64 {
+    use mqtt_protocol_core::mqtt;
+    use mqtt_protocol_core::mqtt::connection::Event;
+    use mqtt_protocol_core::mqtt::packet::{Packet, Property, Qos, UserProperty};
+    use mqtt_protocol_core::mqtt::prelude::*;
+    let mut client = core_connected();
+    let (mut out, mut acknowledgements) = (Vec::new(), Vec::new());
+    let mut acknowledged = 0;
+    for number in 0..messages {
+        let id = client.acquire_packet_id().expect("one is free");
+        let stamp = format!("{number:016x}{:016x}", number * 1000);
+        let properties = vec![Property::UserProperty(UserProperty::new("weir", stamp).expect("it fits"))];
+        let message = mqtt::packet::v5_0::Publish::builder()
+            .topic_name(format!("/XGH/PYAVRO/{number}"))
+            .expect("a topic")
+            .qos(Qos::AtLeastOnce)
+            .packet_id(id)
+            .props(properties)
+            .payload(payload)
+            .build()
+            .expect("a packet");
+        for event in client.checked_send(message) {
+            if let Event::RequestSendPacket { packet, .. } = event {
+                out.extend_from_slice(&packet.to_continuous_buffer());
+            }
+        }
+        let acknowledgement = Acknowledgement::success(PacketId::new(id).expect("not 0"));
+        acknowledgement.encode(PacketKind::Puback, Version::V5, &mut acknowledgements).expect("it fits");
+        if (number + 1) % BURST == 0 {
+            let mut cursor = mqtt::common::Cursor::new(&acknowledgements[..]);
+            while (cursor.position() as usize) < acknowledgements.len() {
+                let events = client.recv(&mut cursor);
+                let is_answer =
+                    |event: &&Event| matches!(event, Event::NotifyPacketReceived(Packet::V5_0Puback(_)));
+                acknowledged += events.iter().filter(is_answer).count() as u64;
+            }
+            acknowledgements.clear();
+            black_box(&out);
+            out.clear();
+        }
+    }
     acknowledged
 }

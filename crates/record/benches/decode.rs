@@ -1,10 +1,15 @@
-//! Decoding of records, beside the floor: a copy of their bytes.
+//! Decoding of records, beside the floor, a copy of their bytes, and beside the decoders of libraries.
 //!
 //! The record is that of the measurement that weir replaces (`scenarios/schemas/SimpleClass.avsc`): about 955 bytes in
 //! Avro. Each record is decoded, and each column of it read once. All take turns in this process, in rounds, over 256
 //! different records, so that branches are not learnt by heart. Printed are median and least of the rounds, in CPU time of
 //! this thread, and the least beside that of the copy of the same bytes.
+//!
+//! Libraries of JSON read into a structure that was written for this very record, with what can be borrowed borrowed: the
+//! best that they can do, and more than a program can that learns of the schema when it runs. `weir codec --decoder` has
+//! that. apache-avro reads into its own values.
 
+use base64::Engine;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
@@ -40,6 +45,7 @@ fn main() {
             bytes,
             Box::new(move || decode(payloads, &mut decoder, passes)),
         ));
+        work.extend(libraries(*format, payloads, bytes, passes));
         let mut generator = Generator::new(&schema, 1);
         let mut encoder = Encoder::new(&schema, *format);
         let mut out = Vec::new();
@@ -77,6 +83,66 @@ fn main() {
         }
         println!("{name:<44} {bytes:>8} {median:>10.1} {least:>10.1} {:>8.1}", least / floor);
     }
+}
+
+/// The record in JSON, as whoever knows it would write it down.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SimpleClass<'r> {
+    my_int: i32,
+    my_long: i64,
+    my_bool: bool,
+    my_double: f64,
+    my_float: f32,
+    /// In base64.
+    my_bytes: &'r str,
+    my_filename: &'r str,
+    my_string: &'r str,
+    my_array: Vec<f64>,
+}
+
+/// What libraries make of the payloads of a format, if they read it.
+fn libraries<'w>(format: Format, payloads: &'w [Vec<u8>], bytes: usize, passes: usize) -> Vec<Work<'w>> {
+    let text = include_str!("../../../scenarios/schemas/SimpleClass.avsc");
+    match format {
+        Format::Avro(Framing::Schemaless) => {
+            let apache = apache_avro::Schema::parse_str(text).expect("a schema");
+            vec![typed("Avro (schemaless): decode, apache-avro", payloads, bytes, passes, move |payload| {
+                let reader = apache_avro::reader::datum::GenericDatumReader::builder(&apache);
+                let value = reader.build().expect("a schema").read_value(&mut &payload[..]);
+                black_box(value.expect("a record"));
+                1
+            })]
+        }
+        Format::Json => vec![
+            typed("JSON: decode, serde_json", payloads, bytes, passes, |payload| {
+                add(&serde_json::from_slice(payload).expect("a record"))
+            }),
+            typed("JSON: decode, sonic-rs", payloads, bytes, passes, |payload| {
+                add(&sonic_rs::from_slice(payload).expect("a record"))
+            }),
+        ],
+        Format::Avro(_) => Vec::new(),
+    }
+}
+
+fn typed<'w>(
+    name: &str,
+    payloads: &'w [Vec<u8>],
+    bytes: usize,
+    passes: usize,
+    decode: impl Fn(&'w [u8]) -> u64 + 'w,
+) -> Work<'w> {
+    let all = move || (0..passes).flat_map(|_| payloads).map(|payload| decode(payload)).sum();
+    (name.to_owned(), bytes, Box::new(all))
+}
+
+/// Reads each column once; what stands in base64 is bytes then.
+fn add(record: &SimpleClass<'_>) -> u64 {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(record.my_bytes).expect("base64").len();
+    black_box((record.my_int, record.my_long, record.my_bool, record.my_double.to_bits()));
+    black_box((record.my_float.to_bits(), record.my_filename, record.my_string, &record.my_array));
+    bytes as u64
 }
 
 fn thread_cpu() -> f64 {

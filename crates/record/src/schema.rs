@@ -22,6 +22,8 @@ pub struct Schema {
 pub struct Column {
     name: Box<str>,
     kind: Kind,
+    /// Of the items, if it is an array.
+    items: Option<Kind>,
     nullable: bool,
     logical: Option<Box<str>>,
 }
@@ -105,7 +107,9 @@ impl Column {
             shape => (id, matches!(shape, Shape::Null)),
         };
         let logical = plan.of(inner).logical.clone();
-        Self { name: name.into(), kind: Kind::of(plan.shape(inner)), nullable, logical }
+        let shape = plan.shape(inner);
+        let items = if let Shape::Array(item) = shape { Some(Kind::of(plan.shape(*item))) } else { None };
+        Self { name: name.into(), kind: Kind::of(shape), items, nullable, logical }
     }
 
     /// The name of the field.
@@ -116,6 +120,11 @@ impl Column {
     /// What its values are.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// What the items of an array are.
+    pub fn items(&self) -> Option<Kind> {
+        self.items
     }
 
     /// Whether a value may be `null`.

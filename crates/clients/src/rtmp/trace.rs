@@ -20,7 +20,7 @@ pub(super) fn heard(client: u32, event: &ClientEvent<'_>) {
             debug!(target: "rtmp", client, level = status.level.as_str(), code = &*status.code, "onStatus");
         }
         ClientEvent::StreamBegin { message_stream_id: id } => {
-            debug!(target: "rtmp", client, id, "StreamBegin")
+            debug!(target: "rtmp", client, id, "StreamBegin");
         }
         ClientEvent::StreamEof { message_stream_id: id } => debug!(target: "rtmp", client, id, "StreamEOF"),
         ClientEvent::StreamDry { message_stream_id: id } => debug!(target: "rtmp", client, id, "StreamDry"),
