@@ -41,6 +41,8 @@ pub struct CodecComparison {
     pub avro: EncodingFigures,
     /// JSON.
     pub json: EncodingFigures,
+    /// Other decoders that had their turns between these two.
+    pub others: Vec<EncodingFigures>,
     /// JSON's time for a record less Avro's, of each repetition.
     pub difference_seconds: Estimate,
     /// JSON's time for a record over Avro's, of each repetition; the geometric mean.
@@ -58,6 +60,8 @@ pub struct CodecComparison {
 pub struct EncodingFigures {
     /// Its name.
     pub encoding: String,
+    /// Who decoded it: weir, or the name of a library.
+    pub decoder: String,
     /// Bytes of a payload with one record, in the mean.
     pub record_bytes: f64,
     /// CPU time to decode a record and read each of its columns once.
@@ -86,6 +90,8 @@ pub struct CodecSubject {
 pub struct EncodingTimes {
     /// Its name.
     pub encoding: String,
+    /// Who decoded it.
+    pub decoder: String,
     /// Bytes of a payload with one record, in the mean.
     pub record_bytes: f64,
     /// Seconds of CPU time a record, of each repetition.
@@ -93,9 +99,13 @@ pub struct EncodingTimes {
 }
 
 impl CodecComparison {
-    /// Sums up what was measured. `None` if there are fewer than two repetitions, or not as many of one encoding as of
-    /// the other.
-    pub fn new(subject: CodecSubject, avro: &EncodingTimes, json: &EncodingTimes) -> Option<Self> {
+    /// Sums up what was measured of Avro, of JSON and of other decoders. `None` if there are fewer than two repetitions, or
+    /// not as many of one encoding as of the other.
+    pub fn new(
+        subject: CodecSubject,
+        [avro, json]: [&EncodingTimes; 2],
+        others: &[EncodingTimes],
+    ) -> Option<Self> {
         if avro.seconds.len() != json.seconds.len() {
             return None;
         }
@@ -116,6 +126,7 @@ impl CodecComparison {
             bytes_ratio: json.record_bytes / avro.record_bytes,
             avro: EncodingFigures::new(avro)?,
             json: EncodingFigures::new(json)?,
+            others: others.iter().map(EncodingFigures::new).collect::<Option<_>>()?,
             conclusion: String::new(),
             saving: Vec::new(),
         };
@@ -151,12 +162,14 @@ impl CodecComparison {
         ];
         let columns = vec![
             Column::word("Encoding"),
+            Column::word("Decoder"),
             Column::number("Bytes a record").narrow("Bytes"),
             Column::number("CPU a record").narrow("CPU"),
             Column::number("95% confidence").narrow("95%"),
             Column::number("Records/s a core").narrow("Records/s"),
         ];
-        let rows = [&self.avro, &self.json].map(EncodingFigures::row).into();
+        let rows =
+            [&self.avro, &self.json].into_iter().chain(&self.others).map(EncodingFigures::row).collect();
         let grid = Grid { caption: "Decoding".to_owned(), columns, rows };
         let mut sections = vec![Section::new("Comparison", vec![Part::Grid(grid), Part::Facts(facts)])];
         if !self.saving.is_empty() {
@@ -180,6 +193,7 @@ impl EncodingFigures {
         let decode_seconds = Estimate::of(&times.seconds)?;
         Some(Self {
             encoding: times.encoding.clone(),
+            decoder: times.decoder.clone(),
             record_bytes: times.record_bytes,
             decode_seconds,
             records_per_second: 1.0 / decode_seconds.mean,
@@ -190,6 +204,7 @@ impl EncodingFigures {
         let Estimate { mean, low, high } = self.decode_seconds;
         vec![
             Cell::text(self.encoding.clone()),
+            Cell::text(self.decoder.clone()),
             Cell::text(bytes(self.record_bytes)),
             Cell::text(nanos(mean)),
             Cell::text(format!("{} to {}", nanos(low), nanos(high))),

@@ -15,10 +15,12 @@ fn comparison(avro: &[f64], json: &[f64]) -> CodecComparison {
     };
     let side = |encoding: &str, record_bytes, seconds: &[f64]| EncodingTimes {
         encoding: encoding.into(),
+        decoder: "weir".into(),
         record_bytes,
         seconds: seconds.into(),
     };
-    CodecComparison::new(subject, &side("avro", 955.0, avro), &side("json", 2_250.0, json)).unwrap()
+    let (avro, json) = (side("avro", 955.0, avro), side("json", 2_250.0, json));
+    CodecComparison::new(subject, [&avro, &json], &[]).unwrap()
 }
 
 fn faster() -> CodecComparison {

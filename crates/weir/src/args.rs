@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::codec::libraries::Library;
 use crate::options::{ListenOptions, OptionsOf, Plays, Publishes};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
@@ -486,6 +487,17 @@ pub(crate) struct Codec {
     /// Different records to decode, made from the seed
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) records: u32,
+    /// Who decodes: weir, apache-avro, serde_json, sonic-rs; by commas. The first of each encoding are
+    /// compared, weir where none is named; the others stand beside them
+    #[arg(
+        long = "decoder",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "weir",
+        hide_possible_values = true,
+        conflicts_with = "save"
+    )]
+    pub(crate) decoders: Vec<Library>,
     /// How often each encoding is measured, alternately
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) repetitions: u32,

@@ -1,9 +1,12 @@
 //! `weir codec`: the same records in Avro and in JSON, and what decoding one costs in each, and saving it.
 
+pub(crate) mod libraries;
+
 use crate::args::Codec;
 use crate::conduct::{interrupt_flag, refused, text, written};
 use crate::exit::{Exit, Failure};
 use crate::saving::Place;
+use libraries::{Library, Reader};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::hint::black_box;
@@ -28,13 +31,12 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let places = args.save.iter().map(|text| Place::open(text, args, &schema, framing));
     let mut places = places.collect::<Result<Vec<_>, _>>()?;
     let interrupt = interrupt_flag()?;
-    let mut avro = Side::new(&schema, Format::Avro(framing), args)?;
-    let mut json = Side::new(&schema, Format::Json, args)?;
-    same(&schema, &mut avro, &mut json)?;
-    let passes = [&mut avro, &mut json].map(Side::passes);
-    // As the runs of a series: what the one leaves in the caches helps or harms both alike.
-    for turn in turns(2, args.repetitions, Order::Interleaved) {
-        [&mut avro, &mut json][turn.variant].measure(passes[turn.variant]);
+    let avro = Payloads::new(&schema, Format::Avro(framing), args)?;
+    let json = Payloads::new(&schema, Format::Json, args)?;
+    let mut sides = sides(&schema, [&avro, &json], args)?;
+    // As the runs of a series: what the one leaves in the caches helps or harms all alike.
+    for turn in turns(sides.len(), args.repetitions, Order::Interleaved) {
+        sides[turn.variant].measure();
         if interrupt.load(Ordering::Relaxed) {
             return Ok(Exit::Interrupted);
         }
@@ -53,7 +55,9 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
             None => return Ok(Exit::Interrupted),
         }
     }
-    let mut comparison = CodecComparison::new(subject, &avro.times(), &json.times()).ok_or_else(still)?;
+    let times: Vec<EncodingTimes> = sides.iter().map(Side::times).collect();
+    let (pair, others) = times.split_at(2);
+    let mut comparison = CodecComparison::new(subject, [&pair[0], &pair[1]], others).ok_or_else(still)?;
     comparison.saving = saving;
     print(&comparison, args)?;
     Ok(Exit::Passed)
@@ -74,16 +78,13 @@ fn usage(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Exit::Usage, error.to_string())
 }
 
-/// One encoding: its payloads with one record each, and how long they took.
-struct Side {
+/// One encoding: payloads with one record each.
+struct Payloads {
     format: Format,
-    decoder: Decoder,
     payloads: Vec<Vec<u8>>,
-    /// Seconds of CPU time a record, of each repetition.
-    seconds: Vec<f64>,
 }
 
-impl Side {
+impl Payloads {
     fn new(schema: &Schema, format: Format, args: &Codec) -> Result<Self, Failure> {
         let mut generator = Generator::new(schema, args.seed);
         let mut encoder = Encoder::new(schema, format);
@@ -99,59 +100,142 @@ impl Side {
             }
             payloads.push(payload);
         }
-        Ok(Self { format, decoder: Decoder::new(schema, format), payloads, seconds: Vec::new() })
+        Ok(Self { format, payloads })
+    }
+}
+
+/// A decoder with its payloads, and how long it took.
+struct Side<'p> {
+    payloads: &'p Payloads,
+    library: Library,
+    decoder: Decoding,
+    /// How many passes fill a turn.
+    passes: u32,
+    /// Seconds of CPU time a record, of each repetition.
+    seconds: Vec<f64>,
+}
+
+enum Decoding {
+    Ours(Decoder),
+    Theirs(Reader),
+}
+
+/// The decoders that were asked for: the first of Avro, the first of JSON, the others.
+fn sides<'p>(schema: &Schema, both: [&'p Payloads; 2], args: &Codec) -> Result<Vec<Side<'p>>, Failure> {
+    let mut asked = args.decoders.clone();
+    // One that is named twice has its turns once.
+    let mut known = Vec::new();
+    asked.retain(|library| {
+        !known.contains(library) && {
+            known.push(*library);
+            true
+        }
+    });
+    let [avro, json] = [Library::reads_avro, Library::reads_json].map(|reads| {
+        let mut able: Vec<Library> = asked.iter().copied().filter(|library| reads(*library)).collect();
+        if able.is_empty() {
+            able.push(Library::Weir);
+        }
+        able
+    });
+    let first = [(both[0], avro[0]), (both[1], json[0])];
+    let others = avro[1..].iter().map(|library| (both[0], *library));
+    let others = others.chain(json[1..].iter().map(|library| (both[1], *library)));
+    let mut sides = Vec::new();
+    for (payloads, library) in first.into_iter().chain(others) {
+        sides.push(Side::new(schema, payloads, library, args)?);
+    }
+    same(schema, both, &sides)?;
+    sides.iter_mut().for_each(Side::settle_passes);
+    Ok(sides)
+}
+
+impl<'p> Side<'p> {
+    fn new(schema: &Schema, payloads: &'p Payloads, library: Library, args: &Codec) -> Result<Self, Failure> {
+        let format = payloads.format;
+        if library != Library::Weir
+            && matches!(format, Format::Avro(framing) if framing != Framing::Schemaless)
+        {
+            let name = library.name();
+            let line =
+                format!("--decoder {name} reads records without a frame alone; leave --avro-encoding out");
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        let text = std::fs::read_to_string(&args.schema).map_err(|error| refused(&args.schema, &error))?;
+        let reader = Reader::new(library, schema, &text).map_err(|line| Failure::new(Exit::Usage, line))?;
+        let decoder = match reader {
+            Some(reader) => Decoding::Theirs(reader),
+            None => Decoding::Ours(Decoder::new(schema, format)),
+        };
+        Ok(Self { payloads, library, decoder, passes: 1, seconds: Vec::new() })
     }
 
     /// Decodes all payloads once, and gives the CPU time that took.
     fn pass(&mut self) -> f64 {
         let started = thread_seconds();
-        for payload in &self.payloads {
-            // They were all decoded before.
-            if let Ok(record) = self.decoder.one(payload) {
-                read(record);
+        match &mut self.decoder {
+            Decoding::Ours(decoder) => {
+                for payload in &self.payloads.payloads {
+                    // They were all decoded before.
+                    if let Ok(record) = decoder.one(payload) {
+                        read(record);
+                    }
+                }
             }
+            // The same here.
+            Decoding::Theirs(reader) => drop(reader.pass(&self.payloads.payloads)),
         }
         thread_seconds() - started
     }
 
-    /// How many passes fill a turn, of which the first ones are lost to empty caches.
-    fn passes(&mut self) -> u32 {
+    /// Finds out how many passes fill a turn, of which the first ones are lost to empty caches.
+    fn settle_passes(&mut self) {
         self.pass();
         let seconds = self.pass().max(1e-9);
-        (TURN_SECONDS / seconds).ceil().clamp(1.0, 1e7) as u32
+        self.passes = (TURN_SECONDS / seconds).ceil().clamp(1.0, 1e7) as u32;
     }
 
-    fn measure(&mut self, passes: u32) {
-        let seconds: f64 = (0..passes).map(|_| self.pass()).sum();
-        self.seconds.push(seconds / f64::from(passes) / self.payloads.len() as f64);
+    fn measure(&mut self) {
+        let seconds: f64 = (0..self.passes).map(|_| self.pass()).sum();
+        self.seconds.push(seconds / f64::from(self.passes) / self.payloads.payloads.len() as f64);
     }
 
     fn times(&self) -> EncodingTimes {
-        let bytes: usize = self.payloads.iter().map(Vec::len).sum();
+        let payloads = &self.payloads.payloads;
+        let bytes: usize = payloads.iter().map(Vec::len).sum();
         EncodingTimes {
-            encoding: self.format.to_string(),
-            record_bytes: bytes as f64 / self.payloads.len() as f64,
+            encoding: self.payloads.format.to_string(),
+            decoder: self.library.name().to_owned(),
+            record_bytes: bytes as f64 / payloads.len() as f64,
             seconds: self.seconds.clone(),
         }
     }
 }
 
-/// Both say the same, bit for bit: else there would be nothing to compare.
-fn same(schema: &Schema, avro: &mut Side, json: &mut Side) -> Result<(), Failure> {
+/// All decoders say the same of both encodings, bit for bit: else there would be nothing to compare.
+fn same(schema: &Schema, both: [&Payloads; 2], sides: &[Side<'_>]) -> Result<(), Failure> {
     let plain = |record: Record<'_>| {
         let (mut encoder, mut out) = (Encoder::new(schema, Format::Avro(Framing::Schemaless)), Vec::new());
         encoder.push(record).map_err(Failure::with(Exit::Internal))?;
         encoder.finish(&mut out);
         Ok::<_, Failure>(out)
     };
-    for (one, other) in avro.payloads.iter().zip(&json.payloads) {
-        let [one, other] =
-            [(&mut avro.decoder, one), (&mut json.decoder, other)].map(|(decoder, payload)| {
-                let record = decoder.one(payload).map_err(Failure::with(Exit::Internal))?;
-                plain(record)
-            });
-        if one? != other? {
+    let [mut avro, mut json] = both.map(|payloads| Decoder::new(schema, payloads.format));
+    for (number, (one, other)) in both[0].payloads.iter().zip(&both[1].payloads).enumerate() {
+        let record = avro.one(one).map_err(Failure::with(Exit::Internal))?;
+        if plain(record)? != plain(json.one(other).map_err(Failure::with(Exit::Internal))?)? {
             return Err(Failure::new(Exit::Internal, "a record is not the same in Avro and in JSON"));
+        }
+        for side in sides {
+            let Decoding::Theirs(reader) = &side.decoder else { continue };
+            let payload = if std::ptr::eq(side.payloads, both[0]) { one } else { other };
+            reader.check(payload, record).map_err(|cause| {
+                let name = side.library.name();
+                Failure::new(
+                    Exit::Usage,
+                    format!("--decoder {name} cannot be compared, record {number}: {cause}; leave it out"),
+                )
+            })?;
         }
     }
     Ok(())

@@ -72,12 +72,11 @@ fn the_page_of_commands_is_that_of_the_command_line() {
     assert_up_to_date("commands.md", &page);
 }
 
-/// The last paragraph of weir's own help.
+/// That paragraph of weir's own help.
 fn exit_codes(cli: &Command) -> String {
     let about = cli.get_long_about().map(ToString::to_string).unwrap_or_default();
-    let codes = about.split("\n\n").last().unwrap_or_default().to_owned();
-    assert!(codes.starts_with("Exit codes"), "{codes}");
-    prose(&codes)
+    let codes = about.split("\n\n").find(|paragraph| paragraph.starts_with("Exit codes"));
+    prose(codes.expect("a paragraph on exit codes"))
 }
 
 fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {

@@ -23,6 +23,39 @@ fn a_comparison_says_what_a_record_takes_in_each() {
 }
 
 #[test]
+fn libraries_decode_beside_weir_and_read_the_same_values() {
+    let all = "sonic-rs,apache-avro,weir,serde_json,sonic-rs";
+    let said =
+        says(["codec", SCHEMA, "--records", "50", "--repetitions", "3", "--json", "-", "--decoder", all]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!([&value["avro"]["decoder"], &value["json"]["decoder"]], ["apache-avro", "sonic-rs"]);
+    let others: Vec<_> = value["others"].as_array().unwrap().iter().map(|side| &side["decoder"]).collect();
+    assert_eq!(others, ["weir", "weir", "serde_json"]);
+    // Values of every type, in columns and within them.
+    let directory = tempfile::tempdir().unwrap();
+    let schema = directory.path().join("all.avsc");
+    std::fs::write(&schema, ALL_TYPES).unwrap();
+    let schema = schema.to_str().unwrap();
+    let said = says(["codec", schema, "--records", "200", "--repetitions", "2", "--decoder", all]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let framed = ["--avro-encoding", "container", "--decoder", "apache-avro"];
+    let said = says(["codec", SCHEMA].into_iter().chain(framed));
+    assert!(said.code == Some(2) && said.err.contains("leave --avro-encoding out"), "{}", said.err);
+}
+
+/// A record with all that is not in `SimpleClass`.
+const ALL_TYPES: &str = r#"{"type": "record", "name": "All", "fields": [
+    {"name": "maybe", "type": ["null", "long"]}, {"name": "perhaps", "type": ["null", "string"]},
+    {"name": "colour", "type": {"type": "enum", "name": "Colour", "symbols": ["RED", "GREEN"]}},
+    {"name": "hash", "type": {"type": "fixed", "name": "Hash", "size": 8}},
+    {"name": "counts", "type": {"type": "map", "values": "int"}},
+    {"name": "floats", "type": {"type": "array", "items": "float"}},
+    {"name": "names", "type": {"type": "array", "items": "string"}},
+    {"name": "place", "type": {"type": "record", "name": "Place", "fields": [
+        {"name": "x", "type": "int"}, {"name": "name", "type": "string"}]}}]}"#;
+
+#[test]
 fn what_is_saved_is_in_the_tables_and_its_bytes_are_theirs() {
     let server = Postgresql::start();
     let directory = tempfile::tempdir().unwrap();
