@@ -7,9 +7,9 @@ use std::{fs, io};
 use crate::census::ProcessId;
 use crate::cgroup;
 use crate::field::lossy;
-use crate::ledger::{Ledger, Opening};
 use crate::process::{ProcessSample, ThreadSample, Throttling};
 use crate::reader::{Reader, is_gone, numbered};
+use crate::running_totals::{Opening, RunningTotals};
 use crate::stat::{Stat, context_switches};
 
 /// A set of processes: grows by [`ProcessSet::admit`], shrinks as they end.
@@ -19,8 +19,8 @@ pub(crate) struct ProcessSet {
     exited: u64,
     began_ticks: u64,
     first_round: bool,
-    usage: Ledger<ProcessId, 3>,
-    switches: Ledger<ThreadId, 2>,
+    usage: RunningTotals<ProcessId, 3>,
+    switches: RunningTotals<ThreadId, 2>,
     throttle_files: Option<Vec<String>>,
 }
 
@@ -40,8 +40,8 @@ impl ProcessSet {
             exited: 0,
             began_ticks,
             first_round: true,
-            usage: Ledger::new(),
-            switches: Ledger::new(),
+            usage: RunningTotals::new(),
+            switches: RunningTotals::new(),
             throttle_files: None,
         }
     }

@@ -14,20 +14,20 @@ pub(crate) enum Opening {
 
 /// `N` counters for each key, and their running totals. A key that vanishes leaves what it had counted.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger<K, const N: usize> {
-    accounts: HashMap<K, Account<N>>,
+pub(crate) struct RunningTotals<K, const N: usize> {
+    accounts: HashMap<K, Counted<N>>,
     total: [u64; N],
     round: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Account<const N: usize> {
+struct Counted<const N: usize> {
     last: [u64; N],
     round: u64,
 }
 
-impl<K: Eq + Hash, const N: usize> Ledger<K, N> {
-    /// An empty ledger.
+impl<K: Eq + Hash, const N: usize> RunningTotals<K, N> {
+    /// An empty totals.
     pub(crate) fn new() -> Self {
         Self { accounts: HashMap::new(), total: [0; N], round: 0 }
     }
@@ -38,7 +38,7 @@ impl<K: Eq + Hash, const N: usize> Ledger<K, N> {
             Opening::Full => [0; N],
             Opening::Nothing => counters,
         };
-        let account = self.accounts.entry(key).or_insert(Account { last: first, round: 0 });
+        let account = self.accounts.entry(key).or_insert(Counted { last: first, round: 0 });
         for ((last, now), total) in account.last.iter_mut().zip(counters).zip(&mut self.total) {
             *total += now.saturating_sub(*last);
             *last = now.max(*last);
@@ -70,48 +70,48 @@ mod tests {
 
     #[test]
     fn what_a_vanished_process_had_used_is_kept() {
-        let mut ledger = Ledger::new();
-        ledger.record("master", [100], Opening::Full);
-        ledger.record("worker", [50], Opening::Full);
-        assert_eq!(ledger.close(), [150]);
-        ledger.record("master", [101], Opening::Full);
-        assert_eq!(ledger.close(), [151]);
+        let mut totals = RunningTotals::new();
+        totals.record("master", [100], Opening::Full);
+        totals.record("worker", [50], Opening::Full);
+        assert_eq!(totals.close(), [150]);
+        totals.record("master", [101], Opening::Full);
+        assert_eq!(totals.close(), [151]);
         // The same key after an absence is another process.
-        ledger.record("worker", [3], Opening::Full);
-        assert_eq!(ledger.close(), [154]);
+        totals.record("worker", [3], Opening::Full);
+        assert_eq!(totals.close(), [154]);
     }
 
     #[test]
     fn a_process_that_cannot_be_read_for_a_while_is_not_booked_twice() {
-        let mut ledger = Ledger::new();
-        ledger.record("server", [100], Opening::Full);
-        assert_eq!(ledger.close(), [100]);
-        ledger.keep(|key| *key == "server");
-        assert_eq!(ledger.close(), [100]);
-        ledger.record("server", [130], Opening::Full);
-        assert_eq!(ledger.close(), [130]);
+        let mut totals = RunningTotals::new();
+        totals.record("server", [100], Opening::Full);
+        assert_eq!(totals.close(), [100]);
+        totals.keep(|key| *key == "server");
+        assert_eq!(totals.close(), [100]);
+        totals.record("server", [130], Opening::Full);
+        assert_eq!(totals.close(), [130]);
     }
 
     #[test]
     fn a_late_joiner_counts_from_when_it_joined() {
-        let mut ledger = Ledger::new();
-        ledger.record("old", [1000], Opening::Nothing);
-        assert_eq!(ledger.close(), [0]);
-        ledger.record("old", [1007], Opening::Nothing);
-        assert_eq!(ledger.close(), [7]);
+        let mut totals = RunningTotals::new();
+        totals.record("old", [1000], Opening::Nothing);
+        assert_eq!(totals.close(), [0]);
+        totals.record("old", [1007], Opening::Nothing);
+        assert_eq!(totals.close(), [7]);
     }
 
     proptest! {
         #[test]
         fn totals_never_run_backwards(rounds: Vec<Vec<(u8, u32, bool)>>) {
-            let mut ledger = Ledger::new();
+            let mut totals = RunningTotals::new();
             let mut before = [0];
             for round in rounds {
                 for (key, counter, full) in round {
                     let opening = if full { Opening::Full } else { Opening::Nothing };
-                    ledger.record(key, [counter.into()], opening);
+                    totals.record(key, [counter.into()], opening);
                 }
-                let total = ledger.close();
+                let total = totals.close();
                 prop_assert!(total >= before);
                 before = total;
             }
