@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
             let (timestamp, marker) = (u32::from(number) / 4, rest & 0x40 != 0);
             reorder.push(now, Unit { number: number.into(), timestamp, marker, payload }, &mut on);
         } else {
-            reorder.pass(now, &mut on);
+            reorder.handle_timeout(now, &mut on);
         }
         assert!(reorder.due().is_none_or(|due| due > now && due <= now + LIMITS.patience));
     }

@@ -62,7 +62,7 @@ fuzz_target!(|data: &[u8]| {
     let mut keys = [false; 2];
     for _ in 0..200 {
         for at in 0..2 {
-            ends[at].pass(now);
+            ends[at].handle_timeout(now);
             while let Some(output) = ends[at].poll() {
                 match output {
                     Output::Send { datagram, .. } => wire.push_back((1 - at, datagram)),

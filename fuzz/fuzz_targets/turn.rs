@@ -54,7 +54,7 @@ fuzz_target!(|data: &[u8]| {
         client.bind(now, peer, &mut out);
         if let Some(due) = client.due() {
             now = now.max(due);
-            client.pass(now, &mut out);
+            client.handle_timeout(now, &mut out);
         }
         // What it says is frames itself.
         assert!(frames(&out, 7).1);

@@ -4,7 +4,9 @@
 //! plays a stream that someone else publishes; `publish URL` publishes 235 kbit/s, 25 frames a second.
 
 use std::time::Duration;
-use weir_clients::{BitRate, Ledger, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, Slot, rtmp};
+use weir_clients::{
+    BitRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, Slot, rtmp,
+};
 use weir_metrics::common::{
     ACTIVE, FAILED, LATENCY, PLAYING, READS, RECEIVED, SEND_LAG, STALLS, STARTUP, UNITS,
 };
@@ -52,7 +54,7 @@ fn main() {
         )
         .unwrap()
     };
-    let mut shard = Shard::new(Ledger::new([workload.schema])).unwrap();
+    let mut shard = Shard::new(ShardRecorder::new([workload.schema])).unwrap();
     let memory = resident();
     for client in 0..clients {
         let now = clock::now();

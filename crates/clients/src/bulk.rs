@@ -3,8 +3,8 @@
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::endpoints::{EndpointFinder, Endpoints};
-use crate::ledger::Ledger;
 use crate::options::{PlayOptions, PublishOptions};
+use crate::shard_recorder::ShardRecorder;
 use crate::target::{Link, Scheme};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::io::IoSlice;
@@ -75,8 +75,8 @@ fn streams(
 ) -> Result<Workload, WorkloadError> {
     let places = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, ledger| Stream {
-        state: ClientState::begin(slot, timeouts, now, ledger),
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, shard| Stream {
+        state: ClientState::begin(slot, timeouts, now, shard),
         request,
         block,
         left: block,
@@ -105,7 +105,7 @@ struct Stream {
 
 impl Stream {
     /// Counts what the stream has carried.
-    fn count(&mut self, bytes: &[u8], ledger: &mut Ledger) {
+    fn count(&mut self, bytes: &[u8], shard: &mut ShardRecorder) {
         let more = match self.request {
             Request::Up => self.totals.read(bytes),
             Request::Down { .. } => bytes.len() as u64,
@@ -113,13 +113,13 @@ impl Stream {
         let block = self.block as u64;
         let blocks = (self.carried + more) / block - self.carried / block;
         self.carried += more;
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.count(MEDIA, more);
         recorder.count(UNITS, blocks);
     }
 
     /// Sends what the link takes of a block. After a whole one it leaves the others their turn.
-    fn send(&mut self, context: &mut Context<'_, Ledger>) {
+    fn send(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if self.request != Request::Up || self.state.phase() != Phase::Playing {
             return;
         }
@@ -141,7 +141,7 @@ impl ClientSession for Stream {
         &mut self.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.state.reach(Phase::Requesting, context.now, context.world);
         let line = self.request.line();
         context.send(line.as_bytes());
@@ -149,7 +149,7 @@ impl ClientSession for Stream {
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let recorder = context.world.of(self.state.slot());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
@@ -168,24 +168,24 @@ impl ClientSession for Stream {
         Ok(())
     }
 
-    fn handle_writable(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_writable(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.send(context);
         Ok(())
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if std::mem::take(&mut self.goes_on) {
             self.send(context);
         }
         Ok(())
     }
 
-    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         self.goes_on.then_some(context.now)
     }
 
     /// What the kernel still holds must not go on after the stream's end.
-    fn close(&mut self, context: &mut Context<'_, Ledger>) {
+    fn close(&mut self, context: &mut Context<'_, ShardRecorder>) {
         context.reset();
     }
 }

@@ -1,7 +1,7 @@
 //! What a protocol writes of a client, and the one driver that gives every client its phases, its timer and its end.
 
 use crate::client_state::ClientState;
-use crate::ledger::Ledger;
+use crate::shard_recorder::ShardRecorder;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Datagrams, Event, Session, Side};
 
@@ -18,56 +18,56 @@ pub trait ClientSession {
     fn state_mut(&mut self) -> &mut ClientState;
 
     /// The link is being established.
-    fn handle_opening(&mut self, _: &mut Context<'_, Ledger>) {}
+    fn handle_opening(&mut self, _: &mut Context<'_, ShardRecorder>) {}
 
     /// The link is there.
-    fn handle_connected(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// A read has brought this; nothing, if it was asked for and nothing waited.
-    fn handle_input(&mut self, _: &[u8], _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_input(&mut self, _: &[u8], _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// Datagrams came.
-    fn handle_datagrams(&mut self, _: Datagrams<'_>, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_datagrams(&mut self, _: Datagrams<'_>, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// Something happened on the link beside its own.
-    fn handle_side(&mut self, _: Side<'_>, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_side(&mut self, _: Side<'_>, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// The link takes bytes again.
-    fn handle_writable(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_writable(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// A moment of [`Self::poll_timeout`] has come. Those of its state are the driver's.
-    fn handle_timeout(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// A viewer has got no media for its timeout. Some may wait unread.
-    fn handle_hunger(&mut self, context: &mut Context<'_, Ledger>) {
+    fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
         context.pull();
     }
 
     /// How it fails when its phase has lasted too long.
-    fn overdue(&mut self, _: &mut Context<'_, Ledger>) -> End {
+    fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let (failure, words) = self.state().overdue();
         (failure, words.to_owned())
     }
 
     /// The run wants it to end.
-    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+    fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::Now)
     }
 
     /// The link has ended, and datagrams or another link are left.
-    fn handle_hung_up(&mut self, _: Failure, _: &str, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_hung_up(&mut self, _: Failure, _: &str, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
@@ -76,23 +76,23 @@ pub trait ClientSession {
         &mut self,
         failure: Failure,
         words: &str,
-        _: &mut Context<'_, Ledger>,
+        _: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         Err((failure, said(words)))
     }
 
     /// Behind every event that it has outlived: what is to be done whatever has happened.
-    fn after_event(&mut self, _: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
 
     /// When to call [`Self::handle_timeout`], if not for its state.
-    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         None
     }
 
     /// It is about to end, and to be booked so: says goodbye, and books what only the end reveals.
-    fn leave(&mut self, _: Option<Failure>, _: &mut Context<'_, Ledger>) {}
+    fn leave(&mut self, _: Option<Failure>, _: &mut Context<'_, ShardRecorder>) {}
 
     /// Until when it needs its links after its end, for a goodbye that is answered.
     fn lingers_until(&self) -> Option<Moment> {
@@ -100,7 +100,7 @@ pub trait ClientSession {
     }
 
     /// Lets go of its links.
-    fn close(&mut self, context: &mut Context<'_, Ledger>) {
+    fn close(&mut self, context: &mut Context<'_, ShardRecorder>) {
         context.close();
     }
 }
@@ -134,7 +134,7 @@ impl<C: ClientSession> Driver<C> {
         Self { client, ends_when_read: false }
     }
 
-    fn dispatch(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn dispatch(&mut self, event: Event<'_>, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let client = &mut self.client;
         match event {
             Event::Connected => client.handle_connected(context),
@@ -181,14 +181,14 @@ impl<C: ClientSession> Driver<C> {
         }
     }
 
-    fn finish(&mut self, context: &mut Context<'_, Ledger>) {
+    fn finish(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if !self.client.state().is_over() {
             self.client.leave(None, context);
             self.client.state_mut().finish(context.world);
         }
     }
 
-    fn fail(&mut self, (failure, words): &End, context: &mut Context<'_, Ledger>) {
+    fn fail(&mut self, (failure, words): &End, context: &mut Context<'_, ShardRecorder>) {
         if !self.client.state().is_over() {
             self.client.leave(Some(*failure), context);
             self.client.state_mut().fail(*failure, words, context.now, context.world);
@@ -196,8 +196,8 @@ impl<C: ClientSession> Driver<C> {
     }
 }
 
-impl<C: ClientSession> Session<Ledger> for Driver<C> {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Ledger>) {
+impl<C: ClientSession> Session<ShardRecorder> for Driver<C> {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, ShardRecorder>) {
         if let Err(end) = self.dispatch(event, context) {
             self.fail(&end, context);
         }

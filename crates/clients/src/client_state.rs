@@ -1,6 +1,6 @@
 //! The state of a client, the same for every protocol: phases, deadlines, one end.
 
-use crate::ledger::{Ending, Ledger, ON_TIME, Slot};
+use crate::shard_recorder::{Ending, ON_TIME, ShardRecorder, Slot};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
@@ -48,7 +48,7 @@ impl Timeouts {
     }
 }
 
-/// Where one client stands; books phases and its one end in the ledger.
+/// Where one client stands; books phases and its one end in the shard's recorder.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientState {
     slot: Slot,
@@ -80,8 +80,8 @@ enum Supply {
 
 impl ClientState {
     /// A client whose link is being opened `now`.
-    pub fn begin(slot: Slot, timeouts: Timeouts, now: Moment, ledger: &mut Ledger) -> Self {
-        let recorder = ledger.of(slot);
+    pub fn begin(slot: Slot, timeouts: Timeouts, now: Moment, shard: &mut ShardRecorder) -> Self {
+        let recorder = shard.of(slot);
         recorder.count(STARTED, 1);
         recorder.record(START_LAG, micros(now, slot.planned));
         recorder.shift(ACTIVE, 1);
@@ -115,11 +115,11 @@ impl ClientState {
 
     /// Enters the next phase, if `phase` lies ahead; phases in between took no time. Books the
     /// time of those that ended, and the whole startup on the way into [`Phase::Playing`].
-    pub fn reach(&mut self, phase: Phase, now: Moment, ledger: &mut Ledger) {
+    pub fn reach(&mut self, phase: Phase, now: Moment, shard: &mut ShardRecorder) {
         if phase <= self.phase {
             return;
         }
-        let recorder = ledger.of(self.slot);
+        let recorder = shard.of(self.slot);
         // The connect phase counts from the planned start: a late generator does not flatter a server.
         let since = if self.phase == Phase::Connecting { self.slot.planned } else { self.phase_began };
         if let Some(spread) = self.phase.spread() {
@@ -145,10 +145,10 @@ impl ClientState {
     /// Media came in the read of `now`: a viewer that plays needs more of it from here on, and one that starved plays
     /// again.
     #[inline]
-    pub fn fed(&mut self, now: Moment, ledger: &mut Ledger) {
+    pub fn fed(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.phase == Phase::Playing {
             if self.supply == Supply::Starving {
-                self.shift_starving(-1, ledger);
+                self.shift_starving(-1, shard);
             }
             self.supply = Supply::Fed(now);
         }
@@ -157,20 +157,20 @@ impl ClientState {
     /// A read of `now` has ended; `empty` if nothing waited. A hungry viewer starves once two reads in a row found nothing:
     /// after a long pause of weir itself the first may bring a part of a frame only, and a pull of TLS ends with an empty
     /// one whatever it brought.
-    pub fn end_of_read(&mut self, empty: bool, now: Moment, ledger: &mut Ledger) {
+    pub fn end_of_read(&mut self, empty: bool, now: Moment, shard: &mut ShardRecorder) {
         if std::mem::replace(&mut self.found_nothing, empty) && empty {
-            self.starve(now, ledger);
+            self.starve(now, shard);
         }
     }
 
     /// Takes note that nothing more waits unread at `now`. A viewer that has got no media for its timeout does not play
     /// any more: it starves until some comes.
-    pub fn starve(&mut self, now: Moment, ledger: &mut Ledger) {
+    pub fn starve(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.is_hungry(now) {
             self.supply = Supply::Starving;
-            self.shift_starving(1, ledger);
+            self.shift_starving(1, shard);
             let before = std::mem::replace(&mut self.has_starved, true);
-            ledger.of(self.slot).count(STARVED, u64::from(!before));
+            shard.of(self.slot).count(STARVED, u64::from(!before));
         }
     }
 
@@ -179,25 +179,25 @@ impl ClientState {
         self.phase == Phase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    fn shift_starving(&self, by: i64, ledger: &mut Ledger) {
-        let recorder = ledger.of(self.slot);
+    fn shift_starving(&self, by: i64, shard: &mut ShardRecorder) {
+        let recorder = shard.of(self.slot);
         recorder.shift(STARVING, by);
         recorder.shift(PLAYING, -by);
     }
 
     /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
-    pub fn pause(&mut self, ledger: &mut Ledger) {
+    pub fn pause(&mut self, shard: &mut ShardRecorder) {
         if self.phase == Phase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            ledger.of(self.slot).shift(PLAYING, -1);
+            shard.of(self.slot).shift(PLAYING, -1);
         }
     }
 
     /// It plays again.
-    pub fn resume(&mut self, ledger: &mut Ledger) {
+    pub fn resume(&mut self, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {
             self.supply = Supply::Unneeded;
-            ledger.of(self.slot).shift(PLAYING, 1);
+            shard.of(self.slot).shift(PLAYING, 1);
         }
     }
 
@@ -234,31 +234,31 @@ impl ClientState {
     }
 
     /// Books the failure, with the peer's words; a client that is over takes no notice.
-    pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, ledger: &mut Ledger) {
-        if self.leave(ledger) {
+    pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, shard: &mut ShardRecorder) {
+        if self.leave(shard) {
             // The words may hold the stream's key, which is known further up alone.
             debug!(target: "client", client = self.slot.number(), failure = failure.key(), "failed");
-            ledger.remark(now, self.slot, failure, words);
-            ledger.end(self.slot, Ending::Failed(failure));
+            shard.remark(now, self.slot, failure, words);
+            shard.end(self.slot, Ending::Failed(failure));
         }
     }
 
     /// Books the planned end of a client: on time or late if it plays. One that is still on its
     /// way when it must stop has failed as soon as its phase is overdue, and not before; it is
     /// booked as on time or late too.
-    pub fn finish(&mut self, ledger: &mut Ledger) {
-        if self.leave(ledger) {
+    pub fn finish(&mut self, shard: &mut ShardRecorder) {
+        if self.leave(shard) {
             debug!(target: "client", client = self.slot.number(), "ends as planned");
             let late = self.began > self.slot.planned + ON_TIME;
-            ledger.end(self.slot, if late { Ending::Late } else { Ending::OnTime });
+            shard.end(self.slot, if late { Ending::Late } else { Ending::OnTime });
         }
     }
 
-    fn leave(&mut self, ledger: &mut Ledger) -> bool {
+    fn leave(&mut self, shard: &mut ShardRecorder) -> bool {
         if self.phase == Phase::Over {
             return false;
         }
-        let recorder = ledger.of(self.slot);
+        let recorder = shard.of(self.slot);
         recorder.shift(ACTIVE, -1);
         if self.phase == Phase::Playing && self.supply != Supply::Cut {
             let level = if self.supply == Supply::Starving { STARVING } else { PLAYING };
@@ -306,57 +306,57 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn begin(late: Duration) -> (ClientState, Ledger, Moment) {
-        let mut ledger = Ledger::new([Schema::new(&[])]).keeping_endings();
+    fn begin(late: Duration) -> (ClientState, ShardRecorder, Moment) {
+        let mut shard = ShardRecorder::new([Schema::new(&[])]).keeping_endings();
         let planned = Moment::from_nanos(7_000_000_000);
         let slot = Slot { client: 0, workload: 0, cell: 0, planned };
-        let state = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut ledger);
-        (state, ledger, planned)
+        let state = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut shard);
+        (state, shard, planned)
     }
 
     #[test]
     fn one_timeout_covers_the_way_from_consent_to_the_first_frame() {
-        let (mut state, mut ledger, start) = begin(Duration::ZERO);
-        state.reach(Phase::Waiting, start + SECOND, &mut ledger);
-        state.reach(Phase::Opening, start + 5 * SECOND, &mut ledger);
+        let (mut state, mut shard, start) = begin(Duration::ZERO);
+        state.reach(Phase::Waiting, start + SECOND, &mut shard);
+        state.reach(Phase::Opening, start + 5 * SECOND, &mut shard);
         assert_eq!(state.deadline(), Some(start + 11 * SECOND));
-        state.reach(Phase::Playing, start + 6 * SECOND, &mut ledger);
+        state.reach(Phase::Playing, start + 6 * SECOND, &mut shard);
         assert_eq!(state.deadline(), None);
     }
 
     #[test]
     fn a_viewer_without_media_does_not_play_until_some_comes() {
-        let (mut state, mut ledger, start) = begin(Duration::ZERO);
+        let (mut state, mut shard, start) = begin(Duration::ZERO);
         let slot = state.slot();
-        let levels = |ledger: &mut Ledger| {
-            let figures = ledger.of(slot);
+        let levels = |shard: &mut ShardRecorder| {
+            let figures = shard.of(slot);
             (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
         };
-        state.reach(Phase::Playing, start + SECOND, &mut ledger);
+        state.reach(Phase::Playing, start + SECOND, &mut shard);
         assert_eq!(state.deadline(), None, "nobody said that it needs media");
-        state.fed(start + 2 * SECOND, &mut ledger);
+        state.fed(start + 2 * SECOND, &mut shard);
         assert_eq!(state.deadline(), Some(start + 12 * SECOND));
-        state.starve(start + 11 * SECOND, &mut ledger);
-        assert_eq!(levels(&mut ledger), (1, 0, 0));
-        state.starve(start + 12 * SECOND, &mut ledger);
-        state.starve(start + 30 * SECOND, &mut ledger);
-        assert_eq!((levels(&mut ledger), state.deadline()), ((0, 1, 1), None));
-        state.fed(start + 31 * SECOND, &mut ledger);
-        assert_eq!((levels(&mut ledger), state.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
-        state.starve(start + 41 * SECOND, &mut ledger);
-        assert_eq!(levels(&mut ledger), (0, 1, 1), "it is one client, however often it starves");
-        state.finish(&mut ledger);
-        assert_eq!(levels(&mut ledger), (0, 0, 1));
+        state.starve(start + 11 * SECOND, &mut shard);
+        assert_eq!(levels(&mut shard), (1, 0, 0));
+        state.starve(start + 12 * SECOND, &mut shard);
+        state.starve(start + 30 * SECOND, &mut shard);
+        assert_eq!((levels(&mut shard), state.deadline()), ((0, 1, 1), None));
+        state.fed(start + 31 * SECOND, &mut shard);
+        assert_eq!((levels(&mut shard), state.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
+        state.starve(start + 41 * SECOND, &mut shard);
+        assert_eq!(levels(&mut shard), (0, 1, 1), "it is one client, however often it starves");
+        state.finish(&mut shard);
+        assert_eq!(levels(&mut shard), (0, 0, 1));
     }
 
     #[test]
     fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
-        let (mut state, mut ledger, start) = begin(SECOND);
-        state.reach(Phase::Handshaking, start + 2 * SECOND, &mut ledger);
-        state.finish(&mut ledger);
-        state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut ledger);
-        assert_eq!(ledger.take_ended(), [(state.slot(), Ending::Late)]);
-        let figures = ledger.take_figures().remove(0);
+        let (mut state, mut shard, start) = begin(SECOND);
+        state.reach(Phase::Handshaking, start + 2 * SECOND, &mut shard);
+        state.finish(&mut shard);
+        state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut shard);
+        assert_eq!(shard.take_ended(), [(state.slot(), Ending::Late)]);
+        let figures = shard.take_figures().remove(0);
         assert_eq!(
             (figures.spread(CONNECT).max() / 100_000, figures.spread(START_LAG).max() / 10_000),
             (20, 100)

@@ -33,15 +33,15 @@ impl Drift {
     }
 
     /// The drift of a stream that has been silent for a second since it was last looked at.
-    pub fn pass(&mut self, now: Moment) -> Option<i64> {
-        self.next().filter(|next| *next <= now)?;
+    pub fn handle_timeout(&mut self, now: Moment) -> Option<i64> {
+        self.poll_timeout().filter(|next| *next <= now)?;
         let (media, looked) = self.last.as_mut()?;
         *looked = now;
         self.first.at(now, *media)
     }
 
-    /// When to call [`Self::pass`]; `None` before the first frame.
-    pub fn next(&self) -> Option<Moment> {
+    /// When to call [`Self::handle_timeout`]; `None` before the first frame.
+    pub fn poll_timeout(&self) -> Option<Moment> {
         self.last.map(|(_, looked)| looked + SILENCE)
     }
 }
@@ -71,13 +71,13 @@ mod tests {
     #[test]
     fn the_drift_of_a_silent_stream_grows_with_the_clock() {
         let mut drift = Drift::default();
-        assert_eq!((drift.next(), drift.pass(Moment::from_nanos(9))), (None, None));
+        assert_eq!((drift.poll_timeout(), drift.handle_timeout(Moment::from_nanos(9))), (None, None));
         let start = Moment::from_nanos(5);
         drift.arrive(start, 700);
-        assert_eq!(drift.pass(start + Duration::from_millis(999)), None);
+        assert_eq!(drift.handle_timeout(start + Duration::from_millis(999)), None);
         for second in 1..=4 {
-            let now = drift.next().unwrap();
-            assert_eq!(drift.pass(now), Some(second * 1_000_000));
+            let now = drift.poll_timeout().unwrap();
+            assert_eq!(drift.handle_timeout(now), Some(second * 1_000_000));
         }
     }
 

@@ -2,10 +2,10 @@
 
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::ledger::{Ledger, Slot};
 use crate::playback_model::{PlaybackModel, Reading, Seen};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
+use crate::shard_recorder::{ShardRecorder, Slot};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
@@ -78,7 +78,7 @@ pub struct FlvViewer {
     totals: ReadTotals,
 }
 
-/// What one read adds, so that the ledger is written once a read.
+/// What one read adds, so that the shard's recorder is written once a read.
 #[derive(Clone, Copy, Default)]
 struct ReadTotals {
     media: u64,
@@ -96,13 +96,13 @@ impl FlvViewer {
         figures: &'static FlvFigures,
         reading: Reading,
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Self {
         if reading == Reading::Witness {
-            ledger.of(slot).shift(WITNESSES, 1);
+            shard.of(slot).shift(WITNESSES, 1);
         }
         Self {
-            state: ClientState::begin(slot, timeouts, now, ledger),
+            state: ClientState::begin(slot, timeouts, now, shard),
             reading,
             playback: PlaybackModel::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
             clock,
@@ -122,56 +122,56 @@ impl FlvViewer {
 
     /// A body came.
     #[inline]
-    pub fn take(&mut self, body: &FlvBody<'_>, now: Moment, ledger: &mut Ledger) {
+    pub fn take(&mut self, body: &FlvBody<'_>, now: Moment, shard: &mut ShardRecorder) {
         self.totals.units += 1;
         self.totals.media += u64::from(body.length);
         match body.kind {
-            MediaKind::Video => self.video(body, now, ledger),
-            MediaKind::Audio => self.audio(body, now, ledger),
-            MediaKind::Data => self.data(body, ledger),
+            MediaKind::Video => self.video(body, now, shard),
+            MediaKind::Audio => self.audio(body, now, shard),
+            MediaKind::Data => self.data(body, shard),
         }
     }
 
     #[inline]
-    fn video(&mut self, body: &FlvBody<'_>, now: Moment, ledger: &mut Ledger) {
-        self.begin_media(now, ledger);
+    fn video(&mut self, body: &FlvBody<'_>, now: Moment, shard: &mut ShardRecorder) {
+        self.begin_media(now, shard);
         self.has_pictures = true;
-        let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, ledger) };
+        let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & ENHANCED_VIDEO != 0 {
-            ledger.of(self.state.slot()).count(self.figures.enhanced, 1);
+            shard.of(self.state.slot()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            ledger.of(self.state.slot()).count(self.figures.sequence_headers, headers);
+            shard.of(self.state.slot()).count(self.figures.sequence_headers, headers);
             return;
         }
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
         self.totals.keyframes += u64::from(keyframe);
         if self.state.phase() == Phase::Opening && keyframe {
-            self.state.reach(Phase::Playing, now, ledger);
+            self.state.reach(Phase::Playing, now, shard);
         }
         if self.state.phase() != Phase::Playing {
             return;
         }
         let timestamp = u64::from(body.timestamp);
         let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
-        self.playback.frame(now, seen, ledger.of(self.state.slot()));
+        self.playback.frame(now, seen, shard.of(self.state.slot()));
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
-            self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, ledger);
+            self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, shard);
         }
     }
 
     #[inline]
-    fn audio(&mut self, body: &FlvBody<'_>, now: Moment, ledger: &mut Ledger) {
-        self.begin_media(now, ledger);
-        let Ok(tag) = AudioTag::parse(body.head) else { return self.unreadable(body, ledger) };
+    fn audio(&mut self, body: &FlvBody<'_>, now: Moment, shard: &mut ShardRecorder) {
+        self.begin_media(now, shard);
+        let Ok(tag) = AudioTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & 0xF0 == ENHANCED_AUDIO {
-            ledger.of(self.state.slot()).count(self.figures.enhanced, 1);
+            shard.of(self.state.slot()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            ledger.of(self.state.slot()).count(self.figures.sequence_headers, headers);
+            shard.of(self.state.slot()).count(self.figures.sequence_headers, headers);
             return;
         }
         self.totals.sounds += 1;
@@ -179,13 +179,13 @@ impl FlvViewer {
         if self.state.phase() == Phase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
-            self.playback.frame(now, seen, ledger.of(self.state.slot()));
+            self.playback.frame(now, seen, shard.of(self.state.slot()));
         }
     }
 
     #[cold]
-    fn data(&mut self, body: &FlvBody<'_>, ledger: &mut Ledger) {
-        ledger.of(self.state.slot()).count(self.figures.data, 1);
+    fn data(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
+        shard.of(self.state.slot()).count(self.figures.data, 1);
         // The head may end inside the metadata, so it is searched and not decoded.
         let names = |name: &&[u8]| body.head.windows(name.len()).any(|bytes| bytes == *name);
         self.has_pictures |= PICTURES.iter().any(names);
@@ -193,21 +193,21 @@ impl FlvViewer {
 
     /// Media is consent, whether the server says so or not.
     #[inline]
-    fn begin_media(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn begin_media(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.state.phase() < Phase::Opening {
-            self.state.reach(Phase::Opening, now, ledger);
+            self.state.reach(Phase::Opening, now, shard);
         }
     }
 
     /// An empty body is what some servers keep a connection alive with.
     #[cold]
-    fn unreadable(&mut self, body: &FlvBody<'_>, ledger: &mut Ledger) {
-        ledger.of(self.state.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
+    fn unreadable(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
+        shard.of(self.state.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
     }
 
-    fn stamp(&mut self, access_unit: &[u8], now: Moment, ledger: &mut Ledger) {
+    fn stamp(&mut self, access_unit: &[u8], now: Moment, shard: &mut ShardRecorder) {
         let Some(stamp) = Stamp::find(access_unit, Framing::LengthPrefixed) else { return };
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         let latency = stamp.latency(&self.clock.at(now), UNKNOWN_OFFSET);
         host_clock::record_latency(recorder, latency);
         let finding = self.sequence.take(stamp.sequence_number);
@@ -217,12 +217,12 @@ impl FlvViewer {
     }
 
     /// Books what a read brought, before a failure that it brought, too, may end the client.
-    pub fn book(&mut self, now: Moment, ledger: &mut Ledger) {
+    pub fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.came() > 0 {
-            self.state.fed(now, ledger);
+            self.state.fed(now, shard);
         }
         let totals = std::mem::take(&mut self.totals);
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.count(MEDIA, totals.media);
         recorder.count(UNITS, totals.units);
         recorder.count(FRAMES, totals.frames);
@@ -231,27 +231,27 @@ impl FlvViewer {
     }
 
     /// A read is over; whether nothing had waited.
-    pub fn end_of_read(&mut self, was_empty: bool, now: Moment, ledger: &mut Ledger) {
+    pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
         if self.state.phase() == Phase::Playing {
-            self.playback.end_of_read(now, was_empty, ledger.of(self.state.slot()));
-            self.state.end_of_read(was_empty, now, ledger);
+            self.playback.end_of_read(now, was_empty, shard.of(self.state.slot()));
+            self.state.end_of_read(was_empty, now, shard);
         }
     }
 
     /// A moment of [`Self::poll_timeout`] has come: pulls, if it is time to read.
-    pub fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) {
+    pub fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
-        let (now, ledger) = (context.now, &mut *context.world);
+        let (now, shard) = (context.now, &mut *context.world);
         if self.sound_judged_at().is_some_and(|at| at <= now)
             && let Some(first) = self.first_sound
         {
             // It has been playing since its first frame.
-            self.state.reach(Phase::Playing, first, ledger);
-            self.state.fed(now, ledger);
+            self.state.reach(Phase::Playing, first, shard);
+            self.state.fed(now, shard);
         }
         if self.state.phase() == Phase::Playing
-            && self.playback.next().is_some_and(|next| next <= now)
-            && self.playback.pass(now, unread, ledger.of(self.state.slot()))
+            && self.playback.poll_timeout().is_some_and(|next| next <= now)
+            && self.playback.handle_timeout(now, unread, shard.of(self.state.slot()))
         {
             context.pull();
         }
@@ -266,7 +266,7 @@ impl FlvViewer {
 
     /// When [`Self::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let playback = if self.state.phase() == Phase::Playing { self.playback.next() } else { None };
+        let playback = if self.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
     }
 
@@ -276,8 +276,8 @@ impl FlvViewer {
     }
 
     /// Books what only the end reveals.
-    pub fn leave(&mut self, now: Moment, ledger: &mut Ledger) {
-        let recorder = ledger.of(self.state.slot());
+    pub fn leave(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let recorder = shard.of(self.state.slot());
         recorder.count(LOST, u64::from(self.sequence.end()));
         if self.state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);

@@ -2,8 +2,8 @@
 
 use crate::client_state::{ClientState, Phase};
 use crate::http_request::{MOST_REDIRECTS, Request};
-use crate::ledger::Ledger;
 use crate::redirect::{Redirect, Redirects};
+use crate::shard_recorder::ShardRecorder;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::debug;
@@ -60,7 +60,7 @@ impl HttpGet {
     }
 
     /// Sends it on a link that is there.
-    pub fn send(&self, state: &mut ClientState, context: &mut Context<'_, Ledger>) {
+    pub fn send(&self, state: &mut ClientState, context: &mut Context<'_, ShardRecorder>) {
         // The path may be a key.
         debug!(target: "http", client = self.client, "sends GET");
         // HTTP has no handshake of its own.
@@ -124,7 +124,7 @@ impl HttpGet {
     ///
     /// # Errors
     /// There is no way.
-    pub fn go_on(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), (Failure, String)> {
+    pub fn go_on(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), (Failure, String)> {
         if matches!(self.answer, Answer::Here(_)) {
             return Ok(());
         }

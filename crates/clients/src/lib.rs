@@ -1,6 +1,6 @@
 //! Virtual viewers and publishers, one module a protocol.
 //!
-//! A client is a [`ClientSession`] that writes its figures into the shard's [`Ledger`]; a [`Workload`] makes them, and one
+//! A client is a [`ClientSession`] that writes its figures into the shard's [`ShardRecorder`]; a [`Workload`] makes them, and one
 //! driver gives each its phases, its timer and its end. What every protocol shares stands beside the protocols: the [`ClientState`] of a
 //! client, its [`Target`], the modelled player ([`Playout`] in a [`PlaybackModel`]), the [`Drift`], what
 //! publishers publish. Nothing here knows that a run exists.
@@ -18,8 +18,6 @@ pub mod harness;
 mod host_clock;
 mod http_get;
 mod http_request;
-mod ledger;
-mod likeness;
 mod material;
 pub mod mqtt;
 mod options;
@@ -29,6 +27,8 @@ mod redirect;
 pub mod rtc;
 pub mod rtmp;
 mod sequence;
+mod shard_recorder;
+mod suggest;
 mod target;
 mod timeline;
 pub mod ts;
@@ -44,8 +44,6 @@ pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 pub use host_clock::HostClock;
 pub use http_get::{HttpGet, Step};
 pub use http_request::{HttpOptions, Request};
-pub use ledger::{Account, Ending, Gap, Ledger, ON_TIME, Remark, Slot};
-pub use likeness::meant;
 pub use material::{MaterialError, MaterialOptions};
 pub use mqtt::{
     Filling, FillingError, Framing, MqttOptions, MqttSource, MqttVersion, PublishTimes, Published, Qos,
@@ -58,6 +56,8 @@ pub use redirect::Redirects;
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
+pub use shard_recorder::{ClientFailure, ClientRecord, Ending, Gap, ON_TIME, ShardRecorder, Slot};
+pub use suggest::meant;
 pub use target::{Credentials, Link, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};

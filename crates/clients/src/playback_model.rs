@@ -63,7 +63,7 @@ pub enum Reading {
 /// deadline has passed; it books what follows.
 ///
 /// A crowd client's batch waits in the kernel, where the model cannot see it. So before the model
-/// stalls, [`Self::pass`] looks how many bytes wait. Without the largest frame so far and taken at
+/// stalls, [`Self::handle_timeout`] looks how many bytes wait. Without the largest frame so far and taken at
 /// a third over the stream's mean rate, they show for how long the model surely goes on; if that is not long,
 /// or nothing came since the last look, what waits is read. Only if that is nothing does the model
 /// stall, as of the moment when it ran dry. A client that fills its buffer, at the start or in a stall,
@@ -229,7 +229,7 @@ impl PlaybackModel {
         }
         if std::mem::take(&mut self.pulling)
             && empty
-            && let Some(change) = self.playout.pass(now)
+            && let Some(change) = self.playout.handle_timeout(now)
         {
             self.book(change, now, recorder);
         }
@@ -242,11 +242,11 @@ impl PlaybackModel {
         }
     }
 
-    /// The moment of [`Self::next`] passed, and so many bytes wait unread, if it [asks](Self::asks). Says whether
+    /// The moment of [`Self::poll_timeout`] passed, and so many bytes wait unread, if it [asks](Self::asks). Says whether
     /// they must be read now; then [`Self::end_of_read`] follows even if nothing waited.
-    pub fn pass(&mut self, now: Moment, unread: usize, recorder: &mut Recorder) -> bool {
+    pub fn handle_timeout(&mut self, now: Moment, unread: usize, recorder: &mut Recorder) -> bool {
         if self.reading == Reading::Witness
-            && let Some(drift) = self.drift.pass(now)
+            && let Some(drift) = self.drift.handle_timeout(now)
         {
             recorder.record_signed(DRIFT, drift);
         }
@@ -258,7 +258,7 @@ impl PlaybackModel {
         self.pulling
     }
 
-    /// Whether [`Self::pass`] looks at `now` how many bytes wait: to ask costs a system call.
+    /// Whether [`Self::handle_timeout`] looks at `now` how many bytes wait: to ask costs a system call.
     pub fn asks(&self, now: Moment) -> bool {
         self.reading == Reading::Crowd && self.own.is_none_or(|own| own > now) && self.looks(now)
     }
@@ -303,10 +303,10 @@ impl PlaybackModel {
         self.covered > before && (dry.since(now) > SHORTEST_WAIT || self.own.is_some_and(|own| own <= dry))
     }
 
-    /// When to call [`Self::pass`].
-    pub fn next(&self) -> Option<Moment> {
+    /// When to call [`Self::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Moment> {
         let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + IDLE_READ);
-        let drift = if self.reading == Reading::Witness { self.drift.next() } else { None };
+        let drift = if self.reading == Reading::Witness { self.drift.poll_timeout() } else { None };
         [self.next_look(), self.own, stalled, drift].into_iter().flatten().min()
     }
 
@@ -487,8 +487,8 @@ mod tests {
 
         /// All deadlines before `now`.
         fn pass_until(&mut self, now: Moment) {
-            while let Some(next) = self.playback.next().filter(|next| *next < now) {
-                if self.playback.pass(next, self.unread(), &mut self.recorder) {
+            while let Some(next) = self.playback.poll_timeout().filter(|next| *next < now) {
+                if self.playback.handle_timeout(next, self.unread(), &mut self.recorder) {
                     self.read(next);
                 }
                 self.wake(next);

@@ -45,7 +45,7 @@ impl Playout {
     }
 
     /// Takes note that media up to `media` (since the first frame) had come by `now`. A player that ran
-    /// dry before must have been told so by [`Self::pass`].
+    /// dry before must have been told so by [`Self::handle_timeout`].
     pub fn receive(&mut self, now: Moment, media: Duration) -> Option<Change> {
         self.received = self.received.max(media);
         match self.state {
@@ -64,7 +64,7 @@ impl Playout {
     }
 
     /// Takes note that nothing more had come by `now`.
-    pub fn pass(&mut self, now: Moment) -> Option<Change> {
+    pub fn handle_timeout(&mut self, now: Moment) -> Option<Change> {
         let dry = self.runs_dry().filter(|dry| *dry <= now)?;
         self.state = State::Stalled { since: dry, shown: self.received };
         Some(Change::Stalled(dry))
@@ -119,10 +119,10 @@ mod tests {
         };
         for &(arrival, media) in arrivals {
             // What comes at the very moment is in time.
-            note(playout.pass(at(arrival) - Duration::from_nanos(1)), arrival);
+            note(playout.handle_timeout(at(arrival) - Duration::from_nanos(1)), arrival);
             note(playout.receive(at(arrival), ms(media)), arrival);
         }
-        note(playout.pass(at(1_000_000)), 1_000_000);
+        note(playout.handle_timeout(at(1_000_000)), 1_000_000);
         stalls
     }
 

@@ -17,7 +17,7 @@ pub struct Slot {
     pub client: u32,
     /// Position of the workload in the scenario.
     pub workload: u16,
-    /// Where its figures are kept: a position among those of [`Ledger::new`].
+    /// Where its figures are kept: a position among those of [`ShardRecorder::new`].
     pub cell: u16,
     /// When the plan wants the client to start.
     pub planned: Moment,
@@ -46,7 +46,7 @@ pub const ON_TIME: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Something that a person will want to read, bounded in number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct ClientFailure {
     /// When.
     pub at: Moment,
     /// Which client of which workload.
@@ -59,7 +59,7 @@ pub struct Remark {
 
 /// What one client has counted when it ends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Account {
+pub struct ClientRecord {
     /// When it ended.
     pub at: Moment,
     /// Whose it is.
@@ -91,19 +91,19 @@ pub struct Gap {
 
 /// The [`World`] of a shard of clients.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct ShardRecorder {
     recorders: Vec<Recorder>,
     told: Vec<[u32; Failure::ALL.len()]>,
-    remarks: Vec<Remark>,
+    remarks: Vec<ClientFailure>,
     /// How slots ended, if anybody asks.
     ended: Option<Vec<(Slot, Ending)>>,
-    accounts: Vec<Account>,
+    client_records: Vec<ClientRecord>,
     gaps: Vec<Gap>,
     /// How many gaps were kept so far.
     placed: usize,
 }
 
-impl Ledger {
+impl ShardRecorder {
     /// One recorder a cell: a workload has one, or one for each of its servers.
     pub fn new(schemas: impl IntoIterator<Item = Schema>) -> Self {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
@@ -113,7 +113,7 @@ impl Ledger {
             told,
             remarks: Vec::new(),
             ended: None,
-            accounts: Vec::new(),
+            client_records: Vec::new(),
             gaps: Vec::new(),
             placed: 0,
         }
@@ -149,13 +149,13 @@ impl Ledger {
         *told += 1;
         if *told <= REMARKS_OF_A_KIND {
             let words = words.chars().filter(|c| !c.is_control()).take(200).collect();
-            self.remarks.push(Remark { at, slot, failure, words });
+            self.remarks.push(ClientFailure { at, slot, failure, words });
         }
     }
 
     /// Keeps what a client has counted in all.
-    pub fn account(&mut self, account: Account) {
-        self.accounts.push(account);
+    pub fn record_client(&mut self, account: ClientRecord) {
+        self.client_records.push(account);
     }
 
     /// Keeps a place where units are missing, as long as not too many were.
@@ -167,8 +167,8 @@ impl Ledger {
     }
 
     /// Hands out what clients have counted that ended since the last call.
-    pub fn take_accounts(&mut self) -> Vec<Account> {
-        std::mem::take(&mut self.accounts)
+    pub fn take_client_records(&mut self) -> Vec<ClientRecord> {
+        std::mem::take(&mut self.client_records)
     }
 
     /// Hands out the gaps since the last call.
@@ -182,7 +182,7 @@ impl Ledger {
     }
 
     /// Hands out the remarks since the last call.
-    pub fn take_remarks(&mut self) -> Vec<Remark> {
+    pub fn take_remarks(&mut self) -> Vec<ClientFailure> {
         std::mem::take(&mut self.remarks)
     }
 
@@ -192,7 +192,7 @@ impl Ledger {
     }
 }
 
-impl World for Ledger {
+impl World for ShardRecorder {
     type Message = Infallible;
 
     fn receive(&mut self, message: Infallible, _: Moment, _: &mut Vec<SessionId>) {

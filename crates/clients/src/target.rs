@@ -1,6 +1,6 @@
 //! A URL, read once: where to connect, what to ask for there, and what of it may be shown.
 
-use crate::likeness::meant;
+use crate::suggest::meant;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::client_session::{ClientSession, Driver};
 use crate::endpoints::Endpoints;
-use crate::ledger::{Ledger, Slot};
 use crate::material::MaterialError;
+use crate::shard_recorder::{ShardRecorder, Slot};
 use crate::target::{Target, TargetError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,8 @@ pub struct Workload {
 }
 
 /// Makes a client.
-type Start = Box<dyn Fn(Slot, &Endpoint, Moment, &mut Ledger) -> Box<dyn Session<Ledger>> + Send + Sync>;
+type Start =
+    Box<dyn Fn(Slot, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>> + Send + Sync>;
 
 /// A client that is to be made.
 #[derive(Debug)]
@@ -53,14 +54,14 @@ impl Workload {
     pub fn new<Request: Send + Sync + 'static, Client: ClientSession + 'static>(
         schema: Schema,
         places: Endpoints<Request>,
-        start: impl Fn(NewClient<'_, Request>, &mut Ledger) -> Client + Send + Sync + 'static,
+        start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, endpoints, requests } = places;
-        let start = move |slot: Slot, endpoint: &Endpoint, now, ledger: &mut Ledger| {
+        let start = move |slot: Slot, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
             let target = slot.client as usize % requests.len();
             let request = Arc::clone(&requests[target]);
-            let client = start(NewClient { slot, target, request, endpoint, now }, ledger);
-            Box::new(Driver::new(client)) as Box<dyn Session<Ledger>>
+            let client = start(NewClient { slot, target, request, endpoint, now }, shard);
+            Box::new(Driver::new(client)) as Box<dyn Session<ShardRecorder>>
         };
         let start: Start = Box::new(start);
         let (servers, server_of) = by_server(&targets);
@@ -107,8 +108,13 @@ impl Workload {
     }
 
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
-    pub fn start(&self, slot: Slot, now: Moment, ledger: &mut Ledger) -> Box<dyn Session<Ledger>> {
-        (self.start)(slot, self.endpoint(slot.client), now, ledger)
+    pub fn start(
+        &self,
+        slot: Slot,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) -> Box<dyn Session<ShardRecorder>> {
+        (self.start)(slot, self.endpoint(slot.client), now, shard)
     }
 }
 

@@ -4,8 +4,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
-    Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published, Qos, Slot,
-    Workload, mqtt,
+    Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published, Qos, ShardRecorder,
+    Slot, Workload, mqtt,
 };
 use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Recorder};
@@ -31,8 +31,8 @@ fn subscribers(options: &MqttOptions) -> Workload {
 }
 
 struct Stage {
-    rig: Rig<Ledger>,
-    client: Box<dyn Session<Ledger>>,
+    rig: Rig<ShardRecorder>,
+    client: Box<dyn Session<ShardRecorder>>,
     reader: Reader,
     version: Version,
 }
@@ -49,7 +49,7 @@ enum Said {
 impl Stage {
     /// A client whose link is established.
     fn new(workload: &Workload, version: Version) -> Self {
-        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
+        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now };
         let client = workload.start(slot, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
@@ -97,7 +97,7 @@ impl Stage {
         self.tell(Event::Bytes(bytes));
     }
 
-    fn pass(&mut self, millis: u64) {
+    fn handle_timeout(&mut self, millis: u64) {
         self.rig.advance(&mut *self.client, Duration::from_millis(millis));
     }
 
@@ -109,7 +109,7 @@ impl Stage {
     /// Lets time pass until it connects again, and establishes the link.
     fn comes_back(&mut self) {
         for _ in 0..100 {
-            self.pass(10);
+            self.handle_timeout(10);
             if self.rig.reopened.take().is_some() {
                 return self.tell(Event::Connected);
             }
@@ -168,21 +168,21 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
 #[test]
 fn a_publisher_outlives_a_broker_that_restarts_and_keeps_its_schedule() {
     let mut stage = Stage::publisher(&options(Qos::AtMostOnce));
-    stage.pass(350);
+    stage.handle_timeout(350);
     assert_eq!(stage.numbers(), [(0, false), (1, false), (2, false), (3, false)]);
     stage.breaks();
     assert!(stage.rig.stands_by && !stage.rig.closed);
     assert_eq!(stage.figure("playing"), 0);
     stage.comes_back();
     assert_eq!(stage.said(), [Said::Connect { clean: true }]);
-    stage.pass(400);
+    stage.handle_timeout(400);
     assert_eq!(stage.numbers(), [], "nothing is sent before the broker has consented");
     stage.hear(&CONNACK);
     let late = stage.numbers();
     let first_due = late.last().unwrap().0;
     assert_eq!(late, (4..=first_due).map(|number| (number, false)).collect::<Vec<_>>());
     // What it was late is the broker's doing and not weir's.
-    stage.pass(300);
+    stage.handle_timeout(300);
     stage.tell(Event::Stop);
     let (ended, figures) = stage.ended();
     assert_eq!(ended, [Ending::OnTime]);
@@ -203,7 +203,7 @@ fn what_was_not_acknowledged_is_sent_again_if_the_session_is_resumed_and_counted
     ] {
         let mut stage =
             Stage::publisher(&MqttOptions { session, count: Some(5), ..options(Qos::AtLeastOnce) });
-        stage.pass(350);
+        stage.handle_timeout(350);
         let ids: Vec<u16> = stage
             .said()
             .into_iter()
@@ -215,7 +215,7 @@ fn what_was_not_acknowledged_is_sent_again_if_the_session_is_resumed_and_counted
         stage.comes_back();
         assert_eq!(stage.said(), [Said::Connect { clean: session.is_none() }]);
         stage.hear(connack);
-        stage.pass(200);
+        stage.handle_timeout(200);
         let said = stage.said();
         let last = Said::Publish { number: 4, dup: false, id: None, last: true };
         let resent = [(1, ids[1]), (3, ids[3])].map(|(number, id)| Said::Publish {
@@ -245,13 +245,13 @@ fn what_was_not_acknowledged_is_sent_again_if_the_session_is_resumed_and_counted
 fn a_broker_that_does_not_come_back_has_failed_its_client_when_that_is_told_to_stop() {
     for client in [Stage::publisher, Stage::subscriber] {
         let mut stage = client(&MqttOptions { count: Some(9), ..options(Qos::AtLeastOnce) });
-        stage.pass(150);
+        stage.handle_timeout(150);
         stage.breaks();
         for _ in 0..3 {
             stage.comes_back();
             stage.breaks();
         }
-        stage.pass(20);
+        stage.handle_timeout(20);
         stage.tell(Event::Stop);
         assert!(stage.rig.closed);
         let words = stage.rig.world.take_remarks().remove(0).words;
@@ -334,7 +334,7 @@ fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apa
         let (begin, end) = bytes.split_at(bytes.len() - 1);
         for piece in begin.chunks(1 << 20) {
             stage.hear(piece);
-            stage.pass(100);
+            stage.handle_timeout(100);
         }
         assert_eq!(stage.figure("units"), 0, "one byte is still to come");
         stage.hear(end);
@@ -363,7 +363,7 @@ fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came
     let met = |mqtt| MqttOptions { published: Some(published.clone()), ..mqtt };
     let mut subscriber = Stage::subscriber(&met(options(Qos::AtLeastOnce)));
     let mut publisher = Stage::publisher(&met(MqttOptions { count: Some(10), ..options(Qos::AtLeastOnce) }));
-    publisher.pass(2_000);
+    publisher.handle_timeout(2_000);
     let mut packets = Vec::new();
     let mut ids = Vec::new();
     let sent = publisher.rig.take_sent();
@@ -382,7 +382,7 @@ fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came
         subscriber.hear(&packets[number]);
     }
     publisher.tell(Event::Stop);
-    publisher.pass(500);
+    publisher.handle_timeout(500);
     assert_eq!(publisher.ended().0, [Ending::OnTime]);
     subscriber.tell(Event::Stop);
     let figures = subscriber.ended().1;
@@ -397,15 +397,15 @@ fn a_subscriber_that_is_told_to_stop_waits_for_what_is_on_its_way() {
     let met = |mqtt| MqttOptions { published: Some(published.clone()), linger, ..mqtt };
     let mut subscriber = Stage::subscriber(&met(options(Qos::AtMostOnce)));
     let mut publisher = Stage::publisher(&met(MqttOptions { count: Some(2), ..options(Qos::AtMostOnce) }));
-    publisher.pass(150);
+    publisher.handle_timeout(150);
     let sent = publisher.rig.take_sent();
     assert_eq!(publisher.ended().0, [Ending::OnTime]);
     subscriber.tell(Event::Stop);
-    subscriber.pass(300);
+    subscriber.handle_timeout(300);
     assert!(!subscriber.rig.closed, "two messages are on their way");
     // The DISCONNECT behind them is not the broker's to hand on.
     subscriber.hear(&sent[..sent.len() - 2]);
-    subscriber.pass(100);
+    subscriber.handle_timeout(100);
     assert!(subscriber.rig.closed);
     let figures = subscriber.ended().1;
     assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (2, 0, 0));

@@ -7,8 +7,8 @@ use bench::broker::{Mosquitto, lines};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
-    Credentials, Ending, Filling, Ledger, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published,
-    Qos, Remark, Slot, Workload, mqtt,
+    ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions,
+    Published, Qos, ShardRecorder, Slot, Workload, mqtt,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
@@ -39,12 +39,12 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
     recorder.number(recorder.schema().position(name).unwrap_or_else(|| panic!("no figure {name}")))
 }
 
-fn of(ledger: &mut Ledger, workload: u16) -> &Recorder {
-    ledger.of(Slot { client: 0, workload, cell: workload, planned: Moment::default() })
+fn of(shard: &mut ShardRecorder, workload: u16) -> &Recorder {
+    shard.of(Slot { client: 0, workload, cell: workload, planned: Moment::default() })
 }
 
 fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {
-    bench.run_until(PATIENCE, "all play", |ledger| of(ledger, workload).gauge(PLAYING) == clients);
+    bench.run_until(PATIENCE, "all play", |shard| of(shard, workload).gauge(PLAYING) == clients);
 }
 
 fn until_received(bench: &mut Bench<'_>, workload: u16, units: u64) {
@@ -66,8 +66,8 @@ fn until_received(bench: &mut Bench<'_>, workload: u16, units: u64) {
 
 /// Publishers leave by themselves when they have done their work.
 fn until_done(bench: &mut Bench<'_>, workload: u16) {
-    bench.run_until(PATIENCE, "all published", |ledger| {
-        let figures = of(ledger, workload);
+    bench.run_until(PATIENCE, "all published", |shard| {
+        let figures = of(shard, workload);
         figures.counter(PLAYED) > 0 && figures.gauge(PLAYING) == 0
     });
 }
@@ -95,7 +95,7 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
             bench.start(1, 0..1);
             until_received(&mut bench, 0, 2 * COUNT);
             bench.run(Duration::from_millis(100));
-            let (figures, ended, mut ledger) = bench.stop();
+            let (figures, ended, mut shard) = bench.stop();
 
             let heard = lines(&judge.wait_with_output().unwrap());
             let mut topics: Vec<_> =
@@ -118,7 +118,7 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
                 0
             );
             assert_eq!((sent.spread(SEND_LAG).len(), own(sent, "mqtt.in_flight")), (COUNT, 0));
-            assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", ledger.take_remarks());
+            assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_remarks());
         }
     }
     // The broker has counted what weir has counted: COUNT from weir, to two of weir's and one of its own.
@@ -179,13 +179,13 @@ fn what_the_broker_drops_is_counted_to_the_message() {
     bench.start(0, 0..1);
     until_done(&mut bench, 1);
     bench.run(Duration::from_millis(300));
-    let (figures, _, mut ledger) = bench.stop();
+    let (figures, _, mut shard) = bench.stop();
     let (received, sent) = (&figures[0], &figures[1]);
     assert_eq!(
         (sent.counter(UNITS), own(sent, "mqtt.acknowledged")),
         (500, 500),
         "{:?}",
-        ledger.take_remarks()
+        shard.take_remarks()
     );
     assert!(received.counter(UNITS) < 400, "the broker dropped nothing: {}", received.counter(UNITS));
     assert_eq!(received.counter(LOST), 500 - received.counter(UNITS));
@@ -214,7 +214,7 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
     bench.start(1, 0..1);
     until_done(&mut bench, 1);
     bench.shard.stop(watching[0]);
-    bench.run_until(PATIENCE, "it leaves", |ledger| of(ledger, 0).gauge(PLAYING) == 0);
+    bench.run_until(PATIENCE, "it leaves", |shard| of(shard, 0).gauge(PLAYING) == 0);
     let (figures, _, _) = bench.stop();
     let (received, sent) = (&figures[0], &figures[1]);
     assert_eq!(own(sent, "mqtt.acknowledged"), 5_000);
@@ -251,10 +251,10 @@ fn those_that_share_a_subscription_receive_each_message_once_between_them() {
 fn failure(workload: &Workload) -> (Failure, String) {
     let mut bench = Bench::new(vec![workload]);
     bench.start(0, 0..1);
-    bench.run_until(PATIENCE, "the client ends", |ledger| of(ledger, 0).failures().next().is_some());
-    let (_, ended, mut ledger) = bench.stop();
+    bench.run_until(PATIENCE, "the client ends", |shard| of(shard, 0).failures().next().is_some());
+    let (_, ended, mut shard) = bench.stop();
     let [(_, Ending::Failed(failure))] = ended[..] else { panic!("{ended:?}") };
-    (failure, ledger.take_remarks().remove(0).words)
+    (failure, shard.take_remarks().remove(0).words)
 }
 
 #[test]
@@ -317,19 +317,20 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
     bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
     bench.start(1, 0..1);
-    bench.run_until(PATIENCE, "the first is sent away", |ledger| of(ledger, 0).gauge(PLAYING) == 0);
+    bench.run_until(PATIENCE, "the first is sent away", |shard| of(shard, 0).gauge(PLAYING) == 0);
     until_playing(&mut bench, 1, 1);
     broker.kill();
-    bench.run_until(PATIENCE, "the second is left alone", |ledger| of(ledger, 1).gauge(PLAYING) == 0);
-    let (_, ended, mut ledger) = bench.stop();
+    bench.run_until(PATIENCE, "the second is left alone", |shard| of(shard, 1).gauge(PLAYING) == 0);
+    let (_, ended, mut shard) = bench.stop();
     // mosquitto 2.0.11 closes the link of the first without a DISCONNECT; what it has not read of it makes that a reset.
     let gone = |(_, ending): &(Slot, Ending)| {
         matches!(ending, Ending::Failed(Failure::ClosedByPeer | Failure::Reset))
     };
-    let remarks = ledger.take_remarks();
+    let remarks = shard.take_remarks();
     assert!(ended.len() == 2 && ended.iter().all(gone), "{ended:?} {remarks:?}");
-    let named =
-        |remark: &Remark| remark.failure == Failure::Reset || remark.words == "the broker closed the link";
+    let named = |remark: &ClientFailure| {
+        remark.failure == Failure::Reset || remark.words == "the broker closed the link"
+    };
     assert!(remarks.len() == 2 && remarks.iter().all(named), "{remarks:?}");
     let nobody = subscriber(&broker.url("a"), &MqttOptions::default());
     assert_eq!(failure(&nobody).0, Failure::ConnectionRefused);

@@ -27,18 +27,15 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     let workload = |number| Slot { client: 0, workload: number, cell: number, planned: Moment::default() };
 
     bench.start(0, 0..1);
-    bench.run_until(Duration::from_secs(20), "publishing", |ledger| {
-        ledger.of(workload(0)).gauge(PLAYING) == 1
-    });
+    bench.run_until(Duration::from_secs(20), "publishing", |shard| shard.of(workload(0)).gauge(PLAYING) == 1);
     bench.start(1, 0..20);
-    bench
-        .run_until(Duration::from_secs(20), "all play", |ledger| ledger.of(workload(1)).gauge(PLAYING) == 20);
+    bench.run_until(Duration::from_secs(20), "all play", |shard| shard.of(workload(1)).gauge(PLAYING) == 20);
     // From here on for ten seconds, counted alone.
     let _ = bench.shard.world.take_figures();
     bench.run(Duration::from_secs(10));
     bench.shard.sweep();
     let window = bench.shard.world.take_figures();
-    let (_, ended, mut ledger) = bench.stop();
+    let (_, ended, mut shard) = bench.stop();
 
     let (sent, received) = (&window[0], &window[1]);
     // 25 frames a second, a keyframe every 2 s; a read may stand a frame before or behind.
@@ -57,7 +54,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     assert_eq!(received.counter(LOST), 0);
     assert!(received.signed(LATENCY).value_at_quantile(0.5) < 20_000);
     assert!(sent.spread(SEND_LAG).value_at_quantile(0.5) < 5_000);
-    assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", ledger.take_remarks());
+    assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", shard.take_remarks());
     assert_eq!(ended.len(), 21);
     assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{ended:?}");
 }
@@ -78,16 +75,16 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
     let slot = |workload| Slot { client: 0, workload, cell: workload, planned: Moment::default() };
 
     let first = bench.start(0, 0..1);
-    bench.run_until(Duration::from_secs(5), "publishing", |ledger| ledger.of(slot(0)).gauge(PLAYING) == 1);
+    bench.run_until(Duration::from_secs(5), "publishing", |shard| shard.of(slot(0)).gauge(PLAYING) == 1);
     // Another publisher under the same name; viewers of the stream, of no stream, of no application.
     bench.start(0, 1..2);
     bench.start(1, 0..6);
     bench.start(2, 0..3);
     bench.start(3, 0..2);
-    bench.run_until(Duration::from_secs(6), "all play", |ledger| ledger.of(slot(1)).gauge(PLAYING) == 6);
+    bench.run_until(Duration::from_secs(6), "all play", |shard| shard.of(slot(1)).gauge(PLAYING) == 6);
     bench.shard.stop(first[0]);
     bench.run(Duration::from_secs(3));
-    let (_, ended, mut ledger) = bench.stop();
+    let (_, ended, mut shard) = bench.stop();
 
     let failures = |workload: u16| {
         let of_workload = ended.iter().filter(|(slot, _)| slot.workload == workload);
@@ -100,7 +97,7 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
     assert_eq!(failures(2), [Ending::Failed(Failure::NoMedia); 3]);
     // nginx-rtmp closes the link on an application that it does not know.
     assert_eq!(failures(3), [Ending::Failed(Failure::ClosedByPeer); 2]);
-    let remarks = ledger.take_remarks();
+    let remarks = shard.take_remarks();
     let words = |failure| &remarks.iter().find(|remark| remark.failure == failure).unwrap().words;
     assert_eq!(words(Failure::Rejected), "NetStream.Publish.BadName: Already publishing");
     assert!(words(Failure::StreamEnded).contains("NetStream.Play.UnpublishNotify"), "{remarks:?}");

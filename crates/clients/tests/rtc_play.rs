@@ -53,7 +53,7 @@ fn a_viewer_that_gets_no_packet_for_its_timeout_plays_no_more_although_the_path_
         let pass = |stage: &mut Stage, tenths: u32| {
             for _ in 0..tenths {
                 stage.exchange();
-                stage.pass(Duration::from_millis(100));
+                stage.handle_timeout(Duration::from_millis(100));
             }
         };
         pass(&mut stage, 28);
@@ -73,7 +73,7 @@ fn frames_that_were_held_up_and_come_together_have_a_drift_each() {
         let mut stage = Stage::playing(client);
         stage.keyframe(6, server_address());
         stage.figures();
-        stage.pass(Duration::from_millis(900));
+        stage.handle_timeout(Duration::from_millis(900));
         stage.burst(3);
         let figures = stage.figures();
         let drift = figures.signed(DRIFT);
@@ -121,7 +121,7 @@ fn what_a_server_may_answer_is_told_apart() {
 fn each_phase_that_lasts_too_long_has_a_name() {
     let wait = |stage: &mut Stage| {
         for _ in 0..40 {
-            stage.pass(Duration::from_millis(100));
+            stage.handle_timeout(Duration::from_millis(100));
             stage.rig.take_datagrams();
         }
         stage.failure()
@@ -157,7 +157,7 @@ fn the_sources_rate_does_not_shrink_with_the_loss() {
         stage.keyframe(5, server_address());
         stage.figures();
         for frame in 0..100 {
-            stage.pass(Duration::from_millis(100));
+            stage.handle_timeout(Duration::from_millis(100));
             stage.rig.take_datagrams();
             let server = stage.server.as_mut().unwrap();
             let mut datagrams = server.keyframe(5);
@@ -196,7 +196,7 @@ fn a_group_of_pictures_out_of_a_cache_is_a_burst_and_no_earliness() {
         // Two seconds at once, and then on the clock.
         stage.burst(20);
         for _ in 0..30 {
-            stage.pass(Duration::from_millis(100));
+            stage.handle_timeout(Duration::from_millis(100));
             stage.burst(1);
         }
         let figures = stage.figures();
@@ -214,7 +214,7 @@ fn a_gap_in_the_sound_is_no_freeze() {
     let mut stage = Stage::playing(5);
     stage.keyframe(6, server_address());
     for frame in 0..40 {
-        stage.pass(Duration::from_millis(100));
+        stage.handle_timeout(Duration::from_millis(100));
         stage.burst(1);
         // Sound pauses for 2 s.
         if !(10..30).contains(&frame) {

@@ -5,7 +5,9 @@ mod bench;
 use bench::Bench;
 use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
 use std::time::Duration;
-use weir_clients::{Ending, HttpOptions, Ledger, PlayOptions, Remark, Slot, Timeouts, Workload, ts};
+use weir_clients::{
+    ClientFailure, Ending, HttpOptions, PlayOptions, ShardRecorder, Slot, Timeouts, Workload, ts,
+};
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
     REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
@@ -25,8 +27,8 @@ const fn ms(milliseconds: u64) -> Duration {
 
 /// A viewer on the rig, and what its kernel holds for it.
 struct Viewer {
-    rig: Rig<Ledger>,
-    session: Box<dyn Session<Ledger>>,
+    rig: Rig<ShardRecorder>,
+    session: Box<dyn Session<ShardRecorder>>,
     waiting: Vec<u8>,
 }
 
@@ -36,7 +38,7 @@ impl Viewer {
         let workload =
             ts::play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options, &HttpOptions::default())
                 .unwrap();
-        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
+        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
         let session = workload.start(slot, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };
@@ -90,7 +92,7 @@ impl Viewer {
         }
     }
 
-    fn outcome(&mut self) -> (Option<Ending>, Vec<Remark>, Recorder) {
+    fn outcome(&mut self) -> (Option<Ending>, Vec<ClientFailure>, Recorder) {
         let ended = self.rig.world.take_ended();
         assert!(ended.len() <= 1, "one client, one end: {ended:?}");
         let figures = self.rig.world.take_figures().remove(0);
@@ -204,7 +206,7 @@ fn readers_of_one_stream_place_its_gaps_alike_and_keep_accounts() {
         }
         viewer.advance(ms(1_000));
         viewer.tell(Event::Stop);
-        let account = viewer.rig.world.take_accounts().remove(0);
+        let account = viewer.rig.world.take_client_records().remove(0);
         assert_eq!((account.target, account.at.since(account.since.unwrap())), (0, ms(1_000)));
         let columns = ts::COLUMNS;
         let at = |name: &str| columns.iter().position(|column| column.figure == name).unwrap();
@@ -506,8 +508,8 @@ fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
     let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..viewers);
     let slot = Slot { client: 0, workload: 0, cell: 0, planned: weir_metrics::Moment::default() };
-    bench.run_until(Duration::from_secs(20), "all have ended", |ledger| {
-        ledger.of(slot).number(ACTIVE.0.into()) == 0
+    bench.run_until(Duration::from_secs(20), "all have ended", |shard| {
+        shard.of(slot).number(ACTIVE.0.into()) == 0
     });
     let (mut figures, ended, _) = bench.stop();
     (figures.remove(0), ended.into_iter().map(|(_, ending)| ending).collect())

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_engine::ingest::{Consumed, Consumer, Counted, MakeConsumer, Place, Stage, Trouble};
 use weir_ingest::{
-    Counts, Decode, Depot, Destination, Durability, IngestError, Outcome, Settings, Stock, StoreError,
+    Counts, Decode, Destination, Durability, IngestError, Loader, Outcome, Settings, Stock, StoreError,
 };
 use weir_shard::clock;
 
@@ -23,7 +23,7 @@ struct Ingester {
     /// How the broker and the tables are called in messages.
     names: [String; 2],
     durability: &'static str,
-    tables: Depot,
+    tables: Loader,
     /// What was in the tables before.
     before: Stock,
 }
@@ -62,11 +62,11 @@ pub fn ingester(settings: Settings, decode: Decode, empty: bool, timeout: Durati
 
 impl Ingester {
     fn start(settings: Settings, mut decode: Decode, empty: bool) -> Result<Self, Trouble> {
-        let depot = |decode: &Decode| Depot::new(&settings.destination, &settings.table, decode);
-        let tables = depot(&decode);
+        let loader = |decode: &Decode| Loader::new(&settings.destination, &settings.table, decode);
+        let tables = loader(&decode);
         let before = {
             // Parquet's directory has one user at a time: what empties it is gone before the ingester comes.
-            let mut tables = depot(&decode);
+            let mut tables = loader(&decode);
             let made = if empty { tables.empty() } else { tables.open() };
             made.and_then(|()| tables.stock()).map_err(|error| of_table(&error))?
         };

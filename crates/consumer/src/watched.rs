@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_engine::ingest::{Consumed, Consumer, Counted, Place, Stage, Trouble};
-use weir_ingest::{Database, StoreError, Tally};
+use weir_ingest::{Database, RowCounter, StoreError};
 use weir_metrics::Stretch;
 use weir_shard::clock;
 
@@ -68,7 +68,7 @@ impl Watching {
     pub(crate) fn start(watched: &Watched) -> Result<Self, Trouble> {
         let trouble = |words: String| Trouble::new(Stage::Consumer, words);
         let of_store = |error: StoreError| of_store(Stage::Consumer, &error);
-        let mut tally = Tally::open(&watched.database, &watched.table).map_err(of_store)?;
+        let mut tally = RowCounter::open(&watched.database, &watched.table).map_err(of_store)?;
         let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
         let (seen, stop) = (Arc::<Seen>::default(), Arc::new(AtomicBool::new(false)));
         let (theirs, halt) = (seen.clone(), stop.clone());
@@ -84,7 +84,7 @@ impl Watching {
 }
 
 /// Asks until `stop` is set, and once more.
-fn watch(tally: &mut Tally, base: u64, seen: &Seen, stop: &AtomicBool) -> Result<(), StoreError> {
+fn watch(tally: &mut RowCounter, base: u64, seen: &Seen, stop: &AtomicBool) -> Result<(), StoreError> {
     let mut last = false;
     while !last {
         last = stop.load(Relaxed);

@@ -1,10 +1,10 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
 use crate::channel::Readers;
+use crate::event::EventLine;
 use crate::ingest::{Imbalance, Ingested};
 use crate::loads::{host_load, process_load};
 use crate::plan::{Plan, StageSpan, planned_at};
-use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
 use crate::servers::ServerTotals;
 use crate::steadiness::{self, Starvation};
@@ -178,27 +178,27 @@ impl Aggregator {
     }
 
     /// Adds an event. That the run was stopped must be told before the intervals from that second on.
-    pub fn remark(&mut self, line: &RemarkLine) {
+    pub fn remark(&mut self, line: &EventLine) {
         match line {
-            RemarkLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
+            EventLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
                 self.words.entry((*workload, *failure)).or_insert_with(|| words.clone());
             }
-            RemarkLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
-            RemarkLine::Stopped { at_seconds } => {
+            EventLine::ClockStep { by_seconds, .. } => self.clock_steps += by_seconds.abs(),
+            EventLine::Stopped { at_seconds } => {
                 (self.cut, self.stopped_seconds) = (Some(*at_seconds as u32), Some(*at_seconds));
             }
-            RemarkLine::Ingested { workload, ingested, .. } => {
+            EventLine::Ingested { workload, ingested, .. } => {
                 if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
                     workload.ingested = Some((**ingested).clone());
                 }
             }
-            RemarkLine::Trouble { words, .. } => self.trouble = Some(words.clone()),
-            RemarkLine::Gap { workload, .. } | RemarkLine::Account { workload, .. } => {
+            EventLine::Trouble { words, .. } => self.trouble = Some(words.clone()),
+            EventLine::Gap { workload, .. } | EventLine::Account { workload, .. } => {
                 if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
                     workload.readers.take(line);
                 }
             }
-            RemarkLine::Failure { .. } => {}
+            EventLine::Failure { .. } => {}
         }
     }
 

@@ -1,8 +1,8 @@
 //! What the readers of each channel counted, and who met the gaps in it.
 
 use crate::aggregator::WorkloadFacts;
-use crate::remark::RemarkLine;
-use crate::roll;
+use crate::clients;
+use crate::event::EventLine;
 use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_clients::Column;
@@ -21,12 +21,12 @@ const GAPS: &str = "ts.gap_events";
 /// What readers said.
 #[derive(Debug, Default)]
 pub(crate) struct Readers {
-    accounts: Vec<Account>,
+    accounts: Vec<ReaderRecord>,
     sightings: Vec<Sighting>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct ReaderRecord {
     pub(crate) channel: u32,
     pub(crate) client: u32,
     /// `None` for one that never read.
@@ -47,10 +47,10 @@ struct Sighting {
 
 impl Readers {
     /// Takes note of an event, if it is one of a reader's.
-    pub(crate) fn take(&mut self, line: &RemarkLine) {
+    pub(crate) fn take(&mut self, line: &EventLine) {
         match line {
-            RemarkLine::Account { at_seconds, client, channel, since_seconds, failure, numbers, .. } => {
-                self.accounts.push(Account {
+            EventLine::Account { at_seconds, client, channel, since_seconds, failure, numbers, .. } => {
+                self.accounts.push(ReaderRecord {
                     channel: *channel,
                     client: *client,
                     since: *since_seconds,
@@ -59,7 +59,7 @@ impl Readers {
                     numbers: numbers.clone(),
                 });
             }
-            RemarkLine::Gap { at_seconds, client, channel, mark, place_seconds, .. } => {
+            EventLine::Gap { at_seconds, client, channel, mark, place_seconds, .. } => {
                 self.sightings.push(Sighting {
                     channel: *channel,
                     client: *client,
@@ -86,7 +86,7 @@ impl Readers {
 
     /// What each client left behind, and all `planned` of them together.
     pub(crate) fn clients(&self, facts: &WorkloadFacts, planned: u64) -> Option<ClientsSummary> {
-        roll::of_accounts(columns_of(&facts.protocol), &self.accounts, planned)
+        clients::of_accounts(columns_of(&facts.protocol), &self.accounts, planned)
     }
 
     fn channel(
@@ -98,7 +98,7 @@ impl Readers {
     ) -> ChannelSummary {
         let clients = self.accounts.iter().filter(|it| it.channel == channel);
         let failed = clients.clone().filter(|it| it.failure.is_some()).count() as u64;
-        let accounts: Vec<&Account> = clients.filter(|it| it.since.is_some()).collect();
+        let accounts: Vec<&ReaderRecord> = clients.filter(|it| it.since.is_some()).collect();
         let sum = |at: usize| {
             accounts.iter().filter_map(|it| it.numbers.get(at).copied().flatten()).sum::<f64>() as u64
         };
@@ -121,7 +121,13 @@ impl Readers {
     }
 
     /// `met` is how many gaps the readers counted; of most of them they know the place.
-    fn gaps(&self, channel: u32, accounts: &[&Account], complaints: &[(f64, f64)], met: u64) -> GapSources {
+    fn gaps(
+        &self,
+        channel: u32,
+        accounts: &[&ReaderRecord],
+        complaints: &[(f64, f64)],
+        met: u64,
+    ) -> GapSources {
         let sightings = self.sightings.iter().filter(|it| it.channel == channel);
         let placed = sightings.clone().count() as u64;
         let mut sources = GapSources { unplaced: met.saturating_sub(placed), ..GapSources::default() };
@@ -130,7 +136,7 @@ impl Readers {
             let last = gap.iter().map(|it| it.at).fold(0.0, f64::max);
             let met: BTreeSet<u32> = gap.iter().map(|it| it.client).collect();
             // Those who read before and after it.
-            let there = |it: &&&Account| {
+            let there = |it: &&&ReaderRecord| {
                 it.since.is_some_and(|since| since + MARGIN <= first) && last + MARGIN <= it.until
             };
             let others = accounts.iter().filter(there).filter(|it| !met.contains(&it.client)).count();
@@ -190,25 +196,17 @@ mod tests {
         }
     }
 
-    fn account(client: u32, channel: u32, since_seconds: f64, at_seconds: f64) -> RemarkLine {
+    fn account(client: u32, channel: u32, since_seconds: f64, at_seconds: f64) -> EventLine {
         let numbers = [1e6, 5.0, 4.0, 3.0, 3.0, 2.0, 1.0, 0.0, 0.0, 0.0].map(Some).into();
         let since_seconds = Some(since_seconds);
-        RemarkLine::Account {
-            at_seconds,
-            workload: 0,
-            client,
-            channel,
-            since_seconds,
-            failure: None,
-            numbers,
-        }
+        EventLine::Account { at_seconds, workload: 0, client, channel, since_seconds, failure: None, numbers }
     }
 
-    fn gap(client: u32, channel: u32, at_seconds: f64, mark: u32, place_seconds: f64) -> RemarkLine {
-        RemarkLine::Gap { at_seconds, workload: 0, client, channel, mark, place_seconds }
+    fn gap(client: u32, channel: u32, at_seconds: f64, mark: u32, place_seconds: f64) -> EventLine {
+        EventLine::Gap { at_seconds, workload: 0, client, channel, mark, place_seconds }
     }
 
-    fn channels(lines: &[RemarkLine], complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
+    fn channels(lines: &[EventLine], complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
         let mut readers = Readers::default();
         lines.iter().for_each(|line| readers.take(line));
         readers.channels(&facts(), complaints)
@@ -228,7 +226,7 @@ mod tests {
 
     #[test]
     fn who_never_read_has_failed_and_a_gap_without_a_place_is_counted() {
-        let never = |client| RemarkLine::Account {
+        let never = |client| EventLine::Account {
             at_seconds: 2.0,
             workload: 0,
             client,
@@ -247,7 +245,7 @@ mod tests {
     #[test]
     fn who_met_a_gap_says_where_it_was_made() {
         let three = (0..3).map(|client| account(client, 0, 0.0, 60.0));
-        let mut lines: Vec<RemarkLine> = three.collect();
+        let mut lines: Vec<EventLine> = three.collect();
         // All three: the same place, reckoned a little apart, met seconds apart.
         lines.extend([gap(0, 0, 10.0, 7, 100.0), gap(1, 0, 11.5, 7, 100.004), gap(2, 0, 10.1, 7, 99.999)]);
         // One of three, twice at nearly the same place; and two of three.

@@ -1,13 +1,13 @@
 //! What each client of a workload left behind, and all of them together.
 
-use crate::channel::Account;
+use crate::channel::ReaderRecord;
 use crate::summary::{ClientFigure, ClientRow, ClientStates, ClientsSummary, StateCount};
 use weir_clients::{Column, ColumnUnit, Statistic};
 
 /// Sums up the clients of a workload: `planned` of them, of which some left an account. None: nobody did.
 pub(crate) fn of_accounts(
     columns: &'static [Column],
-    accounts: &[Account],
+    accounts: &[ReaderRecord],
     planned: u64,
 ) -> Option<ClientsSummary> {
     if columns.is_empty() || accounts.is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn of_accounts(
     Some(ClientsSummary { planned, accounts: rows.len() as u64, states, figures, columns, rows })
 }
 
-fn row(account: &Account) -> ClientRow {
+fn row(account: &ReaderRecord) -> ClientRow {
     ClientRow {
         client: account.client,
         target: account.channel,
@@ -102,13 +102,13 @@ mod tests {
     use weir_metrics::Failure;
     use weir_protocols::columns_of;
 
-    fn account(client: u32, failure: Option<Failure>, set: &[(&str, f64)]) -> Account {
+    fn account(client: u32, failure: Option<Failure>, set: &[(&str, f64)]) -> ReaderRecord {
         let columns = columns_of("ws");
         let mut numbers = vec![None; columns.len()];
         for (key, number) in set {
             numbers[columns.iter().position(|column| column.key() == *key).unwrap()] = Some(*number);
         }
-        Account { channel: 0, client, since: Some(1.0), until: 11.0, failure, numbers }
+        ReaderRecord { channel: 0, client, since: Some(1.0), until: 11.0, failure, numbers }
     }
 
     #[test]

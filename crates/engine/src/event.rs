@@ -7,7 +7,7 @@ use weir_metrics::Failure;
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum RemarkLine {
+pub enum EventLine {
     /// A client failed. At most twenty of a kind, shard and workload are written; all are counted.
     Failure {
         /// Since the run's start.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{Account, Gap, Ledger, Remark, Slot, Workload};
+use weir_clients::{ClientFailure, ClientRecord, Gap, ShardRecorder, Slot, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, Shard, clock};
@@ -50,11 +50,11 @@ pub(crate) struct Report {
     pub(crate) second: u32,
     /// One a workload.
     pub(crate) figures: Vec<Recorder>,
-    pub(crate) remarks: Vec<Remark>,
+    pub(crate) remarks: Vec<ClientFailure>,
     /// Whether this thread has no client, and none still to begin.
     pub(crate) deserted: bool,
     pub(crate) gaps: Vec<Gap>,
-    pub(crate) accounts: Vec<Account>,
+    pub(crate) client_records: Vec<ClientRecord>,
     /// What became of messages, of the workload that saves them.
     pub(crate) taken: Option<(u16, Taken)>,
     /// Whether this was the last.
@@ -63,7 +63,7 @@ pub(crate) struct Report {
 
 struct Generator {
     config: GeneratorConfig,
-    shard: Shard<Ledger>,
+    shard: Shard<ShardRecorder>,
     /// The next slot to start.
     next: usize,
     stops: BinaryHeap<Reverse<(Moment, SessionId)>>,
@@ -82,8 +82,8 @@ struct Generator {
 /// The event loop could not be made, or failed.
 pub(crate) fn run(config: GeneratorConfig) -> std::io::Result<()> {
     let cells = Cells::of(config.workloads.iter());
-    let ledger = Ledger::new(cells.schemas());
-    let shard = Shard::new(ledger)?;
+    let shard = ShardRecorder::new(cells.schemas());
+    let shard = Shard::new(shard)?;
     let mut generator = Generator {
         shard,
         next: 0,
@@ -225,7 +225,7 @@ impl Generator {
             remarks: self.shard.world.take_remarks(),
             deserted: self.shard.is_empty() && self.next == self.config.plan.slots.len(),
             gaps: self.shard.world.take_gaps(),
-            accounts: self.shard.world.take_accounts(),
+            client_records: self.shard.world.take_client_records(),
             taken: None,
             last,
         };

@@ -11,9 +11,11 @@ mod arrivals;
 pub mod background;
 mod cells;
 mod channel;
+mod clients;
 mod counts;
 mod date;
 mod defaults;
+mod event;
 mod generator;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
@@ -26,8 +28,6 @@ mod machine;
 mod overrides;
 pub mod plan;
 pub mod record;
-mod remark;
-mod roll;
 pub mod run;
 pub mod scenario;
 pub mod series;
@@ -38,5 +38,5 @@ pub mod threshold;
 mod totals;
 mod verdict;
 
-pub use remark::RemarkLine;
+pub use event::EventLine;
 pub use verdict::CHECKS;

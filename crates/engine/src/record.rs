@@ -6,8 +6,8 @@
 
 use crate::aggregator::{Aggregator, WorkloadFacts};
 use crate::date::Date;
+use crate::event::EventLine;
 use crate::plan::Schedule;
-use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
 use crate::summary::RunFacts;
 use serde::{Deserialize, Serialize};
@@ -242,7 +242,7 @@ impl RecordWriter {
     ///
     /// # Errors
     /// The system's, with the path.
-    pub fn remark(&mut self, remark: &RemarkLine) -> Result<(), RecordError> {
+    pub fn remark(&mut self, remark: &EventLine) -> Result<(), RecordError> {
         self.events.line(&serde_json::to_string(remark).expect("an event is JSON"))
     }
 

@@ -2,12 +2,12 @@
 
 use crate::aggregator::{Aggregator, WorkloadFacts};
 use crate::cells::Cells;
+use crate::event::EventLine;
 use crate::generator::{self, GeneratorConfig, Report};
 use crate::ingest::intake::{self, Taken};
 use crate::ingest::{Consuming, Trouble};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
-use crate::remark::RemarkLine;
 use crate::scenario::Scenario;
 use crate::summary::{Outcome, Role, RunFacts, Summary};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_clients::{Remark, Workload};
+use weir_clients::{ClientFailure, Workload};
 use weir_metrics::{Moment, Recorder, Schema};
 use weir_observe::{Observer, Sample, TargetState};
 use weir_shard::clock;
@@ -147,7 +147,7 @@ pub fn run(
         let _ = begin.send((origin, plan.length));
         threads.push(thread);
     }
-    let mut desk = Desk {
+    let mut coordinator = Coordinator {
         origin,
         workloads: workloads.clone(),
         show_keys: scenario.show_keys,
@@ -163,14 +163,14 @@ pub fn run(
         wall: wall_offset(),
     };
     let longest = plan.length + scenario.drain() + patience;
-    let outcome = desk.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
+    let outcome = coordinator.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
-    let failed = join(threads, &mut desk);
+    let failed = join(threads, &mut coordinator);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
-    let mut summary = desk.fold.finish(facts, outcome, &scenario);
-    summary.warnings.append(&mut desk.trouble);
+    let mut summary = coordinator.fold.finish(facts, outcome, &scenario);
+    summary.warnings.append(&mut coordinator.trouble);
     match failed {
-        Some(error) if desk.fold.latest().is_none() => Err(error),
+        Some(error) if coordinator.fold.latest().is_none() => Err(error),
         _ => Ok(summary),
     }
 }
@@ -249,13 +249,13 @@ fn segments(
     segments
 }
 
-fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, desk: &mut Desk) -> Option<RunError> {
+fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, coordinator: &mut Coordinator) -> Option<RunError> {
     let mut failed = None;
     for (thread, handle) in threads.into_iter().enumerate() {
         let result =
             handle.join().unwrap_or_else(|_| Err(std::io::Error::other("it panicked; please report this")));
         if let Err(source) = result {
-            desk.trouble.push(format!("generator thread {thread} failed: {source}"));
+            coordinator.trouble.push(format!("generator thread {thread} failed: {source}"));
             failed = Some(RunError::Thread { thread, source });
         }
     }
@@ -274,8 +274,8 @@ fn wall_offset() -> i128 {
     tightest.map_or(0, |(_, offset)| offset)
 }
 
-/// The coordinator's desk: intervals come in, lines go out.
-struct Desk {
+/// The coordinator of a run: intervals come in, lines go out.
+struct Coordinator {
     origin: Moment,
     workloads: Arc<[Workload]>,
     /// Whether keys of RTMP streams may be written down.
@@ -296,7 +296,7 @@ struct Desk {
     wall: i128,
 }
 
-impl Desk {
+impl Coordinator {
     #[allow(clippy::too_many_arguments)]
     fn work(
         &mut self,
@@ -379,7 +379,7 @@ impl Desk {
     /// Ends the run before its plan does.
     fn stop(&mut self, stop: &AtomicBool) {
         let at_seconds = clock::now().since(self.origin).as_secs_f64();
-        self.remark(&RemarkLine::Stopped { at_seconds });
+        self.remark(&EventLine::Stopped { at_seconds });
         stop.store(true, Ordering::Relaxed);
     }
 
@@ -407,7 +407,7 @@ impl Desk {
         let wall = wall_offset();
         let step = wall - std::mem::replace(&mut self.wall, wall);
         if step.unsigned_abs() > CLOCK_STEP.as_nanos() {
-            self.remark(&RemarkLine::ClockStep {
+            self.remark(&EventLine::ClockStep {
                 at_seconds: now.since(self.origin).as_secs_f64(),
                 by_seconds: step as f64 * 1e-9,
             });
@@ -423,7 +423,7 @@ impl Desk {
             self.remark(&line);
         }
         for gap in &report.gaps {
-            self.remark(&RemarkLine::Gap {
+            self.remark(&EventLine::Gap {
                 at_seconds: gap.at.since(self.origin).as_secs_f64(),
                 workload: gap.slot.workload,
                 client: gap.slot.number(),
@@ -432,8 +432,8 @@ impl Desk {
                 place_seconds: gap.place as f64 * 1e-6,
             });
         }
-        for account in report.accounts {
-            self.remark(&RemarkLine::Account {
+        for account in report.client_records {
+            self.remark(&EventLine::Account {
                 at_seconds: account.at.since(self.origin).as_secs_f64(),
                 workload: account.slot.workload,
                 client: account.slot.number(),
@@ -447,10 +447,10 @@ impl Desk {
             let at_seconds = clock::now().since(self.origin).as_secs_f64();
             let (line, outcome) = match taken {
                 Taken::Over(ingested) => {
-                    (RemarkLine::Ingested { at_seconds, workload, ingested }, Outcome::Completed)
+                    (EventLine::Ingested { at_seconds, workload, ingested }, Outcome::Completed)
                 }
                 Taken::Failed(trouble) => {
-                    (RemarkLine::Trouble { at_seconds, words: trouble.to_string() }, Outcome::TargetDied)
+                    (EventLine::Trouble { at_seconds, words: trouble.to_string() }, Outcome::TargetDied)
                 }
             };
             self.taken = Some(outcome);
@@ -482,7 +482,7 @@ impl Desk {
         self.write(RecordWriter::flush);
     }
 
-    fn line(&self, remark: &Remark) -> RemarkLine {
+    fn line(&self, remark: &ClientFailure) -> EventLine {
         let targets = self.workloads[usize::from(remark.slot.workload)].targets();
         // What a server says may quote what it was asked for.
         let target = targets.get(remark.slot.client as usize % targets.len().max(1));
@@ -490,7 +490,7 @@ impl Desk {
             Some(target) => target.url().hide_in(&remark.words),
             None => remark.words.clone(),
         };
-        RemarkLine::Failure {
+        EventLine::Failure {
             at_seconds: remark.at.since(self.origin).as_secs_f64(),
             workload: remark.slot.workload,
             client: remark.slot.number(),
@@ -499,7 +499,7 @@ impl Desk {
         }
     }
 
-    fn remark(&mut self, remark: &RemarkLine) {
+    fn remark(&mut self, remark: &EventLine) {
         self.write(|writer| writer.remark(remark));
         self.fold.remark(remark);
     }

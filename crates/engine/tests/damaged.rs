@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use weir_engine::RemarkLine;
+use weir_engine::EventLine;
 use weir_engine::aggregator::WorkloadFacts;
 use weir_engine::record::{self, RecordError, RecordWriter, RunHead};
 use weir_engine::scenario::Scenario;
@@ -72,7 +72,7 @@ fn write(directory: &Path) {
         let (host, targets, machines, others) = (HostSample::default(), Vec::new(), Vec::new(), Vec::new());
         writer.sample(&Sample { at_ns, targets, generator, host, machines, others }).unwrap();
     }
-    writer.remark(&RemarkLine::Stopped { at_seconds: 11.25 }).unwrap();
+    writer.remark(&EventLine::Stopped { at_seconds: 11.25 }).unwrap();
     writer.flush().unwrap();
 }
 

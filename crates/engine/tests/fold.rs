@@ -1,6 +1,6 @@
 //! What a run comes to, from intervals that were made up.
 
-use weir_engine::RemarkLine;
+use weir_engine::EventLine;
 use weir_engine::aggregator::{Aggregator, WorkloadFacts};
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
@@ -243,7 +243,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
     };
     let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
     for client in 0..3 {
-        fold.remark(&RemarkLine::Account {
+        fold.remark(&EventLine::Account {
             at_seconds: 60.0,
             workload: 0,
             client,
@@ -254,7 +254,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
         });
     }
     let (at_seconds, workload, client, channel, mark, place_seconds) = (20.0, 0, 1, 0, 7, 100.0);
-    fold.remark(&RemarkLine::Gap { at_seconds, workload, client, channel, mark, place_seconds });
+    fold.remark(&EventLine::Gap { at_seconds, workload, client, channel, mark, place_seconds });
     for at in 0..60 {
         let mut figures = Recorder::new(SCHEMA);
         figures.set(TURN_LAG, if at == 19 { turn_lag_micros } else { 300 });

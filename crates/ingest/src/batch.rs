@@ -1,6 +1,6 @@
 //! What is saved in one transaction: rows, messages that are none, and what to acknowledge afterwards.
 
-use crate::letter::{Letter, Origin, Parcel};
+use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::payload_hash::PayloadHash;
 use crate::rows::Rows;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use weir_mqtt::PacketId;
 /// Where a row came from.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    parcel: u32,
-    letter: u32,
+    buffer: u32,
+    message: u32,
     record: u32,
     /// Of the message's payload, if it has a mark.
     hash: Option<PayloadHash>,
@@ -41,7 +41,7 @@ pub(crate) struct Batch {
     pub(crate) rows: Rows,
     places: Vec<Place>,
     pub(crate) dead: Vec<DeadLetter>,
-    parcels: Vec<Arc<Parcel>>,
+    buffers: Vec<Arc<ReadBuffer>>,
     /// What to acknowledge, and by which connection it came.
     pub(crate) packets: Vec<(u32, PacketId)>,
     pub(crate) messages: u64,
@@ -66,28 +66,29 @@ impl Batch {
         self.places.len() + self.dead.len()
     }
 
-    /// The parcel that messages come from next.
-    pub(crate) fn open(&mut self, parcel: &Arc<Parcel>) {
-        if !self.parcels.last().is_some_and(|last| Arc::ptr_eq(last, parcel)) {
-            self.parcels.push(parcel.clone());
+    /// The buffer that messages come from next.
+    pub(crate) fn open(&mut self, buffer: &Arc<ReadBuffer>) {
+        if !self.buffers.last().is_some_and(|last| Arc::ptr_eq(last, buffer)) {
+            self.buffers.push(buffer.clone());
         }
     }
 
-    /// Adds the message at this place of the opened parcel. `decode` appends its records to the rows and says how many
+    /// Adds the message at this place of the opened buffer. `decode` appends its records to the rows and says how many
     /// they are, or why there are none.
     #[inline]
     pub(crate) fn add(
         &mut self,
         position: usize,
-        decode: impl FnOnce(&Letter, &Parcel, &mut Rows) -> Result<usize, String>,
+        decode: impl FnOnce(&InboundMessage, &ReadBuffer, &mut Rows) -> Result<usize, String>,
     ) {
-        let Some(parcel) = self.parcels.last() else { return };
-        let letter = &parcel.letters[position];
+        let Some(buffer) = self.buffers.last() else { return };
+        let message = &buffer.messages[position];
         // What has no origin is never taken for a repetition.
-        let hash = letter.origin.map(|_| PayloadHash::of(parcel.payload(letter), letter.too_large));
-        let place = Place { parcel: self.parcels.len() as u32 - 1, letter: position as u32, record: 0, hash };
+        let hash = message.origin.map(|_| PayloadHash::of(buffer.payload(message), message.too_large));
+        let place =
+            Place { buffer: self.buffers.len() as u32 - 1, message: position as u32, record: 0, hash };
         let before = self.places.len();
-        let records = match decode(letter, parcel, &mut self.rows) {
+        let records = match decode(message, buffer, &mut self.rows) {
             Ok(records) => {
                 self.places.extend((0..records as u32).map(|record| Place { record, ..place }));
                 records
@@ -99,12 +100,12 @@ impl Batch {
             }
         };
         self.messages += 1;
-        self.bytes += letter.payload.len();
-        if letter.origin.is_none() {
+        self.bytes += message.payload.len();
+        if message.origin.is_none() {
             self.unmarked += records as u64;
         }
-        if let Some(id) = letter.packet {
-            self.packets.push((parcel.connection, id));
+        if let Some(id) = message.packet {
+            self.packets.push((buffer.connection, id));
         }
     }
 
@@ -116,21 +117,21 @@ impl Batch {
 
     #[inline]
     fn source_at(&self, place: Place) -> Source<'_> {
-        let (parcel, letter) = self.at(place);
-        let Letter { origin, received, .. } = *letter;
-        Source { topic: parcel.topic(letter), origin, record: place.record, received, hash: place.hash }
+        let (buffer, message) = self.at(place);
+        let InboundMessage { origin, received, .. } = *message;
+        Source { topic: buffer.topic(message), origin, record: place.record, received, hash: place.hash }
     }
 
-    fn at(&self, place: Place) -> (&Parcel, &Letter) {
-        let parcel = &self.parcels[place.parcel as usize];
-        (parcel, &parcel.letters[place.letter as usize])
+    fn at(&self, place: Place) -> (&ReadBuffer, &InboundMessage) {
+        let buffer = &self.buffers[place.buffer as usize];
+        (buffer, &buffer.messages[place.message as usize])
     }
 
     /// Where a dead letter came from, what is kept of its payload, and how long that was.
     pub(crate) fn dead_source(&self, dead: &DeadLetter) -> (Source<'_>, &[u8], u64) {
-        let (parcel, letter) = self.at(dead.place);
-        let kept = parcel.payload(letter);
-        let size = if letter.too_large > 0 { letter.too_large.into() } else { kept.len() as u64 };
+        let (buffer, message) = self.at(dead.place);
+        let kept = buffer.payload(message);
+        let size = if message.too_large > 0 { message.too_large.into() } else { kept.len() as u64 };
         (self.source_at(dead.place), kept, size)
     }
 
@@ -140,13 +141,13 @@ impl Batch {
         self.dead.push(DeadLetter { place: self.places.remove(row), reason });
     }
 
-    /// Empties it, and gives the parcels back that nobody else has.
-    pub(crate) fn clear(&mut self) -> impl Iterator<Item = Parcel> {
+    /// Empties it, and gives the buffers back that nobody else has.
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = ReadBuffer> {
         self.rows.clear();
         self.places.clear();
         self.dead.clear();
         self.packets.clear();
         (self.messages, self.bytes, self.unmarked) = (0, 0, 0);
-        self.parcels.drain(..).filter_map(Arc::into_inner)
+        self.buffers.drain(..).filter_map(Arc::into_inner)
     }
 }

@@ -4,14 +4,14 @@ use crate::batch::Batch;
 use crate::counts::Counts;
 use crate::decode::Decode;
 use crate::exchange::Filling;
+use crate::inbound::{InboundMessage, ReadBuffer};
 use crate::inbox::{Inbox, Taken};
-use crate::letter::{Letter, Parcel};
-use crate::receive::Told;
+use crate::receive::SaverMessage;
 use crate::rows::Rows;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weir_shard::{Mailbox, clock};
+use weir_shard::{MessageSender, clock};
 
 /// Bytes of payload from which on a batch is saved, however few records they are.
 const BATCH_BYTES: usize = 8 << 20;
@@ -43,12 +43,12 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) bounds: Bounds,
     pub(crate) filling: Filling,
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) mailbox: Mailbox<Told>,
+    pub(crate) message_sender: MessageSender<SaverMessage>,
     pub(crate) counts: Arc<Counts>,
 }
 
-/// The parcel that is being opened, and the next letter in it.
-type Open = Option<(Arc<Parcel>, usize)>;
+/// The buffer that is being opened, and the next message in it.
+type Open = Option<(Arc<ReadBuffer>, usize)>;
 
 impl Gatherer<'_> {
     /// Works until the inbox is closed and empty, there is enough, or nobody saves any more.
@@ -85,19 +85,19 @@ impl Gatherer<'_> {
     fn gather(&mut self, batch: &mut Batch, most: usize, open: &mut Open) -> ControlFlow<()> {
         let mut until = None;
         loop {
-            if let Some((parcel, next)) = open {
-                batch.open(parcel);
+            if let Some((buffer, next)) = open {
+                batch.open(buffer);
                 let began = Instant::now();
                 self.counts.decodings.note(clock::now());
-                while *next < parcel.letters.len() && batch.records() < most && batch.bytes < BATCH_BYTES {
-                    batch.add(*next, |letter, parcel, rows| {
-                        decode(self.decode, self.bounds.max_message, letter, parcel, rows)
+                while *next < buffer.messages.len() && batch.records() < most && batch.bytes < BATCH_BYTES {
+                    batch.add(*next, |message, buffer, rows| {
+                        decode(self.decode, self.bounds.max_message, message, buffer, rows)
                     });
                     *next += 1;
                 }
                 self.counts.decodings.note(clock::now());
                 Counts::add(&self.counts.decode_nanos, began.elapsed().as_nanos() as u64);
-                if *next < parcel.letters.len() {
+                if *next < buffer.messages.len() {
                     return ControlFlow::Continue(());
                 }
                 *open = None;
@@ -110,11 +110,11 @@ impl Gatherer<'_> {
                 (*until.get_or_insert(now + self.bounds.linger)).min(now + self.bounds.quiet())
             });
             match self.inbox.take(deadline) {
-                Taken::Parcel { parcel, room } => {
+                Taken::ReadBuffer { buffer, room } => {
                     if room {
-                        self.mailbox.post(Told::Room);
+                        self.message_sender.post(SaverMessage::Room);
                     }
-                    *open = Some((Arc::new(parcel), 0));
+                    *open = Some((Arc::new(buffer), 0));
                 }
                 // Nobody would take it yet, and what comes until then may go with it.
                 Taken::Nothing if self.filling.wait().is_ok() => {}
@@ -130,13 +130,13 @@ impl Gatherer<'_> {
 fn decode(
     decode: &mut Decode,
     max_message: usize,
-    letter: &Letter,
-    parcel: &Parcel,
+    message: &InboundMessage,
+    buffer: &ReadBuffer,
     rows: &mut Rows,
 ) -> Result<usize, String> {
-    if letter.too_large > 0 {
-        let size = letter.too_large;
+    if message.too_large > 0 {
+        let size = message.too_large;
         return Err(format!("a message of {size} bytes; {max_message} are taken (--max-message)"));
     }
-    decode.decode(parcel.payload(letter), max_message, rows)
+    decode.decode(buffer.payload(message), max_message, rows)
 }

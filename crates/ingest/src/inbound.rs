@@ -15,9 +15,9 @@ pub(crate) struct Origin {
     pub(crate) sequence_number: u64,
 }
 
-/// One message; its bytes are in the parcel.
+/// One message; its bytes are in the buffer.
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct InboundMessage {
     pub(crate) topic: Range<usize>,
     /// Its payload without a mark; of one that is over the limit, the beginning.
     pub(crate) payload: Range<usize>,
@@ -32,17 +32,17 @@ pub(crate) struct Letter {
 
 /// What one read brought.
 #[derive(Debug, Default)]
-pub(crate) struct Parcel {
+pub(crate) struct ReadBuffer {
     /// The connection that it came by; acknowledgements are of no use to another.
     pub(crate) connection: u32,
-    pub(crate) letters: Vec<Letter>,
+    pub(crate) messages: Vec<InboundMessage>,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Parcel {
+impl ReadBuffer {
     /// Bytes of memory that it stands for.
     pub(crate) fn weight(&self) -> usize {
-        self.bytes.len() + self.letters.len() * size_of::<Letter>()
+        self.bytes.len() + self.messages.len() * size_of::<InboundMessage>()
     }
 
     /// Puts bytes in, and says where they are.
@@ -52,22 +52,22 @@ impl Parcel {
         start..self.bytes.len()
     }
 
-    pub(crate) fn topic(&self, letter: &Letter) -> &str {
+    pub(crate) fn topic(&self, message: &InboundMessage) -> &str {
         // A topic was text when it came.
-        std::str::from_utf8(&self.bytes[letter.topic.clone()]).unwrap_or_default()
+        std::str::from_utf8(&self.bytes[message.topic.clone()]).unwrap_or_default()
     }
 
-    pub(crate) fn payload(&self, letter: &Letter) -> &[u8] {
-        &self.bytes[letter.payload.clone()]
+    pub(crate) fn payload(&self, message: &InboundMessage) -> &[u8] {
+        &self.bytes[message.payload.clone()]
     }
 
     /// Makes room for the next read. What one large message took is given back.
     pub(crate) fn clear(&mut self) {
-        self.letters.clear();
+        self.messages.clear();
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_CAPACITY);
     }
 }
 
-/// Capacity that a parcel keeps: a read of the shard, and some more.
+/// Capacity that a buffer keeps: a read of the shard, and some more.
 const KEPT_CAPACITY: usize = 512 * 1024;

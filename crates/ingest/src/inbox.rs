@@ -1,13 +1,13 @@
 //! The bounded queue between the thread that reads the link and the one that decodes. It is locked once a read.
 
 use crate::counts::Counts;
-use crate::letter::Parcel;
+use crate::inbound::ReadBuffer;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Empty parcels that are kept for the next reads.
+/// Empty buffers that are kept for the next reads.
 const SPARE: usize = 8;
 
 /// The queue.
@@ -22,19 +22,19 @@ pub(crate) struct Inbox {
 
 #[derive(Debug, Default)]
 struct State {
-    parcels: VecDeque<Parcel>,
+    buffers: VecDeque<ReadBuffer>,
     weight: usize,
     /// Whether the reader was told to stop reading, and waits to hear that there is room.
     full: bool,
     closed: bool,
-    spare: Vec<Parcel>,
+    spare: Vec<ReadBuffer>,
 }
 
 /// What the decoding thread finds.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// The next parcel; `room` if the reader waits to be told that it may read again.
-    Parcel { parcel: Parcel, room: bool },
+    /// The next buffer; `room` if the reader waits to be told that it may read again.
+    ReadBuffer { buffer: ReadBuffer, room: bool },
     /// Nothing came until then.
     Nothing,
     /// Nothing will come any more.
@@ -50,13 +50,13 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a parcel over and takes an empty one. `true`: read no more until there is room.
-    pub(crate) fn push(&self, parcel: &mut Parcel) -> bool {
+    /// Hands a buffer over and takes an empty one. `true`: read no more until there is room.
+    pub(crate) fn push(&self, buffer: &mut ReadBuffer) -> bool {
         let mut state = self.lock();
         let empty = state.spare.pop().unwrap_or_default();
-        let parcel = std::mem::replace(parcel, empty);
-        state.weight += parcel.weight();
-        state.parcels.push_back(parcel);
+        let buffer = std::mem::replace(buffer, empty);
+        state.weight += buffer.weight();
+        state.buffers.push_back(buffer);
         state.full = state.weight > self.limit;
         let full = state.full;
         self.counts.queued.store(state.weight as u64, Relaxed);
@@ -65,16 +65,16 @@ impl Inbox {
         full
     }
 
-    /// Takes the next parcel, waiting for it until then.
+    /// Takes the next buffer, waiting for it until then.
     pub(crate) fn take(&self, until: Option<Instant>) -> Taken {
         let mut state = self.lock();
         loop {
-            if let Some(parcel) = state.parcels.pop_front() {
-                state.weight -= parcel.weight();
+            if let Some(buffer) = state.buffers.pop_front() {
+                state.weight -= buffer.weight();
                 let room = state.full && state.weight <= self.limit / 2;
                 state.full &= !room;
                 self.counts.queued.store(state.weight as u64, Relaxed);
-                return Taken::Parcel { parcel, room };
+                return Taken::ReadBuffer { buffer, room };
             }
             if state.closed {
                 return Taken::Closed;
@@ -91,12 +91,12 @@ impl Inbox {
         }
     }
 
-    /// Gives an empty parcel back.
-    pub(crate) fn recycle(&self, mut parcel: Parcel) {
-        parcel.clear();
+    /// Gives an empty buffer back.
+    pub(crate) fn recycle(&self, mut buffer: ReadBuffer) {
+        buffer.clear();
         let mut state = self.lock();
         if state.spare.len() < SPARE {
-            state.spare.push(parcel);
+            state.spare.push(buffer);
         }
     }
 
@@ -115,18 +115,18 @@ mod tests {
         Inbox::new(limit, Arc::default())
     }
 
-    fn parcel(bytes: usize) -> Parcel {
-        Parcel { bytes: vec![0; bytes], ..Parcel::default() }
+    fn buffer(bytes: usize) -> ReadBuffer {
+        ReadBuffer { bytes: vec![0; bytes], ..ReadBuffer::default() }
     }
 
     #[test]
     fn a_full_queue_stops_the_reader_and_tells_him_once_that_there_is_room() {
         let inbox = inbox(100);
-        assert!(!inbox.push(&mut parcel(60)));
-        assert!(inbox.push(&mut parcel(60)));
+        assert!(!inbox.push(&mut buffer(60)));
+        assert!(inbox.push(&mut buffer(60)));
         let mut rooms = Vec::new();
         for _ in 0..2 {
-            let Taken::Parcel { room, .. } = inbox.take(None) else { panic!() };
+            let Taken::ReadBuffer { room, .. } = inbox.take(None) else { panic!() };
             rooms.push(room);
         }
         assert_eq!((rooms, inbox.lock().weight), (vec![false, true], 0));
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn what_was_handed_over_is_taken_before_the_end() {
         let inbox = inbox(100);
-        inbox.push(&mut parcel(1));
+        inbox.push(&mut buffer(1));
         inbox.close();
-        assert!(matches!(inbox.take(None), Taken::Parcel { .. }));
+        assert!(matches!(inbox.take(None), Taken::ReadBuffer { .. }));
         assert!(matches!(inbox.take(None), Taken::Closed));
     }
 

@@ -11,12 +11,12 @@ mod batch;
 mod column;
 mod counts;
 mod decode;
-mod depot;
 mod error;
 mod exchange;
 mod gather;
+mod inbound;
 mod inbox;
-mod letter;
+mod loader;
 mod metrics;
 mod payload_hash;
 mod receive;
@@ -28,11 +28,11 @@ mod writer;
 
 pub use counts::{Counts, Totals};
 pub use decode::Decode;
-pub use depot::{Depot, Filled};
 pub use error::StoreError;
+pub use loader::{Filled, Loader};
 pub use metrics::Metrics;
 pub use service::{Ended, IngestError, Outcome, Settings, Source, run};
 pub use store::{
-    Database, DatabaseError, Destination, DestinationError, Durability, Stock, Tally, UnknownDurability,
+    Database, DatabaseError, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability,
 };
 pub use weir_mqtt::ClientOptions;

@@ -4,14 +4,14 @@ use crate::batch::Batch;
 use crate::column::Table;
 use crate::decode::Decode;
 use crate::error::StoreError;
-use crate::letter::{Letter, Origin, Parcel};
+use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::store::{Destination, Durability, Part, Stock, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_shard::clock;
 
 /// The tables of a destination, by the name under which an ingester knows them.
-pub struct Depot {
+pub struct Loader {
     store: Box<dyn Store>,
     width: usize,
 }
@@ -27,7 +27,7 @@ pub struct Filled {
     pub save: Duration,
 }
 
-impl Depot {
+impl Loader {
     /// Nothing is opened yet. `decode` says which columns there are.
     pub fn new(destination: &Destination, table: &str, decode: &Decode) -> Self {
         let columns = decode.columns();
@@ -72,18 +72,25 @@ impl Depot {
         first: u64,
     ) -> Result<Filled, StoreError> {
         let received = (clock::wall_nanos() / 1_000) as i64;
-        let mut parcel = Parcel::default();
+        let mut buffer = ReadBuffer::default();
         for (sequence_number, payload) in (first..).zip(payloads) {
-            let (topic, payload) = (parcel.put(b"weir"), parcel.put(payload));
+            let (topic, payload) = (buffer.put(b"weir"), buffer.put(payload));
             let origin = Some(Origin { publisher, sequence_number });
-            parcel.letters.push(Letter { topic, payload, too_large: 0, origin, packet: None, received });
+            buffer.messages.push(InboundMessage {
+                topic,
+                payload,
+                too_large: 0,
+                origin,
+                packet: None,
+                received,
+            });
         }
         let mut batch = Batch::new(self.width);
-        batch.open(&Arc::new(parcel));
+        batch.open(&Arc::new(buffer));
         let began = Instant::now();
         for position in 0..payloads.len() {
-            batch.add(position, |letter, parcel, rows| {
-                decode.decode(parcel.payload(letter), letter.payload.len().max(1 << 20), rows)
+            batch.add(position, |message, buffer, rows| {
+                decode.decode(buffer.payload(message), message.payload.len().max(1 << 20), rows)
             });
         }
         if let Some(dead) = batch.dead.first() {
@@ -96,9 +103,9 @@ impl Depot {
     }
 }
 
-impl std::fmt::Debug for Depot {
+impl std::fmt::Debug for Loader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Depot({})", self.store.name())
+        write!(f, "Loader({})", self.store.name())
     }
 }
 
@@ -113,18 +120,18 @@ mod tests {
         let parquet = Destination::Parquet(directory.path().join("files"));
         for destination in [sqlite, parquet] {
             let mut decode = Decode::raw();
-            let mut depot = Depot::new(&destination, "t", &decode);
+            let mut loader = Loader::new(&destination, "t", &decode);
             let payloads = vec![vec![7; 1_000]; 50];
-            depot.empty().unwrap();
-            assert_eq!(depot.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
+            loader.empty().unwrap();
+            assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
             // The same messages again are no new rows.
-            assert_eq!(depot.fill(&mut decode, &payloads, 1, 25).unwrap().rows, 25, "{depot:?}");
-            let stock = depot.stock().unwrap();
+            assert_eq!(loader.fill(&mut decode, &payloads, 1, 25).unwrap().rows, 25, "{loader:?}");
+            let stock = loader.stock().unwrap();
             assert_eq!((stock.rows, stock.dead), (75, 0));
             assert!(stock.bytes > 1_000, "{stock:?}");
-            depot.empty().unwrap();
-            assert_eq!(depot.stock().unwrap().rows, 0, "{depot:?}");
-            assert_eq!(depot.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
+            loader.empty().unwrap();
+            assert_eq!(loader.stock().unwrap().rows, 0, "{loader:?}");
+            assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
         }
     }
 
@@ -133,15 +140,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [path, moved] = ["rows.db", "moved.db"].map(|name| directory.path().join(name));
         let mut decode = Decode::raw();
-        let mut depot = Depot::new(&Destination::Sqlite(path.clone()), "t", &decode);
-        depot.open().unwrap();
+        let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode);
+        loader.open().unwrap();
         std::fs::rename(&path, &moved).unwrap();
         // Several checkpoints.
         let payloads = vec![vec![7; 4_000]; 1_000];
         for batch in 0..10 {
-            depot.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();
+            loader.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();
         }
-        drop(depot);
+        drop(loader);
         assert!(!path.exists());
         // SQLite leaves the log of a file that was moved where it is.
         let [log, moved_log] = ["rows.db-wal", "moved.db-wal"].map(|name| directory.path().join(name));
@@ -156,15 +163,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rows.db");
         let mut decode = Decode::raw();
-        let mut depot = Depot::new(&Destination::Sqlite(path.clone()), "t", &decode);
-        depot.open().unwrap();
+        let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode);
+        loader.open().unwrap();
         let payloads = vec![vec![7; 4_000]; 1_000];
         for batch in 0..25 {
-            depot.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();
+            loader.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();
         }
         let log = std::fs::metadata(directory.path().join("rows.db-wal")).unwrap().len();
         assert!(log < 64 << 20, "{log}");
-        drop(depot);
+        drop(loader);
         let file = rusqlite::Connection::open(path).unwrap();
         let answer = |question: &str| file.query_row(question, (), |row| row.get::<_, String>(0)).unwrap();
         assert_eq!(answer("PRAGMA integrity_check"), "ok");

@@ -1,8 +1,8 @@
 //! The session with the broker: what comes goes into the inbox, and is acknowledged when it is said to be saved.
 
 use crate::counts::Counts;
+use crate::inbound::{InboundMessage, KEPT_OF_LARGE, Origin, ReadBuffer};
 use crate::inbox::Inbox;
-use crate::letter::{KEPT_OF_LARGE, Letter, Origin, Parcel};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What the saving thread tells this one.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum SaverMessage {
     /// These messages are saved.
     Settled(Vec<(u32, PacketId)>),
     /// The inbox has room again.
@@ -33,14 +33,14 @@ pub(crate) enum Told {
 
 /// What the shard's only session shares with the loop around it.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct ReceiverState {
     pub(crate) session: Option<SessionId>,
     settled: Vec<(u32, PacketId)>,
     room: bool,
     /// Whether the saving thread has ended.
     pub(crate) finished: bool,
     /// How the last session ended.
-    pub(crate) parted: Option<Parted>,
+    pub(crate) parted: Option<ConnectionEnd>,
     /// Which messages came.
     account: Account,
     /// Messages that are missing, by their marks.
@@ -49,7 +49,7 @@ pub(crate) struct Desk {
 
 /// The end of a connection.
 #[derive(Debug)]
-pub(crate) struct Parted {
+pub(crate) struct ConnectionEnd {
     pub(crate) session: MqttSession,
     pub(crate) words: String,
     /// Whether another attempt would end the same way.
@@ -58,15 +58,15 @@ pub(crate) struct Parted {
     pub(crate) was_subscribed: bool,
 }
 
-impl World for Desk {
-    type Message = Told;
+impl World for ReceiverState {
+    type Message = SaverMessage;
 
-    fn receive(&mut self, message: Told, _: Moment, wake: &mut Vec<SessionId>) {
+    fn receive(&mut self, message: SaverMessage, _: Moment, wake: &mut Vec<SessionId>) {
         match message {
-            Told::Settled(packets) if self.settled.is_empty() => self.settled = packets,
-            Told::Settled(packets) => self.settled.extend(packets),
-            Told::Room => self.room = true,
-            Told::Finished => self.finished = true,
+            SaverMessage::Settled(packets) if self.settled.is_empty() => self.settled = packets,
+            SaverMessage::Settled(packets) => self.settled.extend(packets),
+            SaverMessage::Room => self.room = true,
+            SaverMessage::Finished => self.finished = true,
         }
         wake.extend(self.session);
     }
@@ -106,7 +106,7 @@ pub(crate) struct Receiver {
     connection: u32,
     /// Whether the broker may hold a session with the subscription in it.
     resuming: bool,
-    parcel: Parcel,
+    buffer: ReadBuffer,
     large: Option<Large>,
     paused: bool,
     /// When the present phase must be over.
@@ -131,7 +131,7 @@ impl Receiver {
             phase: Phase::Connecting,
             connection,
             resuming,
-            parcel: Parcel { connection, ..Parcel::default() },
+            buffer: ReadBuffer { connection, ..ReadBuffer::default() },
             large: None,
             paused: false,
             deadline: Some(now + PATIENCE),
@@ -140,11 +140,11 @@ impl Receiver {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Desk>) -> Result<(), (String, bool)> {
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ReceiverState>) -> Result<(), (String, bool)> {
         let now = context.now;
         let received = (clock::wall_nanos() / 1_000) as i64;
         let mut reading = Reading {
-            parcel: &mut self.parcel,
+            buffer: &mut self.buffer,
             large: &mut self.large,
             common: &self.common,
             desk: &mut *context.world,
@@ -178,12 +178,12 @@ impl Receiver {
     }
 
     /// Puts what was read into the inbox, and stops reading if that is full.
-    fn hand_over(&mut self, context: &mut Context<'_, Desk>) {
-        if self.parcel.letters.is_empty() {
+    fn hand_over(&mut self, context: &mut Context<'_, ReceiverState>) {
+        if self.buffer.messages.is_empty() {
             return;
         }
-        let full = self.common.inbox.push(&mut self.parcel);
-        self.parcel.connection = self.connection;
+        let full = self.common.inbox.push(&mut self.buffer);
+        self.buffer.connection = self.connection;
         if full && !self.paused {
             self.paused = true;
             context.pause_reading(true);
@@ -220,7 +220,7 @@ impl Receiver {
     }
 
     /// Acknowledges what is saved, begins to read again, says goodbye: whatever the saving thread has told.
-    fn told(&mut self, context: &mut Context<'_, Desk>) {
+    fn told(&mut self, context: &mut Context<'_, ReceiverState>) {
         let now = context.now;
         let settled = std::mem::take(&mut context.world.settled);
         let mut acknowledged = 0;
@@ -262,7 +262,7 @@ impl Receiver {
             let keep_alive = Duration::from_secs(self.client.granted().keep_alive.into());
             let answer_may_wait =
                 self.paused || self.read_again.is_some_and(|again| now.since(again) < keep_alive);
-            match self.client.pass(time(now)) {
+            match self.client.handle_timeout(time(now)) {
                 Err(_) if answer_may_wait => self.client.ping(time(now)),
                 Err(error) => return Err((error.to_string(), false)),
                 Ok(()) => {}
@@ -271,7 +271,7 @@ impl Receiver {
         Ok(())
     }
 
-    fn flush(&mut self, context: &mut Context<'_, Desk>) {
+    fn flush(&mut self, context: &mut Context<'_, ReceiverState>) {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
@@ -293,19 +293,20 @@ impl Receiver {
         [self.deadline, ping].into_iter().flatten().min()
     }
 
-    fn part(&mut self, words: String, for_good: bool, context: &mut Context<'_, Desk>) {
+    fn part(&mut self, words: String, for_good: bool, context: &mut Context<'_, ReceiverState>) {
         self.phase = Phase::Over;
         self.common.counts.subscribed.store(0, Relaxed);
         // The client that is left behind is never used again.
         let spent = Client::new(self.common.options.clone(), MqttSession::new(), Duration::ZERO);
         let session = std::mem::replace(&mut self.client, spent).into_session();
-        context.world.parted = Some(Parted { session, words, for_good, was_subscribed: self.was_subscribed });
+        context.world.parted =
+            Some(ConnectionEnd { session, words, for_good, was_subscribed: self.was_subscribed });
         context.close();
     }
 }
 
-impl Session<Desk> for Receiver {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Desk>) {
+impl Session<ReceiverState> for Receiver {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, ReceiverState>) {
         if self.phase == Phase::Over {
             return;
         }
@@ -369,10 +370,10 @@ struct Heard {
 
 /// One read.
 struct Reading<'a> {
-    parcel: &'a mut Parcel,
+    buffer: &'a mut ReadBuffer,
     large: &'a mut Option<Large>,
     common: &'a Common,
-    desk: &'a mut Desk,
+    desk: &'a mut ReceiverState,
     /// Whether messages are taken.
     taking: bool,
     received: i64,
@@ -448,10 +449,10 @@ impl Reading<'_> {
                 Some(Arrival::Again | Arrival::Early) | None => {}
             }
         }
-        let topic = self.parcel.put(topic.as_bytes());
-        let payload = self.parcel.put(payload);
+        let topic = self.buffer.put(topic.as_bytes());
+        let payload = self.buffer.put(payload);
         let received = self.received;
-        self.parcel.letters.push(Letter { topic, payload, too_large, origin, packet, received });
+        self.buffer.messages.push(InboundMessage { topic, payload, too_large, origin, packet, received });
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::exchange::exchange;
 use crate::gather::{Bounds, Gatherer};
 use crate::inbox::Inbox;
-use crate::receive::{Common, Desk, Parted, Receiver, Told};
+use crate::receive::{Common, ConnectionEnd, Receiver, ReceiverState, SaverMessage};
 use crate::store::{Destination, Durability, Store};
 use crate::writer::{Finish, Writer, pause};
 use std::fmt;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
-use weir_shard::{Endpoint, Mailbox, Shard, clock};
+use weir_shard::{Endpoint, MessageSender, Shard, clock};
 
 /// First and longest wait before another attempt at a broker or a store that is away.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -135,7 +135,7 @@ pub fn run(
         inbox: inbox.clone(),
         counts: counts.clone(),
     });
-    let mut shard = Shard::new(Desk::default())?;
+    let mut shard = Shard::new(ReceiverState::default())?;
     let bounds = Bounds {
         batch: settings.batch,
         linger: settings.linger,
@@ -143,14 +143,14 @@ pub fn run(
         max_message: settings.max_message,
     };
     let (ended, is_unanswered) = std::thread::scope(|scope| {
-        let mailbox = shard.mailbox();
+        let message_sender = shard.message_sender();
         let (filling, saving) = exchange(width);
         let gatherer = Gatherer {
             decode,
             bounds,
             filling,
             inbox: inbox.clone(),
-            mailbox: mailbox.clone(),
+            message_sender: message_sender.clone(),
             counts: counts.clone(),
         };
         let writer = Writer {
@@ -158,14 +158,14 @@ pub fn run(
             saving,
             count: settings.count,
             inbox: inbox.clone(),
-            mailbox: mailbox.clone(),
+            message_sender: message_sender.clone(),
             counts: counts.clone(),
             stop: stop.clone(),
             say,
         };
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let saving = thread("weir-save").spawn_scoped(scope, move || {
-            let _farewell = Farewell(mailbox);
+            let _farewell = Farewell(message_sender);
             writer.run()
         })?;
         let decoding = thread("weir-decode").spawn_scoped(scope, move || gatherer.run())?;
@@ -233,11 +233,11 @@ fn client_options(settings: &Settings) -> ClientOptions {
 }
 
 /// Says that nobody saves any more, also when the thread panics.
-struct Farewell(Mailbox<Told>);
+struct Farewell(MessageSender<SaverMessage>);
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        self.0.post(Told::Finished);
+        self.0.post(SaverMessage::Finished);
     }
 }
 
@@ -260,7 +260,7 @@ struct Links<'a> {
 
 impl Links<'_> {
     /// Connects, again and again, until the saving thread has ended, or it is time to stop.
-    fn run(&self, shard: &mut Shard<Desk>) -> Result<(), Broken> {
+    fn run(&self, shard: &mut Shard<ReceiverState>) -> Result<(), Broken> {
         // A process before this one may have begun the session.
         let clean = self.source.options.clean_start;
         let mut session = if clean { MqttSession::new() } else { MqttSession::continued() };
@@ -271,7 +271,7 @@ impl Links<'_> {
         for connection in 1.. {
             let began = Instant::now();
             let parted = self.connection(shard, session, connection, subscribed_once, away.is_some());
-            let Parted { words, for_good, was_subscribed, .. } = &parted;
+            let ConnectionEnd { words, for_good, was_subscribed, .. } = &parted;
             subscribed_once |= was_subscribed;
             if shard.world.finished || self.stop.load(Relaxed) {
                 let away = away.filter(|_| !subscribed_once);
@@ -299,7 +299,7 @@ impl Links<'_> {
         Ok(())
     }
 
-    fn pause(&self, shard: &mut Shard<Desk>, wait: Duration) {
+    fn pause(&self, shard: &mut Shard<ReceiverState>, wait: Duration) {
         let until = clock::now() + wait;
         while clock::now() < until && !shard.world.finished && !self.stop.load(Relaxed) {
             if shard.turn(until.min(clock::now() + LOOK)).is_err() {
@@ -311,12 +311,12 @@ impl Links<'_> {
     /// One connection, to its end.
     fn connection(
         &self,
-        shard: &mut Shard<Desk>,
+        shard: &mut Shard<ReceiverState>,
         session: MqttSession,
         connection: u32,
         resuming: bool,
         awaited: bool,
-    ) -> Parted {
+    ) -> ConnectionEnd {
         let lost_before = Counts::of(&self.common.counts.sessions_lost);
         let receiver = Receiver::new(self.common.clone(), session, connection, resuming, clock::now());
         let id = shard.open(&self.source.endpoint, Box::new(receiver)).ok();
@@ -343,7 +343,7 @@ impl Links<'_> {
                 (self.say)(&format!("{}: connected{again}{lost}", self.source.name));
             }
             if let Err(error) = shard.turn(clock::now() + LOOK) {
-                return Parted {
+                return ConnectionEnd {
                     session: MqttSession::new(),
                     words: error.to_string(),
                     for_good: true,

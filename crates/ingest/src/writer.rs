@@ -5,12 +5,12 @@ use crate::counts::Counts;
 use crate::error::StoreError;
 use crate::exchange::Saving;
 use crate::inbox::Inbox;
-use crate::receive::Told;
+use crate::receive::SaverMessage;
 use crate::store::{Part, Saved, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use weir_shard::{Mailbox, clock};
+use weir_shard::{MessageSender, clock};
 
 /// First and longest wait before another attempt at a store that failed.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -33,7 +33,7 @@ pub(crate) struct Writer<'a> {
     /// Records after which there are enough; `None` for never.
     pub(crate) count: Option<u64>,
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) mailbox: Mailbox<Told>,
+    pub(crate) message_sender: MessageSender<SaverMessage>,
     pub(crate) counts: Arc<Counts>,
     /// Whether all is to end: a store that fails then is not waited for.
     pub(crate) stop: Arc<AtomicBool>,
@@ -68,10 +68,10 @@ impl Writer<'_> {
         Counts::add(&counts.conflict, saved.conflict);
         debug_assert_eq!(records, saved.rows + saved.dead + saved.duplicate);
         if !packets.is_empty() {
-            self.mailbox.post(Told::Settled(packets));
+            self.message_sender.post(SaverMessage::Settled(packets));
         }
-        for parcel in batch.clear() {
-            self.inbox.recycle(parcel);
+        for buffer in batch.clear() {
+            self.inbox.recycle(buffer);
         }
         Ok(())
     }
@@ -159,8 +159,8 @@ mod tests {
     use crate::decode::Decode;
     use crate::exchange::exchange;
     use crate::gather::{Bounds, Gatherer};
-    use crate::letter::{Letter, Origin, Parcel};
-    use crate::receive::Desk;
+    use crate::inbound::{InboundMessage, Origin, ReadBuffer};
+    use crate::receive::ReceiverState;
     use crate::store::Stock;
     use std::collections::VecDeque;
     use std::sync::Mutex;
@@ -229,22 +229,22 @@ mod tests {
         said: Vec<String>,
     }
 
-    /// Has these payloads saved, all of one parcel.
+    /// Has these payloads saved, all of one buffer.
     fn run(payloads: &[&str], bounds: Bounds, failures: impl Into<VecDeque<StoreError>>) -> Ran {
-        let mut parcel = Parcel::default();
+        let mut buffer = ReadBuffer::default();
         for (number, payload) in (0..).zip(payloads) {
-            let topic = parcel.put(b"t");
+            let topic = buffer.put(b"t");
             let too_large = if payload.len() > bounds.max_message { payload.len() as u32 } else { 0 };
-            let payload = parcel.put(payload.as_bytes());
+            let payload = buffer.put(payload.as_bytes());
             let origin = Some(Origin { publisher: 1, sequence_number: number });
             let packet = PacketId::new(number as u16 + 1);
-            parcel.letters.push(Letter { topic, payload, too_large, origin, packet, received: 0 });
+            buffer.messages.push(InboundMessage { topic, payload, too_large, origin, packet, received: 0 });
         }
         let counts = Arc::<Counts>::default();
         let inbox = Arc::new(Inbox::new(1 << 20, counts.clone()));
-        inbox.push(&mut parcel);
+        inbox.push(&mut buffer);
         inbox.close();
-        let shard = Shard::new(Desk::default()).unwrap();
+        let shard = Shard::new(ReceiverState::default()).unwrap();
         let mut shelf = Shelf { failures: failures.into(), ..Shelf::default() };
         let said = Mutex::new(Vec::new());
         let (filling, saving) = exchange(1);
@@ -254,7 +254,7 @@ mod tests {
             bounds,
             filling,
             inbox: inbox.clone(),
-            mailbox: shard.mailbox(),
+            message_sender: shard.message_sender(),
             counts: counts.clone(),
         };
         let writer = Writer {
@@ -262,7 +262,7 @@ mod tests {
             saving,
             count: bounds.count,
             inbox,
-            mailbox: shard.mailbox(),
+            message_sender: shard.message_sender(),
             counts: counts.clone(),
             stop: Arc::default(),
             say: &|line| said.lock().unwrap().push(line.to_owned()),

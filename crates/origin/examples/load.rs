@@ -14,13 +14,13 @@ use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clo
 
 /// What the viewers count together.
 #[derive(Default)]
-struct Tally {
+struct UnitCounts {
     playing: usize,
     bytes: u64,
     messages: u64,
 }
 
-impl World for Tally {
+impl World for UnitCounts {
     type Message = Infallible;
 
     fn receive(&mut self, message: Infallible, _: Moment, _: &mut Vec<SessionId>) {
@@ -30,8 +30,8 @@ impl World for Tally {
 
 struct Viewer(Client);
 
-impl Session<Tally> for Viewer {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Tally>) {
+impl Session<UnitCounts> for Viewer {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, UnitCounts>) {
         if let Event::Bytes(bytes) = event {
             context.world.bytes += bytes.len() as u64;
             let world = &mut *context.world;
@@ -63,8 +63,8 @@ impl Session<Tally> for Viewer {
 /// A reader of a service, by its number.
 struct Reader(usize, bool);
 
-impl Session<Tally> for Reader {
-    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Tally>) {
+impl Session<UnitCounts> for Reader {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, UnitCounts>) {
         match event {
             Event::Connected => {
                 context.set_low_water(16 * 1024);
@@ -144,11 +144,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     std::thread::sleep(Duration::from_secs(3));
     let (_, empty) = process(pid)?;
-    let mut shard = Shard::new(Tally::default())?;
+    let mut shard = Shard::new(UnitCounts::default())?;
     let options = Arc::new(ClientOptions::play(format!("rtmp://{address}/live"), "live", "load"));
     let endpoint = Endpoint::tcp(address);
     for n in 0..viewers {
-        let session: Box<dyn Session<Tally>> = if services > 0 {
+        let session: Box<dyn Session<UnitCounts>> = if services > 0 {
             Box::new(Reader(n % services + 1, false))
         } else {
             Box::new(Viewer(Client::new(options.clone(), n as u64)))
@@ -165,7 +165,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             return Err(format!("only {} of {viewers} play", shard.world.playing).into());
         }
     }
-    shard.world = Tally { playing: shard.world.playing, ..Tally::default() };
+    shard.world = UnitCounts { playing: shard.world.playing, ..UnitCounts::default() };
     let ((cpu, _), own, began) = (process(pid)?, process(std::process::id())?.0, Instant::now());
     let end = clock::now() + Duration::from_secs(seconds);
     while clock::now() < end {
@@ -174,7 +174,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ((cpu_then, memory), own_then) = (process(pid)?, process(std::process::id())?.0);
     let took = began.elapsed().as_secs_f64();
     let share = |cpu: f64| cpu * 1_000.0 / took / viewers as f64;
-    let Tally { bytes, messages, .. } = shard.world;
+    let UnitCounts { bytes, messages, .. } = shard.world;
     println!(
         "{viewers} viewers: {:.4} ms CPU a viewer-second, {:.1} kB a viewer ({memory:.0} kB in all); each \
          {:.3} Mbit/s, {:.1} messages/s; the load itself {:.4} ms",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Units of each kind, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct UnitCounts {
     /// Video units.
     pub video: u64,
     /// Audio units.
@@ -24,7 +24,7 @@ pub struct Tally {
     pub framed_bytes: u64,
 }
 
-impl Tally {
+impl UnitCounts {
     /// Media units of all kinds.
     pub fn units(&self) -> u64 {
         self.video + self.audio + self.data + self.transport
@@ -83,7 +83,7 @@ pub struct ViewerCounts {
     /// Whether it is still there.
     pub present: bool,
     /// What the link took of the stream, whole units.
-    pub sent: Tally,
+    pub sent: UnitCounts,
     /// Everything that its link was given, the dialogue included; without TLS.
     pub link_bytes: u64,
     /// Units and settings that it was not sent because it was too slow.
@@ -91,7 +91,7 @@ pub struct ViewerCounts {
     /// Their bytes, framed.
     pub skipped_bytes: u64,
     /// Packets that a fault kept from it.
-    pub dropped: Tally,
+    pub dropped: UnitCounts,
 }
 
 /// One stream's share.
@@ -104,16 +104,16 @@ pub struct StreamCounts {
     /// Whether it is being published.
     pub live: bool,
     /// What its publishers sent.
-    pub received: Tally,
+    pub received: UnitCounts,
     /// What of it came before anything decodable, and was not passed on.
-    pub undecodable: Tally,
+    pub undecodable: UnitCounts,
     /// Packets that a fault kept from all viewers.
-    pub dropped: Tally,
+    pub dropped: UnitCounts,
 }
 
 impl StreamCounts {
     pub(crate) fn new(name: Arc<str>) -> Self {
-        let none = Tally::default();
+        let none = UnitCounts::default();
         Self { name, publications: 0, live: false, received: none, undecodable: none, dropped: none }
     }
 }
@@ -131,8 +131,8 @@ pub struct Counts {
 
 impl Counts {
     /// What all viewers were sent.
-    pub fn sent(&self) -> Tally {
-        self.viewers.iter().fold(Tally::default(), |mut sum, viewer| {
+    pub fn sent(&self) -> UnitCounts {
+        self.viewers.iter().fold(UnitCounts::default(), |mut sum, viewer| {
             sum.add(&viewer.sent);
             sum
         })

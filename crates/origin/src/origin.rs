@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::tls::server_config;
-use weir_shard::{Mailbox, Shard, clock};
+use weir_shard::{MessageSender, Shard, clock};
 
 /// The longest that a worker sleeps when nothing happens.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -33,9 +33,9 @@ pub struct Origin {
     settings: Arc<Settings>,
     /// Where it listens, by the names of servers.
     addresses: Vec<(&'static str, SocketAddr)>,
-    mailboxes: Vec<Mailbox<Post>>,
+    message_senders: Vec<MessageSender<Post>>,
     /// The broker's, if there is one.
-    broker: Option<Mailbox<mqtt::Message>>,
+    broker: Option<MessageSender<mqtt::Message>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// Ports that are taken and not listened on, because of a fault.
@@ -97,7 +97,7 @@ impl Origin {
         let mut origin = Self {
             settings: settings.clone(),
             addresses,
-            mailboxes: Vec::new(),
+            message_senders: Vec::new(),
             broker: None,
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
@@ -111,8 +111,9 @@ impl Origin {
             .flat_map(|place| place.listeners.into_iter().map(move |it| (it, place.tls.clone())))
             .collect();
         if !listeners.is_empty() {
-            let (mailbox, thread) = mqtt::start(settings.clone(), listeners).map_err(OriginError::Thread)?;
-            origin.broker = Some(mailbox);
+            let (message_sender, thread) =
+                mqtt::start(settings.clone(), listeners).map_err(OriginError::Thread)?;
+            origin.broker = Some(message_sender);
             origin.threads.push(thread);
         }
         origin.start_workers(workers, places, &settings)?;
@@ -131,7 +132,7 @@ impl Origin {
         mut places: Vec<Listening>,
         settings: &Arc<Settings>,
     ) -> Result<(), OriginError> {
-        let (ready, mailboxes) = channel();
+        let (ready, message_senders) = channel();
         for number in 0..workers {
             let listeners = places.iter_mut().filter_map(|place| {
                 let listener = place.listeners.pop()?;
@@ -147,12 +148,14 @@ impl Origin {
         }
         drop(ready);
         let mut ready: Vec<_> =
-            mailboxes.iter().take(workers).collect::<io::Result<_>>().map_err(OriginError::Thread)?;
+            message_senders.iter().take(workers).collect::<io::Result<_>>().map_err(OriginError::Thread)?;
         ready.sort_by_key(|(number, _)| *number);
-        self.mailboxes = ready.into_iter().map(|(_, mailbox)| mailbox).collect();
-        for (number, mailbox) in self.mailboxes.iter().enumerate() {
-            let others = self.mailboxes.iter().enumerate().filter(|(other, _)| *other != number);
-            mailbox.post(Post(Message::Peers(others.map(|(_, mailbox)| mailbox.clone()).collect())));
+        self.message_senders = ready.into_iter().map(|(_, message_sender)| message_sender).collect();
+        for (number, message_sender) in self.message_senders.iter().enumerate() {
+            let others = self.message_senders.iter().enumerate().filter(|(other, _)| *other != number);
+            message_sender.post(Post(Message::Peers(
+                others.map(|(_, message_sender)| message_sender.clone()).collect(),
+            )));
         }
         Ok(())
     }
@@ -219,8 +222,8 @@ impl Origin {
 
     fn reports(&self) -> impl Iterator<Item = Report> {
         let (reply, reports): (_, Receiver<Report>) = channel();
-        for mailbox in &self.mailboxes {
-            mailbox.post(Post(Message::Report(reply.clone())));
+        for message_sender in &self.message_senders {
+            message_sender.post(Post(Message::Report(reply.clone())));
         }
         reports.into_iter()
     }
@@ -234,8 +237,8 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        for mailbox in &self.mailboxes {
-            mailbox.post(Post(Message::Stop));
+        for message_sender in &self.message_senders {
+            message_sender.post(Post(Message::Stop));
         }
         if let Some(broker) = &self.broker {
             broker.post(mqtt::Message::Stop);
@@ -247,7 +250,7 @@ impl Drop for Origin {
     }
 }
 
-type Ready = io::Result<(usize, Mailbox<Post>)>;
+type Ready = io::Result<(usize, MessageSender<Post>)>;
 type Listeners = Vec<(Accept, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 
 /// The life of a worker's thread.
@@ -267,7 +270,7 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
             return;
         }
     };
-    let _ = ready.send(Ok((number, shard.mailbox())));
+    let _ = ready.send(Ok((number, shard.message_sender())));
     while !shard.world.stopping {
         let now = clock::now();
         let next = [forward::begin_due(&mut shard, now), tuner::play_due(&mut shard, now)];

@@ -1,7 +1,7 @@
 //! One viewer of a stream, whatever protocol it is sent in: where it stands, when it is sent what
 //! waits, what faults do to it.
 
-use crate::counts::Tally;
+use crate::counts::UnitCounts;
 use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script, Subject};
 use crate::stream::{Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
@@ -198,7 +198,7 @@ impl Viewer {
     }
 
     fn fill(&mut self, detour: &mut Detour, worker: &mut Worker, now: Moment) {
-        let mut dropped = Tally::default();
+        let mut dropped = UnitCounts::default();
         let log = &worker.stream(self.stream).log;
         while detour.gate.len() < HELD_BACK {
             self.cursor.settle(log, now);

@@ -2,7 +2,7 @@
 
 use crate::bulk::BulkCounts;
 use crate::config::{Departure, MissingStream, Patience};
-use crate::counts::{Counts, StreamCounts, Tally, ViewerCounts};
+use crate::counts::{Counts, StreamCounts, UnitCounts, ViewerCounts};
 use crate::fault::{Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::registry::Registry;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::signalling::oven::IceServer;
-use weir_shard::{Mailbox, SessionId, World};
+use weir_shard::{MessageSender, SessionId, World};
 
 /// Viewers that are gone and still counted one by one.
 const DEPARTED_KEPT: usize = 65_536;
@@ -71,7 +71,7 @@ pub struct Post(pub(crate) Message);
 #[derive(Debug)]
 pub(crate) enum Message {
     /// These are the other workers.
-    Peers(Vec<Mailbox<Post>>),
+    Peers(Vec<MessageSender<Post>>),
     /// A publication began on another worker.
     Begin { name: Arc<str>, publication: u64 },
     /// Packets of one.
@@ -154,7 +154,7 @@ enum News {
 /// The [`World`] of one worker.
 pub struct Worker {
     settings: Arc<Settings>,
-    peers: Vec<Mailbox<Post>>,
+    peers: Vec<MessageSender<Post>>,
     streams: Slab<Stream>,
     names: HashMap<Arc<str>, StreamKey>,
     /// Publications under way, those of other workers included.
@@ -387,11 +387,11 @@ impl Worker {
             peer,
             stream: stream.clone(),
             present: true,
-            sent: Tally::default(),
+            sent: UnitCounts::default(),
             link_bytes: 0,
             skipped: 0,
             skipped_bytes: 0,
-            dropped: Tally::default(),
+            dropped: UnitCounts::default(),
         }))
     }
 

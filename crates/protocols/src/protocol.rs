@@ -20,7 +20,7 @@ pub struct Protocol {
     pub redirects: bool,
     /// The figures of its clients: the common ones and its own.
     pub schema: Schema,
-    /// What its viewers leave behind when they end: the columns of [`weir_clients::Account::numbers`].
+    /// What its viewers leave behind when they end: the columns of [`weir_clients::ClientRecord::numbers`].
     pub columns: &'static [Column],
     /// How it is played.
     pub play: Option<Play>,

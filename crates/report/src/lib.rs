@@ -12,6 +12,7 @@
 //! ```
 
 mod account;
+mod clients_csv;
 mod codec;
 mod digest;
 mod document;
@@ -19,7 +20,6 @@ mod machines;
 mod names;
 mod quantity;
 mod quote;
-mod roll;
 mod saving;
 mod series;
 mod stages;
@@ -39,6 +39,7 @@ mod plots;
 mod servers;
 mod text;
 
+pub use crate::clients_csv::Clients;
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
 pub use crate::csv::Csv;
 pub use crate::html::Html;
@@ -46,7 +47,6 @@ pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;
 pub use crate::markdown::Markdown;
 pub use crate::quote::quote;
-pub use crate::roll::Clients;
 pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
 pub use crate::series::{series_schema, write_series};
 pub use crate::stream::{Circumstances, StreamCheck, check_schema};

@@ -121,7 +121,7 @@ impl Nack {
     }
 
     /// When to call [`Self::poll`]; `None` while nothing is missing.
-    pub fn next(&self) -> Option<Moment> {
+    pub fn poll_timeout(&self) -> Option<Moment> {
         self.missing.iter().map(|missing| missing.due).min()
     }
 
@@ -165,15 +165,15 @@ mod tests {
         let settings = Settings { tries: 2, ..Settings::default() };
         let mut nack = Nack::new(settings);
         nack.missing(70_000..70_002, at(0));
-        assert_eq!(nack.next(), Some(at(10)));
+        assert_eq!(nack.poll_timeout(), Some(at(10)));
         assert!(poll(&mut nack, 9).is_empty());
         assert_eq!(poll(&mut nack, 10), [4464, 4465]);
         assert!(nack.arrived(70_001));
         assert_eq!(poll(&mut nack, 110), [4464]);
-        assert_eq!(nack.next(), Some(at(2000)));
+        assert_eq!(nack.poll_timeout(), Some(at(2000)));
         assert!(poll(&mut nack, 1999).is_empty());
         assert!(poll(&mut nack, 2000).is_empty());
-        assert_eq!((nack.next(), nack.given_up(), nack.asked()), (None, 1, 3));
+        assert_eq!((nack.poll_timeout(), nack.given_up(), nack.asked()), (None, 1, 3));
     }
 
     #[test]
@@ -190,13 +190,13 @@ mod tests {
         let mut nack = Nack::new(Settings { pending: 10, ..Settings::default() });
         nack.missing(0..8, at(0));
         nack.missing(9..12, at(0));
-        assert_eq!((nack.given_up(), nack.next()), (11, None));
+        assert_eq!((nack.given_up(), nack.poll_timeout()), (11, None));
     }
 
     #[test]
     fn off_asks_for_nothing_and_gives_nothing_up() {
         let mut nack = Nack::new(Settings::OFF);
         nack.missing(0..8, at(0));
-        assert_eq!((nack.given_up(), nack.next()), (0, None));
+        assert_eq!((nack.given_up(), nack.poll_timeout()), (0, None));
     }
 }

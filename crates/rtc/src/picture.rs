@@ -58,7 +58,7 @@ impl PictureRequests {
 
     /// Whether to ask now.
     pub fn poll(&mut self, now: Moment) -> bool {
-        if self.next().is_none_or(|due| due > now) {
+        if self.poll_timeout().is_none_or(|due| due > now) {
             return false;
         }
         self.tries -= 1;
@@ -68,7 +68,7 @@ impl PictureRequests {
     }
 
     /// When to call [`Self::poll`]; `None` while nothing is needed.
-    pub fn next(&self) -> Option<Moment> {
+    pub fn poll_timeout(&self) -> Option<Moment> {
         self.due.filter(|_| self.tries > 0)
     }
 
@@ -93,10 +93,10 @@ mod tests {
         requests.start(at(5));
         assert!(requests.poll(at(5)));
         assert!(!requests.poll(at(6)));
-        assert_eq!(requests.next(), Some(at(1005)));
+        assert_eq!(requests.poll_timeout(), Some(at(1005)));
         assert!(requests.poll(at(1005)));
         requests.keyframe();
-        assert_eq!((requests.next(), requests.sent()), (None, 2));
+        assert_eq!((requests.poll_timeout(), requests.sent()), (None, 2));
     }
 
     #[test]

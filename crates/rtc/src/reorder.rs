@@ -91,11 +91,11 @@ impl Reorder {
                 self.waiting.retain(|(_, number)| self.held.contains_key(number));
             }
         }
-        self.pass(now, on);
+        self.handle_timeout(now, on);
     }
 
     /// Time passes: call it at [`Self::due`] at the latest.
-    pub fn pass(&mut self, now: Moment, mut on: impl FnMut(Unit<'_>)) {
+    pub fn handle_timeout(&mut self, now: Moment, mut on: impl FnMut(Unit<'_>)) {
         while let Some((&number, _)) = self.held.first_key_value() {
             let next = self.next.unwrap_or(number);
             let full = self.held.len() > self.limits.packets || self.bytes > self.limits.bytes;
@@ -114,7 +114,7 @@ impl Reorder {
         }
     }
 
-    /// When to call [`Self::pass`]; `None` while nothing waits.
+    /// When to call [`Self::handle_timeout`]; `None` while nothing waits.
     pub fn due(&self) -> Option<Moment> {
         self.waiting.front().map(|(arrived, _)| *arrived + self.limits.patience)
     }
@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(push(&mut reorder, 10, 9), NONE);
         assert_eq!(reorder.due(), Some(at(510)));
         let mut out = Vec::new();
-        reorder.pass(at(509), |unit| out.push(unit.number));
+        reorder.handle_timeout(at(509), |unit| out.push(unit.number));
         assert_eq!(out, NONE);
-        reorder.pass(at(510), |unit| out.push(unit.number));
+        reorder.handle_timeout(at(510), |unit| out.push(unit.number));
         assert_eq!((out, reorder.skipped()), (vec![9], 1));
         assert_eq!(push(&mut reorder, 520, 8), NONE);
         assert_eq!(reorder.late(), 2);

@@ -259,7 +259,7 @@ impl Transport {
         self.withdraw_candidates();
         self.settings.local = relayed;
         self.ice.add_local_candidate(candidate);
-        self.pass(now);
+        self.handle_timeout(now);
         Ok(())
     }
 
@@ -291,7 +291,7 @@ impl Transport {
         if role == DtlsRole::Server {
             self.start_dtls(now);
         }
-        self.pass(now);
+        self.handle_timeout(now);
     }
 
     /// A candidate of the peer, as the value of an `a=candidate` line, with or without `candidate:` in front.
@@ -335,7 +335,7 @@ impl Transport {
             Datagram::Dtls => return self.hold(source, datagram),
             _ => return Reception::Strange,
         }
-        self.pass(now);
+        self.handle_timeout(now);
         Reception::Taken
     }
 
@@ -373,7 +373,7 @@ impl Transport {
     }
 
     /// Time passes: call it at [`Self::due`] at the latest.
-    pub fn pass(&mut self, now: Moment) {
+    pub fn handle_timeout(&mut self, now: Moment) {
         if self.remote.is_none() || self.state == State::Over {
             return;
         }
@@ -401,7 +401,7 @@ impl Transport {
         self.poll_dtls();
     }
 
-    /// When to call [`Self::pass`].
+    /// When to call [`Self::handle_timeout`].
     pub fn due(&mut self) -> Option<Moment> {
         if self.state == State::Over {
             return None;

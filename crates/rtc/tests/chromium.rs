@@ -223,7 +223,7 @@ impl Session {
         while !done(self) {
             assert!(self.begin.elapsed() < PATIENCE, "{:?} {:?}", self.transport, self.tracks);
             let now = self.now();
-            self.transport.pass(now);
+            self.transport.handle_timeout(now);
             while let Some(output) = self.transport.poll() {
                 match output {
                     Output::Send { destination, datagram } => {

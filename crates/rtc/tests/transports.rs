@@ -104,7 +104,7 @@ fn simulate_with(
     let mut sent = 0;
     while now.since(start) < Duration::from_secs(30) {
         for (at, side) in sides.iter_mut().enumerate() {
-            side.transport.pass(now);
+            side.transport.handle_timeout(now);
             side.drain(|_, datagram| {
                 if !loses(sent) {
                     wire.push_back((now + Duration::from_millis(5), 1 - at, datagram));
@@ -289,7 +289,7 @@ fn what_came_first_under_an_unproven_address_does_not_keep_the_peer_out() {
         assert!(now.since(start) < Duration::from_millis(900), "the client's first word was lost: {hellos}");
         for from in [0, 1] {
             let mut sent = Vec::new();
-            sides[from].transport.pass(now);
+            sides[from].transport.handle_timeout(now);
             sides[from].drain(|_, datagram| sent.push(datagram));
             let source = sides[from].address;
             for datagram in sent {
@@ -348,7 +348,7 @@ fn a_peer_that_never_answers_is_not_given_up_sooner_than_before() {
     side.transport.connect(start, remote, DtlsRole::Client);
     let (mut now, mut checks, mut lost) = (start, 0, None);
     while now.since(start) < Duration::from_secs(30) && lost.is_none() {
-        side.transport.pass(now);
+        side.transport.handle_timeout(now);
         while let Some(output) = side.transport.poll() {
             match output {
                 Output::Send { .. } => checks += 1,
@@ -388,7 +388,7 @@ fn keys_are_agreed_on_over_udp() {
     let mut buffer = [0; 2048];
     while begin.elapsed() < Duration::from_secs(20) && !sides.iter().all(|side| side.keys.is_some()) {
         for (side, socket) in sides.iter_mut().zip(&sockets) {
-            side.transport.pass(moment());
+            side.transport.handle_timeout(moment());
             socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
             side.drain(|destination, datagram| {
                 socket.send_to(&datagram, destination).unwrap();

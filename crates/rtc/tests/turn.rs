@@ -142,7 +142,7 @@ impl Stage {
         let end = self.now + Duration::from_secs(seconds);
         while let Some(due) = self.client.due().filter(|due| *due <= end) {
             self.now = due;
-            self.client.pass(due, &mut self.out);
+            self.client.handle_timeout(due, &mut self.out);
         }
         self.now = end;
     }

@@ -26,5 +26,5 @@ pub use link::{Endpoint, Transport};
 pub use listeners::listeners;
 pub use rig::Rig;
 pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};
-pub use shard::{Mailbox, OpenError, Shard, UNSENT_LIMIT};
+pub use shard::{MessageSender, OpenError, Shard, UNSENT_LIMIT};
 pub use timer::TICK;

@@ -27,7 +27,7 @@ impl SessionId {
     }
 }
 
-/// What the sessions of one shard share: for clients their ledger, for an origin its streams.
+/// What the sessions of one shard share: for clients their recorder, for an origin its streams.
 pub trait World {
     /// What other threads may send to this shard.
     type Message: Send + 'static;

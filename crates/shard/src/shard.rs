@@ -7,7 +7,7 @@ mod mail;
 mod reading;
 mod side;
 
-pub use mail::Mailbox;
+pub use mail::MessageSender;
 
 use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
@@ -81,7 +81,7 @@ pub struct Shard<W: World> {
     mail: Receiver<W::Message>,
     /// Whether mail was left for the next turn.
     unread_mail: bool,
-    mailbox: Mailbox<W::Message>,
+    message_sender: MessageSender<W::Message>,
     /// What the sessions share.
     pub world: W,
 }
@@ -137,7 +137,7 @@ impl<W: World> Shard<W> {
             lag: Lag::default(),
             mail,
             unread_mail: false,
-            mailbox: Mailbox { sender, waker },
+            message_sender: MessageSender { sender, waker },
             world,
         })
     }

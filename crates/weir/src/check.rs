@@ -1,8 +1,8 @@
 //! `weir check`: a stored transport stream or a pipe, read once from end to end.
 
 use crate::args::Check;
-use crate::conduct::{interrupt_flag, refused, text, written};
 use crate::exit::{Exit, Failure};
+use crate::run::{interrupt_flag, refused, text, written};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

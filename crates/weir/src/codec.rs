@@ -3,8 +3,8 @@
 pub(crate) mod libraries;
 
 use crate::args::Codec;
-use crate::conduct::{interrupt_flag, refused, text, written};
 use crate::exit::{Exit, Failure};
+use crate::run::{interrupt_flag, refused, text, written};
 use crate::saving::Place;
 use libraries::{Library, Reader};
 use rustix::time::{ClockId, clock_gettime};

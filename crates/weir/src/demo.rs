@@ -1,10 +1,10 @@
 //! `weir demo`: origin, publisher, viewers and report on this machine alone.
 
 use crate::args::Demo;
-use crate::conduct::measure;
 use crate::exit::{Exit, Failure};
 use crate::load::{add_options, span};
 use crate::prepare::prepare;
+use crate::run::measure;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};

@@ -1,11 +1,11 @@
 //! `weir doctor`: what this machine can generate, and what stands in the way.
 
 use crate::args::Doctor;
-use crate::conduct::interrupt_flag;
 use crate::demo::OriginProcess;
 use crate::exit::{Exit, Failure};
 use crate::load::span;
 use crate::prepare::{OWN_DESCRIPTORS, prepare, raise_descriptors};
+use crate::run::interrupt_flag;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

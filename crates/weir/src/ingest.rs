@@ -2,9 +2,9 @@
 
 use crate::args::Ingest;
 use crate::codec::schema;
-use crate::conduct::{interrupt_flag, refused, written};
 use crate::exit::{Exit, Failure};
 use crate::load::span_or;
+use crate::run::{interrupt_flag, refused, written};
 use crate::tls::Asked;
 use std::io::Write;
 use std::path::Path;

@@ -4,7 +4,6 @@ mod args;
 mod background;
 mod check;
 mod codec;
-mod conduct;
 mod consumer;
 mod demo;
 mod doctor;
@@ -20,6 +19,7 @@ mod options;
 mod origin;
 mod prepare;
 mod report;
+mod run;
 mod saving;
 mod series;
 mod steps;
@@ -50,14 +50,12 @@ fn main() -> ExitCode {
 fn dispatch(verb: Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => conduct::conduct(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
+        Verb::Play(args) => run::run(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
         Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
             Exit::Usage,
             "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
         )),
-        Verb::Publish(args) => {
-            conduct::conduct(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run)
-        }
+        Verb::Publish(args) => run::run(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run),
         Verb::Run(args) => series::run(&args),
         Verb::Ingest(args) => ingest::ingest(&args),
         Verb::Watch(args) => watch::watch(&args),

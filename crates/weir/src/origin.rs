@@ -1,9 +1,9 @@
 //! `weir origin`: the small server, until Ctrl-C.
 
 use crate::args;
-use crate::conduct::interrupt_flag;
 use crate::exit::{Exit, Failure};
 use crate::options::served;
+use crate::run::interrupt_flag;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;

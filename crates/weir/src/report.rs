@@ -1,8 +1,8 @@
 //! `weir report`: a run directory read back, summed up again, printed.
 
 use crate::args::Report;
-use crate::conduct::{check_print, print, write_artefacts};
 use crate::exit::{Exit, Failure};
+use crate::run::{check_print, print, write_artefacts};
 use crate::series;
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_engine::record;
-use weir_engine::run::{Prepared, RunError, Watcher, run};
+use weir_engine::run::{self, Prepared, RunError, Watcher};
 use weir_engine::summary::Summary;
 use weir_report::{Format, Text};
 
@@ -31,7 +31,7 @@ pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Runs, writes, prints; says how it ended.
-pub(crate) fn conduct(prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
+pub(crate) fn run(prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
     Ok(Exit::of(&measure(prepared, options)?))
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run_in(
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let length = prepared.plan.about.unwrap_or(prepared.plan.length) + prepared.scenario.drain();
     let mut live = Live::new(length, options);
-    let result = run(prepared, directory, interrupt, &mut live as &mut dyn Watcher);
+    let result = run::run(prepared, directory, interrupt, &mut live as &mut dyn Watcher);
     live.clear();
     let summary = result.map_err(|error| {
         let exit = match &error {

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::ingest::place;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_engine::series::{Order, turns};
-use weir_ingest::{Decode, Depot, Destination};
+use weir_ingest::{Decode, Destination, Loader};
 use weir_record::{Format, Framing, Schema};
 use weir_report::{SavingComparison, SavingTimes};
 
@@ -25,7 +25,7 @@ pub(crate) struct Place {
 struct Side {
     format: Format,
     decode: Decode,
-    depot: Depot,
+    loader: Loader,
     seconds: Vec<f64>,
     cpu_seconds: Vec<f64>,
 }
@@ -44,11 +44,11 @@ impl Place {
                 other => other.clone(),
             };
             let place = &destination;
-            let mut depot = Depot::new(place, &table, &decode);
-            depot.empty().map_err(|error| {
+            let mut loader = Loader::new(place, &table, &decode);
+            loader.empty().map_err(|error| {
                 Failure::new(Exit::of_store(place, &error, Exit::Usage), error.to_string())
             })?;
-            Ok::<_, Failure>(Side { format, decode, depot, seconds: Vec::new(), cpu_seconds: Vec::new() })
+            Ok::<_, Failure>(Side { format, decode, loader, seconds: Vec::new(), cpu_seconds: Vec::new() })
         };
         let sides = [side(Format::Avro(framing), "avro")?, side(Format::Json, "json")?];
         Ok(Self { destination, batch: args.batch as usize, sides })
@@ -80,21 +80,21 @@ impl Side {
     /// Leaves off when it is interrupted.
     fn measure(&mut self, payloads: &[Vec<u8>], batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
         let failed = Failure::with(Exit::Internal);
-        self.depot.empty().map_err(&failed)?;
+        self.loader.empty().map_err(&failed)?;
         let (mut seconds, mut rows, mut first) = (0.0, 0, 0);
         let began = thread_seconds();
         for payloads in payloads.chunks(batch) {
             if interrupt.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let filled = self.depot.fill(&mut self.decode, payloads, 1, first).map_err(&failed)?;
+            let filled = self.loader.fill(&mut self.decode, payloads, 1, first).map_err(&failed)?;
             seconds += (filled.decode + filled.save).as_secs_f64();
             rows += filled.rows;
             first += payloads.len() as u64;
         }
         let cpu_seconds = thread_seconds() - began;
         if rows != payloads.len() as u64 {
-            let line = format!("{:?} took {rows} of {} records", self.depot, payloads.len());
+            let line = format!("{:?} took {rows} of {} records", self.loader, payloads.len());
             return Err(Failure::new(Exit::Internal, line));
         }
         self.seconds.push(seconds / rows as f64);
@@ -103,7 +103,7 @@ impl Side {
     }
 
     fn times(&mut self) -> Result<SavingTimes, Failure> {
-        let stock = self.depot.stock().map_err(Failure::with(Exit::Internal))?;
+        let stock = self.loader.stock().map_err(Failure::with(Exit::Internal))?;
         Ok(SavingTimes {
             encoding: self.format.to_string(),
             seconds: self.seconds.clone(),

@@ -1,8 +1,8 @@
 //! `weir run`: a scenario's file, its variants, and run after run, each with its steps, its directory and its artefacts.
 
 use crate::args::{Print, Run, RunOptions};
-use crate::conduct::{self, check_json, check_print, directory, interrupt_flag, refused, text, written};
 use crate::exit::{Exit, Failure};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag, refused, text, written};
 use crate::steps::{StepError, StepRunner};
 use crate::{background, load, prepare};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let mut scenario = variations.swap_remove(0).scenario;
     let _far_end = background::far_end(&mut scenario)?;
     if scenario.before.is_empty() && scenario.after.is_empty() {
-        return conduct::conduct(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
+        return run::run(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
     }
     check_print(&args.run.print)?;
     prepare::plan(&scenario, Exit::Scenario)?;
@@ -67,7 +67,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let interrupt = interrupt_flag()?;
     let run = RunOfSeries { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
     let (summary, trouble) = run.run(&args.run, &interrupt)?;
-    conduct::print(&summary, &args.run.print, &place)?;
+    run::print(&summary, &args.run.print, &place)?;
     trouble.map_or(Ok(Exit::of(&summary)), Err)
 }
 
@@ -158,7 +158,7 @@ impl RunOfSeries<'_> {
             .and_then(|()| {
                 let _far_end = background::far_end(&mut scenario)?;
                 let prepared = prepare::prepare(scenario, Exit::Scenario)?;
-                conduct::run_in(prepared, options, self.directory, interrupt)
+                run::run_in(prepared, options, self.directory, interrupt)
             });
         let servers = steps.check();
         // What was put up before a run is put away, however the run ended.
@@ -170,7 +170,7 @@ impl RunOfSeries<'_> {
         {
             summary.outcome = Outcome::TargetDied;
             summary.warnings.push(died.to_string());
-            trouble = trouble.or(conduct::write_artefacts(&summary, self.directory).err());
+            trouble = trouble.or(run::write_artefacts(&summary, self.directory).err());
         }
         Ok((summary, trouble.or(after.map_err(failed("after")).err())))
     }
@@ -358,7 +358,7 @@ pub(crate) fn show(summary: &SeriesSummary, print: &Print, directory: &Path) -> 
 
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &SeriesSummary, directory: &Path) -> Result<(), Failure> {
-    for (name, file) in conduct::ARTEFACTS {
+    for (name, file) in run::ARTEFACTS {
         let mut bytes = Vec::new();
         weir_report::write_series(summary, name, &Text::default(), &mut bytes)
             .map_err(Failure::with(Exit::Internal))?;

@@ -1,9 +1,9 @@
 //! `weir watch`: a server's processes, once a second, without a load.
 
 use crate::args;
-use crate::conduct::interrupt_flag;
 use crate::exit::{Exit, Failure};
 use crate::machine;
+use crate::run::interrupt_flag;
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

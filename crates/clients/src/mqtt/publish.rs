@@ -15,7 +15,7 @@ use super::trace;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
+use crate::shard_recorder::{ShardRecorder, Slot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,7 +41,7 @@ const FAREWELL: Duration = Duration::from_millis(400);
 
 /// What all publishers of a workload share.
 #[derive(Debug)]
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     /// How long a broker may take nothing.
     pub(super) send_timeout: Duration,
@@ -67,7 +67,7 @@ pub(super) struct Common {
 pub(super) struct Publisher {
     client: Client,
     state: ClientState,
-    common: Arc<Common>,
+    common: Arc<SharedOptions>,
     stage: Stage,
     maker: Maker,
     pace: Pace,
@@ -77,7 +77,7 @@ pub(super) struct Publisher {
     held_up: bool,
     /// When that was last over.
     free_since: Moment,
-    /// What of the messages in flight is in the ledger.
+    /// What of the messages in flight is in the shard's recorder.
     in_flight: u16,
     reconnecting: Reconnecting,
     /// Whether messages of a resumed session are still to be sent again.
@@ -99,7 +99,7 @@ enum Stage {
     Stopping(Moment),
     /// It has said goodbye, and waits for the link to take that.
     Leaving,
-    /// Its end is in the ledger.
+    /// Its end is in the shard's recorder.
     Booked,
 }
 
@@ -134,10 +134,10 @@ impl Publisher {
         slot: Slot,
         options: ClientOptions,
         topic: Topic,
-        common: Arc<Common>,
+        common: Arc<SharedOptions>,
         (broker, again): (SocketAddr, Option<Endpoint>),
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
@@ -148,7 +148,7 @@ impl Publisher {
         };
         Self {
             client: Client::new(options, session, time(now)),
-            state: ClientState::begin(slot, common.timeouts, now, ledger),
+            state: ClientState::begin(slot, common.timeouts, now, shard),
             stage: Stage::Working,
             maker: Maker {
                 topic,
@@ -173,16 +173,16 @@ impl Publisher {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let (now, ledger) = (context.now, &mut *context.world);
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let (now, shard) = (context.now, &mut *context.world);
         let slot = self.state.slot();
-        let recorder = ledger.of(slot);
+        let recorder = shard.of(slot);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let (pace, version) = (self.pace, self.common.version);
         let outcome = self.client.input(bytes, time(now), &mut |event| {
-            heard.hear(&event, &pace, version, now, ledger, slot);
+            heard.hear(&event, &pace, version, now, shard, slot);
         });
         if heard.acknowledged
             && let Some(times) = &self.common.times
@@ -198,9 +198,9 @@ impl Publisher {
             return if heard.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
         if heard.connected && self.reconnecting.is_away() {
-            self.come_back(heard.session_present, now, ledger);
+            self.come_back(heard.session_present, now, shard);
         } else if heard.connected {
-            self.state.reach(Phase::Playing, now, ledger);
+            self.state.reach(Phase::Playing, now, shard);
             self.pace = Pace::new(now, self.common.rate, self.common.count);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
@@ -211,7 +211,12 @@ impl Publisher {
     }
 
     /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
-    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn lose(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let now = context.now;
         let works = self.stage == Stage::Working && self.state.phase() == Phase::Playing;
         if works && self.reconnecting.lost(failure, words, now) {
@@ -227,30 +232,30 @@ impl Publisher {
     }
 
     /// The broker has consented again. The schedule has gone on meanwhile.
-    fn come_back(&mut self, session_present: bool, now: Moment, ledger: &mut Ledger) {
+    fn come_back(&mut self, session_present: bool, now: Moment, shard: &mut ShardRecorder) {
         let due = self.pace.due(self.next).is_some_and(|due| due < now);
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.count(RECONNECTS, 1);
         recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
         recorder.count(HELD_UP, u64::from(due && !self.held_up));
         recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
-        self.state.resume(ledger);
-        self.forget(ledger);
+        self.state.resume(shard);
+        self.forget(shard);
         self.resending = true;
         (self.held_up, self.free_since) = (false, now);
     }
 
     /// Takes note of messages in flight whose session is no more: nobody knows whether the broker has them.
-    fn forget(&mut self, ledger: &mut Ledger) {
+    fn forget(&mut self, shard: &mut ShardRecorder) {
         let lost = self.client.lost();
-        ledger.of(self.state.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
+        shard.of(self.state.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
         if self.sent.is_some() {
             self.unknown.extend(lost.iter().map(|token| number_of(*token)));
         }
     }
 
     /// Sends the messages of a resumed session again (MQTT-4.4.0-1), with the moments when they were sent first.
-    fn send_again(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn send_again(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         while self.resending && context.unsent() <= UNSENT_LIMIT {
             let Some(resend) = self.client.next_resend() else {
@@ -273,7 +278,7 @@ impl Publisher {
     }
 
     /// Sends all messages that are due.
-    fn send_due(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         self.send_again(context)?;
         while self.stage == Stage::Working && self.state.phase() == Phase::Playing && !self.resending {
@@ -296,7 +301,7 @@ impl Publisher {
         Ok(())
     }
 
-    fn send(&mut self, due: Moment, now: Moment, ledger: &mut Ledger) -> Result<(), End> {
+    fn send(&mut self, due: Moment, now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         let lag = now.since(due).as_micros() as u64;
         let common = &*self.common;
         let mark = common.mark.then(|| self.maker.mark(self.next, common, common.clock.clocks(now)));
@@ -313,7 +318,7 @@ impl Publisher {
             times.sent.note(now);
             times.bytes.fetch_add(payload as u64, Relaxed);
         }
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.count(UNITS, 1);
         recorder.count(MEDIA, payload as u64);
         recorder.count(STAMPED, u64::from(mark.is_some()));
@@ -323,7 +328,7 @@ impl Publisher {
         Ok(())
     }
 
-    fn flush(&mut self, context: &mut Context<'_, Ledger>) {
+    fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
@@ -333,7 +338,7 @@ impl Publisher {
     }
 
     /// Says goodbye when all is done, or when it must.
-    fn leave_when_done(&mut self, context: &mut Context<'_, Ledger>) {
+    fn leave_when_done(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         let in_flight = self.resending || self.client.session().in_flight() > 0;
         let done = match self.stage {
@@ -354,13 +359,13 @@ impl Publisher {
     }
 
     /// Books what was not done.
-    fn book(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let until = match self.stage {
             Stage::Working => now,
             Stage::Stopping(since) => since,
             Stage::Leaving | Stage::Booked => return,
         };
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
         if self.maker.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
@@ -379,14 +384,14 @@ impl Publisher {
         }
     }
 
-    fn book_in_flight(&mut self, ledger: &mut Ledger) {
+    fn book_in_flight(&mut self, shard: &mut ShardRecorder) {
         let in_flight = self.client.session().in_flight();
         let before = std::mem::replace(&mut self.in_flight, in_flight);
-        ledger.of(self.state.slot()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
+        shard.of(self.state.slot()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
     }
 
     /// Notes whether the broker takes anything.
-    fn watch_broker(&mut self, context: &Context<'_, Ledger>) {
+    fn watch_broker(&mut self, context: &Context<'_, ShardRecorder>) {
         let unsent = context.unsent();
         self.blocked = match self.blocked {
             _ if unsent == 0 => None,
@@ -410,11 +415,11 @@ impl ClientSession for Publisher {
     }
 
     /// A broker is heard while a message of any length is on its way to it.
-    fn handle_opening(&mut self, context: &mut Context<'_, Ledger>) {
+    fn handle_opening(&mut self, context: &mut Context<'_, ShardRecorder>) {
         context.limit_unsent(weir_shard::UNSENT_LIMIT + self.common.longest);
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
             self.flush(context);
@@ -424,17 +429,17 @@ impl ClientSession for Publisher {
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.read(bytes, context)
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         match self.reconnecting.turn(now, self.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
             None if self.state.phase() == Phase::Playing => {
-                if let Err(error) = self.client.pass(time(now)) {
+                if let Err(error) = self.client.handle_timeout(time(now)) {
                     return self.lose(Failure::PingTimeout, &error.to_string(), context);
                 }
             }
@@ -443,7 +448,7 @@ impl ClientSession for Publisher {
         Ok(())
     }
 
-    fn handle_stop(&mut self, context: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+    fn handle_stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         if let Some(why) = self.reconnecting.why() {
             return Err(why);
         }
@@ -463,7 +468,7 @@ impl ClientSession for Publisher {
         &mut self,
         failure: Failure,
         words: &str,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         if self.stage == Stage::Leaving {
             self.state.finish(context.world);
@@ -472,7 +477,7 @@ impl ClientSession for Publisher {
         self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
     }
 
-    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if !self.reconnecting.is_away() && self.state.phase() > Phase::Connecting {
             self.send_due(context)?;
             self.flush(context);
@@ -491,7 +496,7 @@ impl ClientSession for Publisher {
         Ok(())
     }
 
-    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         if self.reconnecting.is_away() {
             return self.reconnecting.deadline();
         }
@@ -505,7 +510,7 @@ impl ClientSession for Publisher {
         [self.blocked_until(), due, ping].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         if self.reconnecting.is_away() {
             self.client.output().clear();
         }
@@ -520,7 +525,7 @@ fn rejected(error: PublishError) -> End {
 }
 
 impl Maker {
-    fn mark(&self, sequence_number: u64, common: &Common, sent: Clocks) -> Mark {
+    fn mark(&self, sequence_number: u64, common: &SharedOptions, sent: Clocks) -> Mark {
         let last = common.count == Some(sequence_number + 1);
         Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent, last }
     }
@@ -531,7 +536,7 @@ impl Maker {
         &mut self,
         number: u64,
         mark: Option<Mark>,
-        common: &Common,
+        common: &SharedOptions,
         publish: impl FnOnce(&Publish<'_>) -> Result<usize, PublishError>,
     ) -> Result<usize, PublishError> {
         self.topic.write(number, &mut self.name);
@@ -566,11 +571,11 @@ impl Heard {
         pace: &Pace,
         version: Version,
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
         slot: Slot,
     ) {
         trace::heard(slot.number(), event);
-        let recorder = ledger.of(slot);
+        let recorder = shard.of(slot);
         match event {
             ClientEvent::Acknowledged { token, reason, .. } => {
                 self.acknowledged = true;

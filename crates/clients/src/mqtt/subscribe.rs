@@ -11,7 +11,7 @@ use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
+use crate::shard_recorder::{ShardRecorder, Slot};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,7 +30,7 @@ use weir_shard::{Context, Endpoint};
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     pub(super) qos: Qos,
     pub(super) version: Version,
@@ -76,7 +76,7 @@ pub(super) struct Subscriber {
 /// All of a subscriber but the protocol's machine.
 struct Viewer {
     state: ClientState,
-    common: Arc<Common>,
+    common: Arc<SharedOptions>,
     following: Following,
     filter: String,
     broker: SocketAddr,
@@ -85,7 +85,7 @@ struct Viewer {
     resumed: bool,
     /// Whether it counts as a member of its group.
     member: bool,
-    /// What of the missing messages is in the ledger.
+    /// What of the missing messages is in the shard's recorder.
     missing_booked: u64,
     stopping: bool,
     /// When it was told to stop, and by when it leaves whatever has not come.
@@ -105,9 +105,9 @@ enum Following {
     Shared(Arc<Mutex<Group>>),
 }
 
-/// What one read brings: added up here, written into the ledger once.
+/// What one read brings: added up here, written into the shard's recorder once.
 #[derive(Default)]
-struct Tally {
+struct ReadTotals {
     media: u64,
     units: u64,
     stamped: u64,
@@ -133,10 +133,10 @@ impl Subscriber {
         slot: Slot,
         options: ClientOptions,
         TopicFilter { filter, group }: TopicFilter,
-        common: Arc<Common>,
+        common: Arc<SharedOptions>,
         (broker, again): (SocketAddr, Option<Endpoint>),
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
@@ -144,7 +144,7 @@ impl Subscriber {
             client: Client::new(options, session, time(now)),
             reconnecting: Reconnecting::new(again, slot.client),
             viewer: Viewer {
-                state: ClientState::begin(slot, common.timeouts, now, ledger),
+                state: ClientState::begin(slot, common.timeouts, now, shard),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
                 filter,
@@ -159,14 +159,14 @@ impl Subscriber {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let viewer = &mut self.viewer;
         let slot = viewer.state.slot();
         let recorder = context.world.of(slot);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
-        let mut tally = Tally::default();
+        let mut totals = ReadTotals::default();
         let here = viewer.common.clock.clocks(now);
         let common = &*viewer.common;
         let large = &mut viewer.large;
@@ -184,9 +184,9 @@ impl Subscriber {
                 match event {
                     ClientEvent::Message(message) => {
                         let payload = message.publish.payload;
-                        tally.media += payload.len() as u64;
+                        totals.media += payload.len() as u64;
                         let mark = marked(&message).or_else(|| Mark::from_payload(payload));
-                        tally.message(&message.publish, mark, &here, shared, group, recorder);
+                        totals.message(&message.publish, mark, &here, shared, group, recorder);
                     }
                     ClientEvent::MessageBegin { message, .. } => {
                         let (dup, retain) = (message.publish.dup, message.publish.retain);
@@ -194,7 +194,7 @@ impl Subscriber {
                             Some(Box::new(Large { dup, retain, mark: marked(&message), head: Vec::new() }));
                     }
                     ClientEvent::MessagePayload(bytes) => {
-                        tally.media += bytes.len() as u64;
+                        totals.media += bytes.len() as u64;
                         if let Some(large) = large {
                             large.keep(bytes);
                         }
@@ -205,17 +205,17 @@ impl Subscriber {
                             let publish =
                                 Publish { dup: large.dup, retain: large.retain, ..Publish::new("", &[]) };
                             let mark = large.mark.or_else(|| Mark::from_payload(&large.head));
-                            tally.message(&publish, mark, &here, shared, group, recorder);
+                            totals.message(&publish, mark, &here, shared, group, recorder);
                         }
                     }
                     ClientEvent::Subscribed { suback, .. } => {
-                        tally.granted(&suback, common, now, group, recorder);
+                        totals.granted(&suback, common, now, group, recorder);
                     }
-                    other => tally.hear(&other, common.version),
+                    other => totals.hear(&other, common.version),
                 }
             });
-            viewer.resumed |= tally.session_present;
-            if tally.granted && !std::mem::replace(&mut viewer.member, true) {
+            viewer.resumed |= totals.session_present;
+            if totals.granted && !std::mem::replace(&mut viewer.member, true) {
                 group.members += 1;
                 if group.members == 1
                     && !viewer.resumed
@@ -225,40 +225,40 @@ impl Subscriber {
                     group.complete = true;
                 }
             }
-            tally.book(recorder);
+            totals.book(recorder);
             if !shared {
                 let before = std::mem::replace(&mut viewer.missing_booked, group.missing);
                 recorder.shift(MISSING, group.missing as i64 - before as i64);
             }
             outcome
         };
-        let ledger = &mut *context.world;
+        let shard = &mut *context.world;
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
-        if let Some(refused) = tally.refused {
-            return if tally.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
+        if let Some(refused) = totals.refused {
+            return if totals.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
-        if tally.granted && self.reconnecting.is_away() {
-            self.come_back(now, ledger);
-        } else if tally.granted {
-            viewer.state.reach(Phase::Playing, now, ledger);
-        } else if tally.connected && self.reconnecting.is_away() {
-            let recorder = ledger.of(slot);
+        if totals.granted && self.reconnecting.is_away() {
+            self.come_back(now, shard);
+        } else if totals.granted {
+            viewer.state.reach(Phase::Playing, now, shard);
+        } else if totals.connected && self.reconnecting.is_away() {
+            let recorder = shard.of(slot);
             recorder.count(RECONNECTS, 1);
-            recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !tally.session_present));
-            if tally.session_present {
+            recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !totals.session_present));
+            if totals.session_present {
                 // The broker has kept the subscription as well.
-                self.come_back(now, ledger);
+                self.come_back(now, shard);
             } else {
                 return self.subscribe(context);
             }
-        } else if tally.connected {
-            viewer.state.reach(Phase::Requesting, now, ledger);
+        } else if totals.connected {
+            viewer.state.reach(Phase::Requesting, now, shard);
             return self.subscribe(context);
         }
         Ok(())
     }
 
-    fn subscribe(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn subscribe(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let options = SubscriptionOptions::qos(self.viewer.common.qos);
         let subscription = [Subscription { filter: &self.viewer.filter, options }];
@@ -266,14 +266,19 @@ impl Subscriber {
         asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 
-    fn come_back(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn come_back(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let away = self.reconnecting.back(now);
-        ledger.of(self.viewer.state.slot()).record(AWAY, away.as_micros() as u64);
-        self.viewer.state.resume(ledger);
+        shard.of(self.viewer.state.slot()).record(AWAY, away.as_micros() as u64);
+        self.viewer.state.resume(shard);
     }
 
     /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
-    fn lose(&mut self, failure: Failure, words: &str, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn lose(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let now = context.now;
         let viewer = &mut self.viewer;
         viewer.book_cut(&self.client, context.world);
@@ -288,7 +293,7 @@ impl Subscriber {
         }
     }
 
-    fn flush(&mut self, context: &mut Context<'_, Ledger>) {
+    fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
@@ -300,7 +305,7 @@ impl Subscriber {
     }
 
     /// Says goodbye, as soon as what has been published in this run has come, or has had its time.
-    fn stop(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.common.linger);
         if let Some(why) = self.reconnecting.why() {
@@ -329,7 +334,7 @@ impl ClientSession for Subscriber {
         &mut self.viewer.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
         } else {
@@ -338,7 +343,7 @@ impl ClientSession for Subscriber {
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if !bytes.is_empty() {
             self.read(bytes, context)?;
         }
@@ -346,13 +351,13 @@ impl ClientSession for Subscriber {
         if self.viewer.stopping && self.viewer.leaves.is_none() { self.stop(context) } else { Ok(()) }
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
             None if self.viewer.state.phase() == Phase::Playing => {
-                if let Err(error) = self.client.pass(time(now)) {
+                if let Err(error) = self.client.handle_timeout(time(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;
                 }
             }
@@ -361,7 +366,7 @@ impl ClientSession for Subscriber {
         if self.viewer.stopping { self.stop(context) } else { Ok(()) }
     }
 
-    fn handle_stop(&mut self, context: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+    fn handle_stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         self.viewer.stopping = true;
         context.pull();
         Ok(Stop::WhenDone)
@@ -371,12 +376,12 @@ impl ClientSession for Subscriber {
         &mut self,
         failure: Failure,
         words: &str,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
     }
 
-    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         // CONNECT waits for the link.
         if self.viewer.state.phase() > Phase::Connecting && self.reconnecting.has_link() {
             self.flush(context);
@@ -384,13 +389,13 @@ impl ClientSession for Subscriber {
         Ok(())
     }
 
-    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let ping = self.client.deadline().map(moment);
         let look = self.viewer.leaves.map(|leaves| leaves.min(context.now + LOOK));
         [ping, look, self.reconnecting.deadline()].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         if self.reconnecting.has_link() {
             self.flush(context);
         }
@@ -400,7 +405,7 @@ impl ClientSession for Subscriber {
 
 impl Viewer {
     /// Books what never came. Of a shared subscription the last one to leave does.
-    fn book(&mut self, ledger: &mut Ledger) {
+    fn book(&mut self, shard: &mut ShardRecorder) {
         if !std::mem::take(&mut self.member) {
             return;
         }
@@ -418,7 +423,7 @@ impl Viewer {
                 if group.members == 0 { settle(&mut group) } else { (0, 0) }
             }
         };
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.count(LOST, lost);
         recorder.count(OPEN_ENDS, open);
         recorder.shift(MISSING, -(self.missing_booked as i64));
@@ -426,9 +431,9 @@ impl Viewer {
     }
 
     /// Books a message that will not be complete.
-    fn book_cut(&mut self, client: &Client, ledger: &mut Ledger) {
+    fn book_cut(&mut self, client: &Client, shard: &mut ShardRecorder) {
         self.large = None;
-        ledger.of(self.state.slot()).count(CUT, u64::from(client.is_inside_message()));
+        shard.of(self.state.slot()).count(CUT, u64::from(client.is_inside_message()));
     }
 
     /// Whether something that publishers of this run have published has not come yet.
@@ -449,7 +454,7 @@ impl Viewer {
 
 impl Group {
     /// What has not come of publishers of this run, and whose ends are not known.
-    fn lacking(&mut self, common: &Common, broker: SocketAddr, filter: &str) -> Lacking {
+    fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filter: &str) -> Lacking {
         match &common.published {
             Some(published) => published.lacking(broker, filter, self.complete, &mut self.account),
             None => Published::default().lacking(broker, filter, false, &mut self.account),
@@ -473,7 +478,7 @@ fn marked(message: &Message<'_>) -> Option<Mark> {
     message.publish.properties.user_property(PROPERTY).and_then(Mark::from_text)
 }
 
-impl Tally {
+impl ReadTotals {
     #[inline]
     fn message(
         &mut self,
@@ -525,7 +530,7 @@ impl Tally {
     fn granted(
         &mut self,
         suback: &Suback<'_>,
-        common: &Common,
+        common: &SharedOptions,
         now: Moment,
         group: &mut Group,
         recorder: &mut Recorder,

@@ -7,8 +7,8 @@ use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
 use crate::options::{PlayOptions, PublishOptions};
+use crate::shard_recorder::{ShardRecorder, Slot};
 use crate::target::{Credentials, Target};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         topic::filter(target, 0)?;
     }
     let settings = Settings::new("sub", mqtt)?;
-    let common = Arc::new(subscribe::Common {
+    let common = Arc::new(subscribe::SharedOptions {
         timeouts: options.timeouts,
         qos: mqtt.qos,
         version: mqtt.version,
@@ -57,7 +57,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     });
     let (version, reconnect) = (mqtt.version, mqtt.reconnect);
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
-    let start = move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
+    let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { slot, request, now, .. } = client;
         // Checked above, for any number of a client.
         let filter = topic::filter(&request.target, slot.number()).unwrap_or_default();
@@ -70,7 +70,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         let options = settings.of(slot, request.credentials.as_ref());
         let filter = TopicFilter { filter, group };
         let way = way(client.endpoint, reconnect);
-        Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, ledger)
+        Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, places, start);
     workload.viewers_leave_last = true;
@@ -93,7 +93,7 @@ pub fn publish(
     let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count);
     let payloads = payloads.map_err(|error| WorkloadError::Options(error.to_string()))?;
     let longest = payloads.longest();
-    let common = Arc::new(publish::Common {
+    let common = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         version: mqtt.version,
@@ -110,12 +110,12 @@ pub fn publish(
         published: mqtt.published.clone(),
     });
     let (settings, reconnect) = (Settings::new("pub", mqtt)?, mqtt.reconnect);
-    let start = move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
+    let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { slot, request, now, .. } = client;
         let options = settings.of(slot, request.credentials.as_ref());
         let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
         let way = way(client.endpoint, reconnect);
-        Publisher::new(slot, options, topic, Arc::clone(&common), way, now, ledger)
+        Publisher::new(slot, options, topic, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, places, start);
     workload.viewers_leave_last = true;

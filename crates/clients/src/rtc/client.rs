@@ -5,7 +5,7 @@ use super::connection::{Connection, Keys, Milestone, Relayed};
 use super::figures::{EARLY, STRANGE};
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase};
-use crate::ledger::Ledger;
+use crate::shard_recorder::ShardRecorder;
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED};
@@ -25,25 +25,34 @@ pub(super) struct Line {
 /// What a client is there for. In each call, the time of the context is when it happened.
 pub(super) trait Role {
     /// The keys are there.
-    fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End>;
+    fn begin(
+        &mut self,
+        keys: &Keys,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End>;
 
     /// Whether that was so.
     fn has_begun(&self) -> bool;
 
     /// An RTP packet came from the server.
-    fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>);
+    fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>);
 
     /// A compound RTCP packet came from the server.
-    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>);
+    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>);
 
     /// What has come, came together.
-    fn settle(&mut self, _: &mut Line, _: &mut Context<'_, Ledger>) {}
+    fn settle(&mut self, _: &mut Line, _: &mut Context<'_, ShardRecorder>) {}
 
     /// Time has passed.
-    fn pass(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End>;
+    fn handle_timeout(
+        &mut self,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End>;
 
-    /// When to call [`Self::pass`].
-    fn next(&self, line: &Line) -> Option<Moment>;
+    /// When to call [`Self::handle_timeout`].
+    fn poll_timeout(&self, line: &Line) -> Option<Moment>;
 
     /// What is said of a client that waits for too long, though it has keys.
     fn overdue(&self) -> Option<End> {
@@ -51,7 +60,7 @@ pub(super) trait Role {
     }
 
     /// The client is over: books what only the end reveals.
-    fn depart(&mut self, failure: Option<Failure>, line: &mut Line, context: &mut Context<'_, Ledger>);
+    fn depart(&mut self, failure: Option<Failure>, line: &mut Line, context: &mut Context<'_, ShardRecorder>);
 }
 
 /// One virtual client.
@@ -66,7 +75,11 @@ impl<R: Role> Client<R> {
     }
 
     /// The connection has come further.
-    fn arrive(&mut self, milestone: Option<Milestone>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn arrive(
+        &mut self,
+        milestone: Option<Milestone>,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         match milestone {
             Some(Milestone::Consent) => self.line.state.reach(Phase::Waiting, context.now, context.world),
             Some(Milestone::Keys) => {
@@ -80,7 +93,11 @@ impl<R: Role> Client<R> {
     }
 
     /// Datagrams came.
-    fn datagrams(&mut self, mut batch: Datagrams<'_>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn datagrams(
+        &mut self,
+        mut batch: Datagrams<'_>,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let (mut received, read_at) = (0, context.now);
         let (mut began, mut outcome) = (None, Ok(()));
         while let Some(Incoming { arrived, source, bytes }) = batch.take_next().filter(|_| outcome.is_ok()) {
@@ -101,7 +118,7 @@ impl<R: Role> Client<R> {
     }
 
     /// Bytes of a relay came.
-    fn relayed(&mut self, mut bytes: &mut [u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn relayed(&mut self, mut bytes: &mut [u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let received = bytes.len() as u64;
         let mut frames = self.line.connection.take_frames();
         let mut outcome = Ok(());
@@ -125,7 +142,7 @@ impl<R: Role> Client<R> {
         &mut self,
         source: SocketAddr,
         bytes: &mut [u8],
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let kind = Datagram::of(bytes);
         let is_media = matches!(kind, Datagram::Rtp | Datagram::Rtcp);
@@ -148,7 +165,7 @@ impl<R: Role> Client<R> {
     }
 
     /// What was read together has been looked at.
-    fn end_of_read(&self, received: u64, context: &mut Context<'_, Ledger>) {
+    fn end_of_read(&self, received: u64, context: &mut Context<'_, ShardRecorder>) {
         let recorder = context.world.of(self.line.state.slot());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, received);
@@ -164,13 +181,13 @@ impl<R: Role> ClientSession for Client<R> {
         &mut self.line.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         // HTTP has no handshake of its own.
         self.line.state.reach(Phase::Requesting, context.now, context.world);
         self.line.connection.connected(context)
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let milestone = self.line.connection.read(bytes, context)?;
         self.arrive(milestone, context)
     }
@@ -178,29 +195,29 @@ impl<R: Role> ClientSession for Client<R> {
     fn handle_datagrams(
         &mut self,
         datagrams: Datagrams<'_>,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         self.datagrams(datagrams, context)
     }
 
-    fn handle_side(&mut self, event: Side<'_>, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_side(&mut self, event: Side<'_>, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         match event {
             Side::Bytes(bytes) => self.relayed(bytes, context),
             event => self.line.connection.side(&event, context),
         }
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let milestone = self.line.connection.pass(context)?;
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let milestone = self.line.connection.handle_timeout(context)?;
         self.arrive(milestone, context)?;
-        self.role.pass(&mut self.line, context)
+        self.role.handle_timeout(&mut self.line, context)
     }
 
-    fn handle_hunger(&mut self, context: &mut Context<'_, Ledger>) {
+    fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.line.state.starve(context.now, context.world);
     }
 
-    fn overdue(&mut self, _: &mut Context<'_, Ledger>) -> End {
+    fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let Line { state, connection } = &self.line;
         let waits = matches!(state.phase(), Phase::Waiting | Phase::Opening);
         let known = waits.then(|| connection.overdue().or_else(|| self.role.overdue())).flatten();
@@ -214,7 +231,7 @@ impl<R: Role> ClientSession for Client<R> {
         &mut self,
         failure: Failure,
         words: &str,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let milestone = self.line.connection.hung_up(failure, words, context)?;
         self.arrive(milestone, context)
@@ -224,18 +241,18 @@ impl<R: Role> ClientSession for Client<R> {
         &mut self,
         failure: Failure,
         words: &str,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         self.line.connection.hung_up(failure, words, context)?;
         // A session that could not be begun, or an answer that nothing can come of any more.
         Err((failure, words.to_owned()))
     }
 
-    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
-        [self.line.connection.next(), self.role.next(&self.line)].into_iter().flatten().min()
+    fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
+        [self.line.connection.poll_timeout(), self.role.poll_timeout(&self.line)].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         self.role.depart(failure, &mut self.line, context);
         self.line.connection.depart(context);
     }

@@ -5,7 +5,7 @@ mod way;
 pub(in crate::rtc) use way::Relayed;
 
 use super::account::Numbers;
-use super::dialogue::{Dialogue, Heard, Manner};
+use super::dialogue::{Dialogue, Heard, Signalling};
 use super::figures::{DTLS_TIME, FIRST_KEYFRAME, FIRST_PACKET, ICE_TIME, MALFORMED, STRANGE};
 use super::negotiation::{Negotiation, read_offer};
 use super::play::random;
@@ -14,8 +14,8 @@ use super::relay::{Relay, Server};
 use super::request::Request;
 use super::trickle::Trickle;
 use crate::client_session::End;
-use crate::ledger::{Ledger, Slot};
 use crate::redirect::Redirects;
+use crate::shard_recorder::{ShardRecorder, Slot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// What all connections of a workload share.
 pub(super) struct Terms {
-    pub(super) manner: Manner,
+    pub(super) signalling: Signalling,
     pub(super) offer_options: OfferOptions<'static>,
     pub(super) clock: Clock,
     pub(super) certificate: Certificate,
@@ -117,7 +117,7 @@ impl Connection {
             is_relay_wanted: request.wants_relay(),
             request,
             endpoint,
-            dialogue: Some(Box::new(Dialogue::new(terms.manner))),
+            dialogue: Some(Box::new(Dialogue::new(terms.signalling))),
             terms,
             resource: None,
             trickle: None,
@@ -141,7 +141,7 @@ impl Connection {
     }
 
     /// The link is there: the first words.
-    pub(super) fn connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    pub(super) fn connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let client = self.slot.number();
         if self.leaving.is_some() {
             debug!(target: "rtc", client, "ends its session (DELETE)");
@@ -158,15 +158,15 @@ impl Connection {
             self.say(&words, context);
             return Ok(());
         }
-        let offer = match self.terms.manner {
-            Manner::Http => {
+        let offer = match self.terms.signalling {
+            Signalling::Http => {
                 let mut negotiation = self.negotiate(true, false, context)?;
                 let offer = negotiation.offer(&self.terms.offer_options, self.sources);
                 self.negotiation = Some(Box::new(negotiation));
                 debug!(target: "rtc", client, bytes = offer.len(), "offers (POST)");
                 offer
             }
-            Manner::Oven => {
+            Signalling::Oven => {
                 debug!(target: "rtc", client, "asks for a WebSocket");
                 String::new()
             }
@@ -182,7 +182,7 @@ impl Connection {
         &self,
         controlling: bool,
         relayed: bool,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Negotiation, End> {
         let local = if relayed {
             None
@@ -196,7 +196,7 @@ impl Connection {
     pub(super) fn read(
         &mut self,
         mut bytes: &[u8],
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Option<Milestone>, End> {
         let recorder = context.world.of(self.slot);
         recorder.count(READS, 1);
@@ -225,7 +225,11 @@ impl Connection {
         Ok(milestone)
     }
 
-    fn hear(&mut self, heard: Heard, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
+    fn hear(
+        &mut self,
+        heard: Heard,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<Option<Milestone>, End> {
         let (now, client) = (context.now, self.slot.number());
         match heard {
             Heard::Open => {
@@ -288,7 +292,7 @@ impl Connection {
         Ok(Some(Milestone::Consent))
     }
 
-    fn say(&self, words: &[u8], context: &mut Context<'_, Ledger>) {
+    fn say(&self, words: &[u8], context: &mut Context<'_, ShardRecorder>) {
         if !words.is_empty() {
             context.send(words);
             context.world.of(self.slot).count(SENT, words.len() as u64);
@@ -300,7 +304,7 @@ impl Connection {
         &mut self,
         source: SocketAddr,
         bytes: &[u8],
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Option<Milestone>, End> {
         let Some(negotiation) = &mut self.negotiation else { return Ok(None) };
         match negotiation.transport.receive(context.now, source, bytes) {
@@ -317,7 +321,7 @@ impl Connection {
     }
 
     /// Carries out what the transport wants, and hears what it has reached.
-    fn drain(&mut self, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
+    fn drain(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<Option<Milestone>, End> {
         let (now, client) = (context.now, self.slot.number());
         let mut milestone = None;
         while let Some(output) = self.negotiation.as_mut().and_then(|it| it.transport.poll()) {
@@ -362,9 +366,9 @@ impl Connection {
     }
 
     /// Books the time since the last step.
-    pub(super) fn step(&mut self, step: Spread, now: Moment, ledger: &mut Ledger) {
+    pub(super) fn step(&mut self, step: Spread, now: Moment, shard: &mut ShardRecorder) {
         let took = now.since(std::mem::replace(&mut self.reached, now));
-        ledger.of(self.slot).record(step, took.as_micros() as u64);
+        shard.of(self.slot).record(step, took.as_micros() as u64);
         self.steps.push((step, took));
     }
 
@@ -433,7 +437,7 @@ impl Connection {
     /// Lets `act` book, and say something to the server.
     pub(super) fn with_sender(
         &mut self,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
         act: impl FnOnce(&mut Recorder, &mut dyn FnMut(&[u8], usize)),
     ) {
         let Some(path) = self.path else { return };
@@ -457,7 +461,10 @@ impl Connection {
     }
 
     /// Time has passed.
-    pub(super) fn pass(&mut self, context: &mut Context<'_, Ledger>) -> Result<Option<Milestone>, End> {
+    pub(super) fn handle_timeout(
+        &mut self,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<Option<Milestone>, End> {
         let now = context.now;
         if self.look_at <= now {
             self.look_at = now + LOOK;
@@ -467,20 +474,20 @@ impl Connection {
             self.begin_relay(*server, context)?;
         }
         if let Some(relay) = self.relay.as_mut().filter(|relay| relay.due().is_some_and(|due| due <= now)) {
-            relay.pass(&self.terms.redirects, context)?;
+            relay.handle_timeout(&self.terms.redirects, context)?;
             self.flush_relay(context);
         }
         if self.transport_due.is_some_and(|due| due <= now)
             && let Some(negotiation) = &mut self.negotiation
         {
-            negotiation.transport.pass(now);
+            negotiation.transport.handle_timeout(now);
             return self.drain(context);
         }
         Ok(None)
     }
 
     /// Asks the kernel what it has dropped.
-    fn look(&mut self, context: &mut Context<'_, Ledger>) {
+    fn look(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if self.negotiation.is_some() {
             let dropped = context.dropped_datagrams();
             let new = dropped - std::mem::replace(&mut self.dropped, dropped).min(dropped);
@@ -488,8 +495,8 @@ impl Connection {
         }
     }
 
-    /// When to call [`Self::pass`].
-    pub(super) fn next(&self) -> Option<Moment> {
+    /// When to call [`Self::handle_timeout`].
+    pub(super) fn poll_timeout(&self) -> Option<Moment> {
         let look = self.negotiation.is_some().then_some(self.look_at);
         let spare = self.spare.as_ref().map(|(at, _)| *at);
         let relay = self.relay.as_ref().and_then(|relay| relay.due());
@@ -527,7 +534,7 @@ impl Connection {
         &mut self,
         failure: Failure,
         words: &str,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Option<Milestone>, End> {
         if self.leaving.is_some() {
             self.leaving = Some(context.now);
@@ -553,7 +560,7 @@ impl Connection {
     }
 
     /// Says goodbye. The session ends when that was heard, or soon.
-    pub(super) fn depart(&mut self, context: &mut Context<'_, Ledger>) {
+    pub(super) fn depart(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         self.look(context);
         if let Some(negotiation) = &mut self.negotiation {

@@ -13,7 +13,7 @@ const LONGEST: usize = weir_rtc::sdp::MOST_BYTES;
 
 /// Who talks how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Signalling {
     /// WHEP and WHIP over HTTP: we offer.
     Http,
     /// OvenMediaEngine: it offers.
@@ -54,11 +54,11 @@ pub(super) struct Oven {
 }
 
 impl Dialogue {
-    pub(super) fn new(manner: Manner) -> Self {
+    pub(super) fn new(signalling: Signalling) -> Self {
         let responses = Responses::asked();
-        match manner {
-            Manner::Http => Self::Http(Http { responses, response: None, body: Vec::new() }),
-            Manner::Oven => Self::Oven(Oven { responses, key: websocket::key(), socket: None, id: None }),
+        match signalling {
+            Signalling::Http => Self::Http(Http { responses, response: None, body: Vec::new() }),
+            Signalling::Oven => Self::Oven(Oven { responses, key: websocket::key(), socket: None, id: None }),
         }
     }
 

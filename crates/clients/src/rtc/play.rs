@@ -5,14 +5,14 @@ use super::account::{Extent, Numbers};
 use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms};
 use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
-use super::receiver::{Receiver, Tally};
+use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
 use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::ledger::{Account, Ledger};
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
+use crate::shard_recorder::{ClientRecord, ShardRecorder};
 use crate::timeline::Timeline;
 use crate::workload::NewClient;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::Context;
 
 /// What all viewers of a workload share.
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) terms: Arc<Terms>,
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
@@ -32,12 +32,12 @@ pub(super) struct Common {
 
 /// One virtual viewer.
 pub(super) struct Player {
-    common: Arc<Common>,
+    common: Arc<SharedOptions>,
     witness: bool,
     playback: PlaybackModel,
     receiver: Option<Box<Receiver>>,
     /// What has come since it was last settled.
-    tally: Tally,
+    totals: ReadTotals,
     /// How far the modelled player has been told.
     media: i64,
     /// Bytes of payload that it has not been told of.
@@ -54,13 +54,13 @@ impl Player {
     pub(super) fn client(
         client: NewClient<'_, Request>,
         witness: bool,
-        common: Arc<Common>,
-        ledger: &mut Ledger,
+        common: Arc<SharedOptions>,
+        shard: &mut ShardRecorder,
     ) -> Client<Self> {
         let NewClient { slot, target, request, endpoint, now } = client;
-        let state = ClientState::begin(slot, common.timeouts, now, ledger);
+        let state = ClientState::begin(slot, common.timeouts, now, shard);
         if witness {
-            ledger.of(slot).shift(WITNESSES, 1);
+            shard.of(slot).shift(WITNESSES, 1);
         }
         let connection = Connection::new(slot, common.terms.clone(), request, endpoint.clone(), now);
         let timeline = Timeline::new(90_000, 32);
@@ -70,7 +70,7 @@ impl Player {
             playback: PlaybackModel::new(Reading::Witness, slot.client, timeline, common.playout, now),
             common,
             receiver: None,
-            tally: Tally::default(),
+            totals: ReadTotals::default(),
             media: i64::MIN,
             untold: 0,
             latency: Extent::default(),
@@ -83,7 +83,12 @@ impl Player {
 }
 
 impl Role for Player {
-    fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn begin(
+        &mut self,
+        keys: &Keys,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let now = context.now;
         let ssrc = random(line.state.slot().client, now);
         let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
@@ -97,7 +102,7 @@ impl Role for Player {
     }
 
     #[inline]
-    fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+    fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         let recorder = context.world.of(line.state.slot());
         let (clock, latency) = (&self.common.clock, &mut self.latency);
@@ -109,34 +114,34 @@ impl Role for Player {
             }
         };
         if let Some(receiver) = &mut self.receiver {
-            receiver.rtp(now, bytes, &mut self.tally, recorder, &mut stamped);
+            receiver.rtp(now, bytes, &mut self.totals, recorder, &mut stamped);
         }
         // Frames that were held up come together: the first of them shows for how long.
-        if self.tally.frame_ended {
+        if self.totals.frame_ended {
             self.settle(line, context);
         }
     }
 
-    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         if let Some(receiver) = &mut self.receiver {
             receiver.rtcp(context.now, bytes, context.world.of(line.state.slot()));
         }
     }
 
-    fn settle(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) {
-        let tally = std::mem::take(&mut self.tally);
-        let Some(receiver) = self.receiver.as_mut().filter(|_| tally.packets > 0) else { return };
+    fn settle(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
+        let totals = std::mem::take(&mut self.totals);
+        let Some(receiver) = self.receiver.as_mut().filter(|_| totals.packets > 0) else { return };
         let now = context.now;
         let Line { state, connection } = line;
         if state.phase() < Phase::Opening {
             connection.step(FIRST_PACKET, now, context.world);
             state.reach(Phase::Opening, now, context.world);
         }
-        if tally.keyframe_begun && self.keyframe_at.is_none() {
+        if totals.keyframe_begun && self.keyframe_at.is_none() {
             self.keyframe_at = Some(now);
             connection.step(FIRST_KEYFRAME, now, context.world);
         }
-        let plays = tally.keyframe_whole || tally.sound && !receiver.has_video();
+        let plays = totals.keyframe_whole || totals.sound && !receiver.has_video();
         if state.phase() == Phase::Opening && plays {
             state.reach(Phase::Playing, now, context.world);
             self.playing_since = Some(now);
@@ -147,9 +152,9 @@ impl Role for Player {
         }
         state.fed(now, context.world);
         connection.with_sender(context, |recorder, send| {
-            receiver.after_batch(now, &tally, recorder, &mut |bytes| send(bytes, bytes.len()));
+            receiver.after_batch(now, &totals, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
-        self.untold += tally.media + receiver.take_missing();
+        self.untold += totals.media + receiver.take_missing();
         if state.phase() == Phase::Playing
             && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
         {
@@ -164,14 +169,18 @@ impl Role for Player {
         }
     }
 
-    fn pass(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(
+        &mut self,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let now = context.now;
         let Line { state, connection } = line;
         let round_trip = connection.round_trip();
         if let Some(receiver) = &mut self.receiver {
-            if receiver.next() <= now {
+            if receiver.poll_timeout() <= now {
                 connection.with_sender(context, |recorder, send| {
-                    receiver.pass(now, round_trip, recorder, &mut |bytes| send(bytes, bytes.len()));
+                    receiver.handle_timeout(now, round_trip, recorder, &mut |bytes| send(bytes, bytes.len()));
                 });
             }
             let patience = self.common.timeouts.media;
@@ -183,17 +192,17 @@ impl Role for Player {
         }
         let recorder = context.world.of(state.slot());
         if state.phase() == Phase::Playing
-            && self.playback.next().is_some_and(|next| next <= now)
-            && self.playback.pass(now, 0, recorder)
+            && self.playback.poll_timeout().is_some_and(|next| next <= now)
+            && self.playback.handle_timeout(now, 0, recorder)
         {
             self.playback.end_of_read(now, true, recorder);
         }
         Ok(())
     }
 
-    fn next(&self, line: &Line) -> Option<Moment> {
-        let playback = if line.state.phase() == Phase::Playing { self.playback.next() } else { None };
-        let receiver = self.receiver.as_ref().map(|receiver| receiver.next());
+    fn poll_timeout(&self, line: &Line) -> Option<Moment> {
+        let playback = if line.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let receiver = self.receiver.as_ref().map(|receiver| receiver.poll_timeout());
         [receiver, playback].into_iter().flatten().min()
     }
 
@@ -207,7 +216,12 @@ impl Role for Player {
         }
     }
 
-    fn depart(&mut self, failure: Option<Failure>, line: &mut Line, context: &mut Context<'_, Ledger>) {
+    fn depart(
+        &mut self,
+        failure: Option<Failure>,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) {
         let now = context.now;
         let Line { state, connection } = line;
         let mut numbers = Numbers::new();
@@ -224,7 +238,7 @@ impl Role for Player {
         numbers.duration("rtc.first_whole_frame", whole);
         numbers.extent("latency", &self.latency);
         let (target, numbers) = (self.target, numbers.take());
-        context.world.account(Account { at: now, slot, target, since, failure, numbers });
+        context.world.record_client(ClientRecord { at: now, slot, target, since, failure, numbers });
         let recorder = context.world.of(slot);
         if state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);

@@ -8,14 +8,14 @@ use super::sending::Sending;
 use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
 use crate::material::Material;
+use crate::shard_recorder::{ShardRecorder, Slot};
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Endpoint};
 
 /// What all publishers of a workload share.
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) terms: Arc<Terms>,
     pub(super) timeouts: Timeouts,
     pub(super) material: Material,
@@ -26,7 +26,7 @@ pub(super) struct Common {
 /// One virtual publisher. Frame n is due at the moment of the keys plus the frame's decode time, and is never skipped:
 /// what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
-    common: Arc<Common>,
+    common: Arc<SharedOptions>,
     sending: Option<Box<Sending>>,
 }
 
@@ -35,17 +35,17 @@ impl Publisher {
         slot: Slot,
         request: Arc<Request>,
         endpoint: Endpoint,
-        common: Arc<Common>,
+        common: Arc<SharedOptions>,
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let state = ClientState::begin(slot, common.timeouts, now, ledger);
+        let state = ClientState::begin(slot, common.timeouts, now, shard);
         let connection = Connection::new(slot, common.terms.clone(), request, endpoint, now);
         Client::new(state, connection, Self { common, sending: None })
     }
 
     /// Sends all frames that are due.
-    fn send_due(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn send_due(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let Some(sending) = &mut self.sending else { return Ok(()) };
         let common = &self.common;
@@ -62,7 +62,12 @@ impl Publisher {
 }
 
 impl Role for Publisher {
-    fn begin(&mut self, keys: &Keys, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn begin(
+        &mut self,
+        keys: &Keys,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let now = context.now;
         self.sending = Some(Box::new(Sending::new(keys, self.common.material.source(), now)?));
         line.state.reach(Phase::Playing, now, context.world);
@@ -74,18 +79,22 @@ impl Role for Publisher {
         self.sending.is_some()
     }
 
-    fn rtp(&mut self, _: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+    fn rtp(&mut self, _: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         context.world.of(line.state.slot()).count(STRANGE, 1);
     }
 
-    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, Ledger>) {
+    fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         if let Some(sending) = &mut self.sending {
             line.connection.with_sender(context, |recorder, send| sending.hear(now, bytes, recorder, send));
         }
     }
 
-    fn pass(&mut self, line: &mut Line, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(
+        &mut self,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         let patience = self.common.timeouts.media;
         if line.connection.path_lost().is_some_and(|since| since + patience <= context.now) {
             return Err((Failure::PathLost, "no connectivity check is answered".to_owned()));
@@ -93,11 +102,11 @@ impl Role for Publisher {
         self.send_due(line, context)
     }
 
-    fn next(&self, _: &Line) -> Option<Moment> {
-        self.sending.as_ref().map(|sending| sending.next())
+    fn poll_timeout(&self, _: &Line) -> Option<Moment> {
+        self.sending.as_ref().map(|sending| sending.poll_timeout())
     }
 
-    fn depart(&mut self, _: Option<Failure>, line: &mut Line, context: &mut Context<'_, Ledger>) {
+    fn depart(&mut self, _: Option<Failure>, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         if let Some(mut sending) = self.sending.take() {
             line.connection.with_sender(context, |recorder, send| sending.finish(recorder, send));
         }

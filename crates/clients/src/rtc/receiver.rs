@@ -33,7 +33,7 @@ const NAME: &str = "weir";
 
 /// What a batch of datagrams brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ReadTotals {
     pub(super) packets: u64,
     /// Bytes of payload, as far as headers tell.
     pub(super) media: u64,
@@ -138,14 +138,14 @@ impl Receiver {
         &mut self,
         now: Moment,
         bytes: &mut [u8],
-        tally: &mut Tally,
+        totals: &mut ReadTotals,
         recorder: &mut Recorder,
         stamped: &mut dyn FnMut(&[u8], &mut Recorder),
     ) {
         let Ok(packet) = Packet::parse(bytes) else { return recorder.count(MALFORMED, 1) };
         let payload_type = packet.payload_type();
         let Some(at) = self.lanes.iter().position(|lane| lane.payload_type == payload_type) else {
-            return self.repair(now, bytes, tally, recorder);
+            return self.repair(now, bytes, totals, recorder);
         };
         if let (Some(identifier), Some(feedback)) = (self.transport_sequence, &mut self.feedback)
             && let Some(number) = packet.extension(identifier).and_then(transport_sequence_number)
@@ -188,16 +188,16 @@ impl Receiver {
         }
         self.end_seconds(now, recorder);
         let lane = &mut self.lanes[at];
-        tally.packets += 1;
+        totals.packets += 1;
         let payload_length = packet.body().len().saturating_sub(self.tag) as u64;
-        tally.media += payload_length;
+        totals.media += payload_length;
         lane.media += payload_length;
         self.last_media = now;
         let given_up = lane.track.nack().given_up();
         let first = lane.track.ssrc().is_none();
         let arrival = lane.track.receive(now, &packet, hints);
         if lane.kind != MediaKind::Video {
-            tally.sound = true;
+            totals.sound = true;
             return;
         }
         if first && lane.asks {
@@ -205,7 +205,7 @@ impl Receiver {
         }
         if hints.keyframe == Some(true) {
             lane.requests.keyframe();
-            tally.keyframe_begun = true;
+            totals.keyframe_begun = true;
         }
         let number = match arrival {
             Arrival::Ahead { number, missing, .. } => {
@@ -220,12 +220,12 @@ impl Receiver {
             Arrival::Duplicate | Arrival::Stray | Arrival::Restart { .. } => return,
         };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        tally.frame_ended = marker;
+        totals.frame_ended = marker;
         if let Some(assembler) = &mut lane.assembler
             && !payload.is_empty()
         {
             assembler.push(number, timestamp, marker, payload, |unit| {
-                tally.keyframe_whole |= unit.keyframe && unit.complete;
+                totals.keyframe_whole |= unit.keyframe && unit.complete;
                 stamped(unit.bytes, recorder);
             });
         }
@@ -233,7 +233,7 @@ impl Receiver {
 
     /// A packet of another payload type: a retransmission in a stream of its own, which says inside what it repeats.
     #[cold]
-    fn repair(&mut self, now: Moment, bytes: &mut [u8], tally: &mut Tally, recorder: &mut Recorder) {
+    fn repair(&mut self, now: Moment, bytes: &mut [u8], totals: &mut ReadTotals, recorder: &mut Recorder) {
         let Ok(packet) = Packet::parse(bytes) else { return };
         let payload_type = packet.payload_type();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
@@ -246,11 +246,11 @@ impl Receiver {
             Err(_) => return recorder.count(UNAUTHENTIC, 1),
         };
         recorder.count(OPENED, 1);
-        tally.packets += 1;
+        totals.packets += 1;
         let Some((original, payload)) = opened.and_then(|it| it.payload()).and_then(rtx::parse) else {
             return;
         };
-        tally.media += payload.len() as u64;
+        totals.media += payload.len() as u64;
         lane.media += payload.len() as u64;
         let hints = match lane.kind {
             MediaKind::Video => {
@@ -297,13 +297,13 @@ impl Receiver {
     pub(super) fn after_batch(
         &mut self,
         now: Moment,
-        tally: &Tally,
+        totals: &ReadTotals,
         recorder: &mut Recorder,
         send: &mut dyn FnMut(&[u8]),
     ) {
-        recorder.count(UNITS, tally.packets);
-        recorder.count(NUMBERED, tally.packets);
-        recorder.count(MEDIA, tally.media);
+        recorder.count(UNITS, totals.packets);
+        recorder.count(NUMBERED, totals.packets);
+        recorder.count(MEDIA, totals.media);
         for lane in &mut self.lanes {
             if lane.kind == MediaKind::Video {
                 let frames = lane.track.frames().received;
@@ -311,7 +311,7 @@ impl Receiver {
                 lane.book_freezes(recorder);
             }
         }
-        if self.lanes.iter().any(|lane| lane.requests.next().is_some_and(|due| due <= now)) {
+        if self.lanes.iter().any(|lane| lane.requests.poll_timeout().is_some_and(|due| due <= now)) {
             self.ask(now, send);
         }
     }
@@ -333,7 +333,7 @@ impl Receiver {
     }
 
     /// Time passes: reports, requests, figures of a second.
-    pub(super) fn pass(
+    pub(super) fn handle_timeout(
         &mut self,
         now: Moment,
         ice_round_trip: Option<Duration>,
@@ -451,7 +451,7 @@ impl Receiver {
                     rtcp::append_canonical_name(self.ssrc, NAME, out);
                 }
             };
-            if lane.track.nack().next().is_some_and(|due| due <= now) {
+            if lane.track.nack().poll_timeout().is_some_and(|due| due <= now) {
                 let given_up = lane.track.nack().given_up();
                 lane.track.nack().poll(now, &mut self.numbers);
                 if !self.numbers.is_empty() {
@@ -472,14 +472,14 @@ impl Receiver {
         }
     }
 
-    /// When to call [`Self::pass`].
-    pub(super) fn next(&self) -> Moment {
+    /// When to call [`Self::handle_timeout`].
+    pub(super) fn poll_timeout(&self) -> Moment {
         let mut next = self.report_at;
         for at in [self.second_end, self.feedback_at].into_iter().flatten() {
             next = next.min(at);
         }
         for lane in &self.lanes {
-            for at in [lane.track.next_request(), lane.requests.next()].into_iter().flatten() {
+            for at in [lane.track.next_request(), lane.requests.poll_timeout()].into_iter().flatten() {
                 next = next.min(at);
             }
         }

@@ -220,19 +220,23 @@ impl Relay {
         sent
     }
 
-    /// When to call [`Self::pass`].
+    /// When to call [`Self::handle_timeout`].
     pub(super) fn due(&self) -> Option<Moment> {
         [self.next_try, self.client.due()].into_iter().flatten().min()
     }
 
     /// Time has passed.
-    pub(super) fn pass<W>(&mut self, redirects: &Redirects, context: &mut Context<'_, W>) -> Result<(), End> {
+    pub(super) fn handle_timeout<W>(
+        &mut self,
+        redirects: &Redirects,
+        context: &mut Context<'_, W>,
+    ) -> Result<(), End> {
         let now = context.now;
         if self.next_try.take_if(|at| *at <= now).is_some() {
             self.go_on(redirects, context)?;
         }
         if self.client.due().is_some_and(|due| due <= now) {
-            self.client.pass(now, &mut self.out);
+            self.client.handle_timeout(now, &mut self.out);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::figures::{
     BANDWIDTH_REPORTS, MALFORMED, NACKS_HEARD, PICTURE_REQUESTS_HEARD, REPEATED, REPLAYED, REPORTED_LOST,
     REPORTS_HEARD, ROUND_TRIP, SENDER_REPORTS_SENT, UNAUTHENTIC,
 };
-use super::publish::Common;
+use super::publish::SharedOptions;
 use crate::client_session::End;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -192,7 +192,7 @@ impl Sending {
     }
 
     /// Fetches the next frame; of pictures a keyframe, if one was asked for.
-    pub(super) fn fetch(&mut self, common: &Common, now: Moment) -> Result<(), End> {
+    pub(super) fn fetch(&mut self, common: &SharedOptions, now: Moment) -> Result<(), End> {
         self.next_frame()?;
         let is_picture = self.frame.track == Track::Video;
         if is_picture && std::mem::take(&mut self.wants_keyframe) && !self.frame.keyframe {
@@ -211,7 +211,7 @@ impl Sending {
     }
 
     /// When there is something to do.
-    pub(super) fn next(&self) -> Moment {
+    pub(super) fn poll_timeout(&self) -> Moment {
         self.due().min(self.report_at)
     }
 
@@ -219,7 +219,7 @@ impl Sending {
     pub(super) fn send_frame(
         &mut self,
         now: Moment,
-        common: &Common,
+        common: &SharedOptions,
         recorder: &mut Recorder,
         send: &mut dyn FnMut(&[u8], usize),
     ) {
@@ -243,7 +243,7 @@ impl Sending {
     fn send_picture(
         &mut self,
         now: Moment,
-        common: &Common,
+        common: &SharedOptions,
         recorder: &mut Recorder,
         send: &mut dyn FnMut(&[u8], usize),
     ) {

@@ -1,7 +1,7 @@
 //! Groups of WebRTC viewers and publishers.
 
 use super::connection::Terms;
-use super::dialogue::Manner;
+use super::dialogue::Signalling;
 use super::play::{self, Player};
 use super::publish::{self, Publisher};
 use super::relay;
@@ -26,7 +26,7 @@ use weir_shard::tls::ClientTls;
 /// # Errors
 /// A URL that leads nowhere, or TLS settings or a certificate that cannot be made.
 pub fn whep(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<Workload, WorkloadError> {
-    play(urls, options, rtc, WHEP_SCHEMES, Manner::Http)
+    play(urls, options, rtc, WHEP_SCHEMES, Signalling::Http)
 }
 
 /// Viewers of OvenMediaEngine. Resolves names, so it may take a while.
@@ -34,7 +34,7 @@ pub fn whep(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<
 /// # Errors
 /// As [`whep`].
 pub fn oven(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<Workload, WorkloadError> {
-    play(urls, options, rtc, OVEN_SCHEMES, Manner::Oven)
+    play(urls, options, rtc, OVEN_SCHEMES, Signalling::Oven)
 }
 
 /// Publishers by WHIP. Resolves names and makes the material, so it may take a while.
@@ -47,15 +47,15 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
     let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER };
-    let common = Arc::new(publish::Common {
-        terms: terms(Manner::Http, offer_options, &options.tls)?,
+    let common = Arc::new(publish::SharedOptions {
+        terms: terms(Signalling::Http, offer_options, &options.tls)?,
         timeouts: options.timeouts,
         material,
         stamp: options.stamp,
         clock: HostClock::read(),
     });
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, endpoint, now, .. }, ledger| {
-        Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, ledger)
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, endpoint, now, .. }, shard| {
+        Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, shard)
     }))
 }
 
@@ -64,20 +64,20 @@ fn play(
     options: &PlayOptions,
     rtc: &RtcOptions,
     schemes: &'static [Scheme],
-    manner: Manner,
+    signalling: Signalling,
 ) -> Result<Workload, WorkloadError> {
     let places = places("play", urls, schemes, &options.tls, rtc)?;
-    let common = Arc::new(play::Common {
-        terms: terms(manner, offer_options(rtc), &options.tls)?,
+    let common = Arc::new(play::SharedOptions {
+        terms: terms(signalling, offer_options(rtc), &options.tls)?,
         timeouts: options.timeouts,
         playout: options.playout(),
         options: rtc.clone(),
         clock: HostClock::read(),
     });
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, places, move |client, ledger| {
+    Ok(Workload::new(SCHEMA, places, move |client, shard| {
         let witness = options.is_witness(client.slot.client);
-        Player::client(client, witness, Arc::clone(&common), ledger)
+        Player::client(client, witness, Arc::clone(&common), shard)
     }))
 }
 
@@ -96,7 +96,7 @@ fn places(
 }
 
 fn terms(
-    manner: Manner,
+    signalling: Signalling,
     offer_options: OfferOptions<'static>,
     tls: &ClientTls,
 ) -> Result<Arc<Terms>, WorkloadError> {
@@ -107,7 +107,7 @@ fn terms(
     })?;
     let clock = Clock::new(weir_shard::clock::now(), Instant::now());
     let redirects = Redirects::new(EndpointFinder::new(relay::SCHEMES, tls));
-    Ok(Arc::new(Terms { manner, offer_options, clock, certificate, redirects }))
+    Ok(Arc::new(Terms { signalling, offer_options, clock, certificate, redirects }))
 }
 
 /// What viewers want, and say that they will say.

@@ -10,9 +10,9 @@ use crate::client_session::{ClientSession, End, Stop, said};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
 use crate::playback_model::Reading;
 use crate::playout::Playout;
+use crate::shard_recorder::{ShardRecorder, Slot};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED, SENT};
@@ -33,7 +33,7 @@ const FIGURES: FlvFigures = FlvFigures {
 
 /// What all players of a workload share.
 #[derive(Debug)]
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
     pub(super) end_grace: Duration,
@@ -60,20 +60,20 @@ impl Player {
     pub(super) fn new(
         slot: Slot,
         options: Arc<ClientOptions>,
-        common: &Common,
+        common: &SharedOptions,
         reading: Reading,
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Self {
         let playing = (common.timeouts, common.playout, common.clock);
-        let flv = FlvViewer::new(slot, playing, &FIGURES, reading, now, ledger);
+        let flv = FlvViewer::new(slot, playing, &FIGURES, reading, now, shard);
         Self {
             client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
             viewer: Viewer { flv, end_grace: common.end_grace, ended: None, refused: None },
         }
     }
 
-    fn send(&mut self, context: &mut Context<'_, Ledger>) {
+    fn send(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let output = self.client.output();
         if output.is_empty() {
             return;
@@ -94,35 +94,35 @@ impl ClientSession for Player {
         &mut self.viewer.flv.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.viewer.flv.state.reach(Phase::Handshaking, context.now, context.world);
         self.send(context);
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let (now, ledger) = (context.now, &mut *context.world);
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let (now, shard) = (context.now, &mut *context.world);
         let viewer = &mut self.viewer;
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = ledger.of(viewer.slot());
+            let recorder = shard.of(viewer.slot());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
-            let read = self.client.input(bytes, &mut |event| viewer.hear(event, now, ledger));
-            viewer.flv.book(now, ledger);
+            let read = self.client.input(bytes, &mut |event| viewer.hear(event, now, shard));
+            viewer.flv.book(now, shard);
             outcome = read.map_err(|error| (Failure::MalformedInput, error.to_string()));
             if let Some(refusal) = viewer.refused.take() {
                 outcome = outcome.and(Err(*refusal));
             }
         }
-        viewer.flv.end_of_read(bytes.is_empty(), now, ledger);
+        viewer.flv.end_of_read(bytes.is_empty(), now, shard);
         if !bytes.is_empty() {
             self.send(context);
         }
         outcome
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if let Some(ended) = self.viewer.ended.take_if(|ended| ended.0 <= context.now) {
             return Err((Failure::StreamEnded, ended.1));
         }
@@ -130,7 +130,7 @@ impl ClientSession for Player {
         Ok(())
     }
 
-    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+    fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::WhenRead)
     }
 
@@ -138,7 +138,7 @@ impl ClientSession for Player {
         &mut self,
         failure: Failure,
         words: &str,
-        _: &mut Context<'_, Ledger>,
+        _: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         Err(match self.viewer.ended.take() {
             // A server that says goodbye first has not broken off.
@@ -147,17 +147,17 @@ impl ClientSession for Player {
         })
     }
 
-    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         context.set_low_water(if self.viewer.ended.is_none() { self.viewer.flv.batch() } else { 1 });
         Ok(())
     }
 
-    fn poll_timeout(&self, _: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let ended = self.viewer.ended.as_ref().map(|ended| ended.0);
         [self.viewer.flv.poll_timeout(), ended].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         self.viewer.flv.leave(context.now, context.world);
         if failure.is_none() && self.state().phase() > Phase::Connecting {
             self.client.close();
@@ -168,27 +168,25 @@ impl ClientSession for Player {
 
 impl Viewer {
     #[inline]
-    fn hear(&mut self, event: ClientEvent<'_>, now: Moment, ledger: &mut Ledger) {
+    fn hear(&mut self, event: ClientEvent<'_>, now: Moment, shard: &mut ShardRecorder) {
         trace::heard(self.slot().number(), &event);
         match event {
             ClientEvent::Media(media) => {
                 let before = self.flv.came();
                 let (kind, timestamp, length, head) = (media.kind, media.timestamp, media.length, media.head);
-                self.flv.take(&FlvBody { kind, timestamp, length, head }, now, ledger);
+                self.flv.take(&FlvBody { kind, timestamp, length, head }, now, shard);
                 if self.flv.came() > before {
                     self.ended = None;
                 }
             }
             ClientEvent::HandshakeDone { scheme } => {
-                self.flv.state.reach(Phase::Requesting, now, ledger);
-                ledger
-                    .of(self.flv.state.slot())
-                    .count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                self.flv.state.reach(Phase::Requesting, now, shard);
+                shard.of(self.flv.state.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
-            ClientEvent::Playing => self.flv.state.reach(Phase::Waiting, now, ledger),
-            ClientEvent::Status(status) => self.status(&status, now, ledger),
-            ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, ledger),
-            ClientEvent::Acknowledged { .. } => ledger.of(self.flv.state.slot()).count(SERVER_ACKS, 1),
+            ClientEvent::Playing => self.flv.state.reach(Phase::Waiting, now, shard),
+            ClientEvent::Status(status) => self.status(&status, now, shard),
+            ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, shard),
+            ClientEvent::Acknowledged { .. } => shard.of(self.flv.state.slot()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
             | ClientEvent::StreamCreated { .. }
             | ClientEvent::Publishing
@@ -197,12 +195,12 @@ impl Viewer {
         }
     }
 
-    fn status(&mut self, status: &Status<'_>, now: Moment, ledger: &mut Ledger) {
-        ledger.of(self.flv.state.slot()).count(STATUSES, 1);
+    fn status(&mut self, status: &Status<'_>, now: Moment, shard: &mut ShardRecorder) {
+        shard.of(self.flv.state.slot()).count(STATUSES, 1);
         match verdict(status) {
             Verdict::Fine => {}
             Verdict::Ended => {
-                self.ended("", now, ledger);
+                self.ended("", now, shard);
                 // Its words say more than the event that may have come before.
                 if let Some(ended) = &mut self.ended {
                     ended.1 = status.to_string();
@@ -215,9 +213,9 @@ impl Viewer {
     }
 
     /// The stream has ended, unless media comes again within the grace.
-    fn ended(&mut self, words: &str, now: Moment, ledger: &mut Ledger) {
+    fn ended(&mut self, words: &str, now: Moment, shard: &mut ShardRecorder) {
         if self.ended.is_none() {
-            ledger.of(self.flv.state.slot()).count(STREAM_ENDS, 1);
+            shard.of(self.flv.state.slot()).count(STREAM_ENDS, 1);
             self.ended = Some(Box::new((now + self.end_grace, words.to_owned())));
         }
     }

@@ -8,7 +8,7 @@ use super::trace;
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::ledger::{Ledger, Slot};
+use crate::shard_recorder::{ShardRecorder, Slot};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
@@ -29,7 +29,7 @@ const LOOKS: u32 = 10;
 
 /// What all publishers of a workload share.
 #[derive(Debug)]
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     /// How long a server may take nothing.
     pub(super) send_timeout: Duration,
@@ -42,7 +42,7 @@ pub(super) struct Common {
 pub(super) struct Publisher {
     client: Client,
     state: ClientState,
-    common: Arc<Common>,
+    common: Arc<SharedOptions>,
     source: Box<dyn Source + Send>,
     /// The next frame to send, once publishing.
     frame: Frame,
@@ -77,14 +77,14 @@ impl Publisher {
     pub(super) fn new(
         slot: Slot,
         options: Arc<ClientOptions>,
-        common: Arc<Common>,
+        common: Arc<SharedOptions>,
         source: Box<dyn Source + Send>,
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Self {
         Self {
             client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
-            state: ClientState::begin(slot, common.timeouts, now, ledger),
+            state: ClientState::begin(slot, common.timeouts, now, shard),
             common,
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
             source,
@@ -97,19 +97,19 @@ impl Publisher {
     }
 
     /// The server takes media: describe it.
-    fn begin(&mut self, now: Moment, ledger: &mut Ledger) -> Result<(), End> {
-        self.state.reach(Phase::Playing, now, ledger);
+    fn begin(&mut self, now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
+        self.state.reach(Phase::Playing, now, shard);
         self.start = now;
         self.body.clear();
         data::set_metadata(metadata(&*self.source), &mut self.body);
-        self.put(MediaKind::Data, 0, ledger);
-        let recorder = ledger.of(self.state.slot());
+        self.put(MediaKind::Data, 0, shard);
+        let recorder = shard.of(self.state.slot());
         recorder.count(DATA_MESSAGES, 1);
         if let Some(video) = self.source.video_config() {
             self.body.clear();
             flv::avc_sequence_header(&video.decoder_configuration, &mut self.body);
-            self.put(MediaKind::Video, 0, ledger);
-            ledger.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
+            self.put(MediaKind::Video, 0, shard);
+            shard.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
         }
         if let Some(audio) = self.source.audio_config() {
             self.body.clear();
@@ -117,14 +117,14 @@ impl Publisher {
                 AudioCodec::Aac => flv::aac_sequence_header(&audio.specific_config, &mut self.body),
                 AudioCodec::Opus => flv::opus_sequence_header(audio.channels, &mut self.body),
             }
-            self.put(MediaKind::Audio, 0, ledger);
-            ledger.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
+            self.put(MediaKind::Audio, 0, shard);
+            shard.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
         }
         self.fetch()
     }
 
     /// Sends all frames that are due.
-    fn send_due(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         while self.state.phase() == Phase::Playing && self.due() <= now {
             if self.client.output().len() + context.unsent() > UNSENT_LIMIT {
@@ -140,12 +140,12 @@ impl Publisher {
         Ok(())
     }
 
-    fn send_frame(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn send_frame(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let lag = now.since(self.due());
         // Milliseconds modulo 2³², RTMP 1.0 section 4.
         let timestamp = self.frame.decode_time.as_millis() as u32;
         self.body.clear();
-        let recorder = ledger.of(self.state.slot());
+        let recorder = shard.of(self.state.slot());
         recorder.record(SEND_LAG, lag.as_micros() as u64);
         match self.frame.track {
             Track::Video => {
@@ -159,7 +159,7 @@ impl Publisher {
                 flv::avc_frame(self.frame.keyframe, composition_time, &self.frame.payload, &mut self.body);
                 recorder.count(FRAMES, 1);
                 recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
-                self.put(MediaKind::Video, timestamp, ledger);
+                self.put(MediaKind::Video, timestamp, shard);
             }
             Track::Audio => {
                 match self.sound {
@@ -167,15 +167,15 @@ impl Publisher {
                     AudioCodec::Opus => flv::opus_frame(&self.frame.payload, &mut self.body),
                 }
                 recorder.count(AUDIO_FRAMES, 1);
-                self.put(MediaKind::Audio, timestamp, ledger);
+                self.put(MediaKind::Audio, timestamp, shard);
             }
         }
     }
 
     /// Frames the body as a message.
-    fn put(&mut self, kind: MediaKind, timestamp: u32, ledger: &mut Ledger) {
+    fn put(&mut self, kind: MediaKind, timestamp: u32, shard: &mut ShardRecorder) {
         if self.client.send(kind, timestamp, &self.body).is_ok() {
-            let recorder = ledger.of(self.state.slot());
+            let recorder = shard.of(self.state.slot());
             recorder.count(UNITS, 1);
             recorder.count(MEDIA, self.body.len() as u64);
         }
@@ -189,7 +189,7 @@ impl Publisher {
         self.start + self.frame.decode_time
     }
 
-    fn flush(&mut self, context: &mut Context<'_, Ledger>) {
+    fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
@@ -200,7 +200,7 @@ impl Publisher {
 
     /// Notes whether the server takes anything: what waits here says little, since it grows while frames come due,
     /// and the kernel takes more only in lumps.
-    fn watch_server(&mut self, context: &Context<'_, Ledger>) {
+    fn watch_server(&mut self, context: &Context<'_, ShardRecorder>) {
         let now = context.now;
         self.blocked = match self.blocked {
             _ if context.unsent() == 0 => None,
@@ -228,29 +228,29 @@ impl ClientSession for Publisher {
         &mut self.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.state.reach(Phase::Handshaking, context.now, context.world);
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let (now, ledger) = (context.now, &mut *context.world);
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let (now, shard) = (context.now, &mut *context.world);
         let slot = self.state.slot();
-        ledger.of(slot).count(READS, 1);
-        ledger.of(slot).count(RECEIVED, bytes.len() as u64);
+        shard.of(slot).count(READS, 1);
+        shard.of(slot).count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let state = &mut self.state;
-        let outcome = self.client.input(bytes, &mut |event| heard.hear(event, state, now, ledger));
+        let outcome = self.client.input(bytes, &mut |event| heard.hear(event, state, now, shard));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         match heard {
             Heard { refused: Some(end), .. } => Err(end),
             Heard { ended: Some(words), .. } => Err((Failure::StreamEnded, words)),
-            Heard { publishing: true, .. } => self.begin(now, ledger),
+            Heard { publishing: true, .. } => self.begin(now, shard),
             _ => Ok(()),
         }
     }
 
-    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if self.state.phase() == Phase::Connecting {
             return Ok(());
         }
@@ -265,14 +265,14 @@ impl ClientSession for Publisher {
         }
     }
 
-    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let sends = self.state.phase() == Phase::Playing && context.unsent() <= UNSENT_LIMIT;
         let due = sends.then(|| self.due());
         let look = self.blocked.map(|blocked| blocked.look);
         [look, due].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         if self.state.phase() == Phase::Connecting || failure.is_some() {
             return;
         }
@@ -284,20 +284,26 @@ impl ClientSession for Publisher {
 }
 
 impl Heard {
-    fn hear(&mut self, event: ClientEvent<'_>, state: &mut ClientState, now: Moment, ledger: &mut Ledger) {
+    fn hear(
+        &mut self,
+        event: ClientEvent<'_>,
+        state: &mut ClientState,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) {
         trace::heard(state.slot().number(), &event);
         match event {
             ClientEvent::HandshakeDone { scheme } => {
-                state.reach(Phase::Requesting, now, ledger);
-                ledger.of(state.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                state.reach(Phase::Requesting, now, shard);
+                shard.of(state.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
             ClientEvent::Publishing => self.publishing = true,
             ClientEvent::Status(status) => {
-                ledger.of(state.slot()).count(STATUSES, 1);
+                shard.of(state.slot()).count(STATUSES, 1);
                 match verdict(&status) {
                     Verdict::Fine => {}
                     Verdict::Ended => {
-                        ledger.of(state.slot()).count(STREAM_ENDS, 1);
+                        shard.of(state.slot()).count(STREAM_ENDS, 1);
                         self.ended.get_or_insert_with(|| status.to_string());
                     }
                     Verdict::Failed(failure) => {
@@ -305,7 +311,7 @@ impl Heard {
                     }
                 }
             }
-            ClientEvent::Acknowledged { .. } => ledger.of(state.slot()).count(SERVER_ACKS, 1),
+            ClientEvent::Acknowledged { .. } => shard.of(state.slot()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
             | ClientEvent::StreamCreated { .. }
             | ClientEvent::Playing

@@ -26,16 +26,16 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
             ..ClientOptions::play(address.tc_url, address.app, address.stream)
         })
     })?;
-    let common = play::Common {
+    let common = play::SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
         end_grace: options.end_grace,
         clock: HostClock::read(),
     };
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, shard| {
         let reading = options.reading(slot.client);
-        Player::new(slot, request, &common, reading, now, ledger)
+        Player::new(slot, request, &common, reading, now, shard)
     }))
 }
 
@@ -56,15 +56,15 @@ pub fn publish(
                 ..ClientOptions::publish(address.tc_url, address.app, address.stream)
             })
         })?;
-    let common = Arc::new(publish::Common {
+    let common = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         stamp: options.stamp,
         clock: HostClock::read(),
     });
     let material = Material::prepare(&options.material, options.stamp)?;
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, ledger| {
-        Publisher::new(slot, request, Arc::clone(&common), material.source(), now, ledger)
+    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, shard| {
+        Publisher::new(slot, request, Arc::clone(&common), material.source(), now, shard)
     }))
 }
 

@@ -6,10 +6,10 @@ use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
-use crate::ledger::{Account, Gap, Ledger, Slot};
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
+use crate::shard_recorder::{ClientRecord, Gap, ShardRecorder, Slot};
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
@@ -25,7 +25,7 @@ const STRIDE: usize = 16 * 1_024;
 const FINDINGS: u32 = 512;
 
 /// What all viewers of a workload share.
-pub(super) struct Common {
+pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
     /// Where redirects lead.
@@ -39,10 +39,10 @@ pub(super) struct Player {
     state: ClientState,
     reading: Reading,
     playback: PlaybackModel,
-    common: Arc<Common>,
+    common: Arc<SharedOptions>,
     get: HttpGet,
     analyser: Box<Analyser>,
-    /// What of the analyser's totals is in the ledger.
+    /// What of the analyser's totals is in the shard's recorder.
     booked: Counts,
     /// How many of its findings have been looked at.
     findings: usize,
@@ -59,14 +59,14 @@ impl Player {
         slot: Slot,
         target: u32,
         request: Arc<Request>,
-        common: Arc<Common>,
+        common: Arc<SharedOptions>,
         reading: Reading,
         now: Moment,
-        ledger: &mut Ledger,
+        shard: &mut ShardRecorder,
     ) -> Self {
-        let state = ClientState::begin(slot, common.timeouts, now, ledger);
+        let state = ClientState::begin(slot, common.timeouts, now, shard);
         if reading == Reading::Witness {
-            ledger.of(slot).shift(WITNESSES, 1);
+            shard.of(slot).shift(WITNESSES, 1);
         }
         // The timeline is for streams that are told frame by frame; here the analyser keeps the clock.
         let timeline = Timeline::new(90_000, 33);
@@ -87,24 +87,24 @@ impl Player {
     }
 
     /// Takes what a read brought: head, body, or both.
-    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) -> Result<(), End> {
+    fn take(&mut self, mut bytes: &[u8], now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         let before = self.get.body();
         let last = loop {
             match self.get.take(&mut bytes) {
                 Step::Piece(piece) => {
                     self.front.take(piece);
-                    self.media(piece, now, ledger);
+                    self.media(piece, now, shard);
                 }
-                Step::Accepted => self.state.reach(Phase::Waiting, now, ledger),
+                Step::Accepted => self.state.reach(Phase::Waiting, now, shard),
                 last => break last,
             }
         };
         let media = self.get.body() - before;
-        ledger.of(self.state.slot()).count(MEDIA, media);
+        shard.of(self.state.slot()).count(MEDIA, media);
         if media > 0 {
-            self.state.fed(now, ledger);
+            self.state.fed(now, shard);
         }
-        self.book(now, ledger);
+        self.book(now, shard);
         match last {
             // mirakc answers so when its tuners are taken.
             Step::Failed(Failure::StreamNotFound, said) if self.common.listed => Err((
@@ -114,7 +114,7 @@ impl Player {
             Step::Failed(failure, words) => Err((failure, words)),
             Step::End => {
                 let words = format!("the answer ended after {} bytes, as announced", self.get.body());
-                Err(self.ended(words, now, ledger))
+                Err(self.ended(words, now, shard))
             }
             _ if self.get.body() >= LONGEST_SEARCH && self.analyser.packet_size().is_none() => {
                 Err((Failure::MalformedInput, self.no_stream()))
@@ -124,13 +124,13 @@ impl Player {
     }
 
     /// A piece of the stream came.
-    fn media(&mut self, piece: &[u8], now: Moment, ledger: &mut Ledger) {
-        self.state.reach(Phase::Opening, now, ledger);
+    fn media(&mut self, piece: &[u8], now: Moment, shard: &mut ShardRecorder) {
+        self.state.reach(Phase::Opening, now, shard);
         self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
             if self.state.phase() == Phase::Opening && self.analyser.decodable().is_some() {
-                self.state.reach(Phase::Playing, now, ledger);
+                self.state.reach(Phase::Playing, now, shard);
             }
             // References may be seconds apart: before the second of them time stands still.
             if self.state.phase() == Phase::Playing
@@ -138,15 +138,15 @@ impl Player {
                 && let Some(time) = self.analyser.time()
             {
                 let media = (time.0 / 27) as i64;
-                self.playback.progress(now, media, stride.len() as u32, 0, ledger.of(self.state.slot()));
+                self.playback.progress(now, media, stride.len() as u32, 0, shard.of(self.state.slot()));
             }
         }
     }
 
     /// Books what the analyser has counted since the last call.
-    fn book(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let slot = self.state.slot();
-        let recorder = ledger.of(slot);
+        let recorder = shard.of(slot);
         let counts = self.analyser.counts();
         let interval = counts - std::mem::replace(&mut self.booked, counts);
         recorder.count(UNITS, interval.packets);
@@ -155,11 +155,11 @@ impl Player {
         let findings = self.analyser.findings();
         for finding in &findings[self.findings..] {
             match finding.kind {
-                FindingKind::PcrJump { by } => ledger.of(slot).record_signed(TIMESTAMP_JUMP, by / 27),
+                FindingKind::PcrJump { by } => shard.of(slot).record_signed(TIMESTAMP_JUMP, by / 27),
                 FindingKind::Gap { expected, found, .. } => {
                     if let (Some(pid), Some(pcr)) = (finding.pid, finding.pcr) {
                         let mark = u32::from(pid) << 8 | u32::from(expected) << 4 | u32::from(found);
-                        ledger.gap(Gap { at: now, slot, target: self.target, mark, place: pcr.ticks() / 27 });
+                        shard.gap(Gap { at: now, slot, target: self.target, mark, place: pcr.ticks() / 27 });
                     }
                 }
                 _ => {}
@@ -169,8 +169,8 @@ impl Player {
     }
 
     /// The body has ended where it should.
-    fn ended(&mut self, words: String, now: Moment, ledger: &mut Ledger) -> End {
-        self.finish_stream(now, ledger);
+    fn ended(&mut self, words: String, now: Moment, shard: &mut ShardRecorder) -> End {
+        self.finish_stream(now, shard);
         if self.get.body() > 0 && self.analyser.packet_size().is_none() {
             (Failure::MalformedInput, self.no_stream())
         } else {
@@ -179,9 +179,9 @@ impl Player {
     }
 
     /// Nothing more will come: what the analyser still held is decided.
-    fn finish_stream(&mut self, now: Moment, ledger: &mut Ledger) {
+    fn finish_stream(&mut self, now: Moment, shard: &mut ShardRecorder) {
         self.analyser.finish();
-        self.book(now, ledger);
+        self.book(now, shard);
     }
 
     fn no_stream(&self) -> String {
@@ -206,40 +206,40 @@ impl ClientSession for Player {
         &mut self.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.get.send(&mut self.state, context);
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let (now, ledger) = (context.now, &mut *context.world);
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let (now, shard) = (context.now, &mut *context.world);
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = ledger.of(self.state.slot());
+            let recorder = shard.of(self.state.slot());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
-            outcome = self.take(bytes, now, ledger);
+            outcome = self.take(bytes, now, shard);
         }
         if self.state.phase() == Phase::Playing {
-            self.playback.end_of_read(now, bytes.is_empty(), ledger.of(self.state.slot()));
-            self.state.end_of_read(bytes.is_empty(), now, ledger);
+            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.slot()));
+            self.state.end_of_read(bytes.is_empty(), now, shard);
         }
         outcome
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
-        let (now, ledger) = (context.now, &mut *context.world);
+        let (now, shard) = (context.now, &mut *context.world);
         if self.state.phase() == Phase::Playing
-            && self.playback.next().is_some_and(|next| next <= now)
-            && self.playback.pass(now, unread, ledger.of(self.state.slot()))
+            && self.playback.poll_timeout().is_some_and(|next| next <= now)
+            && self.playback.handle_timeout(now, unread, shard.of(self.state.slot()))
         {
             context.pull();
         }
         Ok(())
     }
 
-    fn overdue(&mut self, _: &mut Context<'_, Ledger>) -> End {
+    fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let (failure, words) = self.state.overdue();
         if self.state.phase() != Phase::Opening {
             return (failure, words.to_owned());
@@ -256,7 +256,7 @@ impl ClientSession for Player {
         (failure, words)
     }
 
-    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+    fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::WhenRead)
     }
 
@@ -264,7 +264,7 @@ impl ClientSession for Player {
         &mut self,
         failure: Failure,
         words: &str,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         // The end of the link is the end of the body only where nothing else is, and only in good order.
         if failure != Failure::ClosedByPeer {
@@ -279,20 +279,20 @@ impl ClientSession for Player {
         })
     }
 
-    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.get.go_on(context)?;
         context.set_low_water(if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 });
         Ok(())
     }
 
-    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
-        let playback = if self.state.phase() == Phase::Playing { self.playback.next() } else { None };
+    fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
+        let playback = if self.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
         [playback, self.get.poll_timeout(context.now)].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, Ledger>) {
-        let (now, ledger) = (context.now, &mut *context.world);
-        let recorder = ledger.of(self.state.slot());
+    fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
+        let (now, shard) = (context.now, &mut *context.world);
+        let recorder = shard.of(self.state.slot());
         if self.state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);
         }
@@ -302,6 +302,6 @@ impl ClientSession for Player {
         let numbers =
             figures::columns(self.get.body(), &self.booked).into_iter().map(|it| Some(it as f64)).collect();
         let (slot, target, since) = (self.state.slot(), self.target, self.since);
-        ledger.account(Account { at: now, slot, target, since, failure, numbers });
+        shard.record_client(ClientRecord { at: now, slot, target, since, failure, numbers });
     }
 }

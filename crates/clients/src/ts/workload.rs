@@ -1,6 +1,6 @@
 //! Groups of viewers of transport streams.
 
-use super::play::{Common, Player};
+use super::play::{Player, SharedOptions};
 use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::http_request::HttpOptions;
@@ -41,17 +41,16 @@ pub(super) fn play_targets(
     source: Source,
 ) -> Result<Workload, WorkloadError> {
     let places = Endpoints::of(targets, &mut endpoints, |target| Ok(Request::new(target, http)))?;
-    let common = Arc::new(Common {
+    let common = Arc::new(SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
         redirects: Redirects::new(endpoints),
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
-    let start = move |NewClient { slot, target, request, now, .. }: NewClient<'_, Request>,
-                      ledger: &mut _| {
+    let start = move |NewClient { slot, target, request, now, .. }: NewClient<'_, Request>, shard: &mut _| {
         let reading = options.reading(slot.client);
-        Player::new(slot, target as u32, request, Arc::clone(&common), reading, now, ledger)
+        Player::new(slot, target as u32, request, Arc::clone(&common), reading, now, shard)
     };
     let servers = match source {
         Source::Urls => Vec::new(),

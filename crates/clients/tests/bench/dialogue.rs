@@ -1,7 +1,7 @@
 //! A client on the rig, in dialogue with weir's own RTMP server, on virtual time.
 
 use std::time::Duration;
-use weir_clients::{Ending, Ledger, Remark, Slot, Workload};
+use weir_clients::{ClientFailure, Ending, ShardRecorder, Slot, Workload};
 use weir_metrics::{Moment, Recorder};
 use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Server, ServerEvent, ServerOptions, flv};
@@ -35,8 +35,8 @@ pub struct Got {
 }
 
 pub struct Dialogue {
-    pub rig: Rig<Ledger>,
-    pub client: Box<dyn Session<Ledger>>,
+    pub rig: Rig<ShardRecorder>,
+    pub client: Box<dyn Session<ShardRecorder>>,
     pub server: Server,
     manners: Manners,
     pub got: Vec<Got>,
@@ -50,7 +50,7 @@ pub const STREAM: u32 = 1;
 impl Dialogue {
     /// Client `client` of a workload, its link not yet established.
     pub fn new(workload: &Workload, client: u32, manners: Manners) -> Self {
-        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
+        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
         let client = workload.start(slot, rig.now, &mut rig.world);
         let mut dialogue = Self {
@@ -173,7 +173,7 @@ impl Dialogue {
     }
 
     /// How the client ended, with the words kept of it, and its figures.
-    pub fn outcome(&mut self) -> (Option<Ending>, Vec<Remark>, Recorder) {
+    pub fn outcome(&mut self) -> (Option<Ending>, Vec<ClientFailure>, Recorder) {
         let ended = self.rig.world.take_ended();
         assert!(ended.len() <= 1, "one client, one end: {ended:?}");
         let figures = self.rig.world.take_figures().remove(0);

@@ -8,22 +8,22 @@ pub mod transport;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, Ledger, Slot, Workload};
+use weir_clients::{Ending, ShardRecorder, Slot, Workload};
 use weir_metrics::Recorder;
 use weir_shard::{SessionId, Shard, clock};
 use weir_testing::free_port;
 
 /// A shard on the test's own thread, with one recorder a workload.
 pub struct Bench<'w> {
-    pub shard: Shard<Ledger>,
+    pub shard: Shard<ShardRecorder>,
     workloads: Vec<&'w Workload>,
     running: Vec<SessionId>,
 }
 
 impl<'w> Bench<'w> {
     pub fn new(workloads: Vec<&'w Workload>) -> Self {
-        let ledger = Ledger::new(workloads.iter().map(|workload| workload.schema)).keeping_endings();
-        Self { shard: Shard::new(ledger).unwrap(), workloads, running: Vec::new() }
+        let shard = ShardRecorder::new(workloads.iter().map(|workload| workload.schema)).keeping_endings();
+        Self { shard: Shard::new(shard).unwrap(), workloads, running: Vec::new() }
     }
 
     /// Starts clients now; the sessions of those whose link could be begun.
@@ -48,7 +48,12 @@ impl<'w> Bench<'w> {
     }
 
     /// Turns until `done` says so; fails the test after `limit`.
-    pub fn run_until(&mut self, limit: Duration, what: &str, mut done: impl FnMut(&mut Ledger) -> bool) {
+    pub fn run_until(
+        &mut self,
+        limit: Duration,
+        what: &str,
+        mut done: impl FnMut(&mut ShardRecorder) -> bool,
+    ) {
         let end = clock::now() + limit;
         while !done(&mut self.shard.world) {
             if clock::now() >= end {
@@ -60,13 +65,13 @@ impl<'w> Bench<'w> {
     }
 
     /// Stops all clients; their figures, and how the slots ended.
-    pub fn stop(mut self) -> (Vec<Recorder>, Vec<(Slot, Ending)>, Ledger) {
+    pub fn stop(mut self) -> (Vec<Recorder>, Vec<(Slot, Ending)>, ShardRecorder) {
         for id in std::mem::take(&mut self.running) {
             self.shard.stop(id);
         }
         assert!(self.shard.is_empty());
-        let mut ledger = self.shard.world;
-        (ledger.take_figures(), ledger.take_ended(), ledger)
+        let mut shard = self.shard.world;
+        (shard.take_figures(), shard.take_ended(), shard)
     }
 }
 

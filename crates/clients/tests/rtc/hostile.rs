@@ -259,7 +259,7 @@ fn a_relay_that_ovenmediaengine_names_unasked_is_followed() {
         let text = oven::offer(&Offer { id: 1, sdp: sdp.clone(), candidates, ice_servers: servers });
         let mut stage = told_stage(&[text]);
         assert_eq!(stage.rig.side.is_some(), follows);
-        stage.pass(std::time::Duration::from_millis(100));
+        stage.handle_timeout(std::time::Duration::from_millis(100));
         // Nothing goes by its own socket then.
         assert_eq!(stage.rig.take_datagrams().is_empty(), follows);
     }
@@ -283,7 +283,7 @@ fn a_forged_alert_in_the_set_up_ends_no_viewer() {
             // Not even under the server's address.
             stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &alert);
             stage.exchange();
-            stage.pass(std::time::Duration::from_millis(5));
+            stage.handle_timeout(std::time::Duration::from_millis(5));
         }
         stage.exchange();
         stage.keyframe(4, server_address());

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, Ledger, PlayOptions, RtcOptions, Slot, Timeouts, Workload, rtc};
+use weir_clients::{Ending, PlayOptions, RtcOptions, ShardRecorder, Slot, Timeouts, Workload, rtc};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
@@ -31,8 +31,8 @@ fn workload(url: &str, rtc: &RtcOptions) -> Workload {
 
 /// A viewer, and what it is told.
 pub(crate) struct Stage {
-    pub(crate) rig: Rig<Ledger>,
-    pub(crate) viewer: Box<dyn Session<Ledger>>,
+    pub(crate) rig: Rig<ShardRecorder>,
+    pub(crate) viewer: Box<dyn Session<ShardRecorder>>,
     pub(crate) server: Option<Server>,
     /// The viewer's `a=ice-ufrag`.
     pub(crate) user_fragment: String,
@@ -65,7 +65,7 @@ impl Stage {
     /// Client `client` of a server, whose link is there; and what it said.
     pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
         let workload = workload(url, options);
-        let mut rig = Rig::new(Ledger::new([workload.schema]).keeping_endings());
+        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
         let viewer = workload.start(slot, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
@@ -113,13 +113,13 @@ impl Stage {
             if self.server.as_ref().is_some_and(|server| server.keys.is_some()) {
                 break;
             }
-            self.pass(Duration::from_millis(5));
+            self.handle_timeout(Duration::from_millis(5));
         }
         self.exchange();
         assert!(self.server.as_ref().is_some_and(|server| server.keys.is_some()), "no keys");
     }
 
-    pub(crate) fn pass(&mut self, span: Duration) {
+    pub(crate) fn handle_timeout(&mut self, span: Duration) {
         self.rig.advance(&mut *self.viewer, span);
     }
 
@@ -134,7 +134,7 @@ impl Stage {
                     server.transport.receive(self.rig.now, viewer, bytes);
                 }
             }
-            server.transport.pass(self.rig.now);
+            server.transport.handle_timeout(self.rig.now);
             let mut said = false;
             while let Some(output) = server.transport.poll() {
                 match output {

@@ -55,7 +55,7 @@ fn the_dialect_of_srs_needs_no_flag() {
     stage.answer("201 Created", &format!("Location: {location}\r\n"), &answer);
     for _ in 0..100 {
         stage.exchange();
-        stage.pass(Duration::from_millis(5));
+        stage.handle_timeout(Duration::from_millis(5));
     }
     stage.keyframe(4, server_address());
     let (_, said) = goodbye(&mut stage);
@@ -85,12 +85,12 @@ fn a_session_is_deleted_after_a_failure_as_well() {
 
     // Keys, and nothing else.
     let mut stage = Stage::playing(0);
-    stage.pass(PATIENCE);
+    stage.handle_timeout(PATIENCE);
     assert_eq!(stage.failure().0, Failure::NoMedia);
     let (_, said) = farewell(&mut stage);
     assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
     // Whoever does not answer is not waited for.
-    stage.pass(Duration::from_secs(1));
+    stage.handle_timeout(Duration::from_secs(1));
     assert!(stage.rig.closed);
 }
 
@@ -127,7 +127,7 @@ fn candidates_are_told_where_the_server_takes_them() {
     // It does not hold the session up, and is not in the way of its end.
     for _ in 0..100 {
         stage.exchange();
-        stage.pass(Duration::from_millis(5));
+        stage.handle_timeout(Duration::from_millis(5));
     }
     stage.keyframe(4, server_address());
     let (_, said) = goodbye(&mut stage);
@@ -152,7 +152,7 @@ fn a_server_that_takes_no_candidates_is_told_none_and_played() {
         assert!(stage.rig.hung_up && stage.rig.reopened.is_none() && !stage.rig.closed, "{status}");
         for _ in 0..100 {
             stage.exchange();
-            stage.pass(Duration::from_millis(5));
+            stage.handle_timeout(Duration::from_millis(5));
         }
         stage.keyframe(4, server_address());
         assert_eq!(crate::stage::counter(&stage.figures(), "played"), 1);
@@ -176,7 +176,7 @@ const ALLOCATE: [u8; 4] = [0, 3, 0, 8];
 fn a_relay_is_left_alone_while_it_is_not_needed() {
     let mut stage = Stage::playing_with(0, Setup::Passive, LINK);
     stage.keyframe(4, server_address());
-    stage.pass(Duration::from_secs(5));
+    stage.handle_timeout(Duration::from_secs(5));
     assert!(stage.rig.side.is_none());
 }
 
@@ -186,9 +186,9 @@ fn a_relay_is_used_where_the_server_is_not_reached_without() {
     let (mut stage, offer) = Stage::new(0);
     let (_, answer) = Server::answer(&offer, stage.rig.now);
     stage.answer("201 Created", LINK, &answer);
-    stage.pass(Duration::from_millis(1_500));
+    stage.handle_timeout(Duration::from_millis(1_500));
     assert!(stage.rig.side.is_none());
-    stage.pass(Duration::from_secs(1));
+    stage.handle_timeout(Duration::from_secs(1));
     let endpoint = stage.rig.side.as_ref().expect("a link to the relay").address.to_string();
     assert_eq!(endpoint, "127.0.0.7:3479");
     stage.tell(Event::Side(Side::Connected));
@@ -229,7 +229,7 @@ fn a_relay_that_has_a_name_is_looked_up_and_one_without_an_address_is_sought_at_
                 break;
             }
             std::thread::sleep(Duration::from_millis(100));
-            stage.pass(Duration::from_millis(20));
+            stage.handle_timeout(Duration::from_millis(20));
         }
         let mut endpoint = stage.rig.side.as_ref().expect(host).address;
         if endpoint.is_ipv6() && host == "localhost" {
@@ -244,13 +244,13 @@ fn a_path_that_is_found_while_a_relay_is_asked_stays() {
     let (mut stage, offer) = Stage::new(0);
     let (server, answer) = Server::answer(&offer, stage.rig.now);
     stage.answer("201 Created", LINK, &answer);
-    stage.pass(Duration::from_millis(2_100));
+    stage.handle_timeout(Duration::from_millis(2_100));
     assert!(stage.rig.side.is_some(), "the server is slow");
     stage.tell(Event::Side(Side::Connected));
     stage.server = Some(server);
     for _ in 0..100 {
         stage.exchange();
-        stage.pass(Duration::from_millis(5));
+        stage.handle_timeout(Duration::from_millis(5));
     }
     assert!(stage.rig.side.is_none(), "and was there after all");
     stage.keyframe(4, server_address());
@@ -286,7 +286,7 @@ fn the_address_of_a_relay_is_told_where_the_server_takes_candidates() {
     assert!(patch.starts_with("PATCH /session/1 HTTP/1.1\r\n"), "{patch}");
     assert!(patch.contains("192.0.2.7 49152 typ relay") && !patch.contains("typ host"), "{patch}");
     // Checks go by it, and have not gone otherwise: a permission for the server, and the first as an indication.
-    stage.pass(Duration::from_millis(100));
+    stage.handle_timeout(Duration::from_millis(100));
     assert_eq!(stage.rig.side_sent[..2], [0, 8]);
     assert!(stage.rig.take_datagrams().is_empty());
     // What comes by another way is nothing.
@@ -313,7 +313,7 @@ fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
     assert!(words.starts_with("TURN server 127.0.0.7:3479: ") && words.contains("STUN"), "{words}");
 
     let mut stage = begin();
-    stage.pass(PATIENCE);
+    stage.handle_timeout(PATIENCE);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::HandshakeTimeout);
     assert_eq!(words, "TURN server 127.0.0.7:3479: it did not answer in time");

@@ -267,7 +267,7 @@ impl Intake {
             remarks: Vec::new(),
             deserted: last,
             gaps: Vec::new(),
-            accounts: Vec::new(),
+            client_records: Vec::new(),
             taken: taken.map(|taken| (self.messages.workload, taken)),
             last,
         };

@@ -6,14 +6,14 @@ mod encryption;
 mod known;
 mod parquet;
 mod postgres;
+mod row_counter;
 mod seen;
 mod sqlite;
-mod tally;
 #[cfg(test)]
 mod tests;
 
 pub use database::{Database, DatabaseError};
-pub use tally::Tally;
+pub use row_counter::RowCounter;
 
 use parquet::Parquet;
 use postgres::Postgres;

@@ -389,7 +389,7 @@ impl Postgres {
             let (source, payload, size) = batch.dead_source(dead);
             // No text of PostgreSQL holds U+0000.
             let reason = dead.reason.replace('\0', "");
-            let letter = Letter { source, reason: &reason, size: size as i64, payload };
+            let letter = DeadLetterRow { source, reason: &reason, size: size as i64, payload };
             saved.count(letter.bury(&mut transaction, statements, part.again)?, false);
         }
         transaction.commit()?;
@@ -398,14 +398,14 @@ impl Postgres {
 }
 
 /// A dead letter as its table has it.
-struct Letter<'a> {
+struct DeadLetterRow<'a> {
     source: Source<'a>,
     reason: &'a str,
     size: i64,
     payload: &'a [u8],
 }
 
-impl Letter<'_> {
+impl DeadLetterRow<'_> {
     fn bury<C: GenericClient>(
         &self,
         client: &mut C,

@@ -6,14 +6,14 @@ use crate::error::StoreError;
 use postgres::{Client, Statement};
 
 /// A table that is asked how many rows it has.
-pub struct Tally {
+pub struct RowCounter {
     client: Client,
     count: Statement,
     size: Statement,
     database: Database,
 }
 
-impl Tally {
+impl RowCounter {
     /// Connects. `table` is a name as SQL has it, with its schema before a dot if it has one.
     ///
     /// # Errors
@@ -58,8 +58,8 @@ impl Tally {
     }
 }
 
-impl std::fmt::Debug for Tally {
+impl std::fmt::Debug for RowCounter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Tally({})", self.database)
+        write!(f, "RowCounter({})", self.database)
     }
 }

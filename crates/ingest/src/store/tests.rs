@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::column::Table;
 use crate::decode::Decode;
 use crate::error::StoreError;
-use crate::letter::{Letter, Origin, Parcel};
+use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::rows::Cell;
 use parquet::data_type::ByteArrayType;
 use parquet::file::writer::SerializedFileWriter;
@@ -24,16 +24,16 @@ fn try_save(
     received: i64,
     again: bool,
 ) -> Result<Saved, StoreError> {
-    let mut parcel = Parcel::default();
+    let mut buffer = ReadBuffer::default();
     for (publisher, sequence_number, payload) in messages {
-        let (topic, payload) = (parcel.put(b"t"), parcel.put(payload.as_bytes()));
+        let (topic, payload) = (buffer.put(b"t"), buffer.put(payload.as_bytes()));
         let origin = Some(Origin { publisher: *publisher, sequence_number: *sequence_number });
-        parcel.letters.push(Letter { topic, payload, too_large: 0, origin, packet: None, received });
+        buffer.messages.push(InboundMessage { topic, payload, too_large: 0, origin, packet: None, received });
     }
     let mut batch = Batch::new(1);
-    batch.open(&Arc::new(parcel));
+    batch.open(&Arc::new(buffer));
     for position in 0..messages.len() {
-        batch.add(position, |letter, parcel, rows| match parcel.payload(letter) {
+        batch.add(position, |message, buffer, rows| match buffer.payload(message) {
             payload if payload.starts_with(b"!") => Err("no record".to_owned()),
             payload => {
                 rows.push(Cell::Bytes(payload));

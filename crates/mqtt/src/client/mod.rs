@@ -352,7 +352,7 @@ impl Client {
         Ok(())
     }
 
-    /// When to call [`Self::pass`]; `None` if nothing is due.
+    /// When to call [`Self::handle_timeout`]; `None` if nothing is due.
     pub fn deadline(&self) -> Option<Duration> {
         let keep_alive = Duration::from_secs(self.granted.keep_alive.into());
         if self.stage != Stage::Connected || keep_alive.is_zero() {
@@ -369,7 +369,7 @@ impl Client {
     ///
     /// # Errors
     /// The server did not answer the last one.
-    pub fn pass(&mut self, now: Duration) -> Result<(), PingUnanswered> {
+    pub fn handle_timeout(&mut self, now: Duration) -> Result<(), PingUnanswered> {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_shard::{Mailbox, Shard, clock};
+use weir_shard::{MessageSender, Shard, clock};
 
 /// The longest that it sleeps when nothing happens.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ pub(crate) type Listener = (TcpListener, Option<Arc<rustls::ServerConfig>>);
 pub(crate) fn start(
     settings: Arc<Settings>,
     listeners: Vec<Listener>,
-) -> io::Result<(Mailbox<Message>, JoinHandle<()>)> {
+) -> io::Result<(MessageSender<Message>, JoinHandle<()>)> {
     let (ready, started) = channel();
     let thread = std::thread::Builder::new().name("weir-mqtt".to_owned()).spawn(move || {
         let deadlines = settings.patience.deadlines();
@@ -42,13 +42,14 @@ pub(crate) fn start(
                 return;
             }
         };
-        let _ = ready.send(Ok(shard.mailbox()));
+        let _ = ready.send(Ok(shard.message_sender()));
         while !shard.world.stopping {
             if shard.turn(clock::now() + LONGEST_SLEEP).is_err() {
                 return;
             }
         }
     })?;
-    let mailbox = started.recv().map_err(|_| io::Error::other("the broker's thread ended at once"))??;
-    Ok((mailbox, thread))
+    let message_sender =
+        started.recv().map_err(|_| io::Error::other("the broker's thread ended at once"))??;
+    Ok((message_sender, thread))
 }

@@ -101,7 +101,7 @@ impl Channel {
     /// A deadline passed: one of several.
     pub(super) fn time(&mut self, service: &mut Service<'_, '_>) {
         if self.due.is_some_and(|due| due <= service.now) {
-            self.transport.pass(service.now);
+            self.transport.handle_timeout(service.now);
             self.drain(service);
         }
         if self.gone_at.is_some_and(|at| at <= service.now) {

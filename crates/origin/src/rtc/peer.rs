@@ -2,7 +2,7 @@
 
 use super::channel::{Channel, Service};
 use super::feed::{Feed, TrackKind, has_marker, ordinal_of, track_kind_of};
-use crate::counts::Tally;
+use crate::counts::UnitCounts;
 use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script};
 use crate::stream::{Cursor, Packet};
 use crate::worker::CountKey;
@@ -175,7 +175,7 @@ impl Peer {
         let now = service.now;
         let Some(mut detour) = self.detour.take() else { return };
         let (script, gate) = &mut *detour;
-        let mut dropped = Tally::default();
+        let mut dropped = UnitCounts::default();
         if gate.len() < HELD_BACK {
             cursor.settle(&feed.units, now);
             let mut next = [None; BURST];

@@ -143,7 +143,7 @@ impl TrackReceiver {
     pub(super) fn pass(&mut self, now: Moment, at: i64, remux: &mut Remux, take: Take<'_>) {
         if self.reorder.due().is_some_and(|due| due <= now) {
             let (mut out, reorder) = Out::of(self, now, at, remux, take);
-            reorder.pass(now, |unit| out.take(&unit));
+            reorder.handle_timeout(now, |unit| out.take(&unit));
             self.judge(now);
         }
         if self.keyframe_due <= now {
@@ -212,7 +212,7 @@ impl TrackReceiver {
     /// When [`Self::pass`] and [`Self::ask`] are to be called.
     pub(super) fn next(&self) -> Option<Moment> {
         let is_video = self.kind == MediaKind::Video;
-        let asks = (self.asks && self.track.ssrc().is_some()).then(|| self.requests.next()).flatten();
+        let asks = (self.asks && self.track.ssrc().is_some()).then(|| self.requests.poll_timeout()).flatten();
         let keyframe = is_video.then_some(self.keyframe_due);
         [self.track.next_request(), self.reorder.due(), asks, keyframe].into_iter().flatten().min()
     }

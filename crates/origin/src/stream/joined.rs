@@ -3,7 +3,7 @@
 use super::log::Log;
 use super::outlet::{Outlet, Written};
 use super::packet::View;
-use crate::counts::Tally;
+use crate::counts::UnitCounts;
 
 /// Packets that are longer than this on the average are not worth a copy.
 const SHORT: u64 = 2_048;
@@ -18,7 +18,7 @@ pub(crate) struct Joined {
     to: u64,
     view: View,
     bytes: Vec<u8>,
-    sent: Tally,
+    sent: UnitCounts,
 }
 
 impl Joined {
@@ -37,7 +37,7 @@ impl Joined {
         }
         let packets = (to - from) as usize;
         if self.bytes.is_empty() {
-            self.sent = Tally::default();
+            self.sent = UnitCounts::default();
             for entry in log.from(from).take(packets) {
                 let bytes = entry.packet.view(view);
                 self.sent.count_part(&entry.packet, 0..bytes.len(), bytes.len());

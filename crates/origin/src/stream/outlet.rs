@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::joined::Joined;
 use super::log::Log;
 use super::packet::{Packet, View};
-use crate::counts::Tally;
+use crate::counts::UnitCounts;
 use std::io::IoSlice;
 
 /// A link's sending end: whole packets, whatever the link takes at a time.
@@ -24,7 +24,7 @@ pub(crate) struct Written {
     /// Bytes that the link took.
     pub(crate) bytes: usize,
     /// The units whose last byte the link took now.
-    pub(crate) sent: Tally,
+    pub(crate) sent: UnitCounts,
     /// Whether the link took everything.
     pub(crate) whole: bool,
 }
@@ -92,7 +92,7 @@ impl Outlet {
 
     /// Notes that the link took `bytes`.
     fn account(&mut self, packets: &[Option<&Packet>], bytes: usize, whole: bool) -> Written {
-        let mut written = Written { packets: 0, bytes, sent: Tally::default(), whole };
+        let mut written = Written { packets: 0, bytes, sent: UnitCounts::default(), whole };
         let mut left = bytes;
         if let Some((packet, sent)) = &mut self.cut {
             let length = packet.view(self.view).len();
@@ -122,8 +122,8 @@ impl Outlet {
     }
 
     /// Hands the rest of a cut packet to `send`, for what else has to be sent on the link. Says what that was.
-    pub(crate) fn send_rest(&mut self, send: impl FnOnce(&[u8])) -> (usize, Tally) {
-        let mut tally = Tally::default();
+    pub(crate) fn send_rest(&mut self, send: impl FnOnce(&[u8])) -> (usize, UnitCounts) {
+        let mut tally = UnitCounts::default();
         let Some((packet, sent)) = self.cut.take() else { return (0, tally) };
         let bytes = packet.view(self.view);
         send(&bytes[sent..]);

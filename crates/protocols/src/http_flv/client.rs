@@ -4,8 +4,8 @@ use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
 use weir_clients::{
     ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock,
-    HttpGet, HttpOptions, Ledger, NewClient, Phase, PlayOptions, Redirects, Request, Scheme, Step, Stop,
-    Target, TargetError, Workload, WorkloadError, ts,
+    HttpGet, HttpOptions, NewClient, Phase, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Step,
+    Stop, Target, TargetError, Workload, WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment, Schema};
@@ -44,13 +44,13 @@ pub(super) fn play(
     let redirects = Redirects::new(endpoints);
     let (options, clock) = (options.clone(), HostClock::read());
     let schema = Schema::new(FIGURES);
-    Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, ledger: &mut Ledger| {
+    Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { slot, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {
             get: HttpGet::new(slot.number(), request, redirects.clone()),
             reader: Reader::new(Limits::default()),
-            flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, ledger),
+            flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, shard),
         }
     }))
 }
@@ -74,17 +74,17 @@ struct Player {
 
 impl Player {
     /// Takes what a read brought: head, tags, or both.
-    fn take(&mut self, mut bytes: &[u8], now: Moment, ledger: &mut Ledger) -> Result<(), End> {
+    fn take(&mut self, mut bytes: &[u8], now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         loop {
             match self.get.take(&mut bytes) {
-                Step::Accepted => self.flv.state.reach(Phase::Waiting, now, ledger),
+                Step::Accepted => self.flv.state.reach(Phase::Waiting, now, shard),
                 Step::Piece(mut piece) => loop {
                     let tag = self.reader.next(&mut piece);
                     let tag = tag.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
                     let Some(tag) = tag else { break };
                     let head = &tag.body[..tag.body.len().min(HEAD_LEN)];
                     let (length, timestamp) = (tag.body.len() as u32, tag.timestamp);
-                    self.flv.take(&FlvBody { kind: tag.kind, timestamp, length, head }, now, ledger);
+                    self.flv.take(&FlvBody { kind: tag.kind, timestamp, length, head }, now, shard);
                 },
                 Step::End => {
                     let words = format!("the answer ended after {} bytes, as announced", self.get.body());
@@ -106,31 +106,31 @@ impl ClientSession for Player {
         &mut self.flv.state
     }
 
-    fn handle_connected(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.get.send(&mut self.flv.state, context);
         Ok(())
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Ledger>) -> Result<(), End> {
-        let (now, ledger) = (context.now, &mut *context.world);
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let (now, shard) = (context.now, &mut *context.world);
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = ledger.of(self.flv.state.slot());
+            let recorder = shard.of(self.flv.state.slot());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
-            outcome = self.take(bytes, now, ledger);
-            self.flv.book(now, ledger);
+            outcome = self.take(bytes, now, shard);
+            self.flv.book(now, shard);
         }
-        self.flv.end_of_read(bytes.is_empty(), now, ledger);
+        self.flv.end_of_read(bytes.is_empty(), now, shard);
         outcome
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.flv.handle_timeout(context);
         Ok(())
     }
 
-    fn handle_stop(&mut self, _: &mut Context<'_, Ledger>) -> Result<Stop, End> {
+    fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::WhenRead)
     }
 
@@ -138,7 +138,7 @@ impl ClientSession for Player {
         &mut self,
         failure: Failure,
         words: &str,
-        _: &mut Context<'_, Ledger>,
+        _: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         // The end of the link is the end of the file only in good order.
         Err(match self.get.closed() {
@@ -148,17 +148,17 @@ impl ClientSession for Player {
         })
     }
 
-    fn after_event(&mut self, context: &mut Context<'_, Ledger>) -> Result<(), End> {
+    fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.get.go_on(context)?;
         context.set_low_water(self.flv.batch());
         Ok(())
     }
 
-    fn poll_timeout(&self, context: &Context<'_, Ledger>) -> Option<Moment> {
+    fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         [self.flv.poll_timeout(), self.get.poll_timeout(context.now)].into_iter().flatten().min()
     }
 
-    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, Ledger>) {
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         self.flv.leave(context.now, context.world);
     }
 }

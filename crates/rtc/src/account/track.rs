@@ -443,7 +443,7 @@ impl Track {
 
     /// When to ask for lost packets next: [`Nack::poll`].
     pub fn next_request(&self) -> Option<Moment> {
-        self.nack.next()
+        self.nack.poll_timeout()
     }
 
     /// The requests for lost packets.

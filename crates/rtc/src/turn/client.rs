@@ -266,14 +266,14 @@ impl Client {
         }
     }
 
-    /// When to call [`Self::pass`].
+    /// When to call [`Self::handle_timeout`].
     pub fn due(&self) -> Option<Moment> {
         let peers = self.peers.iter().flat_map(|peer| [peer.permit_at, peer.bind_at]);
         peers.chain([self.refresh_at]).flatten().min()
     }
 
     /// Time passes: what would run out is asked for again.
-    pub fn pass(&mut self, now: Moment, out: &mut Vec<u8>) {
+    pub fn handle_timeout(&mut self, now: Moment, out: &mut Vec<u8>) {
         if self.refresh_at.is_some_and(|at| at <= now) {
             // The answer says when it is due again.
             self.refresh_at = None;

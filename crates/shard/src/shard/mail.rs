@@ -1,4 +1,4 @@
-//! Messages from other threads: left in a mailbox, taken between two turns of the sessions.
+//! Messages from other threads: left in a message_sender, taken between two turns of the sessions.
 
 use super::Shard;
 use crate::{World, clock};
@@ -11,18 +11,18 @@ const MAIL_A_TURN: usize = 256;
 
 /// Where other threads leave messages for a shard's world.
 #[derive(Debug)]
-pub struct Mailbox<M> {
+pub struct MessageSender<M> {
     pub(super) sender: Sender<M>,
     pub(super) waker: Arc<Waker>,
 }
 
-impl<M> Clone for Mailbox<M> {
+impl<M> Clone for MessageSender<M> {
     fn clone(&self) -> Self {
         Self { sender: self.sender.clone(), waker: self.waker.clone() }
     }
 }
 
-impl<M> Mailbox<M> {
+impl<M> MessageSender<M> {
     /// Leaves a message and wakes the shard. A shard that has ended takes no notice.
     pub fn post(&self, message: M) {
         if self.sender.send(message).is_ok() {
@@ -33,8 +33,8 @@ impl<M> Mailbox<M> {
 
 impl<W: World> Shard<W> {
     /// Where other threads leave messages.
-    pub fn mailbox(&self) -> Mailbox<W::Message> {
-        self.mailbox.clone()
+    pub fn message_sender(&self) -> MessageSender<W::Message> {
+        self.message_sender.clone()
     }
 
     /// Takes mail, for its share of this turn.

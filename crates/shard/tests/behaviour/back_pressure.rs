@@ -165,7 +165,7 @@ fn a_session_that_pauses_reading_makes_its_peer_wait_and_loses_nothing() {
     });
     bench.run_until(|_| stuck.load(std::sync::atomic::Ordering::Relaxed));
     assert_eq!(bench.diary().reads("client").len(), 1);
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     let words = bench.run_beside(writing);
     bench.run_until(|diary| diary.bytes_read("client") == words.len());
     assert!(bench.diary().bytes("client") == words);
@@ -189,7 +189,7 @@ fn a_session_that_reads_again_and_pulls_is_answered_at_once() {
     peer.write_all(b"words").unwrap();
     bench.run_for(A_WHILE);
     for _ in 0..2 {
-        bench.shard.mailbox().post("client");
+        bench.shard.message_sender().post("client");
     }
     bench.run_until(|diary| diary.count("client", &Happened::Woken) == 2);
     // While it pauses, a pull finds nothing.
@@ -212,7 +212,7 @@ fn what_a_paused_session_was_sent_comes_before_the_end_of_its_link() {
     drop(peer);
     bench.run_for(A_WHILE);
     assert_eq!((bench.diary().bytes_read("client"), bench.diary().closed("client")), (0, None));
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.closed("client").is_some());
     assert!(bench.diary().bytes("client") == pattern(50_000));
 }

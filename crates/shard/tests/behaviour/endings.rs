@@ -144,7 +144,7 @@ fn a_session_that_closes_is_told_nothing_more() {
     // The peer may meet the end of the link here.
     let _ = peer.write_all(b"second");
     bench.shard.stop(id);
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_for(A_WHILE);
     let told = [Happened::Opening, Happened::Connected, Happened::Bytes(b"first".to_vec())];
     assert_eq!(bench.diary().of("client"), told);
@@ -162,7 +162,7 @@ fn what_a_session_says_as_it_closes_arrives() {
             }
         }),
     );
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.count("client", &Happened::Woken) > 0);
     let mut heard = String::new();
     peer.read_to_string(&mut heard).unwrap();
@@ -209,7 +209,7 @@ fn a_peer_that_vanishes_from_an_established_link_is_a_loss_and_no_connect_timeou
     // A filter that takes nothing (BPF_RET | BPF_K, 0): segments to the peer are dropped before they are
     // acknowledged, as if its cable had been cut.
     SockRef::from(&peer).attach_filter(&[SockFilter::new(0x06, 0, 0, 0)]).unwrap();
-    bench.shard.mailbox().post("server");
+    bench.shard.message_sender().post("server");
     bench.run_until(|diary| diary.closed("server").is_some());
     assert_eq!(bench.diary().closed("server"), Some(Failure::Reset));
     assert!(bench.diary().words.contains("timed out"), "{}", bench.diary().words);

@@ -45,7 +45,7 @@ fn a_pull_reads_what_waits_below_the_mark() {
     let (mut bench, mut peer) = Bench::with("client", waits_for(10_000));
     peer.write_all(b"a few").unwrap();
     bench.run_for(A_WHILE);
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.count("client", &Happened::Woken) > 0);
     let end = [Happened::Woken, Happened::Bytes(b"a few".to_vec())];
     assert_eq!(bench.diary().of("client")[2..], end);
@@ -54,7 +54,7 @@ fn a_pull_reads_what_waits_below_the_mark() {
 #[test]
 fn a_pull_that_finds_nothing_says_so_at_once() {
     let (mut bench, _peer) = Bench::with("client", waits_for(10_000));
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.count("client", &Happened::Woken) > 0);
     assert_eq!(bench.diary().of("client")[2..], [Happened::Woken, Happened::Bytes(Vec::new())]);
 }
@@ -74,7 +74,7 @@ fn a_session_may_ask_how_much_waits_below_the_mark_without_reading_it() {
     );
     for expected in [0, 700, 1_400usize] {
         bench.run_for(A_WHILE);
-        bench.shard.mailbox().post("client");
+        bench.shard.message_sender().post("client");
         bench.run_until(|diary| diary.count("client", &Happened::Woken) > expected / 700);
         let mut unread = [0; size_of::<usize>()];
         peer.read_exact(&mut unread).unwrap();
@@ -117,7 +117,7 @@ fn a_mark_that_is_lowered_uncovers_what_waits() {
     peer.write_all(b"a few").unwrap();
     bench.run_for(A_WHILE);
     assert_eq!(bench.diary().bytes("client"), b"");
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.bytes("client") == b"a few");
 }
 
@@ -184,9 +184,9 @@ fn over_tls_the_mark_holds_and_a_pull_brings_what_is_whole() {
     bench.run_until(|diary| diary.bytes("server") == b"go on");
     bench.run_for(A_WHILE);
     assert_eq!(bench.diary().bytes("client"), b"");
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.bytes("client") == b"a few");
-    bench.shard.mailbox().post("client");
+    bench.shard.message_sender().post("client");
     bench.run_until(|diary| diary.count("client", &Happened::Woken) == 2);
     assert_eq!(bench.diary().of("client").last(), Some(&Happened::Bytes(Vec::new())));
 }

@@ -72,8 +72,8 @@ fn one_that_is_gone_is_not_woken_and_neither_is_who_has_its_place() {
 #[test]
 fn a_message_from_another_thread_ends_the_sleep() {
     let (mut bench, _peer) = Bench::with("client", silent());
-    let mailbox = bench.shard.mailbox();
-    let posting = std::thread::spawn(move || mailbox.post("client"));
+    let message_sender = bench.shard.message_sender();
+    let posting = std::thread::spawn(move || message_sender.post("client"));
     bench.run_until(|diary| diary.count("client", &Happened::Woken) > 0);
     posting.join().unwrap();
     assert_eq!(bench.diary().count("client", &Happened::Woken), 1);
@@ -84,8 +84,8 @@ fn no_message_is_lost_however_many_come_at_once() {
     let (mut bench, _peer) = Bench::with("client", silent());
     let threads: Vec<_> = (0..4)
         .map(|_| {
-            let mailbox = bench.shard.mailbox();
-            std::thread::spawn(move || (0..250).for_each(|_| mailbox.post("client")))
+            let message_sender = bench.shard.message_sender();
+            std::thread::spawn(move || (0..250).for_each(|_| message_sender.post("client")))
         })
         .collect();
     bench.run_until(|diary| diary.count("client", &Happened::Woken) == 1_000);

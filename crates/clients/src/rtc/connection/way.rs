@@ -2,11 +2,11 @@
 
 use super::Connection;
 use crate::client_session::End;
-use crate::ledger::Ledger;
 use crate::rtc::figures::STRANGE;
 use crate::rtc::refusal::of_transport;
 use crate::rtc::relay::{Relay, Server, Unwrapped};
 use crate::rtc::trickle::Next;
+use crate::shard_recorder::ShardRecorder;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tracing::debug;
@@ -35,7 +35,7 @@ impl Connection {
     pub(super) fn consider(
         &mut self,
         servers: &[IceServer],
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let is_wanted = self.is_relay_wanted;
         let is_needed = self.negotiation.as_ref().is_some_and(|it| it.reachable == 0);
@@ -53,7 +53,7 @@ impl Connection {
     pub(super) fn begin_relay(
         &mut self,
         server: Server,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         debug!(target: "rtc", client = self.slot.number(), "goes by a relay");
         let (home, name) = (self.endpoint.address.ip(), self.request.host());
@@ -66,7 +66,7 @@ impl Connection {
     pub(in crate::rtc) fn side(
         &mut self,
         event: &Side<'_>,
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let Some(relay) = self.relay.as_mut().filter(|_| self.leaving.is_none()) else { return Ok(()) };
         match event {
@@ -96,7 +96,7 @@ impl Connection {
         &mut self,
         frames: &'a mut Frames,
         input: &mut &'b mut [u8],
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Relayed<'a>, End> {
         let Some(relay) = &mut self.relay else { return Ok(Relayed::UsedUp) };
         let frame = match frames.take(input) {
@@ -124,7 +124,7 @@ impl Connection {
         Ok(Relayed::Nothing)
     }
 
-    pub(super) fn flush_relay(&mut self, context: &mut Context<'_, Ledger>) {
+    pub(super) fn flush_relay(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if let Some(relay) = &mut self.relay {
             let (world, mut link) = context.split();
             let sent = relay.flush(&mut link);
@@ -137,7 +137,7 @@ impl Connection {
         &mut self,
         destination: SocketAddr,
         datagram: &[u8],
-        context: &mut Context<'_, Ledger>,
+        context: &mut Context<'_, ShardRecorder>,
     ) {
         match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
             Some(relay) => {
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// There is a path: a relay that is not in use by then is not needed.
-    pub(super) fn spare_relay(&mut self, context: &mut Context<'_, Ledger>) {
+    pub(super) fn spare_relay(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.spare = None;
         if self.relay.take_if(|relay| !relay.is_in_use()).is_some() {
             context.close_side();
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Media has this path: nothing else need be heard.
-    pub(super) fn settle(&mut self, path: SocketAddr, context: &mut Context<'_, Ledger>) {
+    pub(super) fn settle(&mut self, path: SocketAddr, context: &mut Context<'_, ShardRecorder>) {
         match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
             Some(relay) => {
                 relay.bind(context.now, path);
@@ -176,7 +176,7 @@ impl Connection {
     }
 
     /// Tells the server our candidates, where it takes that.
-    pub(super) fn tell_candidates(&mut self, context: &mut Context<'_, Ledger>) {
+    pub(super) fn tell_candidates(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
         match self.request.door_of(resource, &self.endpoint) {
             Some(endpoint) if trickle.tell() => context.reopen(endpoint),
@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// The answer to what was told, or the end of the link that was for it.
-    pub(super) fn told(&mut self, next: Next, context: &mut Context<'_, Ledger>) {
+    pub(super) fn told(&mut self, next: Next, context: &mut Context<'_, ShardRecorder>) {
         match next {
             Next::Wait => {}
             Next::Again => {
