@@ -1,4 +1,4 @@
-//! Messages from other threads: left in a message_sender, taken between two turns of the sessions.
+//! Messages from other threads: sent through a `MessageSender`, taken between two turns of the sessions.
 
 use super::Shard;
 use crate::{World, clock};
