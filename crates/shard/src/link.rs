@@ -392,12 +392,12 @@ impl Link {
 pub(crate) struct Links {
     /// The one that the session was begun with, unless it has hung up.
     pub(crate) stream: Option<Link>,
-    /// The one of datagrams.
-    pub(crate) datagrams: Option<DatagramLink>,
+    /// The one of datagrams. Few sessions have one, and most of a load's memory is in what each has.
+    pub(crate) datagrams: Option<Box<DatagramLink>>,
     /// Whether that is new: nobody polls it yet.
     pub(crate) unpolled: bool,
     /// The one beside the first.
-    pub(crate) side: Option<Link>,
+    pub(crate) side: Option<Box<Link>>,
     /// Whether that is new.
     pub(crate) side_unpolled: bool,
     /// Whether the session was begun with datagrams and one peer: what the peer's machine says of them is its end.
@@ -449,7 +449,7 @@ impl Transmit for Links {
         })?;
         let link = DatagramLink::open(local_for(local, self.from.filter(|from| *from == local)))?;
         let address = SocketAddr::new(local, link.port());
-        self.datagrams = Some(link);
+        self.datagrams = Some(Box::new(link));
         self.unpolled = true;
         Ok(address)
     }
@@ -465,12 +465,12 @@ impl Transmit for Links {
     }
 
     fn dropped_datagrams(&self) -> u64 {
-        self.datagrams.as_ref().map_or(0, DatagramLink::dropped)
+        self.datagrams.as_ref().map_or(0, |link| link.dropped())
     }
 
     fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {
         let from = self.from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
-        self.side = Some(Link::open(&Endpoint { from, ..endpoint.clone() })?);
+        self.side = Some(Box::new(Link::open(&Endpoint { from, ..endpoint.clone() })?));
         self.side_unpolled = true;
         Ok(())
     }
@@ -482,7 +482,7 @@ impl Transmit for Links {
     }
 
     fn unsent_side(&self) -> usize {
-        self.side.as_ref().map_or(0, Link::unsent)
+        self.side.as_ref().map_or(0, |link| link.unsent())
     }
 
     fn close_side(&mut self) {

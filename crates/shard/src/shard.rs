@@ -10,7 +10,7 @@ mod side;
 pub use mail::MessageSender;
 
 use crate::batched_reads::BatchedReads;
-use crate::datagrams::{Batch, DatagramLink, PIECE, PIECES};
+use crate::datagrams::{Batch, PIECE, PIECES};
 use crate::guard::{Deadlines, Guards};
 use crate::lag::Lag;
 use crate::link::{EachKind, Endpoint, Entry, Link, LinkError, LinkKind, Links, Transport};
@@ -428,7 +428,7 @@ impl<W: World> Shard<W> {
         );
         if let Some(at) = orders.timer {
             // A wake-up for each would cost what the rounds spare.
-            let waits = entry.links.datagrams.as_ref().is_some_and(DatagramLink::waits);
+            let waits = entry.links.datagrams.as_ref().is_some_and(|link| link.waits());
             let at = if waits { at.map(|at| BatchedReads::turn_from(id, at)) } else { at };
             self.timers.set(id, &mut entry.deadline, at);
         }
@@ -466,7 +466,7 @@ impl<W: World> Shard<W> {
             link.reset();
         }
         let broken = entry.links.stream.as_ref().is_some_and(Link::is_broken);
-        let side_broken = entry.links.side.as_ref().is_some_and(Link::is_broken);
+        let side_broken = entry.links.side.as_ref().is_some_and(|link| link.is_broken());
         let (unpolled, side_unpolled) = (entry.links.unpolled, entry.links.side_unpolled);
         let alone = !entry.links.has_more();
         if orders.close || orders.hang_up && alone && !is_end {

@@ -25,7 +25,7 @@ impl<W: World> Shard<W> {
     ) -> Result<(SessionId, SocketAddr), OpenError> {
         let link = DatagramLink::open(local)?;
         let address = SocketAddr::new(local.ip(), link.port());
-        let links = Links { datagrams: Some(link), unpolled: true, ..Links::default() };
+        let links = Links { datagrams: Some(Box::new(link)), unpolled: true, ..Links::default() };
         let id = self.enter(links, session);
         self.poll_datagrams(id)?;
         self.tell(id, Event::Opening);
@@ -103,7 +103,7 @@ impl<W: World> Shard<W> {
             Err(error) => return Err((session, error)),
         };
         link.connect(endpoint.address);
-        let (from, datagrams) = (endpoint.from, Some(link));
+        let (from, datagrams) = (endpoint.from, Some(Box::new(link)));
         let links = Links { datagrams, unpolled: true, is_udp: true, from, ..Links::default() };
         let id = self.enter(links, session);
         if let Err(error) = self.poll_datagrams(id) {
@@ -117,7 +117,7 @@ impl<W: World> Shard<W> {
     /// Whether datagrams of a session wait to be read together.
     pub(super) fn lets_wait(&self, id: SessionId) -> bool {
         let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
-        entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(DatagramLink::waits)
+        entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(|link| link.waits())
     }
 
     /// A session's wish: its datagrams are read in rounds from now on, or at every event.

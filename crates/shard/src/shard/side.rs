@@ -37,7 +37,7 @@ impl<W: World> Shard<W> {
     }
 
     fn side_of(&mut self, id: SessionId) -> Option<&mut Link> {
-        self.alive(id)?.links.side.as_mut()
+        self.alive(id)?.links.side.as_deref_mut()
     }
 
     /// Reads until there is nothing, or for its share of this turn.
