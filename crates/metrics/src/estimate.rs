@@ -38,6 +38,25 @@ impl Estimate {
         Some(Self { mean: mean.exp(), low: low.exp(), high: high.exp() })
     }
 
+    /// The slope of the straight line through points `(x, y)` by least squares, with its interval: slope ± *t*·*s*, *s* the
+    /// standard error of the slope, *t* with *n* − 2 degrees of freedom. `None` for fewer than three points, if all have the
+    /// same *x*, or if one is no finite number.
+    pub fn of_slope(points: &[(f64, f64)]) -> Option<Self> {
+        if points.len() < 3 || !points.iter().all(|(x, y)| x.is_finite() && y.is_finite()) {
+            return None;
+        }
+        let count = points.len() as f64;
+        let middle = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (x_mean, y_mean) = (middle(|it| it.0), middle(|it| it.1));
+        let spread: f64 = points.iter().map(|(x, _)| (x - x_mean).powi(2)).sum();
+        let together: f64 = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum();
+        let mean = Some(together / spread).filter(|slope| slope.is_finite())?;
+        let residuals: f64 = points.iter().map(|(x, y)| (y - y_mean - mean * (x - x_mean)).powi(2)).sum();
+        let error = (residuals / (count - 2.0) / spread).sqrt();
+        let half = StudentsT::new(0.0, 1.0, count - 2.0).ok()?.inverse_cdf(0.975) * error;
+        Some(Self { mean, low: mean - half, high: mean + half })
+    }
+
     /// Whether the interval leaves a value out.
     pub fn excludes(&self, value: f64) -> bool {
         value < self.low || value > self.high
@@ -63,6 +82,20 @@ mod tests {
         let two = Estimate::of(&[1.0, 2.0]).unwrap();
         close(two.high, 1.5 + 12.706_204_736_432_1 / 2.0);
         assert!(!two.excludes(0.0) && two.excludes(8.0));
+    }
+
+    #[test]
+    fn the_slope_and_its_interval_are_those_of_the_linear_model() {
+        // R: confint(lm(c(1.1, 1.9, 3.2, 3.9, 5.1) ~ c(1, 2, 3, 4, 5))).
+        let points = [(1.0, 1.1), (2.0, 1.9), (3.0, 3.2), (4.0, 3.9), (5.0, 5.1)];
+        let Estimate { mean, low, high } = Estimate::of_slope(&points).unwrap();
+        close(mean, 1.0);
+        // Residuals 0.06, −0.14, 0.16, −0.14, 0.06; t(0.975, 3) = 3.182446305.
+        let half = 3.182_446_305_284 * (0.072_f64 / 3.0 / 10.0).sqrt();
+        close(low, 1.0 - half);
+        close(high, 1.0 + half);
+        assert_eq!(Estimate::of_slope(&points[..2]), None);
+        assert_eq!(Estimate::of_slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
     }
 
     #[test]
