@@ -21,6 +21,7 @@
 //! | `junk unit=7 bytes=100 [of=71]` | before unit 7, 100 bytes of this value are sent; unless said, noise without sync bytes |
 //! | `unauthorized [phase=play] [unless=USER:PASSWORD] [words=…]` | the request is answered with 401 or its like |
 //! | `reject [phase=connect] [code=…] [words=…]` | the request is refused; HTTP: with this status, or 503 |
+//! | `reject phase=play beyond=100` | the same, but only while 100 viewers are there |
 //! | `redirect to=URL [phase=play] [code=302]` | the request is sent elsewhere |
 //! | `silent phase=play` | from this phase on, nothing is ever answered |
 //! | `withhold unit=every:10` | the publisher is sent no acknowledgement of these messages |
@@ -44,6 +45,7 @@
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
 //!   acceptance.
 //! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. Who is a viewer shows with `play`.
+//! - `beyond` counts the viewers of all workers; of a broker, its sessions.
 //! - `words` reaches to the end of the line.
 
 mod damage;
@@ -124,6 +126,8 @@ pub enum Action {
         code: Option<String>,
         /// The words, if not the usual ones.
         words: Option<String>,
+        /// How many viewers must be there for it; unless said, it is always so.
+        beyond: Option<u64>,
     },
     /// From a phase on, nothing is answered.
     Silent(Phase),

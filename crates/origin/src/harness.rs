@@ -14,6 +14,7 @@ use crate::stream::History;
 use crate::tuner::Catalogue;
 use crate::worker::{Settings, Terms, Worker};
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use weir_metrics::Failure;
@@ -120,6 +121,7 @@ pub(crate) fn settings() -> Arc<Settings> {
         departure: Departure::Stay,
         patience: Patience::default(),
         faults: Vec::new(),
+        present: AtomicU64::new(0),
         routes: Vec::new(),
         turn: None,
         registry: Registry::default(),

@@ -15,7 +15,7 @@ use crate::tuner::{self, Catalogue};
 use crate::worker::{Message, Post, Report, Settings, Terms, Worker};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -89,6 +89,7 @@ impl Origin {
             departure: config.departure,
             patience: config.patience,
             faults: config.faults.clone(),
+            present: AtomicU64::new(0),
             routes,
             turn: config.turn.clone(),
             registry: Registry::default(),

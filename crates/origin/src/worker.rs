@@ -12,6 +12,7 @@ use crate::tuner::{Catalogue, Tuner};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) departure: Departure,
     pub(crate) patience: Patience,
     pub(crate) faults: Vec<Fault>,
+    /// Viewers that are there, on whatever worker.
+    pub(crate) present: AtomicU64,
     pub(crate) routes: Vec<Route>,
     pub(crate) turn: Option<IceServer>,
     pub(crate) registry: Registry,
@@ -382,6 +385,7 @@ impl Worker {
 
     /// Opens a viewer's counts.
     pub(crate) fn count_viewer(&mut self, number: u64, peer: SocketAddr, stream: &Arc<str>) -> CountKey {
+        self.settings.present.fetch_add(1, Ordering::Relaxed);
         CountKey(self.viewers.insert(ViewerCounts {
             number,
             peer,
@@ -399,8 +403,14 @@ impl Worker {
         &mut self.viewers[key.0]
     }
 
+    /// How many viewers are there, those of other workers included.
+    pub(crate) fn present(&self) -> u64 {
+        self.settings.present.load(Ordering::Relaxed)
+    }
+
     /// A viewer is gone.
     pub(crate) fn depart(&mut self, key: CountKey) {
+        self.settings.present.fetch_sub(1, Ordering::Relaxed);
         let counts = self.viewers.remove(key.0);
         if self.departed.len() < DEPARTED_KEPT {
             self.departed.push(ViewerCounts { present: false, ..counts });

@@ -186,9 +186,17 @@ impl<'a> Words<'a> {
         if phase < Phase::Connect {
             return Err(wrong("phase", "accept", "connect, play or publish: before, nothing was asked"));
         }
+        let beyond = match self.take("beyond") {
+            None => None,
+            Some(_) if phase != Phase::Play => {
+                return Err(wrong("phase", "connect", "play, beside 'beyond'"));
+            }
+            Some(text) => Some(text.parse().map_err(|_| wrong("beyond", text, "a number of viewers"))?),
+        };
         Ok(Action::Refusal {
             phase,
             why,
+            beyond,
             code: self.take("code").map(str::to_owned),
             words: self.take("words").map(str::to_owned),
         })
@@ -388,6 +396,17 @@ mod tests {
                 why: Why::Rejected,
                 code: Some("a.b".into()),
                 words: Some("not today, thank you".into()),
+                beyond: None,
+            }
+        );
+        assert_eq!(
+            fault("reject phase=play beyond=100").action,
+            Action::Refusal {
+                phase: Phase::Play,
+                why: Why::Rejected,
+                code: None,
+                words: None,
+                beyond: Some(100),
             }
         );
         assert_eq!(
@@ -444,6 +463,8 @@ mod tests {
             ("counter unit=5 by=16", "by=16: expected"),
             ("crop unit=5", "'crop' needs bytes=N"),
             ("redirect phase=play", "'redirect' needs to=URL"),
+            ("reject beyond=5", "phase=connect: expected play, beside 'beyond'"),
+            ("reject phase=play beyond=few", "beyond=few: expected a number of viewers"),
             ("burn 2s thread=x", "at most 1s in every second"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),

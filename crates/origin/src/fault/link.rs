@@ -33,7 +33,7 @@ impl LinkFaults {
     ) -> Option<Answer> {
         let mut own = who.and_then(|who| Script::of(&worker.settings().faults, who));
         for script in [&mut self.0, &mut own].into_iter().flatten() {
-            if let Some(answer) = script.answer(phase, offered, now) {
+            if let Some(answer) = script.answer(phase, offered, worker.present(), now) {
                 worker.note(script.take_effects());
                 return Some(answer);
             }

@@ -303,8 +303,15 @@ impl Script {
         .min()
     }
 
-    /// What is answered at a phase, if not what the protocol wants, to who offers these credentials.
-    pub(crate) fn answer(&mut self, phase: Phase, offered: Option<&str>, now: Moment) -> Option<Answer> {
+    /// What is answered at a phase, if not what the protocol wants, to who offers these credentials while so many viewers are
+    /// there.
+    pub(crate) fn answer(
+        &mut self,
+        phase: Phase,
+        offered: Option<&str>,
+        present: u64,
+        now: Moment,
+    ) -> Option<Answer> {
         let (at, answer) = self.active.iter().enumerate().find_map(|(at, active)| match &active.action {
             Action::Silent(from) if *from == phase => Some((at, Answer::Nothing)),
             Action::Refusal { why: Why::Unauthorized { unless: Some(would_do) }, .. }
@@ -312,7 +319,9 @@ impl Script {
             {
                 None
             }
-            Action::Refusal { phase: of, why, code, words } if *of == phase => {
+            Action::Refusal { phase: of, why, code, words, beyond }
+                if *of == phase && beyond.is_none_or(|beyond| present >= beyond) =>
+            {
                 let (why, code, words) = (why.clone(), code.clone(), words.clone());
                 Some((at, Answer::Refusal { why, code, words }))
             }

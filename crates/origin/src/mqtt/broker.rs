@@ -126,6 +126,11 @@ pub(crate) struct Broker {
 }
 
 impl Broker {
+    /// How many sessions it keeps.
+    pub(super) fn sessions(&self) -> u64 {
+        self.inboxes.len() as u64
+    }
+
     pub(crate) fn new(settings: Arc<Settings>) -> Self {
         let mut filters: Vec<&str> = Vec::new();
         for fault in &settings.faults {

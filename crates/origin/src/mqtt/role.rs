@@ -39,7 +39,7 @@ pub(super) fn fault(
     context: &mut Context<'_, Broker>,
 ) -> Option<Answer> {
     let script = script.as_mut()?;
-    let answer = script.answer(phase, offered, context.now);
+    let answer = script.answer(phase, offered, context.world.sessions(), context.now);
     context.world.note(script.take_effects());
     answer
 }
