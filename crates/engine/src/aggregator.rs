@@ -1,5 +1,9 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+mod slice;
+
+pub use slice::Slice;
+
 use crate::channel::Readers;
 use crate::event::EventLine;
 use crate::ingest::{Imbalance, Ingested};
@@ -16,6 +20,7 @@ use crate::threshold::Threshold;
 use crate::totals::Totals;
 use crate::{counts, machine, summary, verdict};
 use serde::{Deserialize, Serialize};
+use slice::SliceTotals;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -76,6 +81,8 @@ pub struct Aggregator {
     stopped_seconds: Option<f64>,
     /// Why messages could not be saved any more.
     trouble: Option<String>,
+    /// How long the slices are that windows are cut into, if they are.
+    slice_seconds: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -101,6 +108,8 @@ struct StageAggregator {
     window: Totals,
     /// Media bytes of each second of the window, for steadiness.
     media: Vec<f64>,
+    /// The latest slice of the window.
+    slice: Option<SliceTotals>,
 }
 
 impl Aggregator {
@@ -124,6 +133,7 @@ impl Aggregator {
                     whole: Totals::new(schema),
                     window: Totals::new(schema),
                     media: Vec::new(),
+                    slice: None,
                 })
                 .collect(),
         };
@@ -140,6 +150,7 @@ impl Aggregator {
             cut: None,
             stopped_seconds: None,
             trouble: None,
+            slice_seconds: None,
         }
     }
 
@@ -154,7 +165,7 @@ impl Aggregator {
             return server.into_iter().for_each(|server| server.add(&interval.figures));
         }
         let steady = self.cut.is_none_or(|cut| second < cut);
-        workload.add(second, steady, &interval.figures);
+        workload.add(second, steady, self.slice_seconds, &interval.figures);
         if steady && Duration::from_secs(u64::from(second) + 1) <= self.plan.length {
             let count = |counter| interval.figures.counter(counter);
             let level = |gauge| interval.figures.gauge(gauge);
@@ -543,7 +554,7 @@ struct Source {
 
 impl WorkloadAggregator {
     /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
-    fn add(&mut self, second: u32, steady: bool, figures: &Recorder) {
+    fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
         self.total.add(figures);
         self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
@@ -554,7 +565,11 @@ impl WorkloadAggregator {
         let (begin, end) = (stage.span.window_begin, stage.span.window_end);
         if steady && (begin..end).contains(&second) {
             stage.window.add(figures);
-            stage.media.push(figures.counter(MEDIA) as f64);
+            let media = figures.counter(MEDIA) as f64;
+            stage.media.push(media);
+            if let Some(length) = slice_seconds {
+                stage.add_to_slice(second, length, media, figures);
+            }
         }
     }
 
@@ -603,7 +618,7 @@ impl WorkloadAggregator {
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
             let mut row =
                 stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
-            row.window_is_void = self.is_void(stage);
+            row.window_is_void = self.is_void(stage, &stage.media);
             let frame_time = self.facts.frame_time_seconds;
             row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
@@ -617,28 +632,34 @@ impl WorkloadAggregator {
             .map(|(kind, clients)| FailureCount { kind, side: kind.side(), clients, words: String::new() })
             .collect();
         failures.sort_by_key(|failure| std::cmp::Reverse(failure.clients));
+        let servers = self.facts.servers.iter().zip(&self.servers);
         let summary = WorkloadSummary {
+            failures,
+            servers: servers.map(|(name, it)| it.summary(name)).collect(),
+            ingested: self.ingested.clone(),
+            clock_uncertainty_seconds: self.clock_uncertainty(),
+            ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
+        };
+        (summary, reasons)
+    }
+
+    /// What thresholds are judged on.
+    fn summary_of(&self, stages: Vec<StageSummary>, total: Figures) -> WorkloadSummary {
+        WorkloadSummary {
             name: self.facts.name.clone(),
             role: self.facts.role,
             background: self.facts.background,
             targets: self.facts.targets.clone(),
             stages,
-            total: Figures(self.total.figures(|_| true)),
+            total,
             slots: self.slots(),
-            failures,
-            servers: self
-                .facts
-                .servers
-                .iter()
-                .zip(&self.servers)
-                .map(|(name, it)| it.summary(name))
-                .collect(),
+            failures: Vec::new(),
+            servers: Vec::new(),
             channels: Vec::new(),
             clients: None,
-            ingested: self.ingested.clone(),
-            clock_uncertainty_seconds: self.clock_uncertainty(),
-        };
-        (summary, reasons)
+            ingested: None,
+            clock_uncertainty_seconds: None,
+        }
     }
 
     /// Nothing where the monotonic clock that both ends share gave every latency; wall clocks agree
@@ -656,9 +677,9 @@ impl WorkloadAggregator {
 
     /// Whether the media of viewers of a stream stopped, or began, in a stage's window. Streams have a rate of their own;
     /// messages come when they come.
-    fn is_void(&self, stage: &StageAggregator) -> bool {
+    fn is_void(&self, stage: &StageAggregator, media: &[f64]) -> bool {
         let streams = self.facts.role == Role::Play && self.total.figures.counter(SOURCE_TIME) > 0;
-        streams && stage.span.clients > 0 && steadiness::is_void(&stage.media)
+        streams && stage.span.clients > 0 && steadiness::is_void(media)
     }
 
     /// `by_count`: the run was over when all messages were accounted for, however soon that was.
@@ -692,7 +713,7 @@ impl WorkloadAggregator {
                     "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
                 ));
             }
-            if self.is_void(stage) {
+            if self.is_void(stage, &stage.media) {
                 warnings.push(format!(
                     "{place}: no media came in one half of the window or in all of it, so that it is no window: its rates are of no state of the target"
                 ));
@@ -720,23 +741,8 @@ impl StageAggregator {
         cores: f64,
         ended: Option<Duration>,
     ) -> StageSummary {
-        let mut figures = self.window.figures(|name| !OF_THE_RAMP.contains(&name));
-        figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         StageSummary {
-            stage: self.span.stage,
-            clients: self.span.clients,
-            begin_seconds: self.span.begin.as_secs_f64(),
             end_seconds: ended.map_or(self.span.end, |ended| self.span.end.min(ended)).as_secs_f64(),
-            window_begin_seconds: self.span.window_begin,
-            window_end_seconds: self.window_end(),
-            playing_mean: self.window.mean(PLAYING),
-            window_is_void: false,
-            expected_bps: client_bps
-                .filter(|_| self.window.seconds > 0)
-                .map(|bps| bps * f64::from(self.span.clients)),
-            actual_bps: self.window.actual_bps(),
-            source_fps: None,
-            figures: Figures(figures),
             targets: usage.map_or_else(Vec::new, |usage| {
                 usage
                     .targets
@@ -749,6 +755,32 @@ impl StageAggregator {
             }),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, cores)),
+            ..self.row(&self.window, self.span.window_begin, client_bps)
+        }
+    }
+
+    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes.
+    fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
+        let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
+        figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
+        StageSummary {
+            stage: self.span.stage,
+            clients: self.span.clients,
+            begin_seconds: self.span.begin.as_secs_f64(),
+            end_seconds: self.span.end.as_secs_f64(),
+            window_begin_seconds: begin,
+            window_end_seconds: begin + stretch.seconds,
+            playing_mean: stretch.mean(PLAYING),
+            window_is_void: false,
+            expected_bps: client_bps
+                .filter(|_| stretch.seconds > 0)
+                .map(|bps| bps * f64::from(self.span.clients)),
+            actual_bps: stretch.actual_bps(),
+            source_fps: None,
+            figures: Figures(figures),
+            targets: Vec::new(),
+            generator: None,
+            host: None,
             machines: Vec::new(),
             verdict: summary::VerdictState::Valid,
         }

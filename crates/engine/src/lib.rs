@@ -9,6 +9,7 @@ pub mod accept;
 pub mod aggregator;
 mod arrivals;
 pub mod background;
+pub mod capacity;
 mod cells;
 mod channel;
 mod clients;

@@ -1,7 +1,7 @@
 //! What a command line says of a scenario instead of its file: single keys, clients, the time, and where relative paths
 //! begin. Values only; nothing here reads a file.
 
-use crate::scenario::{Scenario, ScenarioError, Span, nearest_key};
+use crate::scenario::{Scenario, ScenarioError, Span, WorkloadSpec, nearest_key};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -33,13 +33,12 @@ impl Scenario {
     /// There are several such workloads, or the one has a table of stages.
     pub fn set_clients(&mut self, clients: u32) -> Result<(), ScenarioError> {
         let wrong = |words: &str| ScenarioError::Override { flag: "-c".to_owned(), words: words.to_owned() };
-        let plays = self.workloads.iter().any(|it| !it.play.0.is_empty());
-        let mut meant = self.workloads.iter_mut().filter(|it| it.play.0.is_empty() != plays);
-        let (Some(workload), None) = (meant.next(), meant.next()) else {
+        let Some(position) = self.sought() else {
             return Err(wrong(
                 "the scenario has not one workload that this could mean; write --set workloads.NAME.clients=N",
             ));
         };
+        let workload = &mut self.workloads[position];
         if !workload.stages.is_empty() {
             return Err(wrong(
                 "the workload has `stages`, each with its clients; write --set workloads.NAME.stages='[{clients: N, hold: TIME}]'",
@@ -47,6 +46,16 @@ impl Scenario {
         }
         workload.clients = Some(clients);
         Ok(())
+    }
+
+    /// The position of the one workload that plays, or publishes if none plays; `None` if there are several such workloads, or
+    /// none.
+    pub fn sought(&self) -> Option<usize> {
+        let plays = self.workloads.iter().any(|it| !it.play.0.is_empty());
+        let is_meant = |spec: &WorkloadSpec| spec.play.0.is_empty() != plays && !spec.background;
+        let mut meant = self.workloads.iter().zip(0..).filter(|(spec, _)| is_meant(spec));
+        let (_, position) = meant.next()?;
+        meant.next().is_none().then_some(position)
     }
 
     /// Holds clients for another time, in all workloads that say for how long.

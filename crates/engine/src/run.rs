@@ -42,6 +42,8 @@ pub struct Prepared {
     pub workloads: Vec<(WorkloadFacts, Workload)>,
     /// Who saves messages, if a workload does.
     pub consuming: Option<Consuming>,
+    /// Seconds of the slices that windows are cut into for [`Aggregator::judge_slice`], if they are.
+    pub slice_seconds: Option<u32>,
     /// How to watch the target.
     pub observer: Observer,
     /// What was run, and where.
@@ -76,6 +78,10 @@ pub trait Watcher {
     fn second(&mut self, second: u32, fold: &Aggregator);
     /// Called a few times a second.
     fn tick(&mut self, elapsed: Duration);
+    /// Whether the run has shown what it was made for: it ends then, before its plan does, as completed.
+    fn has_seen_enough(&self) -> bool {
+        false
+    }
 }
 
 /// Runs to the plan's end, or until `interrupt` is set; writes the run directory; sums up.
@@ -89,7 +95,7 @@ pub fn run(
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Summary, RunError> {
-    let Prepared { scenario, plan, workloads, consuming, mut observer, mut facts } = prepared;
+    let Prepared { scenario, plan, workloads, consuming, slice_seconds, mut observer, mut facts } = prepared;
     let stop = Arc::new(AtomicBool::new(false));
     let (reports, received) = channel();
     let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last).collect();
@@ -116,11 +122,14 @@ pub fn run(
     };
     let writer = RecordWriter::create(directory, &head)?;
     let schemas = workloads.iter().map(|(_, workload)| workload.schema);
-    let fold = Aggregator::new(
+    let mut fold = Aggregator::new(
         plan.clone(),
         workload_facts.iter().cloned().zip(schemas).collect(),
         origin.as_nanos(),
     );
+    if let Some(seconds) = slice_seconds {
+        fold.cut_into_slices(seconds);
+    }
     let workloads: Arc<[Workload]> = workloads.into_iter().map(|(_, workload)| workload).collect();
 
     let mut threads = Vec::new();
@@ -361,6 +370,9 @@ impl Coordinator {
                             outcome = Outcome::Aborted(threshold);
                             self.stop(stop);
                         }
+                    }
+                    if watcher.has_seen_enough() && !stop.load(Ordering::Relaxed) {
+                        self.stop(stop);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}

@@ -1,5 +1,6 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
+use crate::series::FigureUnit;
 use crate::summary::{BaseUnit, FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -46,6 +47,17 @@ enum Statistic {
     Max,
     Rate,
     Ratio,
+}
+
+/// Over what a threshold is judged, of a slice of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The slice.
+    Slice,
+    /// All clients up to now.
+    Clients,
+    /// The stage up to now, as a share of what its source has sent.
+    SourceRate,
 }
 
 const OPERATORS: [(&str, Operator); 6] = [
@@ -374,6 +386,30 @@ impl Threshold {
     /// Whether it asks for the rate of this stage's window: by default only if that is long enough.
     fn asks(&self, stage: &StageSummary) -> bool {
         !self.is_default() || stage.window_seconds() >= SHORTEST_WINDOW_SECONDS
+    }
+
+    /// What the value that it compares is in, of a stage with these figures.
+    pub(crate) fn unit(&self, figures: &Figures) -> FigureUnit {
+        let of_figure = |value: &FigureValue| match value.unit {
+            BaseUnit::Count => FigureUnit::Count,
+            BaseUnit::Bytes => FigureUnit::Bytes,
+            BaseUnit::Seconds => FigureUnit::Seconds,
+            BaseUnit::BitsPerSecond => FigureUnit::BitsPerSecond,
+        };
+        match self.statistic {
+            Some(Statistic::Ratio) => FigureUnit::Ratio,
+            Some(Statistic::Count) => FigureUnit::Count,
+            _ => self.find(figures).map_or(FigureUnit::Count, of_figure),
+        }
+    }
+
+    /// Over what a slice of a stage's window is judged.
+    pub(crate) fn scope(&self) -> Scope {
+        match (self.statistic, self.figure.as_str()) {
+            (Some(Statistic::Ratio), "failed" | "missed" | "played" | "starved") => Scope::Clients,
+            (Some(Statistic::Ratio), "bitrate" | "frames") => Scope::SourceRate,
+            _ => Scope::Slice,
+        }
     }
 
     /// One line on a default that is not asked of stages that have its value, since their windows are too short.

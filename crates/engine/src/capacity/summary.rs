@@ -1,0 +1,83 @@
+//! What a search comes to, as it is written down.
+
+use super::{Answer, LoadOutcome, Purpose, Verdict};
+use crate::series::Ending;
+use crate::summary::RunFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the layout; `docs/capacity.schema.json` follows it.
+pub const LAYOUT: &str = "weir.capacity/1";
+
+/// A whole search.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CapacitySummary {
+    /// `weir.capacity/1`.
+    pub layout: String,
+    /// What was run, and where.
+    pub run: RunFacts,
+    /// How it ended.
+    pub ending: Ending,
+    /// What was searched for.
+    pub sought: Sought,
+    /// What the trials say together.
+    pub answer: Answer,
+    /// All trials, in the order in which they were made. Each has a run directory of its own in that of the search.
+    pub trials: Vec<CapacityTrial>,
+}
+
+/// What was searched for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sought {
+    /// What a load is: `viewers`, `subscribers` or `publishers`.
+    pub of: String,
+    /// Where they go to, without secrets.
+    pub target: String,
+    /// What each slice of a trial is asked.
+    pub thresholds: Vec<String>,
+    /// How far the upper bound may lie above the lower one, as a share of it.
+    pub precision: f64,
+    /// Clients a second while a load is approached.
+    pub arrivals_per_second: f64,
+    /// Seconds of a slice.
+    pub slice_seconds: u32,
+    /// Seconds that a load is held to narrow the bounds.
+    pub short_seconds: u32,
+    /// Seconds that a bound is held to confirm it.
+    pub long_seconds: u32,
+    /// Seconds that the search was allowed to take.
+    pub budget_seconds: f64,
+}
+
+/// One trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityTrial {
+    /// What it was for; none of the climb.
+    pub purpose: Option<Purpose>,
+    /// Its loads, in order: several of the climb.
+    pub loads: Vec<LoadOutcome>,
+    /// Its run directory, in that of the search.
+    pub directory: String,
+}
+
+impl CapacitySummary {
+    /// What became of a load that was held, of the longest trial of it.
+    pub fn at(&self, load: u32) -> Option<&LoadOutcome> {
+        let outcomes = self.trials.iter().flat_map(|trial| &trial.loads).filter(|it| it.load == load);
+        outcomes.max_by_key(|it| it.good_seconds + it.bad_seconds)
+    }
+
+    /// The same of the trials of it that came out so.
+    pub fn at_with(&self, load: u32, verdict: Verdict) -> Option<&LoadOutcome> {
+        let outcomes = self.trials.iter().flat_map(|trial| &trial.loads);
+        let outcomes = outcomes.filter(|it| it.load == load && it.verdict == verdict);
+        outcomes.max_by_key(|it| it.good_seconds + it.bad_seconds)
+    }
+
+    /// The same of the load that is nearest to half of another one.
+    pub fn at_half_of(&self, load: u32) -> Option<&LoadOutcome> {
+        let tried = self.trials.iter().flat_map(|trial| &trial.loads).map(|it| it.load);
+        let nearest = tried.filter(|it| *it < load).min_by_key(|it| (it * 2).abs_diff(load))?;
+        self.at(nearest)
+    }
+}

@@ -1,0 +1,289 @@
+//! What a trial was like: its loads, each held for some slices, and whether the target carried them.
+
+use super::{Trial, Verdict};
+use crate::aggregator::Slice;
+use crate::series::FigureUnit;
+use crate::summary::{
+    FailureCount, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,
+};
+use crate::threshold::Threshold;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_metrics::Estimate;
+
+/// A delay that grows by more than this over a trial belongs to a target that falls behind: at 15 s it is less than 1 % of
+/// the media.
+const RISE_SECONDS: f64 = 0.1;
+
+/// What is asked of each slice if a person asks for nothing: what viewers would notice.
+const OF_VIEWERS: [&str; 6] = [
+    "failed.ratio <= 0.1%",
+    "played.ratio >= 99.9%",
+    "bitrate.ratio >= 98%",
+    "frames.ratio >= 98%",
+    "stalled.ratio <= 0.1%",
+    "starved.ratio <= 0.1%",
+];
+/// The same of publishers, whose media goes the other way.
+const OF_PUBLISHERS: [&str; 2] = ["failed.ratio <= 0.1%", "played.ratio >= 99.9%"];
+
+/// One thing that is asked of every slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// What.
+    pub threshold: Threshold,
+    /// Whether a slice in which it has no value is good: a default asks for figures that not every protocol has.
+    pub may_lack: bool,
+}
+
+/// What a person asks for, or the usual if that is nothing.
+pub fn asked(thresholds: &[Threshold], publishes: bool) -> Vec<Asked> {
+    let defaults: &[&str] = if publishes { &OF_PUBLISHERS } else { &OF_VIEWERS };
+    if thresholds.is_empty() {
+        let parsed = defaults.iter().filter_map(|text| text.parse().ok());
+        return parsed.map(|threshold| Asked { threshold, may_lack: true }).collect();
+    }
+    thresholds.iter().map(|it| Asked { threshold: it.clone(), may_lack: false }).collect()
+}
+
+/// What each load of a trial is to be held for, and what is asked of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialPlan {
+    /// What is asked of every slice.
+    pub asked: Vec<Asked>,
+    /// The loads, in the order of the stages.
+    pub loads: Vec<u32>,
+    /// Seconds of a slice.
+    pub slice_seconds: u32,
+    /// Slices of each load.
+    pub slices: u32,
+}
+
+/// The slices of a trial as they come in, while it runs.
+#[derive(Clone, Debug)]
+pub struct TrialSlices {
+    plan: TrialPlan,
+    loads: Vec<LoadSlices>,
+}
+
+/// The slices of one load.
+#[derive(Clone, Debug, Default)]
+struct LoadSlices {
+    good: u32,
+    bad: u32,
+    playing: f64,
+    bps: f64,
+    /// For each thing that is asked: the slices that it failed in, the sum of its values in them, and how many it had one in.
+    failed: Vec<(u32, f64, u32)>,
+}
+
+/// One load of a trial, as it is written down.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadOutcome {
+    /// The load: clients.
+    pub load: u32,
+    /// Whether the target carried it.
+    pub verdict: Verdict,
+    /// Seconds in which all that is asked held.
+    pub good_seconds: u32,
+    /// Seconds in which something did not.
+    pub bad_seconds: u32,
+    /// What did not hold, the commonest first.
+    pub failed: Vec<FailedThreshold>,
+    /// What most clients that failed met, if the load was not carried and any failed.
+    pub failure: Option<FailureCount>,
+    /// Why nothing can be concluded about the target, if nothing can: a limit of weir or of its machine.
+    pub void: Option<String>,
+    /// Clients that played, or published, in the mean of its seconds.
+    pub playing: f64,
+    /// Media that came, or went, in bits a second.
+    pub actual_bps: f64,
+    /// The watched processes.
+    pub targets: Vec<ProcessLoad>,
+    /// weir itself.
+    pub generator: Option<ProcessLoad>,
+    /// CPU of the host, in percent of one core.
+    pub host_cpu_percent: Option<f64>,
+}
+
+/// Something that was asked, and did not hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedThreshold {
+    /// What was asked.
+    pub expression: String,
+    /// Its mean over the slices in which it did not hold; none if it had no value.
+    pub value: Option<f64>,
+    /// What the value is in.
+    pub unit: FigureUnit,
+    /// Seconds in which it did not hold.
+    pub seconds: u32,
+}
+
+impl TrialSlices {
+    /// Of a trial that has not begun.
+    pub fn new(plan: TrialPlan) -> Self {
+        let failed = vec![(0, 0.0, 0); plan.asked.len()];
+        let loads = vec![LoadSlices { failed, ..LoadSlices::default() }; plan.loads.len()];
+        Self { plan, loads }
+    }
+
+    /// What each slice is judged by.
+    pub fn thresholds(&self) -> Vec<Threshold> {
+        self.plan.asked.iter().map(|asked| asked.threshold.clone()).collect()
+    }
+
+    /// Takes a slice, judged by [`Self::thresholds`].
+    pub fn add(&mut self, slice: &Slice) {
+        let Some(load) = self.loads.get_mut(usize::from(slice.stage)) else { return };
+        // A window may have room for one more.
+        if load.good + load.bad == self.plan.slices {
+            return;
+        }
+        let mut is_good = true;
+        for ((asked, result), failed) in self.plan.asked.iter().zip(&slice.results).zip(&mut load.failed) {
+            let lacks = result.value.is_none() && asked.may_lack;
+            if !result.passed && !lacks {
+                is_good = false;
+                let (slices, sum, values) = *failed;
+                *failed = (
+                    slices + 1,
+                    sum + result.value.unwrap_or(0.0),
+                    values + u32::from(result.value.is_some()),
+                );
+            }
+        }
+        load.good += u32::from(is_good);
+        load.bad += u32::from(!is_good);
+        load.playing += slice.playing;
+        load.bps += slice.actual_bps;
+    }
+
+    /// Whether a load can no longer be carried, however its other slices turn out: nothing is left to be learnt.
+    pub fn is_lost(&self) -> bool {
+        self.loads.iter().any(|load| load.bad * 2 > self.plan.slices)
+    }
+
+    /// What became of each load that was held, in the order of the stages: the slices, and what the summary of the run knows
+    /// of its machine and of delays that grew.
+    pub fn outcomes(&self, summary: &Summary, workload: usize) -> Vec<LoadOutcome> {
+        let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
+        let died = summary.outcome == Outcome::TargetDied;
+        let held = self.loads.iter().filter(|load| load.good + load.bad > 0).count();
+        // A target that died did so under the load that was being held, or approached.
+        let is_whole = |load: &LoadSlices| load.good + load.bad == self.plan.slices;
+        let dies_next = died && held < self.loads.len() && self.loads[..held].iter().all(is_whole);
+        let begun = held + usize::from(dies_next);
+        let rows = (0_u16..).zip(self.plan.loads.iter().zip(&self.loads)).take(begun);
+        rows.map(|(stage, (load, slices))| {
+            let row = stages.get(usize::from(stage));
+            let mut outcome = self.outcome(*load, slices, row);
+            if let Some(rise) = row.and_then(|row| rise(&summary.series, workload, row)) {
+                outcome.fail(rise);
+            }
+            if died && usize::from(stage) + 1 == begun {
+                let expression = "the watched process lives".to_owned();
+                outcome.fail(FailedThreshold {
+                    expression,
+                    value: None,
+                    unit: FigureUnit::Count,
+                    seconds: 0,
+                });
+            }
+            outcome.void = void(summary, workload as u16, stage);
+            if outcome.void.is_some() {
+                outcome.verdict = Verdict::Void;
+            }
+            if outcome.verdict == Verdict::Fail {
+                let failures = summary.workloads.get(workload).map(|it| &it.failures[..]);
+                outcome.failure = failures.and_then(<[_]>::first).cloned();
+            }
+            outcome
+        })
+        .collect()
+    }
+
+    fn outcome(&self, load: u32, slices: &LoadSlices, row: Option<&StageSummary>) -> LoadOutcome {
+        let seconds = self.plan.slice_seconds;
+        let all = f64::from((slices.good + slices.bad).max(1));
+        let failed = self.plan.asked.iter().zip(&slices.failed).filter(|(_, (slices, ..))| *slices > 0);
+        let mut failed: Vec<_> = failed
+            .map(|(asked, (slices, sum, values))| FailedThreshold {
+                expression: asked.threshold.text().to_owned(),
+                value: (*values > 0).then(|| sum / f64::from(*values)),
+                unit: row.map_or(FigureUnit::Count, |row| asked.threshold.unit(&row.figures)),
+                seconds: slices * seconds,
+            })
+            .collect();
+        failed.sort_by_key(|failed| std::cmp::Reverse(failed.seconds));
+        LoadOutcome {
+            load,
+            verdict: if slices.bad > slices.good { Verdict::Fail } else { Verdict::Pass },
+            good_seconds: slices.good * seconds,
+            bad_seconds: slices.bad * seconds,
+            failed,
+            failure: None,
+            void: None,
+            playing: slices.playing / all,
+            actual_bps: slices.bps / all,
+            targets: row.map_or_else(Vec::new, |row| row.targets.clone()),
+            generator: row.and_then(|row| row.generator.clone()),
+            host_cpu_percent: row.and_then(|row| row.host.as_ref()).map(|host| host.cpu_percent),
+        }
+    }
+}
+
+impl LoadOutcome {
+    /// The same as the search takes it.
+    pub fn trial(&self) -> Trial {
+        Trial {
+            load: self.load,
+            good_seconds: self.good_seconds,
+            bad_seconds: self.bad_seconds,
+            is_void: self.void.is_some(),
+        }
+    }
+
+    /// All of its seconds are bad, for this reason.
+    fn fail(&mut self, reason: FailedThreshold) {
+        let seconds = (self.good_seconds + self.bad_seconds).max(1);
+        (self.good_seconds, self.bad_seconds) = (0, seconds);
+        self.failed.insert(0, FailedThreshold { seconds, ..reason });
+        self.verdict = Verdict::Fail;
+    }
+}
+
+/// Why nothing can be concluded from a stage, if nothing can.
+fn void(summary: &Summary, workload: u16, stage: u16) -> Option<String> {
+    let place = (workload, stage);
+    let is_of_it = |reason: &&Reason| {
+        let known = reason.stage.is_none_or(|of| of == place || reason.also.contains(&place));
+        reason.state == VerdictState::Invalid && known
+    };
+    summary.verdict.reasons.iter().find(is_of_it).map(|reason| format!("{}: {}", reason.check, reason.text))
+}
+
+/// A delay that grew while a load was held: the median latency of each second, or where nothing is stamped the median delay
+/// since the first frame.
+fn rise(series: &[Point], workload: usize, stage: &StageSummary) -> Option<FailedThreshold> {
+    let window = stage.window_begin_seconds..stage.window_end_seconds;
+    let points = |value: fn(&crate::summary::WorkloadPoint) -> Option<f64>| {
+        let of_window = series.iter().filter(|point| window.contains(&point.second));
+        let points = of_window
+            .filter_map(|point| Some((f64::from(point.second), value(point.workloads.get(workload)?)?)));
+        points.collect::<Vec<_>>()
+    };
+    let named = [
+        ("latency.p50", points(|it| it.latency_p50_seconds)),
+        ("drift.p50", points(|it| it.drift_p50_seconds)),
+    ];
+    named.into_iter().find_map(|(name, points)| {
+        let seconds = f64::from(stage.window_end_seconds - stage.window_begin_seconds);
+        let slope = Estimate::of_slope(&points)?;
+        (slope.low * seconds > RISE_SECONDS).then(|| FailedThreshold {
+            expression: format!("{name} does not rise by more than {:.0} ms", RISE_SECONDS * 1e3),
+            value: Some(slope.mean * seconds),
+            unit: FigureUnit::Seconds,
+            seconds: 0,
+        })
+    })
+}

@@ -1,0 +1,224 @@
+//! A trial from intervals that were made up: what each slice of it is judged by, and what becomes of its loads.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use weir_engine::EventLine;
+use weir_engine::aggregator::{Aggregator, WorkloadFacts};
+use weir_engine::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, asked};
+use weir_engine::scenario::{Scenario, StageSpec};
+use weir_engine::summary::{Outcome, Role, RunFacts};
+use weir_metrics::common::{DRIFT, FRAMES, MEDIA, PLANNED, PLAYED, PLAYING, TURN_LAG};
+use weir_metrics::{BitRate, Failure, Interval, IntervalKey, Recorder, Schema};
+
+const SCHEMA: Schema = Schema::new(&[]);
+
+/// Slices of 2 s, three a load; each viewer is sent 1,000 bytes a second.
+const SLICE: u32 = 2;
+const SLICES: u32 = 3;
+const LOAD_SECONDS: u32 = SLICE * SLICES;
+
+struct Trial {
+    fold: Aggregator,
+    slices: TrialSlices,
+    second: u32,
+}
+
+/// What a second of a trial is like.
+#[derive(Clone, Copy)]
+struct Second {
+    playing: u64,
+    failed: u64,
+    media: u64,
+    drift_micros: i64,
+}
+
+impl Trial {
+    fn of(loads: &[u32], thresholds: &[&str]) -> Self {
+        let mut scenario = Scenario::parse("{warmup: 0s, workloads: [{play: 'rtmp://h/live/a'}]}").unwrap();
+        let hold = Duration::from_secs(LOAD_SECONDS.into());
+        let stage =
+            |load: &u32| StageSpec { clients: *load, hold: hold.into(), ramp: Some(Duration::ZERO.into()) };
+        scenario.workloads[0].stages = loads.iter().map(stage).collect();
+        let facts = WorkloadFacts {
+            background: false,
+            servers: Vec::new(),
+            name: "play".to_owned(),
+            role: Role::Play,
+            protocol: "rtmp".to_owned(),
+            targets: vec!["rtmp://h/live/a".to_owned()],
+            expect: Some(BitRate::from_bps(8_000.0)),
+            frame_time_seconds: None,
+            timeout_seconds: 10.0,
+        };
+        let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+        fold.cut_into_slices(SLICE);
+        let thresholds: Vec<_> = thresholds.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = TrialPlan {
+            asked: asked(&thresholds, false),
+            loads: loads.to_vec(),
+            slice_seconds: SLICE,
+            slices: SLICES,
+        };
+        Self { fold, slices: TrialSlices::new(plan), second: 0 }
+    }
+
+    /// Adds a second.
+    fn second(&mut self, second: Second) {
+        let mut figures = Recorder::new(SCHEMA);
+        if self.second == 0 {
+            figures.count(PLANNED, second.playing + second.failed);
+            figures.count(PLAYED, second.playing);
+            (0..second.failed).for_each(|_| figures.fail(Failure::Rejected));
+        }
+        figures.set(PLAYING, second.playing);
+        figures.count(MEDIA, second.media);
+        figures.count(FRAMES, 25 * second.playing);
+        (0..100).for_each(|_| figures.record_signed(DRIFT, second.drift_micros));
+        let key = IntervalKey { second: self.second, workload: 0, server: None };
+        self.fold.interval(&Interval { key, figures });
+        if let Some(slice) = self.fold.judge_slice(0, self.second, &self.slices.thresholds()) {
+            self.slices.add(&slice);
+        }
+        self.second += 1;
+    }
+
+    /// Adds seconds that are all the same.
+    fn seconds(&mut self, seconds: u32, second: Second) {
+        (0..seconds).for_each(|_| self.second(second));
+    }
+
+    fn outcomes(&self, outcome: Outcome) -> Vec<LoadOutcome> {
+        let run = RunFacts {
+            name: String::new(),
+            id: String::new(),
+            started_at_seconds: 0.0,
+            duration_seconds: 5.0,
+            weir_version: String::new(),
+            seed: 0,
+            tags: BTreeMap::new(),
+            environment: weir_observe::Environment::read(),
+            targets: Vec::new(),
+            servers: Vec::new(),
+            machines: Vec::new(),
+            base_seconds: 0.0,
+        };
+        self.slices.outcomes(&self.fold.finish(run, outcome, &Scenario::default()), 0)
+    }
+}
+
+/// All that was asked for comes.
+fn good(clients: u64) -> Second {
+    Second { playing: clients, failed: 0, media: clients * 1_000, drift_micros: 0 }
+}
+
+fn seconds_of(outcome: &LoadOutcome) -> (Verdict, u32, u32) {
+    (outcome.verdict, outcome.good_seconds, outcome.bad_seconds)
+}
+
+#[test]
+fn each_load_of_a_climb_has_slices_of_its_own() {
+    let mut trial = Trial::of(&[10, 20, 40], &[]);
+    trial.seconds(LOAD_SECONDS, good(10));
+    trial.seconds(LOAD_SECONDS, good(20));
+    assert!(!trial.slices.is_lost());
+    // Of 40 as many bytes come as of 20.
+    let half = Second { playing: 40, ..good(20) };
+    trial.seconds(SLICE, half);
+    assert!(!trial.slices.is_lost(), "two good slices could still be more than one bad one");
+    trial.seconds(SLICE, half);
+    assert!(trial.slices.is_lost());
+    let outcomes = trial.outcomes(Outcome::Completed);
+    let found: Vec<_> = outcomes.iter().map(seconds_of).collect();
+    assert_eq!(found, [(Verdict::Pass, 6, 0), (Verdict::Pass, 6, 0), (Verdict::Fail, 0, 4)]);
+    assert_eq!((outcomes[1].load, outcomes[1].playing, outcomes[1].actual_bps), (20, 20.0, 160_000.0));
+    let failed = &outcomes[2].failed[0];
+    assert_eq!((failed.expression.as_str(), failed.seconds), ("bitrate.ratio >= 98%", 4));
+    // Half of what was asked for, and of what was asked for half a second may be on its way: 0.5 / 0.75 and 0.5 / 0.875.
+    assert!((failed.value.unwrap() - f64::midpoint(0.5 / 0.75, 0.5 / 0.875)).abs() < 1e-9, "{failed:?}");
+}
+
+#[test]
+fn who_has_failed_does_not_come_back_and_what_was_said_is_kept() {
+    let mut trial = Trial::of(&[100], &["failed.ratio <= 0.1%"]);
+    trial.seconds(LOAD_SECONDS, Second { playing: 99, failed: 1, ..good(99) });
+    let outcomes = trial.outcomes(Outcome::Completed);
+    assert_eq!(seconds_of(&outcomes[0]), (Verdict::Fail, 0, 6));
+    let failure = outcomes[0].failure.as_ref().unwrap();
+    assert_eq!((failure.kind, failure.clients), (Failure::Rejected, 1));
+}
+
+#[test]
+fn one_bad_slice_of_three_is_carried_and_two_are_not() {
+    let with = |bad: u32| {
+        let mut trial = Trial::of(&[10], &["media.rate >= 9kB"]);
+        for slice in 0..SLICES {
+            let media = if slice < bad { 5_000 } else { 10_000 };
+            trial.seconds(SLICE, Second { media, ..good(10) });
+        }
+        seconds_of(&trial.outcomes(Outcome::Completed)[0])
+    };
+    assert_eq!(
+        (with(0), with(1), with(2)),
+        ((Verdict::Pass, 6, 0), (Verdict::Pass, 4, 2), (Verdict::Fail, 2, 4))
+    );
+}
+
+#[test]
+fn a_delay_that_grows_is_not_carried_however_much_comes() {
+    let grows = |micros_a_second: i64| {
+        let mut trial = Trial::of(&[10], &["failed.ratio <= 0.1%"]);
+        for second in 0..i64::from(LOAD_SECONDS) {
+            // Noise of 1 ms to and fro.
+            trial.second(Second { drift_micros: second * micros_a_second + second % 2 * 1_000, ..good(10) });
+        }
+        trial.outcomes(Outcome::Completed).remove(0)
+    };
+    assert_eq!(seconds_of(&grows(15_000)), (Verdict::Pass, 6, 0), "90 ms in all");
+    let outcome = grows(40_000);
+    assert_eq!(seconds_of(&outcome), (Verdict::Fail, 0, 6));
+    assert_eq!(outcome.failed[0].expression, "drift.p50 does not rise by more than 100 ms");
+    assert!((outcome.failed[0].value.unwrap() - 0.24).abs() < 0.01, "{outcome:?}");
+}
+
+#[test]
+fn what_a_person_asks_for_and_nothing_measures_is_bad_and_a_default_is_not_asked() {
+    let with = |thresholds: &[&str]| {
+        let mut trial = Trial::of(&[10], thresholds);
+        trial.seconds(LOAD_SECONDS, good(10));
+        seconds_of(&trial.outcomes(Outcome::Completed)[0])
+    };
+    // Nothing is stamped, and nothing has a rate of frames of its own.
+    assert_eq!(with(&["latency.p99 < 1s"]), (Verdict::Fail, 0, 6));
+    assert_eq!(with(&[]), (Verdict::Pass, 6, 0));
+}
+
+#[test]
+fn what_weir_could_not_do_says_nothing_of_the_target() {
+    let mut trial = Trial::of(&[10], &["bitrate.ratio >= 98%"]);
+    for second in 0..LOAD_SECONDS {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(PLAYING, 10);
+        // The generator did not read for two seconds.
+        figures.set(TURN_LAG, 2_000_000);
+        let key = IntervalKey { second, workload: 0, server: None };
+        trial.fold.interval(&Interval { key, figures });
+        let slice = trial.fold.judge_slice(0, second, &trial.slices.thresholds());
+        slice.into_iter().for_each(|slice| trial.slices.add(&slice));
+    }
+    let outcome = trial.outcomes(Outcome::Completed).remove(0);
+    assert_eq!(outcome.verdict, Verdict::Void, "{outcome:?}");
+    assert!(outcome.void.as_ref().unwrap().starts_with("generator_pause: "), "{outcome:?}");
+    assert!(outcome.trial().is_void);
+}
+
+#[test]
+fn a_target_that_dies_does_not_carry_the_load_that_it_dies_of() {
+    let mut trial = Trial::of(&[10, 20], &["failed.ratio <= 0.1%"]);
+    trial.seconds(LOAD_SECONDS, good(10));
+    trial.fold.remark(&EventLine::Stopped { at_seconds: f64::from(LOAD_SECONDS) + 0.5 });
+    trial.second(good(0));
+    let outcomes = trial.outcomes(Outcome::TargetDied);
+    let found: Vec<_> = outcomes.iter().map(|it| (it.load, it.verdict)).collect();
+    assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Fail)]);
+    assert_eq!(outcomes[1].failed[0].expression, "the watched process lives");
+}
