@@ -5,7 +5,7 @@ use crate::Format;
 use crate::account::brief;
 use crate::digest::{digest, several};
 use crate::document::{Badge, ColumnKind, Document, Part, Section, Tone};
-use crate::plot::Drawing;
+use crate::plot::{Drawing, Plot};
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number};
 use crate::quote::quote;
@@ -63,12 +63,22 @@ struct FigureRow {
 }
 
 /// A page of a document alone, under this name.
-pub(crate) fn write_document(document: Document, name: &str, out: &mut dyn io::Write) -> io::Result<()> {
+pub(crate) fn write_document(
+    document: Document,
+    name: &str,
+    plots: &[Plot],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let state = document.state();
     let Document { title, badges, sections } = document;
     let (folded, first) = sections.into_iter().partition(|section| section.detail);
-    let (plots, then, figures) = (Vec::new(), Vec::new(), Vec::new());
+    let (plots, then, figures) = (drawn(plots), Vec::new(), Vec::new());
     Page { title, state, badges, run: quote(name, 200), first, plots, then, folded, figures }.write_into(out)
+}
+
+fn drawn(plots: &[Plot]) -> Vec<Drawing> {
+    let plots = plots.iter().enumerate();
+    plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}"))).collect()
 }
 
 impl Page {
@@ -78,14 +88,13 @@ impl Page {
         let Document { title, badges, sections } = document;
         let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
         let then = first.split_off((1 + summary.workloads.len()).min(first.len()));
-        let plots = plots(summary).into_iter().enumerate();
         Self {
             title,
             state,
             badges,
             run: quote(&summary.run.id, 200),
             first,
-            plots: plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}"))).collect(),
+            plots: drawn(&plots(summary)),
             then,
             folded,
             figures: summary.workloads.iter().map(|it| AllFigures::of(it, &summary.glossary)).collect(),

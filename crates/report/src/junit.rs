@@ -1,12 +1,14 @@
 //! For a build server: outcome, verdict and thresholds as test cases.
 
 use crate::Format;
+use crate::capacity::capacity_line;
 use crate::digest::{LINE, measured};
 use crate::quantity::{TIE, moment};
 use crate::quote::quote;
 use crate::stages::state_word;
 use askama::Template;
 use std::io;
+use weir_engine::capacity::{CapacitySummary, Evidence};
 use weir_engine::series::{Ending, SeriesSummary};
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
 
@@ -138,6 +140,22 @@ pub(crate) fn write_series(summary: &SeriesSummary, out: &mut dyn io::Write) -> 
         }));
     }
     write_suite(&summary.run, &summary.layout, cases, out)
+}
+
+/// A search: its ending, and whether anything was learnt.
+pub(crate) fn write_capacity(summary: &CapacitySummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let result = match summary.answer.evidence {
+        Evidence::Void => CaseResult::Broken("void"),
+        _ => CaseResult::Passed,
+    };
+    let answer = Case {
+        class: "weir.capacity",
+        name: "something is learnt of the target".to_owned(),
+        result,
+        message: capacity_line(summary).replace(TIE, " "),
+        text: String::new(),
+    };
+    write_suite(&summary.run, &summary.layout, vec![ending(&summary.ending), answer], out)
 }
 
 fn ending(ending: &Ending) -> Case {

@@ -3,7 +3,7 @@
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
 //! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
 //! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; a
-//! series of runs has all formats ([`write_series`]).
+//! series of runs and a search for a capacity have all formats ([`write_series`], [`write_capacity`]).
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -12,6 +12,7 @@
 //! ```
 
 mod account;
+mod capacity;
 mod clients_csv;
 mod codec;
 mod digest;
@@ -39,6 +40,7 @@ mod plots;
 mod servers;
 mod text;
 
+pub use crate::capacity::{capacity_line, capacity_schema, load_line, write_capacity};
 pub use crate::clients_csv::Clients;
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
 pub use crate::csv::Csv;

@@ -15,10 +15,21 @@ pub(crate) struct Plot {
     pub(crate) units: Units,
     pub(crate) lines: Vec<Line>,
     pub(crate) bands: Vec<Band>,
-    /// Length of the time axis.
-    pub(crate) seconds: f64,
+    /// What the points are drawn over.
+    pub(crate) across: Across,
+    /// Length of that axis.
+    pub(crate) length: f64,
     /// What is said under it.
     pub(crate) note: &'static str,
+}
+
+/// What the axis is of that points are drawn over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Across {
+    /// Seconds of a run.
+    Time,
+    /// Numbers, such as of clients.
+    Numbers,
 }
 
 /// One line. Where there is no value, there is a gap.
@@ -63,7 +74,7 @@ pub(crate) struct Drawing {
     pub(crate) note: &'static str,
     unit: &'static str,
     bands: Vec<DrawnBand>,
-    time_ticks: Vec<Tick>,
+    ticks: Vec<Tick>,
     value_ticks: Vec<Tick>,
     lines: Vec<DrawnLine>,
     zero: f64,
@@ -92,14 +103,14 @@ struct DrawnLine {
 
 /// From values to places.
 struct Axes {
-    seconds: f64,
+    length: f64,
     low: f64,
     high: f64,
 }
 
 impl Axes {
-    fn x(&self, second: f64) -> f64 {
-        LEFT + (RIGHT - LEFT) * (second / self.seconds).clamp(0.0, 1.0)
+    fn x(&self, at: f64) -> f64 {
+        LEFT + (RIGHT - LEFT) * (at / self.length).clamp(0.0, 1.0)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -122,7 +133,7 @@ impl Plot {
             if range > 0.0 { (scale, unit, step(range / scale) * scale) } else { (1.0, "", 1.0) };
         let low = (lowest / step).floor() * step;
         let high = if highest > low { (highest / step).ceil() * step } else { low + step };
-        let axes = Axes { seconds: self.seconds.max(1.0), low, high };
+        let axes = Axes { length: self.length.max(1.0), low, high };
         let steps = ((high - low) / step).round() as u32;
         let value_ticks = (0..=steps).map(|count| low + f64::from(count) * step);
         let drawn = |(position, line): (usize, &Line)| DrawnLine {
@@ -142,7 +153,10 @@ impl Plot {
             note: self.note,
             unit,
             bands: self.bands.iter().map(|band| band.drawn(&axes)).collect(),
-            time_ticks: time_ticks(&axes),
+            ticks: match self.across {
+                Across::Time => time_ticks(&axes),
+                Across::Numbers => number_ticks(&axes),
+            },
             value_ticks: value_ticks.map(|v| Tick { at: axes.y(v), label: tick_number(v / scale) }).collect(),
             lines,
             zero: axes.y(0.0),
@@ -213,17 +227,25 @@ fn time_ticks(axes: &Axes) -> Vec<Tick> {
         1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
         14_400.0, 43_200.0, 86_400.0,
     ];
-    let step = STEPS.into_iter().find(|step| axes.seconds / step <= 7.0).unwrap_or(axes.seconds / 6.0);
-    let count = (axes.seconds / step).floor() as u32;
+    let step = STEPS.into_iter().find(|step| axes.length / step <= 7.0).unwrap_or(axes.length / 6.0);
+    let count = (axes.length / step).floor() as u32;
     let label = |second: f64| {
         let whole = second as u64;
-        match axes.seconds {
+        match axes.length {
             s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
             s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
             _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
         }
     };
     (0..=count).map(|n| f64::from(n) * step).map(|at| Tick { at: axes.x(at), label: label(at) }).collect()
+}
+
+/// Ticks on round numbers.
+fn number_ticks(axes: &Axes) -> Vec<Tick> {
+    let step = step(axes.length).max(1.0);
+    let count = (axes.length / step).floor() as u32;
+    let at = (0..=count).map(|n| f64::from(n) * step);
+    at.map(|at| Tick { at: axes.x(at), label: tick_number(at) }).collect()
 }
 
 /// Long lines keep the lowest and the highest of each bucket, so that no peak is lost.
@@ -302,7 +324,15 @@ mod tests {
 
     fn plot(points: Vec<(f64, Option<f64>)>) -> Plot {
         let lines = vec![Line { name: "a <b>".to_owned(), points, dashed: false }];
-        Plot { title: "T & t".to_owned(), units: COUNT, lines, bands: Vec::new(), seconds: 60.0, note: "" }
+        Plot {
+            title: "T & t".to_owned(),
+            units: COUNT,
+            lines,
+            bands: Vec::new(),
+            across: Across::Time,
+            length: 60.0,
+            note: "",
+        }
     }
 
     #[test]

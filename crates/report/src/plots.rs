@@ -2,7 +2,7 @@
 
 use crate::digest::leading;
 use crate::names::Names;
-use crate::plot::{Band, COLOURS, Line, Plot};
+use crate::plot::{Across, Band, COLOURS, Line, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count};
 use crate::quote::quote;
 use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
@@ -19,7 +19,8 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         units,
         lines,
         bands: bands.clone(),
-        seconds,
+        across: Across::Time,
+        length: seconds,
         note: "",
     };
     let mut plots = Vec::new();

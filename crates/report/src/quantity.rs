@@ -1,6 +1,8 @@
 //! Quantities as a report prints them: few digits, and the unit beside them, so that columns stay narrow.
 //! What was not measured is a dash.
 
+use weir_engine::series::FigureUnit;
+
 /// In place of what was not measured.
 pub(crate) const NOTHING: &str = "–";
 
@@ -108,6 +110,18 @@ pub(crate) fn number(value: f64) -> String {
         }
         v if v.abs() < 0.995 => format!("{v:.3}"),
         v => format!("{v:.1}"),
+    }
+}
+
+/// A value in its unit.
+pub(crate) fn in_figure_unit(unit: FigureUnit, value: f64) -> String {
+    match unit {
+        FigureUnit::Count => number(value),
+        FigureUnit::Bytes => bytes(value),
+        FigureUnit::Seconds => seconds(value),
+        FigureUnit::BitsPerSecond => joined(bit_rate(value)),
+        FigureUnit::Percent => percent(value),
+        FigureUnit::Ratio => share(value),
     }
 }
 

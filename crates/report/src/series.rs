@@ -3,7 +3,7 @@
 use crate::digest::{LINE, several};
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::json::published;
-use crate::quantity::{bit_rate, bytes, joined, moment, number, percent, seconds, share, span};
+use crate::quantity::{in_figure_unit, moment, span};
 use crate::quote::quote;
 use crate::stages::{state_tone, state_word};
 use crate::surroundings;
@@ -28,7 +28,7 @@ pub fn write_series(
     match format {
         "text" => text.write_document(&document(summary), out),
         "markdown" => crate::markdown::write_document(&document(summary), out),
-        "html" => crate::html::write_document(document(summary), &summary.run.id, out),
+        "html" => crate::html::write_document(document(summary), &summary.run.id, &[], out),
         "json" => {
             serde_json::to_writer_pretty(&mut *out, summary)?;
             out.write_all(b"\n")
@@ -125,18 +125,6 @@ fn counted(variant: &VariantSummary) -> String {
     }
 }
 
-/// A value in its unit.
-fn value(unit: FigureUnit, value: f64) -> String {
-    match unit {
-        FigureUnit::Count => number(value),
-        FigureUnit::Bytes => bytes(value),
-        FigureUnit::Seconds => seconds(value),
-        FigureUnit::BitsPerSecond => joined(bit_rate(value)),
-        FigureUnit::Percent => percent(value),
-        FigureUnit::Ratio => share(value),
-    }
-}
-
 /// The figures that have titles, one column a variant and one for how far its mean can be trusted.
 fn figures(summary: &SeriesSummary) -> Grid {
     let mut columns = vec![Column::word("Figure")];
@@ -157,9 +145,9 @@ fn figures(summary: &SeriesSummary) -> Grid {
 
 fn cells(unit: FigureUnit, counted: &Counted) -> [Cell; 2] {
     let interval = counted.estimate.map_or_else(Cell::nothing, |it| {
-        Cell::text(format!("{} to {}", value(unit, it.low), value(unit, it.high)))
+        Cell::text(format!("{} to {}", in_figure_unit(unit, it.low), in_figure_unit(unit, it.high)))
     });
-    [Cell::text(value(unit, counted.mean)), interval]
+    [Cell::text(in_figure_unit(unit, counted.mean)), interval]
 }
 
 fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid {
@@ -176,7 +164,7 @@ fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid
         if it.difference.low == 0.0 && it.difference.high == 0.0 && comparison.pairs >= 4 {
             return None;
         }
-        let of = |number: f64| value(figure.unit, number);
+        let of = |number: f64| in_figure_unit(figure.unit, number);
         let cell = |text: Option<String>| text.map_or_else(Cell::nothing, Cell::text);
         Some(vec![
             Cell::text(quote(figure.title.as_ref()?, LINE)),

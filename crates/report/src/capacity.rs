@@ -1,0 +1,433 @@
+//! A search for a capacity, in every format that a run has.
+
+use crate::digest::{LINE, several};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::json::published;
+use crate::plot::{Across, Line, Plot};
+use crate::quantity::{
+    BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, in_figure_unit, joined, moment, percent, share,
+    span,
+};
+use crate::quote::quote;
+use crate::surroundings;
+use crate::text::Text;
+use std::io;
+use weir_engine::capacity::{
+    CapacitySummary, CapacityTrial, Evidence, FailedThreshold, LoadOutcome, Purpose, Verdict,
+};
+use weir_engine::series::Ending;
+use weir_engine::summary::{FailureCount, ProcessLoad};
+
+/// Writes a search in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
+///
+/// # Errors
+/// `out` does not take it, or there is no such format.
+pub fn write_capacity(
+    summary: &CapacitySummary,
+    format: &str,
+    text: &Text,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        "text" => text.write_document(&document(summary), out),
+        "markdown" => crate::markdown::write_document(&document(summary), out),
+        "html" => crate::html::write_document(document(summary), &summary.run.id, &plots(summary), out),
+        "json" => {
+            serde_json::to_writer_pretty(&mut *out, summary)?;
+            out.write_all(b"\n")
+        }
+        "csv" => write_csv(summary, out),
+        "junit" => crate::junit::write_capacity(summary, out),
+        other => Err(io::Error::other(format!("a search has no format '{other}'; each of its trials has"))),
+    }
+}
+
+/// The JSON Schema of a search's summary (draft 2020-12), made from the types: `docs/capacity.schema.json`.
+pub fn capacity_schema() -> String {
+    published(schemars::schema_for!(CapacitySummary), "weir capacity")
+}
+
+/// The answer in one line: how many, how many not, how often each was tried, and what failed.
+pub fn capacity_line(summary: &CapacitySummary) -> String {
+    let (answer, sought) = (&summary.answer, &summary.sought);
+    let (target, of) = (quote(&sought.target, LINE), &sought.of);
+    let many = |load: u32| count(load.into());
+    let failure = |load: u32| {
+        let outcome = summary.at_with(load, Verdict::Fail)?;
+        let failed = outcome.failed.first().map(failed_as)?;
+        let refused = outcome.failure.as_ref().map_or_else(String::new, |it| format!(", {}", refused_as(it)));
+        Some(format!("{failed}{refused}"))
+    };
+    let because = |load: u32| failure(load).map_or_else(String::new, |why| format!(" ({why})"));
+    let long = span(sought.long_seconds.into());
+    let ratio = |(for_it, against): (u32, u32)| format!("{for_it} of {}", for_it + against);
+    let ((lower_passed, lower_failed), (upper_passed, upper_failed)) =
+        (answer.lower_trials, answer.upper_trials);
+    let line = match (answer.evidence, answer.bounds.lower, answer.bounds.upper) {
+        (Evidence::Found, Some(lower), Some(upper)) => {
+            let times = ratio((upper_failed, upper_passed));
+            let why = failure(upper).map_or_else(|| times.clone(), |why| format!("{why}; {times}"));
+            format!(
+                "{target} carries {} {of} ({} trials of {long}), not {} ({why})",
+                many(lower),
+                ratio((lower_passed, lower_failed)),
+                many(upper)
+            )
+        }
+        (Evidence::AtLeast, Some(lower), _) => {
+            let limit = void_reason(summary).map_or_else(
+                || "more was not to be tried (--most)".to_owned(),
+                |why| format!("the generator's limit, not the server's: {why}"),
+            );
+            format!("{target} carries at least {} {of}; {limit}", many(lower))
+        }
+        (Evidence::AtMost, _, Some(1)) => {
+            format!("{target} does not carry a single one of its {of}{}", because(1))
+        }
+        (Evidence::AtMost, _, Some(upper)) => {
+            format!("{target} does not carry {} {of}{}", many(upper), because(upper))
+        }
+        (_, Some(lower), Some(upper)) => format!(
+            "undecided: {target} carried {} {of}, and not {}{}; neither was confirmed in the time that there was",
+            many(lower),
+            many(upper),
+            because(upper)
+        ),
+        (_, Some(lower), None) => {
+            format!(
+                "undecided: {target} carried {} {of} and more was not tried in the time that there was",
+                many(lower)
+            )
+        }
+        _ => void_reason(summary).map_or_else(
+            || "nothing was learnt: no trial came to its end".to_owned(),
+            |why| format!("nothing was learnt of {target}: {why}"),
+        ),
+    };
+    if answer.recovers == Some(false) { format!("{line}; it does not recover from overload") } else { line }
+}
+
+/// One load of a trial in a line, for who waits.
+pub fn load_line(outcome: &LoadOutcome) -> String {
+    let load = count(outcome.load.into());
+    let why = reason(outcome);
+    let dash = if why.is_empty() { "" } else { ", " };
+    let carried = joined(bit_rate(outcome.actual_bps));
+    format!(
+        "{load}: {}{dash}{why}; {} play, {carried}",
+        verdict_word(outcome.verdict),
+        count(outcome.playing.round() as u64)
+    )
+    .replace(TIE, " ")
+}
+
+/// Why the first load that could not be judged could not.
+fn void_reason(summary: &CapacitySummary) -> Option<String> {
+    let loads = summary.trials.iter().flat_map(|trial| &trial.loads);
+    loads.filter_map(|load| load.void.as_deref()).map(|why| quote(why, LINE)).next()
+}
+
+/// `bitrate.ratio 91 %`.
+fn failed_as(failed: &FailedThreshold) -> String {
+    let name = failed.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
+    match failed.value {
+        Some(value) => format!("{} {}", quote(name, LINE), in_figure_unit(failed.unit, value)),
+        None => format!("{} did not hold", quote(&failed.expression, LINE)),
+    }
+}
+
+/// `3 rejected: full`.
+fn refused_as(failure: &FailureCount) -> String {
+    let colon = if failure.words.is_empty() { "" } else { ": " };
+    format!("{} {}{colon}{}", count(failure.clients), failure.kind.key(), quote(&failure.words, LINE))
+}
+
+fn reason(outcome: &LoadOutcome) -> String {
+    match &outcome.void {
+        Some(why) => quote(why, LINE),
+        None => {
+            let failed = outcome.failed.iter().map(failed_as);
+            failed.chain(outcome.failure.as_ref().map(refused_as)).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "carried",
+        Verdict::Fail => "not carried",
+        Verdict::Void => "void",
+    }
+}
+
+fn verdict_tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Fail => Tone::Bad,
+        Verdict::Void => Tone::Doubtful,
+    }
+}
+
+fn document(summary: &CapacitySummary) -> Document {
+    let mut sections = vec![Section::new("Capacity", vec![Part::Facts(facts(summary))])];
+    sections.extend(at_the_edge(summary).map(|grid| Section::new("At the edge", vec![Part::Grid(grid)])));
+    if !summary.trials.is_empty() {
+        sections.push(Section::new("Trials", vec![Part::Grid(trials(summary))]));
+    }
+    sections.extend(surroundings::sections(&summary.run));
+    Document {
+        title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
+        badges: badges(summary),
+        sections,
+    }
+}
+
+fn badges(summary: &CapacitySummary) -> Vec<Badge> {
+    let badge = |text: &str, tone| Badge { text: text.to_owned(), tone };
+    let mut badges = vec![match summary.answer.evidence {
+        Evidence::Found => badge("found", Tone::Good),
+        Evidence::AtLeast => badge("at least", Tone::Doubtful),
+        Evidence::AtMost => badge("at most", Tone::Doubtful),
+        Evidence::Undecided => badge("undecided", Tone::Doubtful),
+        Evidence::Void => badge("void", Tone::Bad),
+    }];
+    if summary.answer.recovers == Some(false) {
+        badges.push(badge("does not recover", Tone::Bad));
+    }
+    match &summary.ending {
+        Ending::Completed => {}
+        Ending::Running => badges.push(badge("not at its end", Tone::Doubtful)),
+        Ending::Interrupted => badges.push(badge("interrupted", Tone::Doubtful)),
+        Ending::Failed(_) => badges.push(badge("failed", Tone::Bad)),
+    }
+    badges
+}
+
+fn facts(summary: &CapacitySummary) -> Vec<Fact> {
+    let (sought, answer) = (&summary.sought, &summary.answer);
+    let tone = match answer.evidence {
+        Evidence::Found => Tone::Good,
+        Evidence::Void => Tone::Bad,
+        _ => Tone::Doubtful,
+    };
+    let mut facts = vec![Fact::new("Answer", capacity_line(summary)).tone(tone)];
+    if let Some(carried) = answer.bounds.lower.and_then(|lower| summary.at_with(lower, Verdict::Pass)) {
+        let mut line = format!(
+            "{} of {} played, {}",
+            count(carried.playing.round() as u64),
+            count(carried.load.into()),
+            joined(bit_rate(carried.actual_bps))
+        );
+        if let Some((name, busiest)) = carried.targets.iter().find_map(busiest) {
+            line.push_str(&format!("; {name} at {} of a core", percent(busiest)));
+        }
+        facts.push(Fact::new("Carried", line));
+    }
+    if answer.recovers == Some(true) {
+        facts.push(Fact::new("Recovery", "after the overload it carried again what it had carried before"));
+    }
+    if let Ending::Failed(words) = &summary.ending {
+        facts.push(Fact::new("Outcome", quote(words, 1_000)).tone(Tone::Bad));
+    }
+    facts.push(Fact::new("Started", format!("{} UTC", moment(summary.run.started_at_seconds, ' '))));
+    facts.push(Fact::new(
+        "Search",
+        format!(
+            "{} in {}; bounds within {} of each other, {} {} a second, slices of {}",
+            several(summary.trials.len() as u64, "trial"),
+            span(summary.run.duration_seconds),
+            share(sought.precision),
+            sought.arrivals_per_second,
+            sought.of,
+            span(sought.slice_seconds.into())
+        ),
+    ));
+    facts.push(Fact::new(
+        "Asked",
+        sought.thresholds.iter().map(|it| quote(it, LINE)).collect::<Vec<_>>().join(", "),
+    ));
+    facts.push(Fact::new("Definitions", "docs/method.md, section 32"));
+    facts
+}
+
+/// The busiest thread of a process.
+fn busiest(process: &ProcessLoad) -> Option<(String, f64)> {
+    let threads =
+        process.threads.iter().max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest));
+    threads.map(|thread| (quote(&thread.name, 40), thread.cpu_percent_busiest))
+}
+
+/// What the target, weir and the host used at the bounds, and at about half of the lower one.
+fn at_the_edge(summary: &CapacitySummary) -> Option<Grid> {
+    let bounds = summary.answer.bounds;
+    let half = bounds.lower.or(bounds.upper).and_then(|load| summary.at_half_of(load));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
+    let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
+    let rows = [half, lower, upper].into_iter().flatten().map(|outcome| {
+        let target =
+            (!outcome.targets.is_empty()).then(|| outcome.targets.iter().map(|it| it.cpu_percent).sum());
+        let of = |value: Option<f64>| value.map_or_else(Cell::nothing, |value| Cell::text(percent(value)));
+        vec![
+            Cell::text(count(outcome.load.into())),
+            Cell::text(verdict_word(outcome.verdict)).tone(verdict_tone(outcome.verdict)),
+            Cell::text(count(outcome.playing.round() as u64)),
+            Cell::quantity(bit_rate(outcome.actual_bps)),
+            of(target),
+            outcome.targets.iter().find_map(busiest).map_or_else(Cell::nothing, |(name, busiest)| {
+                Cell::text(format!("{name} {}", percent(busiest)))
+            }),
+            of(outcome.generator.as_ref().map(|it| it.cpu_percent)),
+            of(outcome.host_cpu_percent),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    (!rows.is_empty()).then(|| Grid {
+        caption: "CPU in percent of one core: at about half of the load, at the bounds".to_owned(),
+        columns: vec![
+            Column::number("Load"),
+            Column::word("Verdict"),
+            Column::number("Playing"),
+            Column::number("Media"),
+            Column::number("Target"),
+            Column::number("Busiest thread").narrow("Thread"),
+            Column::number("weir"),
+            Column::number("Host"),
+        ],
+        rows,
+    })
+}
+
+fn purpose(trial: &CapacityTrial) -> &'static str {
+    match trial.purpose {
+        None => "climb",
+        Some(Purpose::Recovery) => "recovery",
+        Some(Purpose::Narrow) => "narrow",
+        Some(Purpose::Confirm) => "confirm",
+    }
+}
+
+fn trials(summary: &CapacitySummary) -> Grid {
+    let rows = summary.trials.iter().flat_map(|trial| {
+        trial.loads.iter().map(|outcome| {
+            vec![
+                Cell::text(quote(&trial.directory, LINE)),
+                Cell::text(purpose(trial)),
+                Cell::text(count(outcome.load.into())),
+                Cell::text(verdict_word(outcome.verdict)).tone(verdict_tone(outcome.verdict)),
+                Cell::text(format!(
+                    "{}/{}",
+                    outcome.good_seconds,
+                    outcome.good_seconds + outcome.bad_seconds
+                )),
+                Cell::text(count(outcome.playing.round() as u64)),
+                Cell::text(reason(outcome)),
+            ]
+        })
+    });
+    Grid {
+        caption:
+            "One row a load, in the order in which they were held; each trial has a directory of its own"
+                .to_owned(),
+        columns: vec![
+            Column::word("Trial"),
+            Column::word("Purpose"),
+            Column::number("Load"),
+            Column::word("Verdict"),
+            Column::number("Good seconds").narrow("Good"),
+            Column::number("Playing"),
+            Column::prose("What did not hold"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// All trials, then what was measured against the load.
+fn plots(summary: &CapacitySummary) -> Vec<Plot> {
+    let loads: Vec<&LoadOutcome> = summary.trials.iter().flat_map(|trial| &trial.loads).collect();
+    let of_verdict = |verdict: Verdict| {
+        let point = |(at, load): (u32, &&LoadOutcome)| {
+            (f64::from(at), (load.verdict == verdict).then(|| f64::from(load.load)))
+        };
+        let points = (1..).zip(&loads).map(point).collect();
+        Line { name: verdict_word(verdict).to_owned(), points, dashed: false }
+    };
+    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Void];
+    let mut plots = vec![Plot {
+        title: "Loads, in the order in which they were held".to_owned(),
+        units: COUNT,
+        lines: verdicts.into_iter().map(of_verdict).collect(),
+        bands: Vec::new(),
+        across: Across::Numbers,
+        length: loads.len() as f64 + 1.0,
+        note: "",
+    }];
+    let mut tried: Vec<u32> = loads.iter().map(|load| load.load).collect();
+    tried.sort_unstable();
+    tried.dedup();
+    let length = tried.last().copied().map_or(1.0, f64::from);
+    let outcomes: Vec<_> = tried.iter().filter_map(|load| summary.at(*load)).collect();
+    let line = |name: &str, value: &dyn Fn(&LoadOutcome) -> Option<f64>| {
+        let points = outcomes.iter().map(|it| (f64::from(it.load), value(it))).collect();
+        Line { name: name.to_owned(), points, dashed: false }
+    };
+    let against = |title: &str, units: Units, lines| Plot {
+        title: format!("{title} against the load"),
+        units,
+        lines,
+        bands: Vec::new(),
+        across: Across::Numbers,
+        length,
+        note: "",
+    };
+    let asked = Line { dashed: true, ..line("asked for", &|it| Some(f64::from(it.load))) };
+    let target = |it: &LoadOutcome| {
+        (!it.targets.is_empty()).then(|| it.targets.iter().map(|target| target.cpu_percent).sum())
+    };
+    plots.push(against("Playing", COUNT, vec![line("playing", &|it| Some(it.playing)), asked]));
+    plots.push(against("Media", BIT_RATE, vec![line("media", &|it| Some(it.actual_bps))]));
+    plots.push(against(
+        "CPU",
+        PERCENT,
+        vec![
+            line("target", &target),
+            line("its thread", &|it| it.targets.iter().find_map(busiest).map(|(_, percent)| percent)),
+            line("weir", &|it| it.generator.as_ref().map(|it| it.cpu_percent)),
+            line("host", &|it| it.host_cpu_percent),
+        ],
+    ));
+    plots
+}
+
+/// One row a load of a trial.
+fn write_csv(summary: &CapacitySummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    writer.write_record([
+        "search",
+        "trial",
+        "purpose",
+        "load",
+        "verdict",
+        "good_seconds",
+        "bad_seconds",
+        "playing",
+        "bits_per_second",
+        "failed",
+    ])?;
+    for trial in &summary.trials {
+        for outcome in &trial.loads {
+            writer.write_record([
+                &quote(&summary.run.id, LINE),
+                &quote(&trial.directory, LINE),
+                purpose(trial),
+                &outcome.load.to_string(),
+                verdict_word(outcome.verdict),
+                &outcome.good_seconds.to_string(),
+                &outcome.bad_seconds.to_string(),
+                &outcome.playing.to_string(),
+                &outcome.actual_bps.to_string(),
+                &reason(outcome).replace(TIE, " "),
+            ])?;
+        }
+    }
+    writer.flush()
+}
