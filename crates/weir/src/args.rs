@@ -40,6 +40,9 @@ pub(crate) enum Verb {
     Ingest(Box<Ingest>),
     /// A scenario file: several workloads, stages, thresholds
     Run(Run),
+    /// How many clients a server carries: the largest number at which every threshold holds, and the smallest at which one
+    /// does not
+    Capacity(Box<Capacity>),
     /// Watch a server's processes without a load
     Watch(Watch),
     /// The small server that weir carries: RTMP, WebRTC, MPEG-TS over HTTP as Mirakurun and mirakc serve it, MQTT
@@ -52,7 +55,7 @@ pub(crate) enum Verb {
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, of summary.json of a run or a series, or of what check and codec write
+    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series or a search, or of what check and codec write
     Schema(Schema),
 }
 
@@ -62,9 +65,6 @@ pub(crate) struct Load {
     /// Clients at once [default: 1, or one a URL and stream for publishers]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
-    /// Streams that `{i}` in a URL stands for, 0 to N - 1; each of the two needs the other
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) streams: Option<u32>,
     /// Clients started a second while a stage ramps: 20/s [default: 50/s, or faster to ramp within 5 s]
     #[arg(long, value_name = "RATE", value_parser = arrival)]
     pub(crate) arrival: Option<String>,
@@ -74,6 +74,16 @@ pub(crate) struct Load {
     /// A stage, N clients held for TIME, instead of -c and -d; repeat for a table: 500@15s
     #[arg(long = "stage", value_name = "N@TIME", value_parser = stage, conflicts_with_all = ["clients", "duration"])]
     pub(crate) stages: Vec<StageSpec>,
+    #[command(flatten)]
+    pub(crate) of_clients: ClientOptions,
+}
+
+/// How clients come to a server, whatever their number.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClientOptions {
+    /// Streams that `{i}` in a URL stands for, 0 to N - 1; each of the two needs the other
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: Option<u32>,
     /// Time after each ramp that is left out of the figures [default: 2s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Span>,
@@ -104,6 +114,23 @@ pub(crate) struct Load {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+impl ClientOptions {
+    /// Whether anything is said of clients.
+    pub(crate) fn is_any(&self) -> bool {
+        let Self { streams, warmup, drain, timeout, bind_addr, insecure, cacert, cert, key, name, seed } =
+            self;
+        let spans = [warmup, drain, timeout].into_iter().any(Option::is_some);
+        let files = [cacert, cert, key].into_iter().any(Option::is_some);
+        streams.is_some()
+            || spans
+            || files
+            || name.is_some()
+            || *insecure
+            || *seed != 0
+            || !bind_addr.is_empty()
+    }
 }
 
 /// What every run takes.
@@ -339,6 +366,54 @@ pub(crate) struct Run {
     pub(crate) run: RunOptions,
 }
 
+/// `weir capacity`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Capacity {
+    /// A URL to play, as `weir play` takes it; or a scenario file: its one workload that plays, or publishes if none plays, is
+    /// given ever more clients
+    #[arg(value_name = "URL|FILE")]
+    pub(crate) what: String,
+    /// The load to begin with
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) from: u32,
+    /// The largest load that may be tried [default: what the open files allowed here, `ulimit -Hn`, are enough for]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: Option<u32>,
+    /// How far the number that is too much may lie above the one that is carried
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = precision)]
+    pub(crate) precision: f64,
+    /// Clients started a second while a load is approached from below
+    #[arg(long, value_name = "RATE", default_value = "100/s", value_parser = arrival)]
+    pub(crate) arrival: String,
+    /// Time that a load is held to find the bounds, in slices of --slice
+    #[arg(long, value_name = "TIME", default_value = "15s")]
+    pub(crate) hold: Span,
+    /// Time that a bound is held to confirm it: three times the lower one, twice the upper one
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) confirm: Span,
+    /// Time over which thresholds are judged; at least two groups of pictures
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) slice: Span,
+    /// Time for the whole search: what is known then is said as it is
+    #[arg(long, value_name = "TIME", default_value = "20m")]
+    pub(crate) budget: Span,
+    /// A command that is run before each trial: a restart of the server
+    #[arg(long, value_name = "CMD")]
+    pub(crate) prepare: Option<String>,
+    /// FILE: any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag)]
+    pub(crate) set: Vec<(String, String)>,
+    /// What the source sends to each viewer [default: read off the stream]
+    #[arg(long, value_name = "BITRATE")]
+    pub(crate) expect: Option<BitRateText>,
+    #[command(flatten)]
+    pub(crate) of_clients: ClientOptions,
+    #[command(flatten)]
+    pub(crate) options: OptionsOf<Plays>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
 /// `weir demo`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Demo {
@@ -540,7 +615,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series"])]
+    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series", "capacity"])]
     pub(crate) what: String,
 }
 
@@ -567,6 +642,16 @@ fn stage(text: &str) -> Result<StageSpec, String> {
 
 fn arrival(text: &str) -> Result<String, String> {
     weir_metrics::parse_rate(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    let share = weir_metrics::parse_quantity(text).map_err(|error| error.to_string())?.value;
+    let fits = (0.001..=1.0).contains(&share);
+    if fits {
+        Ok(share)
+    } else {
+        Err(format!("'{text}' is no share from 0.1% to 100%; write for example 5%"))
+    }
 }
 
 fn watch_text(text: &str) -> Result<String, String> {

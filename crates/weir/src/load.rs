@@ -1,6 +1,6 @@
 //! From the flags of `play` and `publish` to the scenario that they stand for.
 
-use crate::args::{Load, Play, Publish, RunOptions};
+use crate::args::{Capacity, ClientOptions, Load, Play, Publish, RunOptions};
 use crate::verification;
 use std::time::Duration;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
@@ -16,7 +16,20 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
         options: args.options.given().clone(),
         ..workload(&args.load)
     };
-    scenario("play", workload, &args.load, &args.run)
+    scenario("play", workload, &args.load.of_clients, &args.run)
+}
+
+/// `weir capacity` of a URL: its viewers, whose number is still to be said.
+pub(crate) fn of_capacity(args: &Capacity) -> Scenario {
+    let workload = WorkloadSpec {
+        play: OneOrMany(vec![args.what.clone()]),
+        expect: args.expect.clone(),
+        options: args.options.given().clone(),
+        streams: args.of_clients.streams,
+        timeout: args.of_clients.timeout.clone(),
+        ..WorkloadSpec::default()
+    };
+    scenario("capacity", workload, &args.of_clients, &args.run)
 }
 
 /// `weir publish`.
@@ -27,11 +40,11 @@ pub(crate) fn of_publish(args: &Publish) -> Scenario {
     let mut load = args.load.clone();
     if workload.output().is_some_and(|output| output.count.is_some()) && load.stages.is_empty() {
         // All of a count is to be in the figures.
-        load.warmup.get_or_insert(Duration::ZERO.into());
+        load.of_clients.warmup.get_or_insert(Duration::ZERO.into());
         // The run ends with the count, unless a duration bounds it.
         workload.duration.clone_from(&load.duration);
     }
-    let mut scenario = scenario("publish", workload, &load, &args.run);
+    let mut scenario = scenario("publish", workload, &load.of_clients, &args.run);
     if args.verify {
         verification::add(&mut scenario);
     }
@@ -41,28 +54,28 @@ pub(crate) fn of_publish(args: &Publish) -> Scenario {
 fn workload(load: &Load) -> WorkloadSpec {
     let single = load.stages.is_empty();
     WorkloadSpec {
-        streams: load.streams,
+        streams: load.of_clients.streams,
         clients: load.clients,
         duration: single.then(|| load.duration.clone().unwrap_or_else(|| DEFAULT_HOLD.into())),
         arrival: load.arrival.clone(),
         stages: load.stages.clone(),
-        timeout: load.timeout.clone(),
+        timeout: load.of_clients.timeout.clone(),
         ..WorkloadSpec::default()
     }
 }
 
-fn scenario(verb: &str, workload: WorkloadSpec, load: &Load, run: &RunOptions) -> Scenario {
+fn scenario(verb: &str, workload: WorkloadSpec, clients: &ClientOptions, run: &RunOptions) -> Scenario {
     let mut scenario = Scenario {
-        name: load.name.clone().unwrap_or_else(|| verb.to_owned()),
+        name: clients.name.clone().unwrap_or_else(|| verb.to_owned()),
         workloads: vec![workload],
-        warmup: load.warmup.clone(),
-        drain: load.drain.clone(),
-        bind_addr: load.bind_addr.clone(),
-        seed: load.seed,
-        insecure: load.insecure,
-        cacert: load.cacert.clone(),
-        cert: load.cert.clone(),
-        key: load.key.clone(),
+        warmup: clients.warmup.clone(),
+        drain: clients.drain.clone(),
+        bind_addr: clients.bind_addr.clone(),
+        seed: clients.seed,
+        insecure: clients.insecure,
+        cacert: clients.cacert.clone(),
+        cert: clients.cert.clone(),
+        key: clients.key.clone(),
         ..Scenario::default()
     };
     add_options(&mut scenario, run);

@@ -2,6 +2,7 @@
 
 mod args;
 mod background;
+mod capacity;
 mod check;
 mod codec;
 mod consumer;
@@ -22,6 +23,7 @@ mod report;
 mod run;
 mod saving;
 mod series;
+mod stepped;
 mod steps;
 mod tls;
 mod turn;
@@ -57,6 +59,7 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         )),
         Verb::Publish(args) => run::run(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run),
         Verb::Run(args) => series::run(&args),
+        Verb::Capacity(args) => capacity::capacity(&args),
         Verb::Ingest(args) => ingest::ingest(&args),
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
@@ -70,6 +73,7 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 "check" => weir_report::check_schema(),
                 "codec" => weir_report::codec_schema(),
                 "series" => weir_report::series_schema(),
+                "capacity" => weir_report::capacity_schema(),
                 _ => weir_report::schema(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");

@@ -2,9 +2,10 @@
 
 use crate::exit::{Exit, Failure};
 use crate::tls::Asked;
-use crate::{consumer, machine};
+use crate::{consumer, machine, run};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::PublishTimes;
@@ -17,7 +18,7 @@ use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
-use weir_observe::{Environment, Observer};
+use weir_observe::Observer;
 use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
 
@@ -95,20 +96,13 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     let about = plan.about.unwrap_or(plan.length);
     let machines = machine::watch(&mut observer, &scenario, &addresses, about, wrong)?;
     let facts = RunFacts {
-        name: scenario.name.clone(),
-        id: String::new(),
-        started_at_seconds: clock::wall_nanos() as f64 * 1e-9,
-        duration_seconds: 0.0,
-        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
-        seed: scenario.seed,
-        tags: scenario.tags.clone(),
-        environment: Environment::read(),
         targets,
         servers: workloads.iter().flat_map(|(_, workload)| &workload.versions).cloned().collect(),
         machines,
-        base_seconds: scenario.base().as_secs_f64(),
+        // Its directory is made when it begins.
+        ..run::facts(&scenario, Path::new(""), clock::wall_nanos() as f64 * 1e-9)
     };
-    Ok(Prepared { scenario, plan, workloads, consuming, observer, facts })
+    Ok(Prepared { scenario, plan, workloads, consuming, slice_seconds: None, observer, facts })
 }
 
 /// The plan of a scenario.

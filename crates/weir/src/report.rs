@@ -3,7 +3,7 @@
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
 use crate::run::{check_print, print, write_artefacts};
-use crate::series;
+use crate::{capacity, series};
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};
 
@@ -16,6 +16,13 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         }
         series::show(&summary, &args.print, &args.directory)?;
         return Ok(series::exit(&summary));
+    }
+    if let Some(summary) = capacity::read(&args.directory) {
+        if args.write {
+            capacity::write(&summary, &args.directory)?;
+        }
+        capacity::show(&summary, &args.print, &args.directory)?;
+        return Ok(capacity::exit(&summary));
     }
     let (head, fold) =
         record::read(&args.directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;

@@ -11,11 +11,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_engine::record;
 use weir_engine::run::{self, Prepared, RunError, Watcher};
-use weir_engine::summary::Summary;
+use weir_engine::scenario::Scenario;
+use weir_engine::summary::{RunFacts, Summary};
+use weir_observe::Environment;
 use weir_report::{Format, Text};
 
 /// Where runs go when nothing is said.
 const PARENT: &str = "weir-runs";
+
+/// What is known of a run, or of several, of a scenario before it begins.
+pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f64) -> RunFacts {
+    RunFacts {
+        name: scenario.name.clone(),
+        id: directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        started_at_seconds,
+        duration_seconds: 0.0,
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: scenario.seed,
+        tags: scenario.tags.clone(),
+        environment: Environment::read(),
+        targets: Vec::new(),
+        servers: Vec::new(),
+        machines: Vec::new(),
+        base_seconds: scenario.base().as_secs_f64(),
+    }
+}
 
 /// The artefacts of what has no run directory's lines of its own: formats, and the files that they are written to.
 pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
@@ -48,23 +68,43 @@ pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summar
     Ok(summary)
 }
 
-/// Runs in a directory of its own and writes the artefacts there; what could not be written stands beside what was
-/// measured.
+/// What a run came to, and whether its artefacts could be written.
+pub(crate) type Measured = (Summary, Result<(), Failure>);
+
+/// How long a run will be shown to take.
+pub(crate) fn length(prepared: &Prepared) -> Duration {
+    prepared.plan.about.unwrap_or(prepared.plan.length) + prepared.scenario.drain()
+}
+
+/// Runs in a directory of its own, with the live view that the options ask for, and writes the artefacts there.
 ///
 /// # Errors
 /// The run could not be made.
 pub(crate) fn run_in(
-    mut prepared: Prepared,
+    prepared: Prepared,
     options: &RunOptions,
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
-) -> Result<(Summary, Result<(), Failure>), Failure> {
+) -> Result<Measured, Failure> {
+    let mut live = Live::new(length(&prepared), options);
+    let measured = run_watched(prepared, directory, interrupt, &mut live);
+    live.clear();
+    measured
+}
+
+/// The same, shown to `watcher`.
+///
+/// # Errors
+/// The run could not be made.
+pub(crate) fn run_watched(
+    mut prepared: Prepared,
+    directory: &Path,
+    interrupt: &Arc<AtomicBool>,
+    watcher: &mut dyn Watcher,
+) -> Result<Measured, Failure> {
     prepared.facts.id =
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let length = prepared.plan.about.unwrap_or(prepared.plan.length) + prepared.scenario.drain();
-    let mut live = Live::new(length, options);
-    let result = run::run(prepared, directory, interrupt, &mut live as &mut dyn Watcher);
-    live.clear();
+    let result = run::run(prepared, directory, interrupt, watcher);
     let summary = result.map_err(|error| {
         let exit = match &error {
             RunError::Consumer(trouble) if trouble.is_of_scenario => Exit::Scenario,
@@ -180,6 +220,42 @@ pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Resul
     let mut bytes = Vec::new();
     format.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
     written(stdout.lock().write_all(&bytes))
+}
+
+/// Writes what is not a single run's in the format of a name, as text in a manner.
+pub(crate) type WriteAs<'a> = &'a dyn Fn(&str, &Text, &mut dyn Write) -> std::io::Result<()>;
+
+/// Prints what is not a single run's as asked.
+pub(crate) fn show(print: &Print, directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
+    let bytes = |format: &str| {
+        let mut bytes = Vec::new();
+        write(format, &text(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
+        Ok::<_, Failure>(bytes)
+    };
+    let mut format = print.format.as_str();
+    match &print.json {
+        Some(path) if path.as_os_str() == "-" => format = "json",
+        Some(path) => std::fs::write(path, bytes("json")?).map_err(|error| refused(path, &error))?,
+        None => {}
+    }
+    if print.quiet && format == "text" {
+        return Ok(());
+    }
+    let mut out = bytes(format)?;
+    if format == "text" {
+        out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
+    }
+    written(std::io::stdout().lock().write_all(&out))
+}
+
+/// Writes the artefacts of what is not a single run's, whole.
+pub(crate) fn write(directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
+    for (name, file) in ARTEFACTS {
+        let mut bytes = Vec::new();
+        write(name, &Text::default(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
+        record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))?;
+    }
+    Ok(())
 }
 
 /// Text as it fits stdout.

@@ -2,14 +2,13 @@
 
 use crate::args::{Print, Run, RunOptions};
 use crate::exit::{Exit, Failure};
-use crate::run::{self, check_json, check_print, directory, interrupt_flag, refused, text, written};
-use crate::steps::{StepError, StepRunner};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag};
+use crate::stepped::SteppedRun;
 use crate::{background, load, prepare};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weir_engine::lines::Part;
 use weir_engine::record;
@@ -17,9 +16,7 @@ use weir_engine::scenario::{Scenario, ScenarioError};
 use weir_engine::series::{
     Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variant, Variation, turns,
 };
-use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
-use weir_observe::Environment;
-use weir_report::Text;
+use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_shard::clock;
 
 /// Name of the summary in the directory of a series.
@@ -65,8 +62,9 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let started = clock::wall_nanos() as f64 * 1e-9;
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let run = RunOfSeries { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
-    let (summary, trouble) = run.run(&args.run, &interrupt)?;
+    let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
+    let start = |prepared| run::run_in(prepared, &args.run, &place, &interrupt);
+    let (summary, trouble) = run.run(&interrupt, start)?;
     run::print(&summary, &args.run.print, &place)?;
     trouble.map_or(Ok(Exit::of(&summary)), Err)
 }
@@ -113,69 +111,6 @@ fn as_asked(
     Ok(scenario)
 }
 
-/// One run of a scenario, with its steps.
-struct RunOfSeries<'a> {
-    scenario: &'a Scenario,
-    variant: Option<&'a Variant>,
-    repetition: u32,
-    /// Where the scenario's file is.
-    folder: &'a Path,
-    /// The run's own.
-    directory: &'a Path,
-}
-
-impl RunOfSeries<'_> {
-    /// What it came to, and what went wrong beside it.
-    ///
-    /// # Errors
-    /// There was no run.
-    fn run(
-        &self,
-        options: &RunOptions,
-        interrupt: &Arc<AtomicBool>,
-    ) -> Result<(Summary, Option<Failure>), Failure> {
-        let failed = |when: &str| {
-            let when = when.to_owned();
-            move |error: StepError| match error {
-                StepError::Interrupted => Failure::new(Exit::Interrupted, format!("{when}: interrupted")),
-                StepError::Address(_) | StepError::System { .. } => {
-                    Failure::new(Exit::Scenario, format!("{when}: {error}"))
-                }
-                error => Failure::new(Exit::TargetDied, format!("{when}: {error}")),
-            }
-        };
-        let mut steps = StepRunner::new(self.folder, self.directory, self.variant, self.repetition);
-        let mut scenario = self.scenario.clone();
-        // What the seed decides is alike within a pair, and varies from pair to pair.
-        scenario.seed = scenario.seed.wrapping_add(u64::from(self.repetition - 1));
-        if let Some(variant) = self.variant {
-            scenario.tags.insert("variant".to_owned(), variant.name.clone());
-            scenario.tags.insert("repetition".to_owned(), self.repetition.to_string());
-        }
-        let ran = steps
-            .take(&self.scenario.before, self.variant, interrupt)
-            .map_err(failed("before"))
-            .and_then(|()| {
-                let _far_end = background::far_end(&mut scenario)?;
-                let prepared = prepare::prepare(scenario, Exit::Scenario)?;
-                run::run_in(prepared, options, self.directory, interrupt)
-            });
-        let servers = steps.check();
-        // What was put up before a run is put away, however the run ended.
-        let after = steps.take(&self.scenario.after, self.variant, &AtomicBool::new(false));
-        let (mut summary, written) = ran?;
-        let mut trouble = written.err();
-        if let Err(died) = servers
-            && matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft)
-        {
-            summary.outcome = Outcome::TargetDied;
-            summary.warnings.push(died.to_string());
-            trouble = trouble.or(run::write_artefacts(&summary, self.directory).err());
-        }
-        Ok((summary, trouble.or(after.map_err(failed("after")).err())))
-    }
-}
-
 fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> Result<Exit, Failure> {
     let print = &args.run.print;
     check_print(print)?;
@@ -193,20 +128,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
     let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
     let facts = SeriesFacts {
-        run: RunFacts {
-            name: first.name.clone(),
-            id: whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-            started_at_seconds: started,
-            duration_seconds: 0.0,
-            weir_version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: first.seed,
-            tags: first.tags.clone(),
-            environment: Environment::read(),
-            targets: Vec::new(),
-            servers: Vec::new(),
-            machines: Vec::new(),
-            base_seconds: 0.0,
-        },
+        run: run::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
         repeat,
         order: first.order,
@@ -238,14 +160,14 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         );
         let own = whole.join(&place);
         record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
-        let run = RunOfSeries {
+        let run = SteppedRun {
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,
             folder,
             directory: &own,
         };
-        match run.run(&args.run, &interrupt) {
+        match run.run(&interrupt, |prepared| run::run_in(prepared, &args.run, &own, &interrupt)) {
             Ok((summary, beside)) => {
                 made.add(&name, turn.repetition, place, &summary);
                 trouble = beside;
@@ -332,37 +254,10 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
 
 /// Prints it as asked.
 pub(crate) fn show(summary: &SeriesSummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    let bytes = |format: &str, text: &Text| {
-        let mut bytes = Vec::new();
-        weir_report::write_series(summary, format, text, &mut bytes)
-            .map_err(Failure::with(Exit::Internal))?;
-        Ok::<_, Failure>(bytes)
-    };
-    let mut format = print.format.as_str();
-    match &print.json {
-        Some(path) if path.as_os_str() == "-" => format = "json",
-        Some(path) => {
-            std::fs::write(path, bytes("json", &text())?).map_err(|error| refused(path, &error))?;
-        }
-        None => {}
-    }
-    if print.quiet && format == "text" {
-        return Ok(());
-    }
-    let mut out = bytes(format, &text())?;
-    if format == "text" {
-        out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
-    }
-    written(std::io::stdout().lock().write_all(&out))
+    run::show(print, directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
 }
 
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &SeriesSummary, directory: &Path) -> Result<(), Failure> {
-    for (name, file) in run::ARTEFACTS {
-        let mut bytes = Vec::new();
-        weir_report::write_series(summary, name, &Text::default(), &mut bytes)
-            .map_err(Failure::with(Exit::Internal))?;
-        record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))?;
-    }
-    Ok(())
+    run::write(directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
 }

@@ -7,6 +7,7 @@ mod support;
 
 mod aiortc;
 mod background;
+mod capacity;
 mod check;
 mod chromium;
 mod codec;

@@ -12,11 +12,16 @@ pub(crate) struct Nginx {
     process: Kept,
     port: u16,
     http: u16,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Nginx {
     pub(crate) fn start() -> Self {
+        Self::with_connections(256)
+    }
+
+    /// One whose worker has so many connections, those of its own included.
+    pub(crate) fn with_connections(connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (port, http) = (free_port(), free_port());
         let path = directory.path().display();
@@ -26,7 +31,7 @@ impl Nginx {
         let configuration = format!(
             "load_module {module};
              daemon off; worker_processes 1; pid {path}/pid; error_log {path}/error.log notice;
-             events {{ worker_connections 256; }}
+             events {{ worker_connections {connections}; }}
              http {{ access_log off; client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
                  fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;
                  server {{ listen 127.0.0.1:{http}; location / {{ rtmp_stat all; }} }} }}
@@ -41,11 +46,16 @@ impl Nginx {
         soon("nginx listens", || {
             [port, http].iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
         });
-        Self { process, port, http, _directory: directory }
+        Self { process, port, http, directory }
     }
 
     pub(crate) fn url(&self, stream: &str) -> String {
         format!("rtmp://127.0.0.1:{}/live/{stream}", self.port)
+    }
+
+    /// What it has written into its log of errors.
+    pub(crate) fn errors(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("error.log")).unwrap()
     }
 
     /// Its own statistics, as XML.

@@ -1,0 +1,76 @@
+//! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
+
+use crate::exit::{Exit, Failure};
+use crate::run::{self, Measured};
+use crate::steps::{StepError, StepRunner};
+use crate::{background, prepare};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use weir_engine::run::Prepared;
+use weir_engine::scenario::Scenario;
+use weir_engine::series::Variant;
+use weir_engine::summary::{Outcome, Summary};
+
+/// One run of a scenario, with its steps.
+pub(crate) struct SteppedRun<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) variant: Option<&'a Variant>,
+    pub(crate) repetition: u32,
+    /// Where the scenario's file is.
+    pub(crate) folder: &'a Path,
+    /// The run's own.
+    pub(crate) directory: &'a Path,
+}
+
+impl SteppedRun<'_> {
+    /// What it came to, and what went wrong beside it. `start` is given what is to be run in [`Self::directory`], once all
+    /// that stands before it is done.
+    ///
+    /// # Errors
+    /// There was no run.
+    pub(crate) fn run(
+        &self,
+        interrupt: &Arc<AtomicBool>,
+        start: impl FnOnce(Prepared) -> Result<Measured, Failure>,
+    ) -> Result<(Summary, Option<Failure>), Failure> {
+        let failed = |when: &str| {
+            let when = when.to_owned();
+            move |error: StepError| match error {
+                StepError::Interrupted => Failure::new(Exit::Interrupted, format!("{when}: interrupted")),
+                StepError::Address(_) | StepError::System { .. } => {
+                    Failure::new(Exit::Scenario, format!("{when}: {error}"))
+                }
+                error => Failure::new(Exit::TargetDied, format!("{when}: {error}")),
+            }
+        };
+        let mut steps = StepRunner::new(self.folder, self.directory, self.variant, self.repetition);
+        let mut scenario = self.scenario.clone();
+        // What the seed decides is alike within a pair, and varies from pair to pair.
+        scenario.seed = scenario.seed.wrapping_add(u64::from(self.repetition - 1));
+        if let Some(variant) = self.variant {
+            scenario.tags.insert("variant".to_owned(), variant.name.clone());
+            scenario.tags.insert("repetition".to_owned(), self.repetition.to_string());
+        }
+        let ran = steps
+            .take(&self.scenario.before, self.variant, interrupt)
+            .map_err(failed("before"))
+            .and_then(|()| {
+                let _far_end = background::far_end(&mut scenario)?;
+                start(prepare::prepare(scenario, Exit::Scenario)?)
+            });
+        let servers = steps.check();
+        // What was put up before a run is put away, however the run ended.
+        let after = steps.take(&self.scenario.after, self.variant, &AtomicBool::new(false));
+        let (mut summary, written) = ran?;
+        let mut trouble = written.err();
+        if let Err(died) = servers
+            && matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft)
+        {
+            summary.outcome = Outcome::TargetDied;
+            summary.warnings.push(died.to_string());
+            trouble = trouble.or(run::write_artefacts(&summary, self.directory).err());
+        }
+        Ok((summary, trouble.or(after.map_err(failed("after")).err())))
+    }
+}

@@ -1,0 +1,192 @@
+//! How many clients a server carries: found to the client where a limit is known, and said as it is where nothing is.
+
+use crate::support::{
+    CHECKS_OF_THE_MACHINE, Kept, Nginx, Publishing, Said, free_port, says, shared, soon, weir,
+};
+use serde_json::Value;
+use std::net::TcpStream;
+use std::process::Stdio;
+
+/// Short trials, and nothing asked that depends on time: how many failed is the same on a busy machine.
+const BRIEF: [&str; 14] = [
+    "--threshold",
+    "failed.ratio == 0",
+    "--slice",
+    "1s",
+    "--hold",
+    "2s",
+    "--confirm",
+    "2s",
+    "--warmup",
+    "0s",
+    "--drain",
+    "200ms",
+    "--accept",
+    CHECKS_OF_THE_MACHINE,
+];
+
+/// An origin that plays to so many viewers at once, and its port.
+fn origin_for(viewers: u32) -> (Kept, u16) {
+    let port = free_port();
+    let fault = format!("reject phase=play beyond={viewers} words=the house is full");
+    let mut command = weir();
+    command.args(["origin", "--rtmp", &format!(":{port}"), "--fault", &fault]).stdout(Stdio::null());
+    let origin = Kept::start(&mut command);
+    soon("the origin listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    (origin, port)
+}
+
+fn search(url: &str, more: &[&str]) -> (Said, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let said = says(["capacity", url, "--json", "-", "-o", &out].iter().chain(&BRIEF).chain(more));
+    let summary = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+    // What is on disk says the same again.
+    let again = says(["report", &out, "--json", "-"]);
+    assert_eq!((again.code, serde_json::from_str::<Value>(&again.out).unwrap()), (said.code, summary));
+    let text = says(["report", &out]).out;
+    // Lines are broken where the terminal ends.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (Said { out: text, ..said }, serde_json::from_str(&again.out).unwrap())
+}
+
+#[test]
+fn an_origin_that_plays_to_five_viewers_carries_five_and_not_six() {
+    let _machine = shared();
+    let (_origin, port) = origin_for(5);
+    let url = format!("rtmp://127.0.0.1:{port}/live/a");
+    let _publishing = Publishing::start(&url, &[]);
+    let (said, summary) = search(&url, &["--from", "1"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let answer = &summary["answer"];
+    assert_eq!(
+        (&answer["evidence"], &answer["bounds"]["lower"]),
+        (&"found".into(), &5.into()),
+        "{}",
+        said.err
+    );
+    assert_eq!((&answer["bounds"]["upper"], &answer["recovers"]), (&6.into(), &true.into()));
+    assert_eq!(
+        (answer["lower_trials"].to_string(), answer["upper_trials"].to_string()),
+        ("[3,0]".into(), "[0,2]".into())
+    );
+    assert!(said.out.contains("carries 5 viewers (3 of 3 trials of 2 s), not 6"), "{}", said.out);
+    assert!(said.out.contains("the house is full"), "what the server said is told: {}", said.out);
+    // Each trial is a run with a directory and a report of its own.
+    let trials = summary["trials"].as_array().unwrap();
+    assert_eq!((&trials[0]["directory"], &trials[0]["purpose"]), (&"001-climb".into(), &Value::Null));
+    assert!(trials.len() <= 15, "{} trials", trials.len());
+    assert!(said.err.contains("trial 1: climbs from 1, 2 s each, until one fails"), "{}", said.err);
+}
+
+#[test]
+fn nginx_carries_as_many_viewers_as_its_worker_has_connections_for() {
+    let _machine = shared();
+    let nginx = Nginx::with_connections(16);
+    let url = nginx.url("a");
+    let publishing = Publishing::start(&url, &[]);
+    let (said, summary) = search(&url, &["--from", "4"]);
+    let bounds = &summary["answer"]["bounds"];
+    let (lower, upper) = (bounds["lower"].as_u64().unwrap(), bounds["upper"].as_u64().unwrap());
+    assert_eq!(
+        (said.code, &summary["answer"]["evidence"], upper),
+        (Some(0), &"found".into(), lower + 1),
+        "{}",
+        said.err
+    );
+    // Of 16 connections two are listening sockets, one is the channel to the master process, and one is the publisher's.
+    assert_eq!(lower, 16 - 4, "{}", said.out);
+    assert!(nginx.errors().contains("16 worker_connections are not enough"));
+    assert!(said.out.contains("closed_by_peer") || said.out.contains("reset"), "{}", said.out);
+    publishing.finish();
+}
+
+#[test]
+fn a_server_that_carries_all_that_may_be_tried_carries_at_least_that() {
+    let _machine = shared();
+    let (_origin, port) = origin_for(50);
+    let url = format!("rtmp://127.0.0.1:{port}/live/a");
+    let _publishing = Publishing::start(&url, &[]);
+    let (said, summary) = search(&url, &["--from", "1", "--most", "3"]);
+    assert_eq!((said.code, &summary["answer"]["evidence"]), (Some(0), &"at_least".into()), "{}", said.err);
+    assert!(
+        said.out.contains("carries at least 3 viewers; more was not to be tried (--most)"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn where_nobody_answers_the_answer_says_so() {
+    let _machine = shared();
+    let url = format!("rtmp://127.0.0.1:{}/live/a", free_port());
+    let (said, summary) = search(&url, &["--from", "2"]);
+    assert_eq!((said.code, &summary["answer"]["evidence"]), (Some(97), &"at_most".into()), "{}", said.err);
+    assert!(
+        said.out.contains(
+            "does not carry a single one of its viewers (failed.ratio 100.0%, 1 connection_refused"
+        ),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn ctrl_c_in_a_trial_leaves_what_was_known() {
+    let _machine = shared();
+    let (_origin, port) = origin_for(50);
+    let url = format!("rtmp://127.0.0.1:{port}/live/a");
+    let _publishing = Publishing::start(&url, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut command = weir();
+    command.args(["capacity", &url, "--from", "1", "--most", "2", "-o"]).arg(&out).args(BRIEF);
+    let searching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    soon("the climb is over", || out.join("002-confirm-2").exists());
+    crate::support::interrupt(&searching);
+    let said = Said::from(searching.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(105), "{}", said.err);
+    assert!(said.out.contains("interrupted") && said.out.contains("001-climb"), "{}", said.out);
+    let summary: Value = serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
+    assert_eq!((&summary["ending"], summary["trials"].as_array().unwrap().len()), (&"interrupted".into(), 1));
+}
+
+#[test]
+fn what_cannot_be_searched_for_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.yaml").display().to_string();
+    let of = |text: &str, arguments: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        says(["capacity", &file].iter().chain(arguments))
+    };
+    let plain = "workloads: [{play: 'rtmp://127.0.0.1:1/a/b'}]";
+    for (said, code, words) in [
+        (
+            says(["capacity", "rtmp://127.0.0.1:1/a/b", "--from", "9", "--most", "5"]),
+            2,
+            "--from 9 is more than 5",
+        ),
+        (
+            says(["capacity", "rtmp://127.0.0.1:1/a/b", "--set", "seed=3"]),
+            2,
+            "--set seed is of a scenario file",
+        ),
+        (says(["capacity", "rtmp://127.0.0.1:1/a/b", "--threshold", "startup.p98 < 1s"]), 2, "startup"),
+        (
+            says(["capacity", "/no/such/file"]),
+            2,
+            "give a URL such as rtmp://host/app/stream, or a scenario file",
+        ),
+        (of(plain, &["--timeout", "3s"]), 2, "change one with --set KEY=VALUE"),
+        (
+            of("variants: {a: {v: 1}, b: {v: 2}}\nworkloads: [{play: 'rtmp://h/a/b{v}'}]", &[]),
+            104,
+            "`variants` and `repeat`",
+        ),
+        (of("workloads: [{ingest: 'mqtt://h/t', duration: 1s}]", &[]), 104, "leave `ingest` and `probe` out"),
+        (of(&format!("{}, {}", &plain[..plain.len() - 1], &plain[12..]), &[]), 104, "not one workload"),
+    ] {
+        assert_eq!(said.code, Some(code), "{words}: {}", said.err);
+        assert!(said.err.contains(words) && said.err.lines().count() == 1, "{words}: {}", said.err);
+    }
+}
