@@ -220,5 +220,27 @@ fn a_target_that_dies_does_not_carry_the_load_that_it_dies_of() {
     let outcomes = trial.outcomes(Outcome::TargetDied);
     let found: Vec<_> = outcomes.iter().map(|it| (it.load, it.verdict)).collect();
     assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Fail)]);
-    assert_eq!(outcomes[1].failed[0].expression, "the watched process lives");
+    assert_eq!(outcomes[1].failed[0].expression, "the watched process was gone");
+}
+
+#[test]
+fn a_load_that_nobody_was_left_of_is_not_carried() {
+    let expression = |outcome: &LoadOutcome| outcome.failed[0].expression.clone();
+    // Refused at once, before a slice was over.
+    let mut trial = Trial::of(&[1], &[]);
+    trial.second(Second { failed: 1, ..good(0) });
+    let outcomes = trial.outcomes(Outcome::NobodyLeft);
+    assert_eq!((outcomes.len(), seconds_of(&outcomes[0])), (1, (Verdict::Fail, 0, 1)));
+    assert_eq!(expression(&outcomes[0]), "no client was left");
+    assert_eq!(outcomes[0].failure.as_ref().unwrap().kind, Failure::Rejected);
+    // In the middle of the second load.
+    let mut trial = Trial::of(&[10, 20, 40], &["failed.ratio <= 0.1%"]);
+    trial.seconds(LOAD_SECONDS + SLICE, good(10));
+    let outcomes = trial.outcomes(Outcome::NobodyLeft);
+    let found: Vec<_> = outcomes.iter().map(|it| (it.load, it.verdict)).collect();
+    assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Fail)]);
+    // All that was to be held was held.
+    let mut trial = Trial::of(&[10], &["failed.ratio <= 0.1%"]);
+    trial.seconds(LOAD_SECONDS + 1, good(10));
+    assert_eq!(trial.outcomes(Outcome::NobodyLeft)[0].verdict, Verdict::Pass);
 }

@@ -88,15 +88,17 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             format!("{target} does not carry {} {of}{}", many(upper), because(upper))
         }
         (_, Some(lower), Some(upper)) => format!(
-            "undecided: {target} carried {} {of}, and not {}{}; neither was confirmed in the time that there was",
+            "undecided: {target} carried {} {of}, and not {}{}; both were not confirmed{}",
             many(lower),
             many(upper),
-            because(upper)
+            because(upper),
+            why_no_more(summary)
         ),
         (_, Some(lower), None) => {
             format!(
-                "undecided: {target} carried {} {of} and more was not tried in the time that there was",
-                many(lower)
+                "undecided: {target} carried {} {of} and more was not tried{}",
+                many(lower),
+                why_no_more(summary)
             )
         }
         _ => void_reason(summary).map_or_else(
@@ -127,12 +129,21 @@ fn void_reason(summary: &CapacitySummary) -> Option<String> {
     loads.filter_map(|load| load.void.as_deref()).map(|why| quote(why, LINE)).next()
 }
 
+/// Why there was no further trial.
+fn why_no_more(summary: &CapacitySummary) -> String {
+    void_reason(summary).map_or_else(
+        || " in the time that there was".to_owned(),
+        |why| format!(", since the generator came to a limit of its own: {why}"),
+    )
+}
+
 /// `bitrate.ratio 91 %`.
 fn failed_as(failed: &FailedThreshold) -> String {
     let name = failed.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
     match failed.value {
         Some(value) => format!("{} {}", quote(name, LINE), in_figure_unit(failed.unit, value)),
-        None => format!("{} did not hold", quote(&failed.expression, LINE)),
+        None if name == failed.expression => quote(name, LINE),
+        None => format!("{} had no value", quote(name, LINE)),
     }
 }
 

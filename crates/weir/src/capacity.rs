@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::{
     Asked, CapacitySummary, CapacityTrial, Evidence, Goal, LAYOUT, LoadOutcome, Purpose, Search, Sought,
-    Step, TrialPlan, TrialSlices, asked,
+    Step, Trial, TrialPlan, TrialSlices, asked,
 };
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
@@ -249,6 +249,7 @@ impl<'a> Trials<'a> {
             if is_too_long || interrupt.load(Relaxed) {
                 break;
             }
+            let least = loads.first().copied().unwrap_or_default();
             let place = format!("{number:03}-{}", name(purpose, &loads));
             tell(&args.run, &announcement(number, purpose, &loads, seconds));
             let own = whole.join(&place);
@@ -268,10 +269,10 @@ impl<'a> Trials<'a> {
                 tell(&args.run, &format!("  {}", load_line(outcome)));
             }
             let trials: Vec<_> = outcomes.iter().map(LoadOutcome::trial).collect();
-            match (purpose, trials.first()) {
-                (None, _) => search.climbed(&trials),
-                (Some(_), Some(trial)) => search.held(trial),
-                (Some(_), None) => {}
+            match purpose {
+                None => search.climbed(&trials),
+                // One that was over before a slice was says nothing.
+                Some(_) => search.held(trials.first().unwrap_or(&Trial::void(least))),
             }
             summary.trials.push(CapacityTrial { purpose, loads: outcomes, directory: place });
             summary.answer = search.answer_now();

@@ -18,6 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// How many trials may be void before the search gives up: a pause of the machine passes, its limit does not.
+const MOST_VOID: u32 = 3;
+
 /// What the search is to find out, and how exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
@@ -165,10 +168,16 @@ pub struct Search {
     purpose: Option<Purpose>,
     /// The smallest load that the generator could not make.
     void_at: Option<u32>,
+    void_trials: u32,
     trials: u32,
 }
 
 impl Trial {
+    /// One of this load that says nothing about the target.
+    pub fn void(load: u32) -> Self {
+        Self { load, good_seconds: 0, bad_seconds: 0, is_void: true }
+    }
+
     /// What it says: a load is carried if at least half of the time was good (an exceed ratio of 0.5, as RFC 9971
     /// recommends).
     pub fn verdict(&self) -> Verdict {
@@ -213,6 +222,7 @@ impl Search {
             recovers: None,
             purpose: None,
             void_at: None,
+            void_trials: 0,
             trials: 0,
         }
     }
@@ -223,7 +233,8 @@ impl Search {
             return Step::Climb { loads: self.climb(), seconds: self.goal.short_seconds };
         }
         let bounds = self.bounds();
-        let next = if self.trials >= self.goal.most_trials { None } else { self.next_hold(bounds) };
+        let is_over = self.trials >= self.goal.most_trials || self.void_trials >= MOST_VOID;
+        let next = if is_over { None } else { self.next_hold(bounds) };
         match next {
             Some((load, seconds, purpose)) => {
                 self.purpose = Some(purpose);
@@ -260,6 +271,7 @@ impl Search {
         let verdict = trial.verdict();
         if verdict == Verdict::Void {
             self.void_at = Some(self.void_at.map_or(trial.load, |load| load.min(trial.load)));
+            self.void_trials += 1;
             return;
         }
         self.outcomes.push((trial.load, verdict == Verdict::Pass));

@@ -172,6 +172,23 @@ fn a_limit_of_the_generator_is_none_of_the_server() {
     assert_eq!(answer.evidence, Evidence::Void);
 }
 
+#[test]
+fn trials_that_say_nothing_come_to_an_end() {
+    let fails = |load| Trial { bad_seconds: 20, is_void: false, ..Trial::void(load) };
+    let mut search = Search::new(GOAL);
+    search.climbed(&[fails(10)]);
+    let mut trials = 0;
+    let answer = loop {
+        match search.step() {
+            Step::Hold { load, .. } => search.held(&Trial::void(load)),
+            Step::Climb { .. } => panic!("it has climbed"),
+            Step::Done(answer) => break answer,
+        }
+        trials += 1;
+    };
+    assert_eq!((trials, answer.evidence, answer.bounds.upper), (3, Evidence::AtMost, Some(10)));
+}
+
 proptest! {
     #[test]
     fn a_better_server_is_never_found_worse(one in 1.0..5e4f64, better in 1.0..3.0f64) {

@@ -109,7 +109,7 @@ pub struct LoadOutcome {
 /// Something that was asked, and did not hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedThreshold {
-    /// What was asked.
+    /// What was asked; or what was seen, where it is nothing that can be asked for.
     pub expression: String,
     /// Its mean over the slices in which it did not hold; none if it had no value.
     pub value: Option<f64>,
@@ -167,12 +167,17 @@ impl TrialSlices {
     /// of its machine and of delays that grew.
     pub fn outcomes(&self, summary: &Summary, workload: usize) -> Vec<LoadOutcome> {
         let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
-        let died = summary.outcome == Outcome::TargetDied;
         let held = self.loads.iter().filter(|load| load.good + load.bad > 0).count();
-        // A target that died did so under the load that was being held, or approached.
         let is_whole = |load: &LoadSlices| load.good + load.bad == self.plan.slices;
-        let dies_next = died && held < self.loads.len() && self.loads[..held].iter().all(is_whole);
-        let begun = held + usize::from(dies_next);
+        let are_whole = self.loads[..held].iter().all(is_whole);
+        let broken = match summary.outcome {
+            Outcome::TargetDied => Some("the watched process was gone"),
+            Outcome::NobodyLeft if held < self.loads.len() || !are_whole => Some("no client was left"),
+            _ => None,
+        };
+        // It broke under the load that was being held, or approached.
+        let is_approached = broken.is_some() && held < self.loads.len() && are_whole;
+        let begun = held + usize::from(is_approached);
         let rows = (0_u16..).zip(self.plan.loads.iter().zip(&self.loads)).take(begun);
         rows.map(|(stage, (load, slices))| {
             let row = stages.get(usize::from(stage));
@@ -180,10 +185,9 @@ impl TrialSlices {
             if let Some(rise) = row.and_then(|row| rise(&summary.series, workload, row)) {
                 outcome.fail(rise);
             }
-            if died && usize::from(stage) + 1 == begun {
-                let expression = "the watched process lives".to_owned();
+            if let Some(what) = broken.filter(|_| usize::from(stage) + 1 == begun) {
                 outcome.fail(FailedThreshold {
-                    expression,
+                    expression: what.to_owned(),
                     value: None,
                     unit: FigureUnit::Count,
                     seconds: 0,
