@@ -65,7 +65,7 @@ impl Aggregator {
     /// Judges the slice of this workload that ended with `second`, if one did. What is counted in the slice, its levels and
     /// its distributions are its own. A share of the clients (`failed.ratio` and its like) is of all up to now, since who has
     /// failed does not come back; what begins in the ramp (`startup.p99`) and what is a share of the source's rate
-    /// (`bitrate.ratio`, `frames.ratio`) are of the stage up to now, and of the latter [`BURST_SECONDS`] of media may be on
+    /// (`bitrate.ratio`, `frames.ratio`) are of the stage up to now, and of the latter half a second of media may be on
     /// their way.
     pub fn judge_slice(&self, workload: u16, second: u32, thresholds: &[Threshold]) -> Option<Slice> {
         let length = self.slice_seconds?;
