@@ -88,7 +88,7 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             format!("{target} does not carry {} {of}{}", many(upper), because(upper))
         }
         (_, Some(lower), Some(upper)) => format!(
-            "undecided: {target} carried {} {of}, and not {}{}; both were not confirmed{}",
+            "undecided: {target} carried {} {of}, and not {}{}; not both were confirmed{}",
             many(lower),
             many(upper),
             because(upper),

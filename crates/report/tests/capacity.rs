@@ -140,7 +140,7 @@ fn the_first_line_says_how_sure_it_is() {
             Some(3_420),
             Some(3_590),
             format!(
-                "undecided: {host} carried 3,420 viewers, and not 3,590 ({failed}); neither was confirmed in the time that there was"
+                "undecided: {host} carried 3,420 viewers, and not 3,590 ({failed}); not both were confirmed in the time that there was"
             ),
         ),
         (Evidence::Void, None, None, "nothing was learnt: no trial came to its end".to_owned()),
