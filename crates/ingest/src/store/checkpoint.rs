@@ -5,13 +5,15 @@
 use super::Durability;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 /// A thread with a connection of its own; ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
-    wish: Option<SyncSender<()>>,
+    requests: Option<Sender<()>>,
+    done: Receiver<()>,
+    is_busy: bool,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -19,34 +21,47 @@ impl Checkpointer {
     /// For the log of this file, which is open already, and so is never another one of its name. Without a connection or
     /// a thread the commits do it.
     pub(super) fn start(path: &Path, durability: Durability) -> Self {
-        let (wish, wishes) = sync_channel(1);
+        let (requests, inbox) = channel();
+        let (outbox, done) = channel();
         let thread = open(path, durability).ok().and_then(|connection| {
             let builder = std::thread::Builder::new().name("weir-checkpoint".to_owned());
-            builder.spawn(move || work(&connection, &wishes)).ok()
+            builder.spawn(move || work(&connection, &inbox, &outbox)).ok()
         });
-        Self { wish: Some(wish), thread }
+        Self { requests: Some(requests), done, is_busy: false, thread }
     }
 
-    /// Has it done soon. Asked again before it begins, it is done once.
-    pub(super) fn ask(&self) {
-        if let Some(wish) = &self.wish {
-            let _ = wish.try_send(());
+    /// Has a checkpoint begun, unless one is being made.
+    pub(super) fn request(&mut self) -> bool {
+        if self.is_busy && self.done.try_recv().is_err() {
+            return false;
+        }
+        self.is_busy = self.requests.as_ref().is_some_and(|requests| requests.send(()).is_ok());
+        self.is_busy
+    }
+
+    /// Waits for the checkpoint that is being made. While one is, a commit can make none, and a log that no checkpoint has
+    /// read to its end never begins anew: with a disk slower than the commits it would grow without a bound.
+    pub(super) fn wait(&mut self) {
+        if std::mem::take(&mut self.is_busy) {
+            // Without its thread there is nothing to wait for.
+            let _ = self.done.recv();
         }
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.wish = None;
+        self.requests = None;
         // A panic there is of no concern here.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-fn work(connection: &Connection, wishes: &Receiver<()>) {
-    while wishes.recv().is_ok() {
-        // PASSIVE waits for nobody, and nobody for it. What fails here is done, or told, by a commit.
+fn work(connection: &Connection, requests: &Receiver<()>, done: &Sender<()>) {
+    while requests.recv().is_ok() {
+        // PASSIVE waits for no other connection, and none waits for it. A failure is met again, and reported, by a commit.
         let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
+        let _ = done.send(());
     }
 }
 

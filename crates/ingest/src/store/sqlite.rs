@@ -28,7 +28,8 @@ const CACHE_KIB: i32 = 16 << 10;
 /// Bytes of the log from which on a commit writes into the file what is not there yet, and the log begins anew.
 const CHECKPOINT_BYTES: u32 = 32 << 20;
 
-/// Bytes of rows after which that is begun beside the commits, so that little is left to be done by one.
+/// Bytes of rows after which that is begun beside the commits, so that little is left to be done by one. A commit waits for one
+/// that is still being made after twice as many.
 const AHEAD_BYTES: usize = 8 << 20;
 
 /// A table in a file.
@@ -284,13 +285,18 @@ impl Store for Sqlite {
     }
 
     fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
+        if self.fresh > 2 * AHEAD_BYTES
+            && let Some(checkpointer) = &mut self.checkpointer
+        {
+            checkpointer.wait();
+        }
         let saved = self.write(batch, part).map_err(|error| self.sort(&error))?;
         self.fresh += batch.rows.weight();
         if self.fresh > AHEAD_BYTES
-            && let Some(checkpointer) = &self.checkpointer
+            && let Some(checkpointer) = &mut self.checkpointer
+            && checkpointer.request()
         {
             self.fresh = 0;
-            checkpointer.ask();
         }
         Ok(saved)
     }
