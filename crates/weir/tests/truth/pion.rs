@@ -48,10 +48,13 @@ fn a_viewer_of_others_gets_what_the_origin_has_sent_and_what_it_asks_for_again()
     let _machine = shared();
     let origin = origin(&["drop unit=300..304 kind=video viewer=1"]);
     let (publish, watch) = places(&origin);
-    let _publishing = Publishing::start(&publish, &["--gop", "1s"]);
+    let publishing = Publishing::start(&publish, &["--gop", "1s"]);
     is_on_air(&origin);
     let pion = Pion::client(&["play", http(&watch)]);
     std::thread::sleep(Duration::from_secs(6));
+    // A packet on its way while the viewer says goodbye is one that it does not count.
+    publishing.finish();
+    std::thread::sleep(Duration::from_secs(1));
     let seen = pion.end();
     let (counts, rtc) = (origin.counts(), origin.rtc());
     let [viewer] = &counts.viewers[..] else { panic!("{:?}", counts.viewers) };
