@@ -2,9 +2,8 @@
 
 use crate::MAX_EMPTY_ITEMS;
 use crate::avro::SINGLE_OBJECT;
-use crate::avro::container::{self, Block, Header};
+use crate::avro::container::{self, Block, Codec, Header};
 use crate::avro::read::{self, Bytes};
-use crate::encoder::Codec;
 use crate::error::{DecodeError, Fault, Problem};
 use crate::format::{Format, Framing};
 use crate::json;
