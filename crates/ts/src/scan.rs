@@ -4,12 +4,12 @@
 //! [`Scan::look`], which asks one concern after the other: continuity, scrambling, clock, payload.
 
 use crate::alignment::Sink;
-use crate::analyser::Options;
 use crate::clock::{StreamClock, StreamTime, TICKS_PER_SECOND};
 use crate::continuity::{Continuity, NOWHERE, PidState};
 use crate::counts::{Counts, PidCounts};
 use crate::finding::{Finding, FindingKind, Findings};
 use crate::losses::Losses;
+use crate::options::Options;
 use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, pid};
 use crate::record::{Mark, Record};
 use crate::section;
