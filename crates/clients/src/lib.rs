@@ -33,6 +33,7 @@ mod target;
 mod timeline;
 pub mod ts;
 mod workload;
+mod workload_error;
 
 pub use bulk::BulkOptions;
 pub use client_session::{ClientSession, End, Stop};
@@ -63,4 +64,5 @@ pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
-pub use workload::{NewClient, ServerVersion, Workload, WorkloadError};
+pub use workload::{NewClient, ServerVersion, Workload};
+pub use workload_error::WorkloadError;

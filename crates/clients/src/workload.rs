@@ -2,14 +2,12 @@
 
 use crate::client_session::{ClientSession, Driver};
 use crate::endpoints::Endpoints;
-use crate::material::MaterialError;
 use crate::shard_recorder::{ShardRecorder, Slot};
-use crate::target::{Target, TargetError};
+use crate::target::Target;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_metrics::{Moment, Schema};
-use weir_shard::tls::TlsError;
 use weir_shard::{Endpoint, Session};
 
 /// A group of clients that do the same. Client n goes to target n modulo the number of targets.
@@ -148,24 +146,4 @@ pub struct ServerVersion {
     pub url: String,
     /// Its version.
     pub version: String,
-}
-
-/// A workload that cannot be had; says why and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkloadError {
-    /// A URL leads nowhere.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// TLS settings could not be made.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// There is nothing to publish.
-    #[error(transparent)]
-    Material(#[from] MaterialError),
-    /// The server did not say what there is to play, though it should.
-    #[error("{0}")]
-    Server(String),
-    /// The options of the protocol ask for what cannot be.
-    #[error("{0}")]
-    Options(String),
 }

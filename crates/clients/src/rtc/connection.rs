@@ -8,7 +8,6 @@ use super::account::Numbers;
 use super::dialogue::{Dialogue, Heard, Signalling};
 use super::figures::{DTLS_TIME, FIRST_KEYFRAME, FIRST_PACKET, ICE_TIME, MALFORMED, STRANGE};
 use super::negotiation::{Negotiation, read_offer};
-use super::play::random;
 use super::refusal::of_transport;
 use super::relay::{Relay, Server};
 use super::request::Request;
@@ -125,7 +124,7 @@ impl Connection {
             relay: None,
             spare: None,
             agreed: Vec::new(),
-            sources: Sources::new(random(slot.client, now)),
+            sources: Sources::new(ssrc(slot.client, now)),
             keys: None,
             has_keys: false,
             transport_due: None,
@@ -596,4 +595,10 @@ impl Connection {
     pub(super) fn leaving(&self) -> Option<Moment> {
         self.leaving
     }
+}
+
+/// An SSRC for a client: different for all clients of a run, and from run to run (RFC 3550 section 8.1).
+pub(super) fn ssrc(client: u32, now: Moment) -> u32 {
+    let mixed = (u64::from(client) ^ now.as_nanos()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 32) as u32 | 1
 }

@@ -3,7 +3,7 @@
 use super::RtcOptions;
 use super::account::{Extent, Numbers};
 use super::client::{Client, Line, Role};
-use super::connection::{Connection, Keys, Terms};
+use super::connection::{Connection, Keys, Terms, ssrc};
 use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
@@ -90,7 +90,7 @@ impl Role for Player {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        let ssrc = random(line.state.slot().client, now);
+        let ssrc = ssrc(line.state.slot().client, now);
         let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
         self.receiver = Some(Box::new(receiver.map_err(failed)?));
@@ -254,10 +254,4 @@ fn stamp(unit: &[u8], clock: &HostClock, now: Moment, all: &mut Extent, recorder
     let Some(stamp) = Stamp::find(unit, Framing::LengthPrefixed) else { return };
     let latency = stamp.latency(&clock.at(now), UNKNOWN_OFFSET);
     all.add(host_clock::record_latency(recorder, latency));
-}
-
-/// A source of our own: different for all clients of a run, and from run to run.
-pub(super) fn random(client: u32, now: Moment) -> u32 {
-    let mixed = (u64::from(client) ^ now.as_nanos()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 32) as u32 | 1
 }

@@ -4,11 +4,9 @@ use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms};
 use super::figures::STRANGE;
 use super::request::Request;
-use super::sending::Sending;
+use super::sending::{Content, Sending};
 use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
-use crate::host_clock::HostClock;
-use crate::material::Material;
 use crate::shard_recorder::{ShardRecorder, Slot};
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
@@ -18,9 +16,7 @@ use weir_shard::{Context, Endpoint};
 pub(super) struct SharedOptions {
     pub(super) terms: Arc<Terms>,
     pub(super) timeouts: Timeouts,
-    pub(super) material: Material,
-    pub(super) stamp: bool,
-    pub(super) clock: HostClock,
+    pub(super) content: Content,
 }
 
 /// One virtual publisher. Frame n is due at the moment of the keys plus the frame's decode time, and is never skipped:
@@ -48,12 +44,12 @@ impl Publisher {
     fn send_due(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let Some(sending) = &mut self.sending else { return Ok(()) };
-        let common = &self.common;
+        let content = &self.common.content;
         let mut outcome = Ok(());
         line.connection.with_sender(context, |recorder, send| {
             while sending.due() <= now && outcome.is_ok() {
-                sending.send_frame(now, common, recorder, send);
-                outcome = sending.fetch(common, now);
+                sending.send_frame(now, content, recorder, send);
+                outcome = sending.fetch(content, now);
             }
             sending.report(now, recorder, send);
         });
@@ -69,7 +65,7 @@ impl Role for Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        self.sending = Some(Box::new(Sending::new(keys, self.common.material.source(), now)?));
+        self.sending = Some(Box::new(Sending::new(keys, self.common.content.material.source(), now)?));
         line.state.reach(Phase::Playing, now, context.world);
         // The first frame is due, and goes with the time at which it does.
         Ok(())

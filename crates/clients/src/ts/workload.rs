@@ -8,7 +8,8 @@ use crate::http_request::Request;
 use crate::options::PlayOptions;
 use crate::redirect::Redirects;
 use crate::target::Target;
-use crate::workload::{NewClient, ServerVersion, Workload, WorkloadError};
+use crate::workload::{NewClient, ServerVersion, Workload};
+use crate::workload_error::WorkloadError;
 use std::sync::Arc;
 
 /// A reader of a channel gets fifty times what a viewer gets, so that each witness costs as much more. All that it
