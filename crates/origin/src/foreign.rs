@@ -1,7 +1,7 @@
 //! What a protocol outside of this crate needs to serve streams: their messages in a form of its own, and a viewer that is sent
 //! them.
 
-use crate::config::MissingStream;
+use crate::policy::MissingStream;
 use crate::fault::Cut;
 use crate::rtmp::unframe;
 use crate::stream::{Packet, View};

@@ -1,18 +1,19 @@
 //! The origin as its owner sees it: started, asked, stopped.
 
-use crate::bulk::BulkCounts;
 use crate::burn::burn;
 use crate::config::{Listen, OriginConfig};
-use crate::counts::Counts;
+use crate::counts::{BulkCounts, Counts};
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
-use crate::forward::{self, ForwardTrouble, Route};
+use crate::forward::{ForwardTrouble, Route};
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
 use crate::rtc;
+use crate::rtmp::begin_forwarding;
 use crate::server::{self, Accept, Server, Sessions};
+use crate::stream::Terms;
 use crate::tuner::{self, Catalogue};
-use crate::worker::{Message, Post, Report, Settings, Terms, Worker};
+use crate::worker::{Message, Post, Report, Settings, Worker};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -274,7 +275,7 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
     let _ = ready.send(Ok((number, shard.message_sender())));
     while !shard.world.stopping {
         let now = clock::now();
-        let next = [forward::begin_due(&mut shard, now), tuner::play_due(&mut shard, now)];
+        let next = [begin_forwarding(&mut shard, now), tuner::play_due(&mut shard, now)];
         let until = next.into_iter().flatten().fold(now + LONGEST_SLEEP, Moment::min);
         if shard.turn(until).is_err() {
             return;

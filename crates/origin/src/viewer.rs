@@ -3,7 +3,7 @@
 
 use crate::counts::UnitCounts;
 use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script, Subject};
-use crate::stream::{Cursor, Outlet, Packet, View, Written};
+use crate::stream::{BATCH, Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -12,8 +12,6 @@ use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::Context;
 
-/// Packets of one write.
-const BATCH: usize = Outlet::BATCH;
 /// Units that faults may hold back for one viewer. What is more waits in the stream's log, and is
 /// skipped there like everything that a slow viewer does not take.
 const HELD_BACK: usize = 65_536;

@@ -1,21 +1,19 @@
 //! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
 
-use crate::bulk::BulkCounts;
-use crate::config::{Departure, MissingStream, Patience};
-use crate::counts::{Counts, StreamCounts, UnitCounts, ViewerCounts};
+use crate::counts::{BulkCounts, Counts, StreamCounts, UnitCounts, ViewerCounts};
 use crate::fault::{Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
+use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Counts as RtcCounts, Hub};
-use crate::stream::{History, Joined, Log, Opening, Packet};
-use crate::tuner::{Catalogue, Tuner};
+use crate::stream::{Joined, Log, Opening, Packet, Terms};
+use crate::tuner::Catalogue;
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::signalling::oven::IceServer;
 use weir_shard::{MessageSender, SessionId, World};
@@ -118,14 +116,6 @@ pub(crate) struct StreamKey(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CountKey(usize);
 
-/// How a stream is kept and handed out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(crate) history: History,
-    /// How long packets may wait to be sent together.
-    pub(crate) merge: Duration,
-}
-
 /// One stream on one worker.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -154,6 +144,20 @@ enum News {
     Change,
 }
 
+/// What plays on a worker without a link of its own, as tuners do.
+pub(crate) trait Source {
+    /// When it is to play next.
+    fn due(&self) -> Moment;
+
+    /// Plays up to now, and says which sessions have to be woken. Gives itself back unless it is over.
+    fn play(
+        self: Box<Self>,
+        worker: &mut Worker,
+        now: Moment,
+        wakes: &mut Vec<SessionId>,
+    ) -> Option<Box<dyn Source>>;
+}
+
 /// The [`World`] of one worker.
 pub struct Worker {
     settings: Arc<Settings>,
@@ -168,8 +172,7 @@ pub struct Worker {
     past_streams: HashMap<Arc<str>, StreamCounts>,
     effects: Vec<Effect>,
     pub(crate) forwardings: Vec<Forwarding>,
-    /// Those that play on this worker.
-    pub(crate) tuners: Vec<Tuner>,
+    pub(crate) sources: Vec<Box<dyn Source>>,
     /// Where WebRTC's peers are, if there are to be any.
     pub(crate) rtc: Option<Box<Hub>>,
     pub(crate) bulk: BulkCounts,
@@ -190,7 +193,7 @@ impl Worker {
             past_streams: HashMap::new(),
             effects: Vec::new(),
             forwardings: Vec::new(),
-            tuners: Vec::new(),
+            sources: Vec::new(),
             rtc: None,
             bulk: BulkCounts::default(),
             stopping: false,

@@ -7,7 +7,9 @@ mod subscribing;
 #[cfg(test)]
 mod turns;
 
-use super::broker::{Broker, Delivery, InboxKey, Publication, unit_of};
+use super::broker::{Broker, unit_of};
+use super::inbox::{Delivery, InboxKey};
+use super::publication::Publication;
 use super::role::{Role, fault, reason};
 use crate::fault::{Answer, Cut, Front, Gate, GateUnit, Phase, Script, Subject, Why};
 use keep_alive::KeepAlive;

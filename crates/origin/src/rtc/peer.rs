@@ -11,9 +11,7 @@ use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::rtcp::{self, Compound, SenderFigures};
 use weir_rtc::rtp::Header;
-use weir_rtc::srtp::Outbound;
-use weir_rtc::{Bundle, NtpTime};
-use weir_shard::Outgoing;
+use weir_rtc::NtpTime;
 
 /// Units that are sent at a time to one who has much to catch up with.
 const BURST: usize = 64;
@@ -288,41 +286,5 @@ impl Peer {
     pub(super) fn next(&self) -> Moment {
         let others = [self.channel.next(), self.go_on_at];
         others.into_iter().flatten().fold(self.report_at, Moment::min)
-    }
-}
-
-/// What is on its way to one peer.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    bundle: Bundle,
-    words: Vec<u8>,
-}
-
-impl Outbox {
-    /// Protects a unit and puts it to the others. Whether it will be sent.
-    fn add(
-        &mut self,
-        header: &Header,
-        unit: &Packet,
-        keys: &mut Outbound,
-        path: SocketAddr,
-        link: &mut Outgoing<'_>,
-    ) -> bool {
-        let mut send = |bytes: &[u8], length: usize| {
-            link.send_datagrams(path, bytes, length);
-        };
-        self.bundle.add(header, unit.bare(), keys, &mut send)
-    }
-
-    fn flush(&mut self, path: SocketAddr, link: &mut Outgoing<'_>) {
-        self.bundle.flush(&mut |bytes, length| {
-            link.send_datagrams(path, bytes, length);
-        });
-    }
-
-    /// An empty buffer for something else.
-    pub(super) fn words(&mut self) -> &mut Vec<u8> {
-        self.words.clear();
-        &mut self.words
     }
 }

@@ -7,7 +7,7 @@ use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
 use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
-use crate::config::MissingStream;
+use crate::policy::MissingStream;
 use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
 use crate::publisher::Publisher;
 use crate::rtmp::retime;

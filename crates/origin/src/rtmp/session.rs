@@ -3,7 +3,7 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use super::liveness::{Liveness, Look};
-use crate::config::{Departure, MissingStream};
+use crate::policy::{Departure, MissingStream};
 use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject, Why};
 use crate::publisher::Publisher;
 use crate::stream::View;

@@ -1,17 +1,18 @@
 //! What a service plays, prepared once, and one playing of it, packet by packet without end.
 
-use super::service::{Material, Service};
+use super::material::{Material, MaterialError};
+use super::service::Service;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, SyntheticError, Track, VideoSettings,
+    AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, Track, VideoSettings,
     append_adts, append_annex_b,
 };
 use weir_ts::TICKS_PER_SECOND;
 use weir_ts::mux::{AccessUnit, Muxer};
 use weir_ts::packet::PACKET_LENGTH;
-use weir_ts::remux::{Loop, LoopError};
+use weir_ts::remux::Loop;
 
 /// Bytes of a packet.
 pub(super) const PACKET: usize = PACKET_LENGTH;
@@ -19,35 +20,6 @@ pub(super) const PACKET: usize = PACKET_LENGTH;
 const HIGH_RATE: u64 = 2_000_000;
 /// Decoding times count from here, so that clock references before them are not negative; 90 kHz ticks.
 const FIRST_DECODING: u64 = 90_000;
-
-/// Why a service cannot play.
-#[derive(Debug, thiserror::Error)]
-pub enum MaterialError {
-    /// It cannot be made at this rate.
-    #[error("a transport stream of {rate} cannot be made: {source}")]
-    Synthetic {
-        /// The rate that was asked for.
-        rate: BitRate,
-        /// Why.
-        source: SyntheticError,
-    },
-    /// It cannot be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// The system's words.
-        source: std::io::Error,
-    },
-    /// It cannot be looped.
-    #[error("{path}: {source}")]
-    Loop {
-        /// The file.
-        path: String,
-        /// Why.
-        source: LoopError,
-    },
-}
 
 /// What a service plays: immutable, and shared by all who play it.
 #[derive(Clone, Debug)]
