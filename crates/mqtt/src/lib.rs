@@ -28,6 +28,7 @@ pub mod reason;
 pub mod topic;
 
 mod field;
+mod packet_kind;
 mod qos;
 mod reader;
 mod version;
