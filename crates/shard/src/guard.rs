@@ -1,10 +1,8 @@
 //! When an accepted link ends because its peer does not go on: one rule for all listeners.
 
-use crate::SessionId;
-use crate::link::Entry;
+use crate::session::Progress;
 use crate::sys::Acknowledged;
-use crate::timer::{Deadline, Deadlines as Owners};
-use slab::Slab;
+use crate::timer::Deadline;
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -64,17 +62,6 @@ enum Phase {
     Asked(Moment),
     /// The peer has to take an answer, and then to say what else it wants. It has last taken something then.
     Answered(Moment),
-    Established,
-}
-
-/// Where a session says that its peer stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// It has to say what it wants.
-    AwaitsRequest,
-    /// It was answered.
-    Answered,
-    /// It has said what it wants.
     Established,
 }
 
@@ -173,24 +160,6 @@ impl Guard {
             }
             _ => Verdict::GoesOn(self.next()),
         }
-    }
-}
-
-/// The guards of a shard's sessions, as the queue of their deadlines sees them.
-pub(crate) struct Guards<'a, W>(pub(crate) &'a mut Slab<Entry<W>>);
-
-impl<W> Owners for Guards<'_, W> {
-    fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-        let entry = self.0.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
-        entry.guard.as_mut().map(|guard| &mut guard.deadline)
-    }
-}
-
-/// What the peer of a session's link has taken.
-pub(crate) fn taken<W>(entry: &Entry<W>) -> Taken {
-    match &entry.links.stream {
-        Some(link) => Taken { acknowledged: link.acknowledged(), waits: link.unsent() > 0 },
-        None => Taken { acknowledged: Acknowledged { bytes: 0, ago: Duration::ZERO }, waits: false },
     }
 }
 

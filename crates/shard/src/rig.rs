@@ -1,8 +1,7 @@
 //! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
 
 use crate::datagrams::Batch;
-use crate::guard::Progress;
-use crate::session::{Orders, Transmit};
+use crate::session::{Orders, Progress, Transmit};
 use crate::{Context, Datagrams, Endpoint, Event, OpenError, Session, SessionId, Side};
 use std::io::IoSlice;
 use std::net::SocketAddr;

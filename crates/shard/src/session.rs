@@ -1,7 +1,8 @@
 //! The seam that a protocol plugs into: what a session is told, and what it may answer.
 
-use crate::guard::Progress;
-use crate::{Datagrams, Endpoint, OpenError};
+use crate::datagrams::Datagrams;
+use crate::endpoint::Endpoint;
+use crate::link_error::OpenError;
 use std::fmt;
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -228,6 +229,17 @@ impl Transmit for NoLink {
     }
 
     fn close_side(&mut self) {}
+}
+
+/// Where a session says that its peer stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It has to say what it wants.
+    AwaitsRequest,
+    /// It was answered.
+    Answered,
+    /// It has said what it wants.
+    Established,
 }
 
 /// What a session asked of its shard during one call.

@@ -11,9 +11,13 @@ pub use mail::MessageSender;
 
 use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, PIECE, PIECES};
-use crate::guard::{Deadlines, Guards};
+use crate::endpoint::{Endpoint, Transport};
+use crate::entry::{Entry, Guards};
+use crate::guard::Deadlines;
 use crate::lag::Lag;
-use crate::link::{EachKind, Endpoint, Entry, Link, LinkError, LinkKind, Links, Transport};
+use crate::link::Link;
+use crate::link_error::{LinkError, OpenError};
+use crate::links::{EachKind, LinkKind, Links};
 use crate::session::{NoLink, Orders};
 use crate::timer::{self, Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
@@ -90,22 +94,6 @@ struct Listening<W> {
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     accept: Accept<W>,
-}
-
-/// A link that could not be begun.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {words}", failure.key())]
-pub struct OpenError {
-    /// The kind, usually on the local side.
-    pub failure: Failure,
-    /// The system's words.
-    pub words: String,
-}
-
-impl From<LinkError> for OpenError {
-    fn from(error: LinkError) -> Self {
-        Self { failure: error.failure, words: error.words }
-    }
 }
 
 impl<W: World> Shard<W> {

@@ -1,8 +1,10 @@
 //! Links that others opened: what they may take of a turn, and when they are ended.
 
 use super::{ACCEPT_AGAIN, Shard};
-use crate::guard::{Deadlines, Guard, Guards, Verdict, taken};
-use crate::link::{Link, LinkError, State};
+use crate::entry::{Guards, taken};
+use crate::guard::{Deadlines, Guard, Verdict};
+use crate::link::Link;
+use crate::link_error::{LinkError, State};
 use crate::{Event, SessionId, World, clock};
 use std::io;
 use weir_metrics::Failure;

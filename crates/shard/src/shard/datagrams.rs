@@ -1,8 +1,10 @@
 //! Links of datagrams: opened, polled and read.
 
-use super::{DATAGRAMS, OpenError, READS_A_TURN, Shard};
+use super::{DATAGRAMS, READS_A_TURN, Shard};
 use crate::datagrams::{DatagramLink, Datagrams, local_for};
-use crate::link::{Endpoint, LinkError, LinkKind, Links};
+use crate::endpoint::Endpoint;
+use crate::link_error::{LinkError, OpenError};
+use crate::links::{LinkKind, Links};
 use crate::{Event, Session, SessionId, World, clock};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};

@@ -1,7 +1,9 @@
 //! What comes on sessions' own links is read: into the shard's one buffer, decrypted, and told.
 
 use super::{RECEIVE_BUFFER, Shard};
-use crate::link::{EachKind, Link, LinkKind, State};
+use crate::link::Link;
+use crate::link_error::State;
+use crate::links::{EachKind, LinkKind};
 use crate::{Event, SessionId, World, clock};
 
 impl<W: World> Shard<W> {

@@ -1,7 +1,9 @@
 //! The link beside a session's own: polled, read and ended apart from it.
 
 use super::{READS_A_TURN, RECEIVE_BUFFER, SIDE, Shard};
-use crate::link::{Link, LinkError, LinkKind, State};
+use crate::link::Link;
+use crate::link_error::{LinkError, State};
+use crate::links::LinkKind;
 use crate::{Event, SessionId, Side, World};
 use mio::{Interest, Token};
 use weir_metrics::Failure;
