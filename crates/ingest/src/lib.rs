@@ -32,7 +32,5 @@ pub use error::{DatabaseError, StoreError};
 pub use loader::{Filled, Loader};
 pub use metrics::Metrics;
 pub use service::{Ended, IngestError, Outcome, Settings, Source, run};
-pub use store::{
-    Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability,
-};
+pub use store::{Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability};
 pub use weir_mqtt::ClientOptions;

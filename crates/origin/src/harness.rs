@@ -4,9 +4,9 @@
 //! The first byte chooses the protocol. Then each step is two bytes, what happens and a length, and as many bytes of its
 //! own: bytes of the peer, a datagram to the port of WebRTC, room on the link, time that passes.
 
-use crate::policy::{Departure, MissingStream, Patience};
 use crate::http::HttpSession;
 use crate::mqtt::{Broker, MqttSession};
+use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Hub, Port, RtcSession};
 use crate::rtmp::RtmpSession;

@@ -9,9 +9,9 @@ use crate::worker::CountKey;
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::Moment;
+use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, Compound, SenderFigures};
 use weir_rtc::rtp::Header;
-use weir_rtc::NtpTime;
 
 /// Units that are sent at a time to one who has much to catch up with.
 const BURST: usize = 64;

@@ -3,8 +3,8 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use super::liveness::{Liveness, Look};
-use crate::policy::{Departure, MissingStream};
 use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject, Why};
+use crate::policy::{Departure, MissingStream};
 use crate::publisher::Publisher;
 use crate::stream::View;
 use crate::viewer::{Standing, Viewer, Watcher};

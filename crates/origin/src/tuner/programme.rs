@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, Track, VideoSettings,
-    append_adts, append_annex_b,
+    AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, Track, VideoSettings, append_adts,
+    append_annex_b,
 };
 use weir_ts::TICKS_PER_SECOND;
 use weir_ts::mux::{AccessUnit, Muxer};
