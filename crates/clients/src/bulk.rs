@@ -76,8 +76,8 @@ fn streams(
 ) -> Result<Workload, WorkloadError> {
     let places = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, shard| Stream {
-        state: ClientState::begin(slot, timeouts, now, shard),
+    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, now, .. }, shard| Stream {
+        state: ClientState::begin(planned, timeouts, now, shard),
         request,
         block,
         left: block,
@@ -114,7 +114,7 @@ impl Stream {
         let block = self.block as u64;
         let blocks = (self.carried + more) / block - self.carried / block;
         self.carried += more;
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, more);
         recorder.count(UNITS, blocks);
     }
@@ -125,7 +125,7 @@ impl Stream {
             return;
         }
         let sent = context.write(&[IoSlice::new(&ZEROS[..self.left])]);
-        context.world.of(self.state.slot()).count(SENT, sent as u64);
+        context.world.of(self.state.planned()).count(SENT, sent as u64);
         self.left -= sent;
         if self.left == 0 {
             (self.left, self.goes_on) = (self.block, true);
@@ -146,12 +146,12 @@ impl ClientSession for Stream {
         self.state.reach(Phase::Requesting, context.now, context.world);
         let line = self.request.line();
         context.send(line.as_bytes());
-        context.world.of(self.state.slot()).count(SENT, line.len() as u64);
+        context.world.of(self.state.planned()).count(SENT, line.len() as u64);
         Ok(())
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        let recorder = context.world.of(self.state.slot());
+        let recorder = context.world.of(self.state.planned());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         if self.state.phase() == Phase::Playing {

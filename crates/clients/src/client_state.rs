@@ -1,6 +1,6 @@
 //! The state of a client, the same for every protocol: phases, deadlines, one end.
 
-use crate::shard_recorder::{Ending, ON_TIME, ShardRecorder, Slot};
+use crate::shard_recorder::{Ending, ON_TIME, ShardRecorder, PlannedStart};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
@@ -51,7 +51,7 @@ impl Timeouts {
 /// Where one client stands; books phases and its one end in the shard's recorder.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientState {
-    slot: Slot,
+    planned: PlannedStart,
     began: Moment,
     phase: Phase,
     phase_began: Moment,
@@ -80,13 +80,13 @@ enum Supply {
 
 impl ClientState {
     /// A client whose link is being opened `now`.
-    pub fn begin(slot: Slot, timeouts: Timeouts, now: Moment, shard: &mut ShardRecorder) -> Self {
-        let recorder = shard.of(slot);
+    pub fn begin(planned: PlannedStart, timeouts: Timeouts, now: Moment, shard: &mut ShardRecorder) -> Self {
+        let recorder = shard.of(planned);
         recorder.count(STARTED, 1);
-        recorder.record(START_LAG, micros(now, slot.planned));
+        recorder.record(START_LAG, micros(now, planned.at));
         recorder.shift(ACTIVE, 1);
         Self {
-            slot,
+            planned,
             began: now,
             phase: Phase::Connecting,
             phase_began: now,
@@ -98,9 +98,9 @@ impl ClientState {
         }
     }
 
-    /// Its slot.
-    pub fn slot(&self) -> Slot {
-        self.slot
+    /// The start that it was planned for.
+    pub fn planned(&self) -> PlannedStart {
+        self.planned
     }
 
     /// How far it has come.
@@ -119,9 +119,9 @@ impl ClientState {
         if phase <= self.phase {
             return;
         }
-        let recorder = shard.of(self.slot);
+        let recorder = shard.of(self.planned);
         // The connect phase counts from the planned start: a late generator does not flatter a server.
-        let since = if self.phase == Phase::Connecting { self.slot.planned } else { self.phase_began };
+        let since = if self.phase == Phase::Connecting { self.planned.at } else { self.phase_began };
         if let Some(spread) = self.phase.spread() {
             recorder.record(spread, micros(now, since));
         }
@@ -131,12 +131,12 @@ impl ClientState {
         if phase == Phase::Playing {
             recorder.count(PLAYED, 1);
             recorder.shift(PLAYING, 1);
-            recorder.record(STARTUP, micros(now, self.slot.planned));
+            recorder.record(STARTUP, micros(now, self.planned.at));
         }
         if (self.phase, phase) != (Phase::Waiting, Phase::Opening) {
             self.timeout_began = now;
         }
-        let (client, after) = (self.slot.number(), now.since(self.slot.planned));
+        let (client, after) = (self.planned.number(), now.since(self.planned.at));
         debug!(target: "client", client, ?after, "{}", phase.name());
         self.phase = phase;
         self.phase_began = now;
@@ -170,7 +170,7 @@ impl ClientState {
             self.supply = Supply::Starving;
             self.shift_starving(1, shard);
             let before = std::mem::replace(&mut self.has_starved, true);
-            shard.of(self.slot).count(STARVED, u64::from(!before));
+            shard.of(self.planned).count(STARVED, u64::from(!before));
         }
     }
 
@@ -180,7 +180,7 @@ impl ClientState {
     }
 
     fn shift_starving(&self, by: i64, shard: &mut ShardRecorder) {
-        let recorder = shard.of(self.slot);
+        let recorder = shard.of(self.planned);
         recorder.shift(STARVING, by);
         recorder.shift(PLAYING, -by);
     }
@@ -189,7 +189,7 @@ impl ClientState {
     pub fn pause(&mut self, shard: &mut ShardRecorder) {
         if self.phase == Phase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            shard.of(self.slot).shift(PLAYING, -1);
+            shard.of(self.planned).shift(PLAYING, -1);
         }
     }
 
@@ -197,7 +197,7 @@ impl ClientState {
     pub fn resume(&mut self, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {
             self.supply = Supply::Unneeded;
-            shard.of(self.slot).shift(PLAYING, 1);
+            shard.of(self.planned).shift(PLAYING, 1);
         }
     }
 
@@ -237,9 +237,9 @@ impl ClientState {
     pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, shard: &mut ShardRecorder) {
         if self.leave(shard) {
             // The words may hold the stream's key, which is known further up alone.
-            debug!(target: "client", client = self.slot.number(), failure = failure.key(), "failed");
-            shard.remark(now, self.slot, failure, words);
-            shard.end(self.slot, Ending::Failed(failure));
+            debug!(target: "client", client = self.planned.number(), failure = failure.key(), "failed");
+            shard.remark(now, self.planned, failure, words);
+            shard.end(self.planned, Ending::Failed(failure));
         }
     }
 
@@ -248,9 +248,9 @@ impl ClientState {
     /// booked as on time or late too.
     pub fn finish(&mut self, shard: &mut ShardRecorder) {
         if self.leave(shard) {
-            debug!(target: "client", client = self.slot.number(), "ends as planned");
-            let late = self.began > self.slot.planned + ON_TIME;
-            shard.end(self.slot, if late { Ending::Late } else { Ending::OnTime });
+            debug!(target: "client", client = self.planned.number(), "ends as planned");
+            let late = self.began > self.planned.at + ON_TIME;
+            shard.end(self.planned, if late { Ending::Late } else { Ending::OnTime });
         }
     }
 
@@ -258,7 +258,7 @@ impl ClientState {
         if self.phase == Phase::Over {
             return false;
         }
-        let recorder = shard.of(self.slot);
+        let recorder = shard.of(self.planned);
         recorder.shift(ACTIVE, -1);
         if self.phase == Phase::Playing && self.supply != Supply::Cut {
             let level = if self.supply == Supply::Starving { STARVING } else { PLAYING };
@@ -308,10 +308,10 @@ mod tests {
 
     fn begin(late: Duration) -> (ClientState, ShardRecorder, Moment) {
         let mut shard = ShardRecorder::new([Schema::new(&[])]).keeping_endings();
-        let planned = Moment::from_nanos(7_000_000_000);
-        let slot = Slot { client: 0, workload: 0, cell: 0, planned };
-        let state = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut shard);
-        (state, shard, planned)
+        let at = Moment::from_nanos(7_000_000_000);
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at };
+        let state = ClientState::begin(planned, Timeouts::all(10 * SECOND), at + late, &mut shard);
+        (state, shard, at)
     }
 
     #[test]
@@ -327,9 +327,9 @@ mod tests {
     #[test]
     fn a_viewer_without_media_does_not_play_until_some_comes() {
         let (mut state, mut shard, start) = begin(Duration::ZERO);
-        let slot = state.slot();
+        let planned = state.planned();
         let levels = |shard: &mut ShardRecorder| {
-            let figures = shard.of(slot);
+            let figures = shard.of(planned);
             (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
         };
         state.reach(Phase::Playing, start + SECOND, &mut shard);
@@ -355,7 +355,7 @@ mod tests {
         state.reach(Phase::Handshaking, start + 2 * SECOND, &mut shard);
         state.finish(&mut shard);
         state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut shard);
-        assert_eq!(shard.take_ended(), [(state.slot(), Ending::Late)]);
+        assert_eq!(shard.take_ended(), [(state.planned(), Ending::Late)]);
         let figures = shard.take_figures().remove(0);
         assert_eq!(
             (figures.spread(CONNECT).max() / 100_000, figures.spread(START_LAG).max() / 10_000),

@@ -5,7 +5,7 @@ use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading, Seen};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{ShardRecorder, PlannedStart};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
@@ -91,7 +91,7 @@ struct ReadTotals {
 impl FlvViewer {
     /// A viewer that begins to connect.
     pub fn new(
-        slot: Slot,
+        planned: PlannedStart,
         (timeouts, playout, clock): (Timeouts, Playout, HostClock),
         figures: &'static FlvFigures,
         reading: Reading,
@@ -99,12 +99,12 @@ impl FlvViewer {
         shard: &mut ShardRecorder,
     ) -> Self {
         if reading == Reading::Witness {
-            shard.of(slot).shift(WITNESSES, 1);
+            shard.of(planned).shift(WITNESSES, 1);
         }
         Self {
-            state: ClientState::begin(slot, timeouts, now, shard),
+            state: ClientState::begin(planned, timeouts, now, shard),
             reading,
-            playback: PlaybackModel::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
+            playback: PlaybackModel::new(reading, planned.client, Timeline::new(1_000, 32), playout, now),
             clock,
             figures,
             sequence: Sequence::default(),
@@ -138,11 +138,11 @@ impl FlvViewer {
         self.has_pictures = true;
         let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & ENHANCED_VIDEO != 0 {
-            shard.of(self.state.slot()).count(self.figures.enhanced, 1);
+            shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.slot()).count(self.figures.sequence_headers, headers);
+            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
             return;
         }
         let keyframe = tag.is_keyframe();
@@ -156,7 +156,7 @@ impl FlvViewer {
         }
         let timestamp = u64::from(body.timestamp);
         let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
-        self.playback.frame(now, seen, shard.of(self.state.slot()));
+        self.playback.frame(now, seen, shard.of(self.state.planned()));
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
             self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, shard);
         }
@@ -167,11 +167,11 @@ impl FlvViewer {
         self.begin_media(now, shard);
         let Ok(tag) = AudioTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & 0xF0 == ENHANCED_AUDIO {
-            shard.of(self.state.slot()).count(self.figures.enhanced, 1);
+            shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.slot()).count(self.figures.sequence_headers, headers);
+            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
             return;
         }
         self.totals.sounds += 1;
@@ -179,13 +179,13 @@ impl FlvViewer {
         if self.state.phase() == Phase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
-            self.playback.frame(now, seen, shard.of(self.state.slot()));
+            self.playback.frame(now, seen, shard.of(self.state.planned()));
         }
     }
 
     #[cold]
     fn data(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
-        shard.of(self.state.slot()).count(self.figures.data, 1);
+        shard.of(self.state.planned()).count(self.figures.data, 1);
         // The head may end inside the metadata, so it is searched and not decoded.
         let names = |name: &&[u8]| body.head.windows(name.len()).any(|bytes| bytes == *name);
         self.has_pictures |= PICTURES.iter().any(names);
@@ -202,12 +202,12 @@ impl FlvViewer {
     /// An empty body is what some servers keep a connection alive with.
     #[cold]
     fn unreadable(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
-        shard.of(self.state.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
+        shard.of(self.state.planned()).count(self.figures.unreadable, u64::from(body.length > 0));
     }
 
     fn stamp(&mut self, access_unit: &[u8], now: Moment, shard: &mut ShardRecorder) {
         let Some(stamp) = Stamp::find(access_unit, Framing::LengthPrefixed) else { return };
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         let latency = stamp.latency(&self.clock.at(now), UNKNOWN_OFFSET);
         host_clock::record_latency(recorder, latency);
         let finding = self.sequence.take(stamp.sequence_number);
@@ -222,7 +222,7 @@ impl FlvViewer {
             self.state.fed(now, shard);
         }
         let totals = std::mem::take(&mut self.totals);
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, totals.media);
         recorder.count(UNITS, totals.units);
         recorder.count(FRAMES, totals.frames);
@@ -233,7 +233,7 @@ impl FlvViewer {
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
         if self.state.phase() == Phase::Playing {
-            self.playback.end_of_read(now, was_empty, shard.of(self.state.slot()));
+            self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
             self.state.end_of_read(was_empty, now, shard);
         }
     }
@@ -251,7 +251,7 @@ impl FlvViewer {
         }
         if self.state.phase() == Phase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
-            && self.playback.handle_timeout(now, unread, shard.of(self.state.slot()))
+            && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
             context.pull();
         }
@@ -277,7 +277,7 @@ impl FlvViewer {
 
     /// Books what only the end reveals.
     pub fn leave(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(LOST, u64::from(self.sequence.end()));
         if self.state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);

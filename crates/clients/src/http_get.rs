@@ -67,7 +67,7 @@ impl HttpGet {
         state.reach(Phase::Requesting, context.now, context.world);
         let bytes = self.request.bytes();
         context.send(bytes);
-        context.world.of(state.slot()).count(SENT, bytes.len() as u64);
+        context.world.of(state.planned()).count(SENT, bytes.len() as u64);
     }
 
     /// Bytes of the body so far.

@@ -2,7 +2,7 @@
 
 use crate::client_session::{ClientSession, Driver};
 use crate::endpoints::Endpoints;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{ShardRecorder, PlannedStart};
 use crate::target::Target;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,13 +30,13 @@ pub struct Workload {
 
 /// Makes a client.
 type Start =
-    Box<dyn Fn(Slot, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>> + Send + Sync>;
+    Box<dyn Fn(PlannedStart, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>> + Send + Sync>;
 
 /// A client that is to be made.
 #[derive(Debug)]
 pub struct NewClient<'a, Request> {
     /// Which client it is.
-    pub slot: Slot,
+    pub planned: PlannedStart,
     /// The position of its target.
     pub target: usize,
     /// What it asks for there.
@@ -55,10 +55,10 @@ impl Workload {
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, endpoints, requests } = places;
-        let start = move |slot: Slot, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
-            let target = slot.client as usize % requests.len();
+        let start = move |planned: PlannedStart, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
+            let target = planned.client as usize % requests.len();
             let request = Arc::clone(&requests[target]);
-            let client = start(NewClient { slot, target, request, endpoint, now }, shard);
+            let client = start(NewClient { planned, target, request, endpoint, now }, shard);
             Box::new(Driver::new(client)) as Box<dyn Session<ShardRecorder>>
         };
         let start: Start = Box::new(start);
@@ -108,11 +108,11 @@ impl Workload {
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
     pub fn start(
         &self,
-        slot: Slot,
+        planned: PlannedStart,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Box<dyn Session<ShardRecorder>> {
-        (self.start)(slot, self.endpoint(slot.client), now, shard)
+        (self.start)(planned, self.endpoint(planned.client), now, shard)
     }
 }
 

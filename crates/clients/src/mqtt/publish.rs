@@ -15,7 +15,7 @@ use super::trace;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{ShardRecorder, PlannedStart};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -131,7 +131,7 @@ struct Heard {
 
 impl Publisher {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         options: ClientOptions,
         topic: Topic,
         common: Arc<SharedOptions>,
@@ -148,11 +148,11 @@ impl Publisher {
         };
         Self {
             client: Client::new(options, session, time(now)),
-            state: ClientState::begin(slot, common.timeouts, now, shard),
+            state: ClientState::begin(planned, common.timeouts, now, shard),
             stage: Stage::Working,
             maker: Maker {
                 topic,
-                publisher: publisher_number(now, slot.client),
+                publisher: publisher_number(now, planned.client),
                 begun: 0,
                 name: String::new(),
                 properties: PropertyBuffer::new(),
@@ -164,7 +164,7 @@ impl Publisher {
             held_up: false,
             free_since: now,
             in_flight: 0,
-            reconnecting: Reconnecting::new(again, slot.client),
+            reconnecting: Reconnecting::new(again, planned.client),
             resending: false,
             sent: None,
             broker,
@@ -175,14 +175,14 @@ impl Publisher {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let (now, shard) = (context.now, &mut *context.world);
-        let slot = self.state.slot();
-        let recorder = shard.of(slot);
+        let planned = self.state.planned();
+        let recorder = shard.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let (pace, version) = (self.pace, self.common.version);
         let outcome = self.client.input(bytes, time(now), &mut |event| {
-            heard.hear(&event, &pace, version, now, shard, slot);
+            heard.hear(&event, &pace, version, now, shard, planned);
         });
         if heard.acknowledged
             && let Some(times) = &self.common.times
@@ -234,7 +234,7 @@ impl Publisher {
     /// The broker has consented again. The schedule has gone on meanwhile.
     fn come_back(&mut self, session_present: bool, now: Moment, shard: &mut ShardRecorder) {
         let due = self.pace.due(self.next).is_some_and(|due| due < now);
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(RECONNECTS, 1);
         recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
         recorder.count(HELD_UP, u64::from(due && !self.held_up));
@@ -248,7 +248,7 @@ impl Publisher {
     /// Takes note of messages in flight whose session is no more: nobody knows whether the broker has them.
     fn forget(&mut self, shard: &mut ShardRecorder) {
         let lost = self.client.lost();
-        shard.of(self.state.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
+        shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
         if self.sent.is_some() {
             self.unknown.extend(lost.iter().map(|token| number_of(*token)));
         }
@@ -289,7 +289,7 @@ impl Publisher {
             let window_full = self.common.qos != Qos::AtMostOnce && self.client.room() == 0;
             if window_full || context.unsent() > UNSENT_LIMIT {
                 if !std::mem::replace(&mut self.held_up, true) {
-                    context.world.of(self.state.slot()).count(HELD_UP, 1);
+                    context.world.of(self.state.planned()).count(HELD_UP, 1);
                 }
                 break;
             }
@@ -318,7 +318,7 @@ impl Publisher {
             times.sent.note(now);
             times.bytes.fetch_add(payload as u64, Relaxed);
         }
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(UNITS, 1);
         recorder.count(MEDIA, payload as u64);
         recorder.count(STAMPED, u64::from(mark.is_some()));
@@ -332,7 +332,7 @@ impl Publisher {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.state.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.state.planned()).count(SENT, output.len() as u64);
             output.clear();
         }
     }
@@ -365,7 +365,7 @@ impl Publisher {
             Stage::Stopping(since) => since,
             Stage::Leaving | Stage::Booked => return,
         };
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
         if self.maker.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
@@ -387,7 +387,7 @@ impl Publisher {
     fn book_in_flight(&mut self, shard: &mut ShardRecorder) {
         let in_flight = self.client.session().in_flight();
         let before = std::mem::replace(&mut self.in_flight, in_flight);
-        shard.of(self.state.slot()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
+        shard.of(self.state.planned()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
     }
 
     /// Notes whether the broker takes anything.
@@ -572,10 +572,10 @@ impl Heard {
         version: Version,
         now: Moment,
         shard: &mut ShardRecorder,
-        slot: Slot,
+        planned: PlannedStart,
     ) {
-        trace::heard(slot.number(), event);
-        let recorder = shard.of(slot);
+        trace::heard(planned.number(), event);
+        let recorder = shard.of(planned);
         match event {
             ClientEvent::Acknowledged { token, reason, .. } => {
                 self.acknowledged = true;

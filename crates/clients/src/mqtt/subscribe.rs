@@ -11,7 +11,7 @@ use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{ShardRecorder, PlannedStart};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -130,7 +130,7 @@ struct ReadTotals {
 
 impl Subscriber {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         options: ClientOptions,
         TopicFilter { filter, group }: TopicFilter,
         common: Arc<SharedOptions>,
@@ -142,9 +142,9 @@ impl Subscriber {
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
             client: Client::new(options, session, time(now)),
-            reconnecting: Reconnecting::new(again, slot.client),
+            reconnecting: Reconnecting::new(again, planned.client),
             viewer: Viewer {
-                state: ClientState::begin(slot, common.timeouts, now, shard),
+                state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
                 filter,
@@ -162,8 +162,8 @@ impl Subscriber {
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let viewer = &mut self.viewer;
-        let slot = viewer.state.slot();
-        let recorder = context.world.of(slot);
+        let planned = viewer.state.planned();
+        let recorder = context.world.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut totals = ReadTotals::default();
@@ -180,7 +180,7 @@ impl Subscriber {
                 }
             };
             let outcome = self.client.input(bytes, time(now), &mut |event| {
-                trace::heard(slot.number(), &event);
+                trace::heard(planned.number(), &event);
                 match event {
                     ClientEvent::Message(message) => {
                         let payload = message.publish.payload;
@@ -242,7 +242,7 @@ impl Subscriber {
         } else if totals.granted {
             viewer.state.reach(Phase::Playing, now, shard);
         } else if totals.connected && self.reconnecting.is_away() {
-            let recorder = shard.of(slot);
+            let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
             recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !totals.session_present));
             if totals.session_present {
@@ -268,7 +268,7 @@ impl Subscriber {
 
     fn come_back(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let away = self.reconnecting.back(now);
-        shard.of(self.viewer.state.slot()).record(AWAY, away.as_micros() as u64);
+        shard.of(self.viewer.state.planned()).record(AWAY, away.as_micros() as u64);
         self.viewer.state.resume(shard);
     }
 
@@ -297,7 +297,7 @@ impl Subscriber {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.viewer.state.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.viewer.state.planned()).count(SENT, output.len() as u64);
             output.clear();
             // Thousands that do nothing must cost little.
             output.shrink_to(4096);
@@ -423,7 +423,7 @@ impl Viewer {
                 if group.members == 0 { settle(&mut group) } else { (0, 0) }
             }
         };
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(LOST, lost);
         recorder.count(OPEN_ENDS, open);
         recorder.shift(MISSING, -(self.missing_booked as i64));
@@ -433,7 +433,7 @@ impl Viewer {
     /// Books a message that will not be complete.
     fn book_cut(&mut self, client: &Client, shard: &mut ShardRecorder) {
         self.large = None;
-        shard.of(self.state.slot()).count(CUT, u64::from(client.is_inside_message()));
+        shard.of(self.state.planned()).count(CUT, u64::from(client.is_inside_message()));
     }
 
     /// Whether something that publishers of this run have published has not come yet.

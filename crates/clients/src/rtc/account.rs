@@ -158,16 +158,16 @@ impl Numbers {
     /// Sets a number. Of a figure that has no such column nothing is kept.
     pub(super) fn put(&mut self, figure: &str, statistic: Statistic, number: impl Into<Option<f64>>) {
         let is_it = |column: &Column| column.figure == figure && column.statistic == statistic;
-        if let Some(slot) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
-            *slot = number.into();
+        if let Some(cell) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
+            *cell = number.into();
         }
     }
 
     /// Adds to a count.
     fn add(&mut self, figure: &str, number: u64) {
         let is_it = |column: &Column| column.figure == figure && column.statistic == Statistic::Sum;
-        if let Some(slot) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
-            *slot = Some(slot.unwrap_or_default() + number as f64);
+        if let Some(cell) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
+            *cell = Some(cell.unwrap_or_default() + number as f64);
         }
     }
 

@@ -147,26 +147,26 @@ impl<R: Role> Client<R> {
         let kind = Datagram::of(bytes);
         let is_media = matches!(kind, Datagram::Rtp | Datagram::Rtcp);
         if is_media && self.line.connection.path().is_some_and(|path| path != source) {
-            context.world.of(self.line.state.slot()).count(STRANGE, 1);
+            context.world.of(self.line.state.planned()).count(STRANGE, 1);
             return Ok(());
         }
         match kind {
             Datagram::Rtp if self.role.has_begun() => self.role.rtp(bytes, &mut self.line, context),
             Datagram::Rtcp if self.role.has_begun() => self.role.rtcp(bytes, &mut self.line, context),
-            Datagram::Rtp | Datagram::Rtcp => context.world.of(self.line.state.slot()).count(EARLY, 1),
+            Datagram::Rtp | Datagram::Rtcp => context.world.of(self.line.state.planned()).count(EARLY, 1),
             Datagram::Stun | Datagram::Dtls => {
                 // Media may stand right behind the end of the handshake.
                 let milestone = self.line.connection.receive(source, bytes, context)?;
                 self.arrive(milestone, context)?;
             }
-            _ => context.world.of(self.line.state.slot()).count(STRANGE, 1),
+            _ => context.world.of(self.line.state.planned()).count(STRANGE, 1),
         }
         Ok(())
     }
 
     /// What was read together has been looked at.
     fn end_of_read(&self, received: u64, context: &mut Context<'_, ShardRecorder>) {
-        let recorder = context.world.of(self.line.state.slot());
+        let recorder = context.world.of(self.line.state.planned());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, received);
     }

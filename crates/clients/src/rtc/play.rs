@@ -57,17 +57,17 @@ impl Player {
         common: Arc<SharedOptions>,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let NewClient { slot, target, request, endpoint, now } = client;
-        let state = ClientState::begin(slot, common.timeouts, now, shard);
+        let NewClient { planned, target, request, endpoint, now } = client;
+        let state = ClientState::begin(planned, common.timeouts, now, shard);
         if witness {
-            shard.of(slot).shift(WITNESSES, 1);
+            shard.of(planned).shift(WITNESSES, 1);
         }
-        let connection = Connection::new(slot, common.terms.clone(), request, endpoint.clone(), now);
+        let connection = Connection::new(planned, common.terms.clone(), request, endpoint.clone(), now);
         let timeline = Timeline::new(90_000, 32);
         let player = Self {
             witness,
             // Of every viewer it is known when each packet came.
-            playback: PlaybackModel::new(Reading::Witness, slot.client, timeline, common.playout, now),
+            playback: PlaybackModel::new(Reading::Witness, planned.client, timeline, common.playout, now),
             common,
             receiver: None,
             totals: ReadTotals::default(),
@@ -90,7 +90,7 @@ impl Role for Player {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        let ssrc = ssrc(line.state.slot().client, now);
+        let ssrc = ssrc(line.state.planned().client, now);
         let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
         self.receiver = Some(Box::new(receiver.map_err(failed)?));
@@ -104,7 +104,7 @@ impl Role for Player {
     #[inline]
     fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
-        let recorder = context.world.of(line.state.slot());
+        let recorder = context.world.of(line.state.planned());
         let (clock, latency) = (&self.common.clock, &mut self.latency);
         let witness = self.witness;
         let mut stamped = |unit: &[u8], recorder: &mut Recorder| {
@@ -124,7 +124,7 @@ impl Role for Player {
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         if let Some(receiver) = &mut self.receiver {
-            receiver.rtcp(context.now, bytes, context.world.of(line.state.slot()));
+            receiver.rtcp(context.now, bytes, context.world.of(line.state.planned()));
         }
     }
 
@@ -163,7 +163,7 @@ impl Role for Player {
             self.media = media;
             let frames = receiver.source_frames(step);
             let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
-            let recorder = context.world.of(state.slot());
+            let recorder = context.world.of(state.planned());
             self.playback.progress(now, media, bytes, frames, recorder);
             self.playback.end_of_read(now, false, recorder);
         }
@@ -190,7 +190,7 @@ impl Role for Player {
                 return Err((Failure::PathLost, words));
             }
         }
-        let recorder = context.world.of(state.slot());
+        let recorder = context.world.of(state.planned());
         if state.phase() == Phase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
             && self.playback.handle_timeout(now, 0, recorder)
@@ -232,14 +232,14 @@ impl Role for Player {
             });
             receiver.account(&mut numbers);
         }
-        let (slot, since) = (state.slot(), self.playing_since);
-        numbers.duration("startup", since.map(|since| since.since(slot.planned)));
+        let (planned, since) = (state.planned(), self.playing_since);
+        numbers.duration("startup", since.map(|since| since.since(planned.at)));
         let whole = since.zip(self.keyframe_at).map(|(since, begun)| since.since(begun));
         numbers.duration("rtc.first_whole_frame", whole);
         numbers.extent("latency", &self.latency);
         let (target, numbers) = (self.target, numbers.take());
-        context.world.record_client(ClientRecord { at: now, slot, target, since, failure, numbers });
-        let recorder = context.world.of(slot);
+        context.world.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
+        let recorder = context.world.of(planned);
         if state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);
         }

@@ -7,7 +7,7 @@ use super::request::Request;
 use super::sending::{Content, Sending};
 use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{ShardRecorder, PlannedStart};
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Endpoint};
@@ -28,15 +28,15 @@ pub(super) struct Publisher {
 
 impl Publisher {
     pub(super) fn client(
-        slot: Slot,
+        planned: PlannedStart,
         request: Arc<Request>,
         endpoint: Endpoint,
         common: Arc<SharedOptions>,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let state = ClientState::begin(slot, common.timeouts, now, shard);
-        let connection = Connection::new(slot, common.terms.clone(), request, endpoint, now);
+        let state = ClientState::begin(planned, common.timeouts, now, shard);
+        let connection = Connection::new(planned, common.terms.clone(), request, endpoint, now);
         Client::new(state, connection, Self { common, sending: None })
     }
 
@@ -76,7 +76,7 @@ impl Role for Publisher {
     }
 
     fn rtp(&mut self, _: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
-        context.world.of(line.state.slot()).count(STRANGE, 1);
+        context.world.of(line.state.planned()).count(STRANGE, 1);
     }
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {

@@ -422,8 +422,8 @@ impl Receiver {
         let mut count = 0;
         let mut sources = [0; 4];
         let found = self.lanes.iter_mut().filter_map(|lane| lane.track.report_block(now));
-        for ((slot, source), block) in blocks.iter_mut().zip(&mut sources).zip(found) {
-            (*slot, *source) = (block, block.source);
+        for ((kept, source), block) in blocks.iter_mut().zip(&mut sources).zip(found) {
+            (*kept, *source) = (block, block.source);
             count += 1;
         }
         self.out.clear();

@@ -54,8 +54,8 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         timeouts: options.timeouts,
         content: Content { material, stamp: options.stamp, clock: HostClock::read() },
     });
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, endpoint, now, .. }, shard| {
-        Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, shard)
+    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, endpoint, now, .. }, shard| {
+        Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
     }))
 }
 
@@ -76,7 +76,7 @@ fn play(
     });
     let options = options.clone();
     Ok(Workload::new(SCHEMA, places, move |client, shard| {
-        let witness = options.is_witness(client.slot.client);
+        let witness = options.is_witness(client.planned.client);
         Player::client(client, witness, Arc::clone(&common), shard)
     }))
 }

@@ -9,7 +9,7 @@ use crate::http_request::Request;
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
-use crate::shard_recorder::{ClientRecord, Gap, ShardRecorder, Slot};
+use crate::shard_recorder::{ClientRecord, Gap, ShardRecorder, PlannedStart};
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
@@ -56,7 +56,7 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         target: u32,
         request: Arc<Request>,
         common: Arc<SharedOptions>,
@@ -64,9 +64,9 @@ impl Player {
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let state = ClientState::begin(slot, common.timeouts, now, shard);
+        let state = ClientState::begin(planned, common.timeouts, now, shard);
         if reading == Reading::Witness {
-            shard.of(slot).shift(WITNESSES, 1);
+            shard.of(planned).shift(WITNESSES, 1);
         }
         // The timeline is for streams that are told frame by frame; here the analyser keeps the clock.
         let timeline = Timeline::new(90_000, 33);
@@ -74,8 +74,8 @@ impl Player {
         Self {
             state,
             reading,
-            playback: PlaybackModel::new(reading, slot.client, timeline, common.playout, now),
-            get: HttpGet::new(slot.number(), request, common.redirects.clone()),
+            playback: PlaybackModel::new(reading, planned.client, timeline, common.playout, now),
+            get: HttpGet::new(planned.number(), request, common.redirects.clone()),
             common,
             analyser: Box::new(Analyser::new(options)),
             booked: Counts::default(),
@@ -100,7 +100,7 @@ impl Player {
             }
         };
         let media = self.get.body() - before;
-        shard.of(self.state.slot()).count(MEDIA, media);
+        shard.of(self.state.planned()).count(MEDIA, media);
         if media > 0 {
             self.state.fed(now, shard);
         }
@@ -138,15 +138,15 @@ impl Player {
                 && let Some(time) = self.analyser.time()
             {
                 let media = (time.0 / 27) as i64;
-                self.playback.progress(now, media, stride.len() as u32, 0, shard.of(self.state.slot()));
+                self.playback.progress(now, media, stride.len() as u32, 0, shard.of(self.state.planned()));
             }
         }
     }
 
     /// Books what the analyser has counted since the last call.
     fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let slot = self.state.slot();
-        let recorder = shard.of(slot);
+        let planned = self.state.planned();
+        let recorder = shard.of(planned);
         let counts = self.analyser.counts();
         let interval = counts - std::mem::replace(&mut self.booked, counts);
         recorder.count(UNITS, interval.packets);
@@ -155,11 +155,11 @@ impl Player {
         let findings = self.analyser.findings();
         for finding in &findings[self.findings..] {
             match finding.kind {
-                FindingKind::PcrJump { by } => shard.of(slot).record_signed(TIMESTAMP_JUMP, by / 27),
+                FindingKind::PcrJump { by } => shard.of(planned).record_signed(TIMESTAMP_JUMP, by / 27),
                 FindingKind::Gap { expected, found, .. } => {
                     if let (Some(pid), Some(pcr)) = (finding.pid, finding.pcr) {
                         let mark = u32::from(pid) << 8 | u32::from(expected) << 4 | u32::from(found);
-                        shard.gap(Gap { at: now, slot, target: self.target, mark, place: pcr.ticks() / 27 });
+                        shard.gap(Gap { at: now, planned, target: self.target, mark, place: pcr.ticks() / 27 });
                     }
                 }
                 _ => {}
@@ -215,13 +215,13 @@ impl ClientSession for Player {
         let (now, shard) = (context.now, &mut *context.world);
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = shard.of(self.state.slot());
+            let recorder = shard.of(self.state.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
             outcome = self.take(bytes, now, shard);
         }
         if self.state.phase() == Phase::Playing {
-            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.slot()));
+            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
             self.state.end_of_read(bytes.is_empty(), now, shard);
         }
         outcome
@@ -232,7 +232,7 @@ impl ClientSession for Player {
         let (now, shard) = (context.now, &mut *context.world);
         if self.state.phase() == Phase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
-            && self.playback.handle_timeout(now, unread, shard.of(self.state.slot()))
+            && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
             context.pull();
         }
@@ -292,7 +292,7 @@ impl ClientSession for Player {
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         let (now, shard) = (context.now, &mut *context.world);
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         if self.state.phase() == Phase::Playing {
             self.playback.leave(now, recorder);
         }
@@ -301,7 +301,7 @@ impl ClientSession for Player {
         }
         let numbers =
             figures::columns(self.get.body(), &self.booked).into_iter().map(|it| Some(it as f64)).collect();
-        let (slot, target, since) = (self.state.slot(), self.target, self.since);
-        shard.record_client(ClientRecord { at: now, slot, target, since, failure, numbers });
+        let (planned, target, since) = (self.state.planned(), self.target, self.since);
+        shard.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
     }
 }

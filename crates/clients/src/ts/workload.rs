@@ -49,9 +49,9 @@ pub(super) fn play_targets(
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
-    let start = move |NewClient { slot, target, request, now, .. }: NewClient<'_, Request>, shard: &mut _| {
-        let reading = options.reading(slot.client);
-        Player::new(slot, target as u32, request, Arc::clone(&common), reading, now, shard)
+    let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>, shard: &mut _| {
+        let reading = options.reading(planned.client);
+        Player::new(planned, target as u32, request, Arc::clone(&common), reading, now, shard)
     };
     let servers = match source {
         Source::Urls => Vec::new(),

@@ -45,12 +45,12 @@ pub(super) fn play(
     let (options, clock) = (options.clone(), HostClock::read());
     let schema = Schema::new(FIGURES);
     Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { slot, request, now, .. } = client;
+        let NewClient { planned, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {
-            get: HttpGet::new(slot.number(), request, redirects.clone()),
+            get: HttpGet::new(planned.number(), request, redirects.clone()),
             reader: Reader::new(Limits::default()),
-            flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, shard),
+            flv: FlvViewer::new(planned, playing, &COUNTED, options.reading(planned.client), now, shard),
         }
     }))
 }
@@ -115,7 +115,7 @@ impl ClientSession for Player {
         let (now, shard) = (context.now, &mut *context.world);
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = shard.of(self.flv.state.slot());
+            let recorder = shard.of(self.flv.state.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
             outcome = self.take(bytes, now, shard);
