@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 use weir_clients::{
-    BitRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, PlannedStart, rtmp,
+    BitRate, MaterialOptions, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, rtmp,
 };
 use weir_metrics::common::{
     ACTIVE, FAILED, LATENCY, PLAYING, READS, RECEIVED, SEND_LAG, STALLS, STARTUP, UNITS,

@@ -1,6 +1,6 @@
 //! The state of a client, the same for every protocol: phases, deadlines, one end.
 
-use crate::shard_recorder::{Ending, ON_TIME, ShardRecorder, PlannedStart};
+use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{

@@ -5,7 +5,7 @@ use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading, Seen};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};

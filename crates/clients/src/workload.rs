@@ -2,7 +2,7 @@
 
 use crate::client_session::{ClientSession, Driver};
 use crate::endpoints::Endpoints;
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::Target;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,11 @@ pub struct Workload {
 }
 
 /// Makes a client.
-type Start =
-    Box<dyn Fn(PlannedStart, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>> + Send + Sync>;
+type Start = Box<
+    dyn Fn(PlannedStart, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>>
+        + Send
+        + Sync,
+>;
 
 /// A client that is to be made.
 #[derive(Debug)]

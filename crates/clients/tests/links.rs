@@ -5,7 +5,7 @@ mod bench;
 use bench::Bench;
 use std::net::IpAddr;
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, RtmpOptions, PlannedStart, Timeouts, rtmp};
+use weir_clients::{Ending, PlannedStart, PlayOptions, RtmpOptions, Timeouts, rtmp};
 use weir_metrics::{Failure, Side};
 use weir_shard::clock;
 use weir_testing::free_port;

@@ -6,7 +6,8 @@ use bench::transport::{Framing, Response, Server};
 use std::sync::{Arc, Mutex};
 use weir_clients::ts::mirakurun;
 use weir_clients::{
-    Credentials, HttpOptions, MirakurunOptions, PlayOptions, ShardRecorder, PlannedStart, Workload, WorkloadError,
+    Credentials, HttpOptions, MirakurunOptions, PlannedStart, PlayOptions, ShardRecorder, Workload,
+    WorkloadError,
 };
 use weir_metrics::Failure;
 use weir_shard::{Event, Rig};

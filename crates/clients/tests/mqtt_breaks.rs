@@ -4,8 +4,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
-    Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published, Qos, ShardRecorder,
-    PlannedStart, Workload, mqtt,
+    Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions, PublishOptions, Published, Qos,
+    ShardRecorder, Workload, mqtt,
 };
 use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Recorder};

@@ -7,8 +7,8 @@ use bench::broker::{Mosquitto, lines};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
-    ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions,
-    Published, Qos, ShardRecorder, PlannedStart, Workload, mqtt,
+    ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions,
+    PublishOptions, Published, Qos, ShardRecorder, Workload, mqtt,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,

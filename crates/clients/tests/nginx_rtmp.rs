@@ -5,7 +5,7 @@ mod bench;
 use bench::{Bench, Nginx};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, PublishOptions, RtmpOptions, PlannedStart, Timeouts, rtmp};
+use weir_clients::{Ending, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, Timeouts, rtmp};
 use weir_metrics::common::{
     FAILED, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, ON_TIME, PLAYED, PLAYING, SEND_LAG, SOURCE, SOURCE_TIME,
     STAMPED, STARTUP, UNITS,

@@ -6,7 +6,7 @@ use bench::Bench;
 use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
 use std::time::Duration;
 use weir_clients::{
-    ClientFailure, Ending, HttpOptions, PlayOptions, ShardRecorder, PlannedStart, Timeouts, Workload, ts,
+    ClientFailure, Ending, HttpOptions, PlannedStart, PlayOptions, ShardRecorder, Timeouts, Workload, ts,
 };
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,

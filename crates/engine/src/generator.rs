@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{ClientFailure, ClientRecord, Gap, ShardRecorder, PlannedStart, Workload};
+use weir_clients::{ClientFailure, ClientRecord, Gap, PlannedStart, ShardRecorder, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, Shard, clock};

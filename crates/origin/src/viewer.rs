@@ -240,8 +240,8 @@ impl Viewer {
                 Front::Cut(_) | Front::Wait(_) => 0,
             };
             let mut next = [None; BATCH];
-            next.iter_mut().zip(detour.gate.units().take(ready)).for_each(|(slot, unit)| {
-                *slot = Some(&unit.packet);
+            next.iter_mut().zip(detour.gate.units().take(ready)).for_each(|(place, unit)| {
+                *place = Some(&unit.packet);
             });
             let (worker, mut link) = context.split();
             let written = self.outlet.write(&next[..ready], &mut |slices| link.write(slices));

@@ -52,7 +52,7 @@ pub(crate) struct Guards<'a, W>(pub(crate) &'a mut Slab<Entry<W>>);
 
 impl<W> Deadlines for Guards<'_, W> {
     fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-        let entry = self.0.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
+        let entry = self.0.get_mut(id.key as usize).filter(|entry| entry.id == id)?;
         entry.guard.as_mut().map(|guard| &mut guard.deadline)
     }
 }

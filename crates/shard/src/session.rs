@@ -12,19 +12,19 @@ use weir_metrics::{Failure, Moment};
 /// Names a session of one shard; never used again after the session's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
-    pub(crate) slot: u32,
+    pub(crate) key: u32,
     pub(crate) generation: u32,
 }
 
 impl SessionId {
     /// An identity for a test that has no shard.
-    pub const fn made_up(slot: u32) -> Self {
-        Self { slot, generation: 0 }
+    pub const fn made_up(key: u32) -> Self {
+        Self { key, generation: 0 }
     }
 
     /// A small number that no other session of the shard has at the same time: where a table keeps what belongs to it.
     pub const fn index(self) -> usize {
-        self.slot as usize
+        self.key as usize
     }
 }
 

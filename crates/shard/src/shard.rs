@@ -163,7 +163,7 @@ impl<W: World> Shard<W> {
             &mut Context {
                 now: clock::now(),
                 world: &mut self.world,
-                id: SessionId { slot: u32::MAX, generation: 0 },
+                id: SessionId { key: u32::MAX, generation: 0 },
                 link: &mut NoLink,
                 orders: &mut Orders::default(),
                 wake: &mut self.wake,
@@ -310,7 +310,7 @@ impl<W: World> Shard<W> {
     fn enter(&mut self, links: Links, session: Box<dyn Session<W>>) -> SessionId {
         let vacant = self.entries.vacant_entry();
         self.generation = self.generation.wrapping_add(1);
-        let id = SessionId { slot: vacant.key() as u32, generation: self.generation };
+        let id = SessionId { key: vacant.key() as u32, generation: self.generation };
         vacant.insert(Entry {
             id,
             session,
@@ -332,7 +332,7 @@ impl<W: World> Shard<W> {
     }
 
     fn alive(&mut self, id: SessionId) -> Option<&mut Entry<W>> {
-        self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)
+        self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)
     }
 
     fn writable(&mut self, id: SessionId) {
@@ -387,7 +387,7 @@ impl<W: World> Shard<W> {
         if self.alive(id).is_some() {
             self.hang_up(id);
             self.hang_up_side(id);
-            let entry = self.entries.remove(id.slot as usize);
+            let entry = self.entries.remove(id.key as usize);
             if let Some(link) = entry.links.datagrams {
                 let _ = self.poll.registry().deregister(&mut SourceFd(&link.descriptor()));
             }
@@ -396,7 +396,7 @@ impl<W: World> Shard<W> {
 
     /// Tells a session one event and carries out what it asks for.
     fn tell(&mut self, id: SessionId, event: Event<'_>) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         let is_end = matches!(event, Event::Closed { .. });
@@ -494,13 +494,13 @@ impl<W: World> Shard<W> {
         let from = from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
         let opened = Link::open(&Endpoint { from, ..endpoint });
         self.hang_up(id);
-        let Some(entry) = self.entries.get_mut(id.slot as usize) else { return };
+        let Some(entry) = self.entries.get_mut(id.key as usize) else { return };
         entry.stands_by = false;
         let opened = opened.and_then(|mut link| {
             let interest = Interest::READABLE | Interest::WRITABLE;
             self.poll
                 .registry()
-                .register(&mut link.stream, Token(id.slot as usize), interest)
+                .register(&mut link.stream, Token(id.key as usize), interest)
                 .map_err(|error| LinkError { failure: Failure::SocketError, words: error.to_string() })?;
             Ok(link)
         });
@@ -538,7 +538,7 @@ impl<W: World> Shard<W> {
 
 impl<W: World> timer::Deadlines for Slab<Entry<W>> {
     fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-        self.get_mut(id.slot as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
+        self.get_mut(id.key as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
     }
 }
 

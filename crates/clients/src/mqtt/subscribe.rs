@@ -11,7 +11,7 @@ use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

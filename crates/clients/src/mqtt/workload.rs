@@ -8,7 +8,7 @@ use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::{Credentials, Target};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;

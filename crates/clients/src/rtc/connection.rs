@@ -14,7 +14,7 @@ use super::request::Request;
 use super::trickle::Trickle;
 use crate::client_session::End;
 use crate::redirect::Redirects;
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

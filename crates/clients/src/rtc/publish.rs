@@ -7,7 +7,7 @@ use super::request::Request;
 use super::sending::{Content, Sending};
 use crate::client_session::End;
 use crate::client_state::{ClientState, Phase, Timeouts};
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Endpoint};

@@ -12,7 +12,7 @@ use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::playback_model::Reading;
 use crate::playout::Playout;
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED, SENT};
@@ -181,7 +181,9 @@ impl Viewer {
             }
             ClientEvent::HandshakeDone { scheme } => {
                 self.flv.state.reach(Phase::Requesting, now, shard);
-                shard.of(self.flv.state.planned()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                shard
+                    .of(self.flv.state.planned())
+                    .count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
             ClientEvent::Playing => self.flv.state.reach(Phase::Waiting, now, shard),
             ClientEvent::Status(status) => self.status(&status, now, shard),

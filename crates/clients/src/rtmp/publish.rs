@@ -8,7 +8,7 @@ use super::trace;
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientState, Phase, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, PlannedStart};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{AudioCodec, Frame, Source, Stamp, Track};

@@ -9,7 +9,7 @@ use crate::http_request::Request;
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
-use crate::shard_recorder::{ClientRecord, Gap, ShardRecorder, PlannedStart};
+use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
@@ -159,7 +159,13 @@ impl Player {
                 FindingKind::Gap { expected, found, .. } => {
                     if let (Some(pid), Some(pcr)) = (finding.pid, finding.pcr) {
                         let mark = u32::from(pid) << 8 | u32::from(expected) << 4 | u32::from(found);
-                        shard.gap(Gap { at: now, planned, target: self.target, mark, place: pcr.ticks() / 27 });
+                        shard.gap(Gap {
+                            at: now,
+                            planned,
+                            target: self.target,
+                            mark,
+                            place: pcr.ticks() / 27,
+                        });
                     }
                 }
                 _ => {}

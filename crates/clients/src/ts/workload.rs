@@ -49,7 +49,8 @@ pub(super) fn play_targets(
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
-    let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>, shard: &mut _| {
+    let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>,
+                      shard: &mut _| {
         let reading = options.reading(planned.client);
         Player::new(planned, target as u32, request, Arc::clone(&common), reading, now, shard)
     };

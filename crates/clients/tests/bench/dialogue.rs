@@ -1,7 +1,7 @@
 //! A client on the rig, in dialogue with weir's own RTMP server, on virtual time.
 
 use std::time::Duration;
-use weir_clients::{ClientFailure, Ending, ShardRecorder, PlannedStart, Workload};
+use weir_clients::{ClientFailure, Ending, PlannedStart, ShardRecorder, Workload};
 use weir_metrics::{Moment, Recorder};
 use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Server, ServerEvent, ServerOptions, flv};

@@ -8,7 +8,7 @@ pub mod transport;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, ShardRecorder, PlannedStart, Workload};
+use weir_clients::{Ending, PlannedStart, ShardRecorder, Workload};
 use weir_metrics::Recorder;
 use weir_shard::{SessionId, Shard, clock};
 use weir_testing::free_port;

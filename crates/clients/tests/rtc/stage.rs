@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, PlayOptions, RtcOptions, ShardRecorder, PlannedStart, Timeouts, Workload, rtc};
+use weir_clients::{Ending, PlannedStart, PlayOptions, RtcOptions, ShardRecorder, Timeouts, Workload, rtc};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};

@@ -184,7 +184,7 @@ impl Ingest {
     fn report(&mut self, service: &mut Service<'_, '_>) {
         let mut blocks = [ReportBlock::default(); 2];
         let found = self.receivers.iter_mut().filter_map(|receiver| receiver.report_block(service.now));
-        let count = blocks.iter_mut().zip(found).map(|(slot, block)| *slot = block).count();
+        let count = blocks.iter_mut().zip(found).map(|(place, block)| *place = block).count();
         if count == 0 {
             return;
         }

@@ -51,7 +51,7 @@ impl<W: World> Shard<W> {
 
     /// Bounds what an accepted link may take.
     fn guard(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         entry.turn_limit = TURN;
@@ -64,7 +64,7 @@ impl<W: World> Shard<W> {
     pub(super) fn judge_accepted(&mut self) {
         let now = clock::now();
         while let Some((_, id)) = self.guards.pop(now, &mut Guards(&mut self.entries)) {
-            let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+            let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
                 continue;
             };
             let Some(mut guard) = entry.guard.take() else { continue };
