@@ -15,7 +15,7 @@ use weir_metrics::common::{
 };
 use weir_metrics::{Failure, Recorder, Spread};
 use weir_shard::{Event, Rig, Session};
-use weir_ts::mux::{AccessUnit, Muxer, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 
 const WITNESS: u32 = 0;
 const CROWD: u32 = 7;
@@ -314,7 +314,7 @@ fn a_clock_that_jumps_is_a_jump_of_its_size_and_no_stall() {
 fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {
     for client in [WITNESS, CROWD] {
         let mut muxer =
-            Muxer::new(Settings { audio: None, pcr_interval: 2 * 27_000_000, ..Settings::default() });
+            Muxer::new(MuxSettings { audio: None, pcr_interval: 2 * 27_000_000, ..MuxSettings::default() });
         let mut viewer = Viewer::connected(client);
         viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
         let mut sent = 0;

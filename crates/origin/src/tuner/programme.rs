@@ -24,7 +24,7 @@ const FIRST_DECODING: u64 = 90_000;
 /// What a service plays: immutable, and shared by all who play it.
 #[derive(Clone, Debug)]
 pub(crate) enum Programme {
-    Made { clip: Arc<Clip>, settings: weir_ts::mux::Settings },
+    Made { clip: Arc<Clip>, settings: weir_ts::mux::MuxSettings },
     Stored(Arc<Loop>),
 }
 
@@ -43,14 +43,14 @@ impl Programme {
                         clips.entry(rate.bps()).or_insert(Arc::new(made)).clone()
                     }
                 };
-                let settings = weir_ts::mux::Settings {
+                let settings = weir_ts::mux::MuxSettings {
                     transport_stream_id: service.service_id,
                     original_network_id: service.network_id,
                     program_number: service.service_id,
                     provider: "weir".into(),
                     name: service.name.clone(),
                     bit_rate: Some(rate.bps()),
-                    ..weir_ts::mux::Settings::default()
+                    ..weir_ts::mux::MuxSettings::default()
                 };
                 Ok(Self::Made { clip, settings })
             }
