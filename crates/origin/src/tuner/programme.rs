@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, Track, VideoSettings, append_adts,
+    AudioSettings, BitRate, Clip, ClipSettings, Frame, Source, Synthetic, Track, VideoSettings, append_adts,
     append_annex_b,
 };
 use weir_ts::TICKS_PER_SECOND;
@@ -68,7 +68,7 @@ impl Programme {
 
 /// The clip for a stream of this rate: an IDR picture every half second, as broadcasters send them, and
 /// room for the packets around them.
-fn pictures(whole: BitRate) -> Settings {
+fn pictures(whole: BitRate) -> ClipSettings {
     // As many as clips have a second unless told otherwise.
     const FRAMES: u64 = 30;
     // What becomes null packets: one in twenty, about.
@@ -84,7 +84,7 @@ fn pictures(whole: BitRate) -> Settings {
     let rest = whole.bps() - whole.bps() / NULL_SHARE;
     let rest = rest.saturating_sub(TABLES + sound_packets) * 180 / PACKET as u64;
     let (width, height) = if high { (1280, 720) } else { (320, 180) };
-    Settings {
+    ClipSettings {
         video: VideoSettings {
             width,
             height,
