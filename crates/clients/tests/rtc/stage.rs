@@ -9,7 +9,9 @@ use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree};
 use weir_rtc::srtp::{MasterKey, Outbound};
-use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Remote, Settings, Transport};
+use weir_rtc::transport::{
+    Certificate, Clock, Event as Reached, Output, Remote, Transport, TransportSettings,
+};
 use weir_shard::{Event, Rig, Session, clock};
 
 const SERVER: &str = "127.0.0.1:5000";
@@ -229,7 +231,7 @@ impl Server {
 
     fn new() -> (Self, Local) {
         let certificate = Certificate::generate().unwrap();
-        let transport = Transport::new(Settings {
+        let transport = Transport::new(TransportSettings {
             local: server_address(),
             certificate: certificate.clone(),
             lite: true,

@@ -22,7 +22,7 @@ use weir_rtc::sdp::{
     Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree, extension,
 };
 use weir_rtc::signalling::http::SDP;
-use weir_rtc::transport::{DtlsRole, Settings, Transport};
+use weir_rtc::transport::{DtlsRole, Transport, TransportSettings};
 use weir_shard::{Context, Session};
 use weir_web::{Message as Answer, PRODUCT, Request, Requests};
 
@@ -284,7 +284,7 @@ impl RtcSession {
         if local.ip().is_unspecified() {
             local.set_ip(reached_at(self.peer)?);
         }
-        let settings = Settings {
+        let settings = TransportSettings {
             local,
             certificate: hub.certificate.clone(),
             lite: true,

@@ -68,10 +68,10 @@ impl Lane {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
         let asks_again = options.nack && gives("nack");
-        let settings = account::Settings {
+        let settings = account::TrackSettings {
             kind: if is_video { Kind::Video } else { Kind::Audio },
             clock_rate: agreed.format.clock_rate,
-            nack: if asks_again { nack::Settings::default() } else { nack::Settings::OFF },
+            nack: if asks_again { nack::NackSettings::default() } else { nack::NackSettings::OFF },
         };
         let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);
         Self {
@@ -81,7 +81,7 @@ impl Lane {
             repair: agreed.repair,
             frame_marking: marking.map(|it| it.identifier).filter(|_| is_video),
             track: Track::new(settings),
-            requests: PictureRequests::new(picture::Settings::default()),
+            requests: PictureRequests::new(picture::PictureRequestSettings::default()),
             asks: options.pli && is_video && gives("nack pli"),
             assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
             jitter: Extent::default(),
