@@ -31,6 +31,6 @@ pub use decode::Decode;
 pub use error::{DatabaseError, StoreError};
 pub use loader::{Filled, Loader};
 pub use metrics::Metrics;
-pub use service::{Ended, IngestError, Outcome, Settings, Source, run};
+pub use service::{Ended, IngestError, IngestSettings, Outcome, Source, run};
 pub use store::{Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability};
 pub use weir_mqtt::ClientOptions;

@@ -6,8 +6,8 @@ mod encryption;
 mod known;
 mod parquet;
 mod postgres;
+mod publisher_numbers;
 mod row_counter;
-mod seen;
 mod sqlite;
 #[cfg(test)]
 mod tests;
