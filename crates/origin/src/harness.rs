@@ -12,7 +12,7 @@ use crate::rtc::{Hub, Port, RtcSession};
 use crate::rtmp::RtmpSession;
 use crate::stream::{History, Terms};
 use crate::tuner::{Catalogue, Tuners};
-use crate::worker::{Settings, Worker};
+use crate::worker::{OriginSettings, Worker};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -113,8 +113,8 @@ fn certificate() -> &'static Certificate {
     CERTIFICATE.get_or_init(|| Certificate::generate().expect("the system has random numbers"))
 }
 
-pub(crate) fn settings() -> Arc<Settings> {
-    Arc::new(Settings {
+pub(crate) fn settings() -> Arc<OriginSettings> {
+    Arc::new(OriginSettings {
         terms: Terms { history: History::default(), merge: Duration::ZERO },
         tuners: Catalogue::prepare(&Tuners::default()).ok(),
         missing_stream: MissingStream::Wait,

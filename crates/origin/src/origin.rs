@@ -13,7 +13,7 @@ use crate::rtmp::begin_forwarding;
 use crate::server::{self, Accept, Server, Sessions};
 use crate::stream::Terms;
 use crate::tuner::{self, Catalogue};
-use crate::worker::{Message, Post, Report, Settings, Worker};
+use crate::worker::{Message, OriginSettings, Post, Report, Worker};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// A running origin. Dropping it stops it.
 #[derive(Debug)]
 pub struct Origin {
-    settings: Arc<Settings>,
+    settings: Arc<OriginSettings>,
     /// Where it listens, by the names of servers.
     addresses: Vec<(&'static str, SocketAddr)>,
     message_senders: Vec<MessageSender<Post>>,
@@ -83,7 +83,7 @@ impl Origin {
             addresses.push((name, bound));
         }
         let serves_http = config.listen.iter().any(|it| it.server.name == server::HTTP.name);
-        let settings = Arc::new(Settings {
+        let settings = Arc::new(OriginSettings {
             terms: Terms { history: config.history, merge: config.merge },
             tuners: serves_http.then(|| Catalogue::prepare(&config.tuners)).transpose()?,
             missing_stream: config.missing_stream,
@@ -132,7 +132,7 @@ impl Origin {
         &mut self,
         workers: usize,
         mut places: Vec<Listening>,
-        settings: &Arc<Settings>,
+        settings: &Arc<OriginSettings>,
     ) -> Result<(), OriginError> {
         let (ready, message_senders) = channel();
         for number in 0..workers {
@@ -256,7 +256,7 @@ type Ready = io::Result<(usize, MessageSender<Post>)>;
 type Listeners = Vec<(Accept, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 
 /// The life of a worker's thread.
-fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
+fn work(number: usize, settings: Arc<OriginSettings>, listeners: Listeners, ready: &Sender<Ready>) {
     let deadlines = settings.patience.deadlines();
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
         shard.set_deadlines(deadlines);

@@ -18,7 +18,7 @@ pub use log::History;
 pub(crate) use log::{Log, Terms};
 pub(crate) use outlet::Outlet;
 pub use packet::Kind;
-pub(crate) use packet::{Opening, Packet, Remake, Settings, View};
+pub(crate) use packet::{DecoderSettings, Opening, Packet, Remake, View};
 pub(crate) use written::{BATCH, Written};
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const EFFECTS_KEPT: usize = 262_144;
 
 /// What all workers have in common.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct OriginSettings {
     /// For streams that peers publish.
     pub(crate) terms: Terms,
     /// What tuners play, if there are any.
@@ -48,7 +48,7 @@ pub(crate) struct Settings {
 /// Troubles that wait to be told, at most.
 const MOST_TROUBLES: usize = 100;
 
-impl Settings {
+impl OriginSettings {
     pub(crate) fn tell(&self, trouble: ForwardTrouble) {
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         if troubles.len() < MOST_TROUBLES {
@@ -160,7 +160,7 @@ pub(crate) trait Source {
 
 /// The [`World`] of one worker.
 pub struct Worker {
-    settings: Arc<Settings>,
+    settings: Arc<OriginSettings>,
     peers: Vec<MessageSender<Post>>,
     streams: Slab<Stream>,
     names: HashMap<Arc<str>, StreamKey>,
@@ -180,7 +180,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(settings: Arc<OriginSettings>) -> Self {
         Self {
             settings,
             peers: Vec::new(),
@@ -200,7 +200,7 @@ impl Worker {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
+    pub(crate) fn settings(&self) -> &Arc<OriginSettings> {
         &self.settings
     }
 

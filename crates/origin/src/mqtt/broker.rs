@@ -6,7 +6,7 @@ use super::retained::Retained;
 use super::subscriptions::{Subscriptions, Taken};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
-use crate::worker::Settings;
+use crate::worker::OriginSettings;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(crate) struct Report {
 
 /// The [`World`] of a broker.
 pub(crate) struct Broker {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<OriginSettings>,
     pub(crate) counts: MessageCounts,
     inboxes: Slab<Inbox>,
     names: HashMap<String, InboxKey>,
@@ -97,7 +97,7 @@ impl Broker {
         self.inboxes.len() as u64
     }
 
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(settings: Arc<OriginSettings>) -> Self {
         let mut filters: Vec<&str> = Vec::new();
         for fault in &settings.faults {
             if let Whom::Stream(filter) = &fault.whom

@@ -62,7 +62,7 @@ pub(super) struct Peer {
     pub(super) counts: CountKey,
     cursor: Option<Cursor>,
     /// The faults of this viewer, and what they hold back.
-    detour: Option<Box<(Box<Script>, Gate<i64>)>>,
+    faults: Option<Box<(Box<Script>, Gate<i64>)>>,
     report_at: Moment,
     /// When it is to be sent the rest of what it has to catch up with, or what a fault holds back.
     go_on_at: Option<Moment>,
@@ -82,7 +82,7 @@ impl Peer {
             tracks,
             counts,
             cursor: None,
-            detour: script.map(|script| Box::new((script, Gate::new()))),
+            faults: script.map(|script| Box::new((script, Gate::new()))),
             report_at: now + Duration::from_nanos(channel.session % 1_000_000_000),
             go_on_at: None,
             channel,
@@ -138,7 +138,7 @@ impl Peer {
         self.go_on_at = None;
         let (Some(path), Some(_)) = (self.channel.path, &self.channel.keys) else { return };
         let mut cursor = self.cursor.take().unwrap_or_else(|| Cursor::new(&feed.units));
-        if self.detour.is_some() {
+        if self.faults.is_some() {
             self.pump_detour(&mut cursor, feed, path, service);
         } else {
             cursor.settle(&feed.units, now);
@@ -171,8 +171,8 @@ impl Peer {
         service: &mut Service<'_, '_>,
     ) {
         let now = service.now;
-        let Some(mut detour) = self.detour.take() else { return };
-        let (script, gate) = &mut *detour;
+        let Some(mut faults) = self.faults.take() else { return };
+        let (script, gate) = &mut *faults;
         let mut dropped = UnitCounts::default();
         if gate.len() < HELD_BACK {
             cursor.settle(&feed.units, now);
@@ -217,7 +217,7 @@ impl Peer {
         self.go_on_at = [self.go_on_at, script.next_cut()].into_iter().flatten().min();
         service.worker.note(script.take_effects());
         service.worker.viewer_counts(self.counts).dropped.add(&dropped);
-        self.detour = Some(detour);
+        self.faults = Some(faults);
     }
 
     /// A fault ends the session; a reset says nothing to the viewer.
