@@ -1,7 +1,7 @@
 //! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
 
 use crate::client_session::{ClientSession, End};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::options::{PlayOptions, PublishOptions};
 use crate::shard_recorder::ShardRecorder;
@@ -121,7 +121,7 @@ impl Stream {
 
     /// Sends what the link takes of a block. After a whole one it leaves the others their turn.
     fn send(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        if self.request != Request::Up || self.state.phase() != Phase::Playing {
+        if self.request != Request::Up || self.state.phase() != ClientPhase::Playing {
             return;
         }
         let sent = context.write(&[IoSlice::new(&ZEROS[..self.left])]);
@@ -143,7 +143,7 @@ impl ClientSession for Stream {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.state.reach(Phase::Requesting, context.now, context.world);
+        self.state.reach(ClientPhase::Requesting, context.now, context.world);
         let line = self.request.line();
         context.send(line.as_bytes());
         context.world.of(self.state.planned()).count(SENT, line.len() as u64);
@@ -154,7 +154,7 @@ impl ClientSession for Stream {
         let recorder = context.world.of(self.state.planned());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.count(bytes, context.world);
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl ClientSession for Stream {
         self.heard.extend_from_slice(answer);
         let consented = weir_bulk::consent(&self.heard);
         if consented.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
-            self.state.reach(Phase::Playing, context.now, context.world);
+            self.state.reach(ClientPhase::Playing, context.now, context.world);
             self.count(rest, context.world);
             self.send(context);
         }

@@ -11,7 +11,7 @@ use weir_metrics::{Failure, Moment, Spread};
 
 /// How far a client has come. Each phase but the last has a deadline and a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum ClientPhase {
     /// Waits for its link.
     Connecting,
     /// Speaks the protocol's handshake.
@@ -53,7 +53,7 @@ impl Timeouts {
 pub struct ClientState {
     planned: PlannedStart,
     began: Moment,
-    phase: Phase,
+    phase: ClientPhase,
     phase_began: Moment,
     /// When the present timeout began: one covers waiting and opening.
     timeout_began: Moment,
@@ -88,7 +88,7 @@ impl ClientState {
         Self {
             planned,
             began: now,
-            phase: Phase::Connecting,
+            phase: ClientPhase::Connecting,
             phase_began: now,
             timeout_began: now,
             timeouts,
@@ -104,36 +104,36 @@ impl ClientState {
     }
 
     /// How far it has come.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> ClientPhase {
         self.phase
     }
 
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
-        self.phase == Phase::Over
+        self.phase == ClientPhase::Over
     }
 
     /// Enters the next phase, if `phase` lies ahead; phases in between took no time. Books the
-    /// time of those that ended, and the whole startup on the way into [`Phase::Playing`].
-    pub fn reach(&mut self, phase: Phase, now: Moment, shard: &mut ShardRecorder) {
+    /// time of those that ended, and the whole startup on the way into [`ClientPhase::Playing`].
+    pub fn reach(&mut self, phase: ClientPhase, now: Moment, shard: &mut ShardRecorder) {
         if phase <= self.phase {
             return;
         }
         let recorder = shard.of(self.planned);
         // The connect phase counts from the planned start: a late generator does not flatter a server.
-        let since = if self.phase == Phase::Connecting { self.planned.at } else { self.phase_began };
+        let since = if self.phase == ClientPhase::Connecting { self.planned.at } else { self.phase_began };
         if let Some(spread) = self.phase.spread() {
             recorder.record(spread, micros(now, since));
         }
-        if self.phase == Phase::Connecting {
+        if self.phase == ClientPhase::Connecting {
             recorder.count(CONNECTED, 1);
         }
-        if phase == Phase::Playing {
+        if phase == ClientPhase::Playing {
             recorder.count(PLAYED, 1);
             recorder.shift(PLAYING, 1);
             recorder.record(STARTUP, micros(now, self.planned.at));
         }
-        if (self.phase, phase) != (Phase::Waiting, Phase::Opening) {
+        if (self.phase, phase) != (ClientPhase::Waiting, ClientPhase::Opening) {
             self.timeout_began = now;
         }
         let (client, after) = (self.planned.number(), now.since(self.planned.at));
@@ -146,7 +146,7 @@ impl ClientState {
     /// again.
     #[inline]
     pub fn fed(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        if self.phase == Phase::Playing {
+        if self.phase == ClientPhase::Playing {
             if self.supply == Supply::Starving {
                 self.shift_starving(-1, shard);
             }
@@ -176,7 +176,7 @@ impl ClientState {
 
     /// Whether a viewer that plays has got no media for its timeout, unless some waits unread.
     pub fn is_hungry(&self, now: Moment) -> bool {
-        self.phase == Phase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
+        self.phase == ClientPhase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
     fn shift_starving(&self, by: i64, shard: &mut ShardRecorder) {
@@ -187,7 +187,7 @@ impl ClientState {
 
     /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
     pub fn pause(&mut self, shard: &mut ShardRecorder) {
-        if self.phase == Phase::Playing && self.supply == Supply::Unneeded {
+        if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
             shard.of(self.planned).shift(PLAYING, -1);
         }
@@ -204,15 +204,15 @@ impl ClientState {
     /// When the present phase has lasted too long, or a viewer has got no media for too long; `None` when it may last.
     pub fn deadline(&self) -> Option<Moment> {
         let limit = match self.phase {
-            Phase::Connecting => self.timeouts.connect,
-            Phase::Handshaking => self.timeouts.handshake,
-            Phase::Requesting => self.timeouts.request,
-            Phase::Waiting | Phase::Opening => self.timeouts.media,
-            Phase::Playing => {
+            ClientPhase::Connecting => self.timeouts.connect,
+            ClientPhase::Handshaking => self.timeouts.handshake,
+            ClientPhase::Requesting => self.timeouts.request,
+            ClientPhase::Waiting | ClientPhase::Opening => self.timeouts.media,
+            ClientPhase::Playing => {
                 let Supply::Fed(last) = self.supply else { return None };
                 return Some(last + self.timeouts.media);
             }
-            Phase::Over => return None,
+            ClientPhase::Over => return None,
         };
         Some(self.timeout_began + limit)
     }
@@ -220,14 +220,16 @@ impl ClientState {
     /// The failure to book when [`Self::deadline`] has passed, with its words.
     pub fn overdue(&self) -> (Failure, &'static str) {
         match self.phase {
-            Phase::Connecting => (Failure::ConnectTimeout, "the link was not established in time"),
-            Phase::Handshaking => (Failure::HandshakeTimeout, "the handshake did not end in time"),
-            Phase::Requesting => (Failure::RequestTimeout, "the server did not answer the request in time"),
-            Phase::Waiting => (
+            ClientPhase::Connecting => (Failure::ConnectTimeout, "the link was not established in time"),
+            ClientPhase::Handshaking => (Failure::HandshakeTimeout, "the handshake did not end in time"),
+            ClientPhase::Requesting => {
+                (Failure::RequestTimeout, "the server did not answer the request in time")
+            }
+            ClientPhase::Waiting => (
                 Failure::NoMedia,
                 "the server consented and sent no media in time: perhaps nobody publishes this stream",
             ),
-            Phase::Opening | Phase::Playing | Phase::Over => {
+            ClientPhase::Opening | ClientPhase::Playing | ClientPhase::Over => {
                 (Failure::NoMedia, "media came, but no decodable frame in time")
             }
         }
@@ -255,21 +257,21 @@ impl ClientState {
     }
 
     fn leave(&mut self, shard: &mut ShardRecorder) -> bool {
-        if self.phase == Phase::Over {
+        if self.phase == ClientPhase::Over {
             return false;
         }
         let recorder = shard.of(self.planned);
         recorder.shift(ACTIVE, -1);
-        if self.phase == Phase::Playing && self.supply != Supply::Cut {
+        if self.phase == ClientPhase::Playing && self.supply != Supply::Cut {
             let level = if self.supply == Supply::Starving { STARVING } else { PLAYING };
             recorder.shift(level, -1);
         }
-        self.phase = Phase::Over;
+        self.phase = ClientPhase::Over;
         true
     }
 }
 
-impl Phase {
+impl ClientPhase {
     /// What is said of a client that enters it.
     const fn name(self) -> &'static str {
         match self {
@@ -317,10 +319,10 @@ mod tests {
     #[test]
     fn one_timeout_covers_the_way_from_consent_to_the_first_frame() {
         let (mut state, mut shard, start) = begin(Duration::ZERO);
-        state.reach(Phase::Waiting, start + SECOND, &mut shard);
-        state.reach(Phase::Opening, start + 5 * SECOND, &mut shard);
+        state.reach(ClientPhase::Waiting, start + SECOND, &mut shard);
+        state.reach(ClientPhase::Opening, start + 5 * SECOND, &mut shard);
         assert_eq!(state.deadline(), Some(start + 11 * SECOND));
-        state.reach(Phase::Playing, start + 6 * SECOND, &mut shard);
+        state.reach(ClientPhase::Playing, start + 6 * SECOND, &mut shard);
         assert_eq!(state.deadline(), None);
     }
 
@@ -332,7 +334,7 @@ mod tests {
             let figures = shard.of(planned);
             (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
         };
-        state.reach(Phase::Playing, start + SECOND, &mut shard);
+        state.reach(ClientPhase::Playing, start + SECOND, &mut shard);
         assert_eq!(state.deadline(), None, "nobody said that it needs media");
         state.fed(start + 2 * SECOND, &mut shard);
         assert_eq!(state.deadline(), Some(start + 12 * SECOND));
@@ -352,7 +354,7 @@ mod tests {
     #[test]
     fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
         let (mut state, mut shard, start) = begin(SECOND);
-        state.reach(Phase::Handshaking, start + 2 * SECOND, &mut shard);
+        state.reach(ClientPhase::Handshaking, start + 2 * SECOND, &mut shard);
         state.finish(&mut shard);
         state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut shard);
         assert_eq!(shard.take_ended(), [(state.planned(), Ending::Late)]);

@@ -1,8 +1,8 @@
 //! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
 
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::playback_model::{PlaybackModel, Reading, Seen};
+use crate::playback_model::{PlaybackModel, Reading, ReceivedFrame};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
@@ -148,14 +148,14 @@ impl FlvViewer {
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
         self.totals.keyframes += u64::from(keyframe);
-        if self.state.phase() == Phase::Opening && keyframe {
-            self.state.reach(Phase::Playing, now, shard);
+        if self.state.phase() == ClientPhase::Opening && keyframe {
+            self.state.reach(ClientPhase::Playing, now, shard);
         }
-        if self.state.phase() != Phase::Playing {
+        if self.state.phase() != ClientPhase::Playing {
             return;
         }
         let timestamp = u64::from(body.timestamp);
-        let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
+        let seen = ReceivedFrame { track: Track::Video, timestamp, bytes: body.length, keyframe };
         self.playback.frame(now, seen, shard.of(self.state.planned()));
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
             self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, shard);
@@ -176,9 +176,9 @@ impl FlvViewer {
         }
         self.totals.sounds += 1;
         self.first_sound.get_or_insert(now);
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             let timestamp = u64::from(body.timestamp);
-            let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
+            let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
             self.playback.frame(now, seen, shard.of(self.state.planned()));
         }
     }
@@ -194,8 +194,8 @@ impl FlvViewer {
     /// Media is consent, whether the server says so or not.
     #[inline]
     fn begin_media(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        if self.state.phase() < Phase::Opening {
-            self.state.reach(Phase::Opening, now, shard);
+        if self.state.phase() < ClientPhase::Opening {
+            self.state.reach(ClientPhase::Opening, now, shard);
         }
     }
 
@@ -232,7 +232,7 @@ impl FlvViewer {
 
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
             self.state.end_of_read(was_empty, now, shard);
         }
@@ -246,10 +246,10 @@ impl FlvViewer {
             && let Some(first) = self.first_sound
         {
             // It has been playing since its first frame.
-            self.state.reach(Phase::Playing, first, shard);
+            self.state.reach(ClientPhase::Playing, first, shard);
             self.state.fed(now, shard);
         }
-        if self.state.phase() == Phase::Playing
+        if self.state.phase() == ClientPhase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
             && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
@@ -260,26 +260,27 @@ impl FlvViewer {
     /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
         let first =
-            self.first_sound.filter(|_| self.state.phase() == Phase::Opening && !self.has_pictures)?;
+            self.first_sound.filter(|_| self.state.phase() == ClientPhase::Opening && !self.has_pictures)?;
         Some(self.state.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 
     /// When [`Self::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let playback = if self.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let playback =
+            if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
     }
 
     /// Bytes to wait for before reading.
     pub fn batch(&self) -> usize {
-        if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 }
+        if self.state.phase() == ClientPhase::Playing { self.playback.batch() } else { 1 }
     }
 
     /// Books what only the end reveals.
     pub fn leave(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let recorder = shard.of(self.state.planned());
         recorder.count(LOST, u64::from(self.sequence.end()));
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {

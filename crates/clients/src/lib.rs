@@ -37,8 +37,8 @@ mod workload_error;
 
 pub use bulk::BulkOptions;
 pub use client_session::{ClientSession, End, Stop};
-pub use client_state::{ClientState, Phase, Timeouts};
-pub use column::{Column, ColumnUnit, Place, Statistic};
+pub use client_state::{ClientPhase, ClientState, Timeouts};
+pub use column::{Column, ColumnPosition, ColumnUnit, Statistic};
 pub use drift::Drift;
 pub use endpoints::{EndpointFinder, Endpoints};
 pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
@@ -51,7 +51,7 @@ pub use mqtt::{
     RecordFormat, Will,
 };
 pub use options::{PlayOptions, PublishOptions};
-pub use playback_model::{PlaybackModel, Reading, Seen};
+pub use playback_model::{PlaybackModel, Reading, ReceivedFrame};
 pub use playout::{Change, Playout};
 pub use redirect::Redirects;
 pub use rtc::RtcOptions;

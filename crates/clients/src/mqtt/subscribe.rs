@@ -9,7 +9,7 @@ use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
@@ -240,7 +240,7 @@ impl Subscriber {
         if totals.granted && self.reconnecting.is_away() {
             self.come_back(now, shard);
         } else if totals.granted {
-            viewer.state.reach(Phase::Playing, now, shard);
+            viewer.state.reach(ClientPhase::Playing, now, shard);
         } else if totals.connected && self.reconnecting.is_away() {
             let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
@@ -252,7 +252,7 @@ impl Subscriber {
                 return self.subscribe(context);
             }
         } else if totals.connected {
-            viewer.state.reach(Phase::Requesting, now, shard);
+            viewer.state.reach(ClientPhase::Requesting, now, shard);
             return self.subscribe(context);
         }
         Ok(())
@@ -282,7 +282,7 @@ impl Subscriber {
         let now = context.now;
         let viewer = &mut self.viewer;
         viewer.book_cut(&self.client, context.world);
-        let works = viewer.state.phase() == Phase::Playing && !viewer.stopping;
+        let works = viewer.state.phase() == ClientPhase::Playing && !viewer.stopping;
         if works && self.reconnecting.lost(failure, words, now) {
             viewer.state.pause(context.world);
             self.client.reconnect(time(now));
@@ -311,11 +311,11 @@ impl Subscriber {
         if let Some(why) = self.reconnecting.why() {
             return Err(why);
         }
-        if self.viewer.state.phase() == Phase::Playing && now < leaves && self.viewer.waits() {
+        if self.viewer.state.phase() == ClientPhase::Playing && now < leaves && self.viewer.waits() {
             return Ok(());
         }
         self.viewer.book_cut(&self.client, context.world);
-        if self.viewer.state.phase() > Phase::Connecting {
+        if self.viewer.state.phase() > ClientPhase::Connecting {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
         }
@@ -338,7 +338,7 @@ impl ClientSession for Subscriber {
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
         } else {
-            self.viewer.state.reach(Phase::Handshaking, context.now, context.world);
+            self.viewer.state.reach(ClientPhase::Handshaking, context.now, context.world);
         }
         Ok(())
     }
@@ -356,7 +356,7 @@ impl ClientSession for Subscriber {
         match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
-            None if self.viewer.state.phase() == Phase::Playing => {
+            None if self.viewer.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(time(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;
                 }
@@ -383,7 +383,7 @@ impl ClientSession for Subscriber {
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         // CONNECT waits for the link.
-        if self.viewer.state.phase() > Phase::Connecting && self.reconnecting.has_link() {
+        if self.viewer.state.phase() > ClientPhase::Connecting && self.reconnecting.has_link() {
             self.flush(context);
         }
         Ok(())

@@ -32,7 +32,7 @@ struct Request {
 type Shared = (String, u16, String);
 
 /// What CONNECT says, but for the client's own name.
-struct Settings {
+struct SessionSettings {
     base: ClientOptions,
     prefix: String,
 }
@@ -46,7 +46,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     for target in &places.targets {
         topic::filter(target, 0)?;
     }
-    let settings = Settings::new("sub", mqtt)?;
+    let settings = SessionSettings::new("sub", mqtt)?;
     let common = Arc::new(subscribe::SharedOptions {
         timeouts: options.timeouts,
         qos: mqtt.qos,
@@ -110,7 +110,7 @@ pub fn publish(
         longest,
         published: mqtt.published.clone(),
     });
-    let (settings, reconnect) = (Settings::new("pub", mqtt)?, mqtt.reconnect);
+    let (settings, reconnect) = (SessionSettings::new("pub", mqtt)?, mqtt.reconnect);
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
         let options = settings.of(planned, request.credentials.as_ref());
@@ -140,7 +140,7 @@ fn way(endpoint: &Endpoint, reconnect: bool) -> (SocketAddr, Option<Endpoint>) {
     (endpoint.address, reconnect.then(|| endpoint.clone()))
 }
 
-impl Settings {
+impl SessionSettings {
     fn new(role: &str, options: &MqttOptions) -> Result<Self, WorkloadError> {
         let prefix = options.client_id.clone().unwrap_or_else(|| {
             // Not the same in two runs, nor in two workloads of one.

@@ -8,7 +8,7 @@ use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
 use crate::client_session::End;
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
@@ -133,17 +133,17 @@ impl Role for Player {
         let Some(receiver) = self.receiver.as_mut().filter(|_| totals.packets > 0) else { return };
         let now = context.now;
         let Line { state, connection } = line;
-        if state.phase() < Phase::Opening {
+        if state.phase() < ClientPhase::Opening {
             connection.step(FIRST_PACKET, now, context.world);
-            state.reach(Phase::Opening, now, context.world);
+            state.reach(ClientPhase::Opening, now, context.world);
         }
         if totals.keyframe_begun && self.keyframe_at.is_none() {
             self.keyframe_at = Some(now);
             connection.step(FIRST_KEYFRAME, now, context.world);
         }
         let plays = totals.keyframe_whole || totals.sound && !receiver.has_video();
-        if state.phase() == Phase::Opening && plays {
-            state.reach(Phase::Playing, now, context.world);
+        if state.phase() == ClientPhase::Opening && plays {
+            state.reach(ClientPhase::Playing, now, context.world);
             self.playing_since = Some(now);
             receiver.begin_seconds(now);
             // A witness asks for what is missing at once, as a browser does. Of the others it is enough to know when what
@@ -155,7 +155,7 @@ impl Role for Player {
             receiver.after_batch(now, &totals, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
         self.untold += totals.media + receiver.take_missing();
-        if state.phase() == Phase::Playing
+        if state.phase() == ClientPhase::Playing
             && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
         {
             // The first step is where counting begins.
@@ -191,7 +191,7 @@ impl Role for Player {
             }
         }
         let recorder = context.world.of(state.planned());
-        if state.phase() == Phase::Playing
+        if state.phase() == ClientPhase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
             && self.playback.handle_timeout(now, 0, recorder)
         {
@@ -201,7 +201,8 @@ impl Role for Player {
     }
 
     fn poll_timeout(&self, line: &Line) -> Option<Moment> {
-        let playback = if line.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let playback =
+            if line.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         let receiver = self.receiver.as_ref().map(|receiver| receiver.poll_timeout());
         [receiver, playback].into_iter().flatten().min()
     }
@@ -240,7 +241,7 @@ impl Role for Player {
         let (target, numbers) = (self.target, numbers.take());
         context.world.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
         let recorder = context.world.of(planned);
-        if state.phase() == Phase::Playing {
+        if state.phase() == ClientPhase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.witness {

@@ -6,7 +6,7 @@ use super::figures::STRANGE;
 use super::request::Request;
 use super::sending::{Content, Sending};
 use crate::client_session::End;
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
@@ -66,7 +66,7 @@ impl Role for Publisher {
     ) -> Result<(), End> {
         let now = context.now;
         self.sending = Some(Box::new(Sending::new(keys, self.common.content.material.source(), now)?));
-        line.state.reach(Phase::Playing, now, context.world);
+        line.state.reach(ClientPhase::Playing, now, context.world);
         // The first frame is due, and goes with the time at which it does.
         Ok(())
     }

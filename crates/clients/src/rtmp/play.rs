@@ -7,7 +7,7 @@ use super::figures::{
 use super::refusal::{Verdict, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End, Stop, said};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::playback_model::Reading;
@@ -95,7 +95,7 @@ impl ClientSession for Player {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.viewer.flv.state.reach(Phase::Handshaking, context.now, context.world);
+        self.viewer.flv.state.reach(ClientPhase::Handshaking, context.now, context.world);
         self.send(context);
         Ok(())
     }
@@ -159,7 +159,7 @@ impl ClientSession for Player {
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         self.viewer.flv.leave(context.now, context.world);
-        if failure.is_none() && self.state().phase() > Phase::Connecting {
+        if failure.is_none() && self.state().phase() > ClientPhase::Connecting {
             self.client.close();
             self.send(context);
         }
@@ -180,12 +180,12 @@ impl Viewer {
                 }
             }
             ClientEvent::HandshakeDone { scheme } => {
-                self.flv.state.reach(Phase::Requesting, now, shard);
+                self.flv.state.reach(ClientPhase::Requesting, now, shard);
                 shard
                     .of(self.flv.state.planned())
                     .count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
-            ClientEvent::Playing => self.flv.state.reach(Phase::Waiting, now, shard),
+            ClientEvent::Playing => self.flv.state.reach(ClientPhase::Waiting, now, shard),
             ClientEvent::Status(status) => self.status(&status, now, shard),
             ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, shard),
             ClientEvent::Acknowledged { .. } => shard.of(self.flv.state.planned()).count(SERVER_ACKS, 1),

@@ -6,7 +6,7 @@ use super::figures::{
 use super::refusal::{Verdict, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Publisher {
 
     /// The server takes media: describe it.
     fn begin(&mut self, now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
-        self.state.reach(Phase::Playing, now, shard);
+        self.state.reach(ClientPhase::Playing, now, shard);
         self.start = now;
         self.body.clear();
         data::set_metadata(metadata(&*self.source), &mut self.body);
@@ -126,7 +126,7 @@ impl Publisher {
     /// Sends all frames that are due.
     fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        while self.state.phase() == Phase::Playing && self.due() <= now {
+        while self.state.phase() == ClientPhase::Playing && self.due() <= now {
             if self.client.output().len() + context.unsent() > UNSENT_LIMIT {
                 // A pause after which everything that is due goes out, with its lag.
                 self.flush(context);
@@ -229,7 +229,7 @@ impl ClientSession for Publisher {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.state.reach(Phase::Handshaking, context.now, context.world);
+        self.state.reach(ClientPhase::Handshaking, context.now, context.world);
         Ok(())
     }
 
@@ -251,7 +251,7 @@ impl ClientSession for Publisher {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        if self.state.phase() == Phase::Connecting {
+        if self.state.phase() == ClientPhase::Connecting {
             return Ok(());
         }
         self.send_due(context)?;
@@ -266,17 +266,17 @@ impl ClientSession for Publisher {
     }
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
-        let sends = self.state.phase() == Phase::Playing && context.unsent() <= UNSENT_LIMIT;
+        let sends = self.state.phase() == ClientPhase::Playing && context.unsent() <= UNSENT_LIMIT;
         let due = sends.then(|| self.due());
         let look = self.blocked.map(|blocked| blocked.look);
         [look, due].into_iter().flatten().min()
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
-        if self.state.phase() == Phase::Connecting || failure.is_some() {
+        if self.state.phase() == ClientPhase::Connecting || failure.is_some() {
             return;
         }
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.client.close();
         }
         self.flush(context);
@@ -294,7 +294,7 @@ impl Heard {
         trace::heard(state.planned().number(), &event);
         match event {
             ClientEvent::HandshakeDone { scheme } => {
-                state.reach(Phase::Requesting, now, shard);
+                state.reach(ClientPhase::Requesting, now, shard);
                 shard.of(state.planned()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
             ClientEvent::Publishing => self.publishing = true,

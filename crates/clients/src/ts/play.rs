@@ -3,7 +3,7 @@
 use super::container::Front;
 use super::figures;
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
 use crate::playback_model::{PlaybackModel, Reading};
@@ -95,7 +95,7 @@ impl Player {
                     self.front.take(piece);
                     self.media(piece, now, shard);
                 }
-                Step::Accepted => self.state.reach(Phase::Waiting, now, shard),
+                Step::Accepted => self.state.reach(ClientPhase::Waiting, now, shard),
                 last => break last,
             }
         };
@@ -125,15 +125,15 @@ impl Player {
 
     /// A piece of the stream came.
     fn media(&mut self, piece: &[u8], now: Moment, shard: &mut ShardRecorder) {
-        self.state.reach(Phase::Opening, now, shard);
+        self.state.reach(ClientPhase::Opening, now, shard);
         self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
-            if self.state.phase() == Phase::Opening && self.analyser.decodable().is_some() {
-                self.state.reach(Phase::Playing, now, shard);
+            if self.state.phase() == ClientPhase::Opening && self.analyser.decodable().is_some() {
+                self.state.reach(ClientPhase::Playing, now, shard);
             }
             // References may be seconds apart: before the second of them time stands still.
-            if self.state.phase() == Phase::Playing
+            if self.state.phase() == ClientPhase::Playing
                 && self.analyser.keeps_time()
                 && let Some(time) = self.analyser.time()
             {
@@ -226,7 +226,7 @@ impl ClientSession for Player {
             recorder.count(RECEIVED, bytes.len() as u64);
             outcome = self.take(bytes, now, shard);
         }
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
             self.state.end_of_read(bytes.is_empty(), now, shard);
         }
@@ -236,7 +236,7 @@ impl ClientSession for Player {
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
         let (now, shard) = (context.now, &mut *context.world);
-        if self.state.phase() == Phase::Playing
+        if self.state.phase() == ClientPhase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
             && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
@@ -247,7 +247,7 @@ impl ClientSession for Player {
 
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let (failure, words) = self.state.overdue();
-        if self.state.phase() != Phase::Opening {
+        if self.state.phase() != ClientPhase::Opening {
             return (failure, words.to_owned());
         }
         let counts = self.analyser.counts();
@@ -287,19 +287,24 @@ impl ClientSession for Player {
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.get.go_on(context)?;
-        context.set_low_water(if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 });
+        context.set_low_water(if self.state.phase() == ClientPhase::Playing {
+            self.playback.batch()
+        } else {
+            1
+        });
         Ok(())
     }
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
-        let playback = if self.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let playback =
+            if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         [playback, self.get.poll_timeout(context.now)].into_iter().flatten().min()
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         let (now, shard) = (context.now, &mut *context.world);
         let recorder = shard.of(self.state.planned());
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {

@@ -3,8 +3,8 @@
 use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
 use weir_clients::{
-    ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock,
-    HttpGet, HttpOptions, NewClient, Phase, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Step,
+    ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer,
+    HostClock, HttpGet, HttpOptions, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Step,
     Stop, Target, TargetError, Workload, WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED};
@@ -77,7 +77,7 @@ impl Player {
     fn take(&mut self, mut bytes: &[u8], now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         loop {
             match self.get.take(&mut bytes) {
-                Step::Accepted => self.flv.state.reach(Phase::Waiting, now, shard),
+                Step::Accepted => self.flv.state.reach(ClientPhase::Waiting, now, shard),
                 Step::Piece(mut piece) => loop {
                     let tag = self.reader.next(&mut piece);
                     let tag = tag.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
