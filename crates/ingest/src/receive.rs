@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
+use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Mark, PacketKind, Qos, ReasonCode};
@@ -42,7 +42,7 @@ pub(crate) struct ReceiverState {
     /// How the last session ended.
     pub(crate) parted: Option<ConnectionEnd>,
     /// Which messages came.
-    account: Account,
+    deliveries: DeliveryTracker,
     /// Messages that are missing, by their marks.
     missing: u64,
 }
@@ -162,7 +162,7 @@ impl Receiver {
             counts.receipts.note(now);
         }
         counts.missing.store(context.world.missing, Relaxed);
-        counts.publishers.store(context.world.account.publishers() as u64, Relaxed);
+        counts.publishers.store(context.world.deliveries.publishers() as u64, Relaxed);
         self.hand_over(context);
         outcome.map_err(|error| (error.to_string(), false))?;
         if let Some(refused) = heard.refused {
@@ -443,7 +443,7 @@ impl Reading<'_> {
         self.outcome.messages += 1;
         self.outcome.bytes += if too_large > 0 { too_large.into() } else { payload.len() as u64 };
         if let Some(Origin { publisher, sequence_number }) = origin {
-            match self.desk.account.take(publisher, sequence_number, || sequence_number) {
+            match self.desk.deliveries.take(publisher, sequence_number, || sequence_number) {
                 Some(Arrival::Ahead { missing }) => self.desk.missing += missing,
                 Some(Arrival::Late) => self.desk.missing = self.desk.missing.saturating_sub(1),
                 Some(Arrival::Again | Arrival::Early) | None => {}

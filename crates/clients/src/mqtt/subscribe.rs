@@ -20,8 +20,8 @@ use weir_metrics::common::{
     STAMPED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
+use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
@@ -49,7 +49,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What came, of one subscriber or of all that share a subscription.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    account: Account,
+    deliveries: DeliveryTracker,
     missing: u64,
     /// When the first was subscribed.
     since: Option<Moment>,
@@ -95,11 +95,11 @@ struct Viewer {
 /// What a subscriber asks for.
 pub(super) struct TopicFilter {
     pub(super) filter: String,
-    /// The account that is kept together with the others of a shared subscription.
+    /// The deliveries that is kept together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
 }
 
-/// Who keeps the account. Those that share a subscription keep one together, and it is taken once a read.
+/// Who keeps the deliveries. Those that share a subscription keep one together, and it is taken once a read.
 enum Following {
     Alone(Box<Group>),
     Shared(Arc<Mutex<Group>>),
@@ -221,7 +221,7 @@ impl Subscriber {
                     && !viewer.resumed
                     && let Some(published) = &common.published
                 {
-                    published.subscribe(viewer.broker, &viewer.filter, &mut group.account);
+                    published.subscribe(viewer.broker, &viewer.filter, &mut group.deliveries);
                     group.complete = true;
                 }
             }
@@ -456,8 +456,8 @@ impl Group {
     /// What has not come of publishers of this run, and whose ends are not known.
     fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filter: &str) -> Lacking {
         match &common.published {
-            Some(published) => published.lacking(broker, filter, self.complete, &mut self.account),
-            None => Published::default().lacking(broker, filter, false, &mut self.account),
+            Some(published) => published.lacking(broker, filter, self.complete, &mut self.deliveries),
+            None => Published::default().lacking(broker, filter, false, &mut self.deliveries),
         }
     }
 }
@@ -510,7 +510,7 @@ impl ReadTotals {
         // All messages of a publisher that began after the subscription should come.
         let first =
             || if since.is_some_and(|since| mark.began_after(since.as_nanos(), here)) { 0 } else { number };
-        match group.account.take(mark.publisher, number, first) {
+        match group.deliveries.take(mark.publisher, number, first) {
             Some(Arrival::Ahead { missing }) => group.missing += missing,
             Some(Arrival::Late) => {
                 group.missing = group.missing.saturating_sub(1);
@@ -523,7 +523,7 @@ impl ReadTotals {
             None => self.unmarked += 1,
         }
         if mark.last {
-            group.account.end(mark.publisher);
+            group.deliveries.end(mark.publisher);
         }
     }
 
