@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_metrics::Moment;
-use weir_rtc::account::{Hints, Kind, Settings, Track};
+use weir_rtc::account::{Hints, Kind, TrackSettings, Track};
 use weir_rtc::rtp::{FrameMarking, Packet, absolute_send_time, transport_sequence_number};
 use weir_rtc::{Datagram, feedback, nack};
 
@@ -20,8 +20,8 @@ fn near(chunk: [u8; 4], number: &mut u16, timestamp: &mut u32) -> [u8; 12] {
 }
 
 fn account(datagrams: impl Iterator<Item = (u64, Vec<u8>)>, kind: Kind) {
-    let nack = nack::Settings { pending: 64, ..nack::Settings::default() };
-    let mut track = Track::new(Settings { kind, clock_rate: 90_000, nack });
+    let nack = nack::NackSettings { pending: 64, ..nack::NackSettings::default() };
+    let mut track = Track::new(TrackSettings { kind, clock_rate: 90_000, nack });
     let mut recorder = feedback::Recorder::new();
     let (mut now, mut numbers, mut out) = (0, Vec::new(), Vec::new());
     for (wait, datagram) in datagrams {

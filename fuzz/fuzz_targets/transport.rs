@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_metrics::Moment;
-use weir_rtc::transport::{Certificate, Clock, DtlsRole, Event, Output, Remote, Settings, Transport};
+use weir_rtc::transport::{Certificate, Clock, DtlsRole, Event, Output, Remote, TransportSettings, Transport};
 
 thread_local! {
     /// Made once: it takes as long as a handshake.
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
         .map(|at| {
             let certificate = certificates[at].clone();
             let (lite, controlling) = (at == 1 && first & 2 != 0, at == 0);
-            Transport::new(Settings { local: address(at), certificate, lite, controlling, clock })
+            Transport::new(TransportSettings { local: address(at), certificate, lite, controlling, clock })
                 .expect("an end")
         })
         .collect();

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 use weir_clients::{
-    BitRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, Slot, rtmp,
+    BitRate, MaterialOptions, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, rtmp,
 };
 use weir_metrics::common::{
     ACTIVE, FAILED, LATENCY, PLAYING, READS, RECEIVED, SEND_LAG, STALLS, STARTUP, UNITS,
@@ -58,8 +58,8 @@ fn main() {
     let memory = resident();
     for client in 0..clients {
         let now = clock::now();
-        let slot = Slot { client, workload: 0, cell: 0, planned: now };
-        let session = workload.start(slot, now, &mut shard.world);
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: now };
+        let session = workload.start(planned, now, &mut shard.world);
         let _ = shard.open(workload.endpoint(client), session);
         shard.turn(now + Duration::from_micros(500)).unwrap();
     }
@@ -84,7 +84,7 @@ fn main() {
         println!("  {count} {}", failure.key());
     }
     for remark in shard.world.take_remarks().iter().take(5) {
-        println!("  client {}: {} {}", remark.slot.client, remark.failure.key(), remark.words);
+        println!("  client {}: {} {}", remark.planned.client, remark.failure.key(), remark.words);
     }
     println!("startup p99 {} ms", startup.spread(STARTUP).value_at_quantile(0.99) / 1_000);
     println!(

@@ -1,12 +1,13 @@
 //! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
 
 use crate::client_session::{ClientSession, End};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::options::{PlayOptions, PublishOptions};
 use crate::shard_recorder::ShardRecorder;
 use crate::target::{Link, Scheme};
-use crate::workload::{NewClient, Workload, WorkloadError};
+use crate::workload::{NewClient, Workload};
+use crate::workload_error::WorkloadError;
 use std::io::IoSlice;
 use weir_bulk::{CONSENT, Request, Totals, ZEROS};
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, UNITS};
@@ -75,8 +76,8 @@ fn streams(
 ) -> Result<Workload, WorkloadError> {
     let places = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, now, .. }, shard| Stream {
-        state: ClientState::begin(slot, timeouts, now, shard),
+    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, now, .. }, shard| Stream {
+        state: ClientState::begin(planned, timeouts, now, shard),
         request,
         block,
         left: block,
@@ -113,18 +114,18 @@ impl Stream {
         let block = self.block as u64;
         let blocks = (self.carried + more) / block - self.carried / block;
         self.carried += more;
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, more);
         recorder.count(UNITS, blocks);
     }
 
     /// Sends what the link takes of a block. After a whole one it leaves the others their turn.
     fn send(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        if self.request != Request::Up || self.state.phase() != Phase::Playing {
+        if self.request != Request::Up || self.state.phase() != ClientPhase::Playing {
             return;
         }
         let sent = context.write(&[IoSlice::new(&ZEROS[..self.left])]);
-        context.world.of(self.state.slot()).count(SENT, sent as u64);
+        context.world.of(self.state.planned()).count(SENT, sent as u64);
         self.left -= sent;
         if self.left == 0 {
             (self.left, self.goes_on) = (self.block, true);
@@ -142,18 +143,18 @@ impl ClientSession for Stream {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.state.reach(Phase::Requesting, context.now, context.world);
+        self.state.reach(ClientPhase::Requesting, context.now, context.world);
         let line = self.request.line();
         context.send(line.as_bytes());
-        context.world.of(self.state.slot()).count(SENT, line.len() as u64);
+        context.world.of(self.state.planned()).count(SENT, line.len() as u64);
         Ok(())
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        let recorder = context.world.of(self.state.slot());
+        let recorder = context.world.of(self.state.planned());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.count(bytes, context.world);
             return Ok(());
         }
@@ -161,7 +162,7 @@ impl ClientSession for Stream {
         self.heard.extend_from_slice(answer);
         let consented = weir_bulk::consent(&self.heard);
         if consented.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
-            self.state.reach(Phase::Playing, context.now, context.world);
+            self.state.reach(ClientPhase::Playing, context.now, context.world);
             self.count(rest, context.world);
             self.send(context);
         }

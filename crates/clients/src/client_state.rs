@@ -1,6 +1,6 @@
 //! The state of a client, the same for every protocol: phases, deadlines, one end.
 
-use crate::shard_recorder::{Ending, ON_TIME, ShardRecorder, Slot};
+use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
@@ -11,7 +11,7 @@ use weir_metrics::{Failure, Moment, Spread};
 
 /// How far a client has come. Each phase but the last has a deadline and a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum ClientPhase {
     /// Waits for its link.
     Connecting,
     /// Speaks the protocol's handshake.
@@ -51,9 +51,9 @@ impl Timeouts {
 /// Where one client stands; books phases and its one end in the shard's recorder.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientState {
-    slot: Slot,
+    planned: PlannedStart,
     began: Moment,
-    phase: Phase,
+    phase: ClientPhase,
     phase_began: Moment,
     /// When the present timeout began: one covers waiting and opening.
     timeout_began: Moment,
@@ -80,15 +80,15 @@ enum Supply {
 
 impl ClientState {
     /// A client whose link is being opened `now`.
-    pub fn begin(slot: Slot, timeouts: Timeouts, now: Moment, shard: &mut ShardRecorder) -> Self {
-        let recorder = shard.of(slot);
+    pub fn begin(planned: PlannedStart, timeouts: Timeouts, now: Moment, shard: &mut ShardRecorder) -> Self {
+        let recorder = shard.of(planned);
         recorder.count(STARTED, 1);
-        recorder.record(START_LAG, micros(now, slot.planned));
+        recorder.record(START_LAG, micros(now, planned.at));
         recorder.shift(ACTIVE, 1);
         Self {
-            slot,
+            planned,
             began: now,
-            phase: Phase::Connecting,
+            phase: ClientPhase::Connecting,
             phase_began: now,
             timeout_began: now,
             timeouts,
@@ -98,45 +98,45 @@ impl ClientState {
         }
     }
 
-    /// Its slot.
-    pub fn slot(&self) -> Slot {
-        self.slot
+    /// The start that it was planned for.
+    pub fn planned(&self) -> PlannedStart {
+        self.planned
     }
 
     /// How far it has come.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> ClientPhase {
         self.phase
     }
 
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
-        self.phase == Phase::Over
+        self.phase == ClientPhase::Over
     }
 
     /// Enters the next phase, if `phase` lies ahead; phases in between took no time. Books the
-    /// time of those that ended, and the whole startup on the way into [`Phase::Playing`].
-    pub fn reach(&mut self, phase: Phase, now: Moment, shard: &mut ShardRecorder) {
+    /// time of those that ended, and the whole startup on the way into [`ClientPhase::Playing`].
+    pub fn reach(&mut self, phase: ClientPhase, now: Moment, shard: &mut ShardRecorder) {
         if phase <= self.phase {
             return;
         }
-        let recorder = shard.of(self.slot);
+        let recorder = shard.of(self.planned);
         // The connect phase counts from the planned start: a late generator does not flatter a server.
-        let since = if self.phase == Phase::Connecting { self.slot.planned } else { self.phase_began };
+        let since = if self.phase == ClientPhase::Connecting { self.planned.at } else { self.phase_began };
         if let Some(spread) = self.phase.spread() {
             recorder.record(spread, micros(now, since));
         }
-        if self.phase == Phase::Connecting {
+        if self.phase == ClientPhase::Connecting {
             recorder.count(CONNECTED, 1);
         }
-        if phase == Phase::Playing {
+        if phase == ClientPhase::Playing {
             recorder.count(PLAYED, 1);
             recorder.shift(PLAYING, 1);
-            recorder.record(STARTUP, micros(now, self.slot.planned));
+            recorder.record(STARTUP, micros(now, self.planned.at));
         }
-        if (self.phase, phase) != (Phase::Waiting, Phase::Opening) {
+        if (self.phase, phase) != (ClientPhase::Waiting, ClientPhase::Opening) {
             self.timeout_began = now;
         }
-        let (client, after) = (self.slot.number(), now.since(self.slot.planned));
+        let (client, after) = (self.planned.number(), now.since(self.planned.at));
         debug!(target: "client", client, ?after, "{}", phase.name());
         self.phase = phase;
         self.phase_began = now;
@@ -146,7 +146,7 @@ impl ClientState {
     /// again.
     #[inline]
     pub fn fed(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        if self.phase == Phase::Playing {
+        if self.phase == ClientPhase::Playing {
             if self.supply == Supply::Starving {
                 self.shift_starving(-1, shard);
             }
@@ -170,26 +170,26 @@ impl ClientState {
             self.supply = Supply::Starving;
             self.shift_starving(1, shard);
             let before = std::mem::replace(&mut self.has_starved, true);
-            shard.of(self.slot).count(STARVED, u64::from(!before));
+            shard.of(self.planned).count(STARVED, u64::from(!before));
         }
     }
 
     /// Whether a viewer that plays has got no media for its timeout, unless some waits unread.
     pub fn is_hungry(&self, now: Moment) -> bool {
-        self.phase == Phase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
+        self.phase == ClientPhase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
     fn shift_starving(&self, by: i64, shard: &mut ShardRecorder) {
-        let recorder = shard.of(self.slot);
+        let recorder = shard.of(self.planned);
         recorder.shift(STARVING, by);
         recorder.shift(PLAYING, -by);
     }
 
     /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
     pub fn pause(&mut self, shard: &mut ShardRecorder) {
-        if self.phase == Phase::Playing && self.supply == Supply::Unneeded {
+        if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            shard.of(self.slot).shift(PLAYING, -1);
+            shard.of(self.planned).shift(PLAYING, -1);
         }
     }
 
@@ -197,22 +197,22 @@ impl ClientState {
     pub fn resume(&mut self, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {
             self.supply = Supply::Unneeded;
-            shard.of(self.slot).shift(PLAYING, 1);
+            shard.of(self.planned).shift(PLAYING, 1);
         }
     }
 
     /// When the present phase has lasted too long, or a viewer has got no media for too long; `None` when it may last.
     pub fn deadline(&self) -> Option<Moment> {
         let limit = match self.phase {
-            Phase::Connecting => self.timeouts.connect,
-            Phase::Handshaking => self.timeouts.handshake,
-            Phase::Requesting => self.timeouts.request,
-            Phase::Waiting | Phase::Opening => self.timeouts.media,
-            Phase::Playing => {
+            ClientPhase::Connecting => self.timeouts.connect,
+            ClientPhase::Handshaking => self.timeouts.handshake,
+            ClientPhase::Requesting => self.timeouts.request,
+            ClientPhase::Waiting | ClientPhase::Opening => self.timeouts.media,
+            ClientPhase::Playing => {
                 let Supply::Fed(last) = self.supply else { return None };
                 return Some(last + self.timeouts.media);
             }
-            Phase::Over => return None,
+            ClientPhase::Over => return None,
         };
         Some(self.timeout_began + limit)
     }
@@ -220,14 +220,16 @@ impl ClientState {
     /// The failure to book when [`Self::deadline`] has passed, with its words.
     pub fn overdue(&self) -> (Failure, &'static str) {
         match self.phase {
-            Phase::Connecting => (Failure::ConnectTimeout, "the link was not established in time"),
-            Phase::Handshaking => (Failure::HandshakeTimeout, "the handshake did not end in time"),
-            Phase::Requesting => (Failure::RequestTimeout, "the server did not answer the request in time"),
-            Phase::Waiting => (
+            ClientPhase::Connecting => (Failure::ConnectTimeout, "the link was not established in time"),
+            ClientPhase::Handshaking => (Failure::HandshakeTimeout, "the handshake did not end in time"),
+            ClientPhase::Requesting => {
+                (Failure::RequestTimeout, "the server did not answer the request in time")
+            }
+            ClientPhase::Waiting => (
                 Failure::NoMedia,
                 "the server consented and sent no media in time: perhaps nobody publishes this stream",
             ),
-            Phase::Opening | Phase::Playing | Phase::Over => {
+            ClientPhase::Opening | ClientPhase::Playing | ClientPhase::Over => {
                 (Failure::NoMedia, "media came, but no decodable frame in time")
             }
         }
@@ -237,9 +239,9 @@ impl ClientState {
     pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, shard: &mut ShardRecorder) {
         if self.leave(shard) {
             // The words may hold the stream's key, which is known further up alone.
-            debug!(target: "client", client = self.slot.number(), failure = failure.key(), "failed");
-            shard.remark(now, self.slot, failure, words);
-            shard.end(self.slot, Ending::Failed(failure));
+            debug!(target: "client", client = self.planned.number(), failure = failure.key(), "failed");
+            shard.remark(now, self.planned, failure, words);
+            shard.end(self.planned, Ending::Failed(failure));
         }
     }
 
@@ -248,28 +250,28 @@ impl ClientState {
     /// booked as on time or late too.
     pub fn finish(&mut self, shard: &mut ShardRecorder) {
         if self.leave(shard) {
-            debug!(target: "client", client = self.slot.number(), "ends as planned");
-            let late = self.began > self.slot.planned + ON_TIME;
-            shard.end(self.slot, if late { Ending::Late } else { Ending::OnTime });
+            debug!(target: "client", client = self.planned.number(), "ends as planned");
+            let late = self.began > self.planned.at + ON_TIME;
+            shard.end(self.planned, if late { Ending::Late } else { Ending::OnTime });
         }
     }
 
     fn leave(&mut self, shard: &mut ShardRecorder) -> bool {
-        if self.phase == Phase::Over {
+        if self.phase == ClientPhase::Over {
             return false;
         }
-        let recorder = shard.of(self.slot);
+        let recorder = shard.of(self.planned);
         recorder.shift(ACTIVE, -1);
-        if self.phase == Phase::Playing && self.supply != Supply::Cut {
+        if self.phase == ClientPhase::Playing && self.supply != Supply::Cut {
             let level = if self.supply == Supply::Starving { STARVING } else { PLAYING };
             recorder.shift(level, -1);
         }
-        self.phase = Phase::Over;
+        self.phase = ClientPhase::Over;
         true
     }
 }
 
-impl Phase {
+impl ClientPhase {
     /// What is said of a client that enters it.
     const fn name(self) -> &'static str {
         match self {
@@ -308,31 +310,31 @@ mod tests {
 
     fn begin(late: Duration) -> (ClientState, ShardRecorder, Moment) {
         let mut shard = ShardRecorder::new([Schema::new(&[])]).keeping_endings();
-        let planned = Moment::from_nanos(7_000_000_000);
-        let slot = Slot { client: 0, workload: 0, cell: 0, planned };
-        let state = ClientState::begin(slot, Timeouts::all(10 * SECOND), planned + late, &mut shard);
-        (state, shard, planned)
+        let at = Moment::from_nanos(7_000_000_000);
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at };
+        let state = ClientState::begin(planned, Timeouts::all(10 * SECOND), at + late, &mut shard);
+        (state, shard, at)
     }
 
     #[test]
     fn one_timeout_covers_the_way_from_consent_to_the_first_frame() {
         let (mut state, mut shard, start) = begin(Duration::ZERO);
-        state.reach(Phase::Waiting, start + SECOND, &mut shard);
-        state.reach(Phase::Opening, start + 5 * SECOND, &mut shard);
+        state.reach(ClientPhase::Waiting, start + SECOND, &mut shard);
+        state.reach(ClientPhase::Opening, start + 5 * SECOND, &mut shard);
         assert_eq!(state.deadline(), Some(start + 11 * SECOND));
-        state.reach(Phase::Playing, start + 6 * SECOND, &mut shard);
+        state.reach(ClientPhase::Playing, start + 6 * SECOND, &mut shard);
         assert_eq!(state.deadline(), None);
     }
 
     #[test]
     fn a_viewer_without_media_does_not_play_until_some_comes() {
         let (mut state, mut shard, start) = begin(Duration::ZERO);
-        let slot = state.slot();
+        let planned = state.planned();
         let levels = |shard: &mut ShardRecorder| {
-            let figures = shard.of(slot);
+            let figures = shard.of(planned);
             (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
         };
-        state.reach(Phase::Playing, start + SECOND, &mut shard);
+        state.reach(ClientPhase::Playing, start + SECOND, &mut shard);
         assert_eq!(state.deadline(), None, "nobody said that it needs media");
         state.fed(start + 2 * SECOND, &mut shard);
         assert_eq!(state.deadline(), Some(start + 12 * SECOND));
@@ -352,10 +354,10 @@ mod tests {
     #[test]
     fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
         let (mut state, mut shard, start) = begin(SECOND);
-        state.reach(Phase::Handshaking, start + 2 * SECOND, &mut shard);
+        state.reach(ClientPhase::Handshaking, start + 2 * SECOND, &mut shard);
         state.finish(&mut shard);
         state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut shard);
-        assert_eq!(shard.take_ended(), [(state.slot(), Ending::Late)]);
+        assert_eq!(shard.take_ended(), [(state.planned(), Ending::Late)]);
         let figures = shard.take_figures().remove(0);
         assert_eq!(
             (figures.spread(CONNECT).max() / 100_000, figures.spread(START_LAG).max() / 10_000),

@@ -16,7 +16,7 @@ pub struct Column {
     /// Whether the table of all clients has the figure.
     pub summed: bool,
     /// Where the table of single clients has it.
-    pub place: Place,
+    pub place: ColumnPosition,
     /// Whether more of it makes a worse client: of many clients the worst are shown.
     pub bad: bool,
     /// Whether the table of channels adds it up.
@@ -59,7 +59,7 @@ pub enum ColumnUnit {
 
 /// Where a table of single clients has a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ColumnPosition {
     /// Only in files.
     Apart,
     /// In a column of its own.
@@ -70,7 +70,7 @@ pub enum Place {
 
 impl Column {
     const fn new(figure: &'static str, statistic: Statistic, title: &'static str, unit: ColumnUnit) -> Self {
-        let (summed, place, bad, by_channel) = (false, Place::Apart, false, false);
+        let (summed, place, bad, by_channel) = (false, ColumnPosition::Apart, false, false);
         Self { figure, statistic, title, unit, summed, place, bad, by_channel }
     }
 
@@ -100,7 +100,7 @@ impl Column {
     }
 
     /// In the table of single clients too.
-    pub(crate) const fn placed(self, place: Place) -> Self {
+    pub(crate) const fn placed(self, place: ColumnPosition) -> Self {
         Self { place, ..self }
     }
 

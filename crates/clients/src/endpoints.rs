@@ -1,7 +1,7 @@
 //! Where the clients of a workload go, whatever they speak there.
 
 use crate::target::{Link, Scheme, Target, TargetError};
-use crate::workload::WorkloadError;
+use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
 
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::playback_model::{PlaybackModel, Reading, Seen};
+use crate::playback_model::{PlaybackModel, Reading, ReceivedFrame};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
@@ -91,7 +91,7 @@ struct ReadTotals {
 impl FlvViewer {
     /// A viewer that begins to connect.
     pub fn new(
-        slot: Slot,
+        planned: PlannedStart,
         (timeouts, playout, clock): (Timeouts, Playout, HostClock),
         figures: &'static FlvFigures,
         reading: Reading,
@@ -99,12 +99,12 @@ impl FlvViewer {
         shard: &mut ShardRecorder,
     ) -> Self {
         if reading == Reading::Witness {
-            shard.of(slot).shift(WITNESSES, 1);
+            shard.of(planned).shift(WITNESSES, 1);
         }
         Self {
-            state: ClientState::begin(slot, timeouts, now, shard),
+            state: ClientState::begin(planned, timeouts, now, shard),
             reading,
-            playback: PlaybackModel::new(reading, slot.client, Timeline::new(1_000, 32), playout, now),
+            playback: PlaybackModel::new(reading, planned.client, Timeline::new(1_000, 32), playout, now),
             clock,
             figures,
             sequence: Sequence::default(),
@@ -138,25 +138,25 @@ impl FlvViewer {
         self.has_pictures = true;
         let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & ENHANCED_VIDEO != 0 {
-            shard.of(self.state.slot()).count(self.figures.enhanced, 1);
+            shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.slot()).count(self.figures.sequence_headers, headers);
+            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
             return;
         }
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
         self.totals.keyframes += u64::from(keyframe);
-        if self.state.phase() == Phase::Opening && keyframe {
-            self.state.reach(Phase::Playing, now, shard);
+        if self.state.phase() == ClientPhase::Opening && keyframe {
+            self.state.reach(ClientPhase::Playing, now, shard);
         }
-        if self.state.phase() != Phase::Playing {
+        if self.state.phase() != ClientPhase::Playing {
             return;
         }
         let timestamp = u64::from(body.timestamp);
-        let seen = Seen { track: Track::Video, timestamp, bytes: body.length, keyframe };
-        self.playback.frame(now, seen, shard.of(self.state.slot()));
+        let seen = ReceivedFrame { track: Track::Video, timestamp, bytes: body.length, keyframe };
+        self.playback.frame(now, seen, shard.of(self.state.planned()));
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
             self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, shard);
         }
@@ -167,25 +167,25 @@ impl FlvViewer {
         self.begin_media(now, shard);
         let Ok(tag) = AudioTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & 0xF0 == ENHANCED_AUDIO {
-            shard.of(self.state.slot()).count(self.figures.enhanced, 1);
+            shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
             let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.slot()).count(self.figures.sequence_headers, headers);
+            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
             return;
         }
         self.totals.sounds += 1;
         self.first_sound.get_or_insert(now);
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             let timestamp = u64::from(body.timestamp);
-            let seen = Seen { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
-            self.playback.frame(now, seen, shard.of(self.state.slot()));
+            let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
+            self.playback.frame(now, seen, shard.of(self.state.planned()));
         }
     }
 
     #[cold]
     fn data(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
-        shard.of(self.state.slot()).count(self.figures.data, 1);
+        shard.of(self.state.planned()).count(self.figures.data, 1);
         // The head may end inside the metadata, so it is searched and not decoded.
         let names = |name: &&[u8]| body.head.windows(name.len()).any(|bytes| bytes == *name);
         self.has_pictures |= PICTURES.iter().any(names);
@@ -194,20 +194,20 @@ impl FlvViewer {
     /// Media is consent, whether the server says so or not.
     #[inline]
     fn begin_media(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        if self.state.phase() < Phase::Opening {
-            self.state.reach(Phase::Opening, now, shard);
+        if self.state.phase() < ClientPhase::Opening {
+            self.state.reach(ClientPhase::Opening, now, shard);
         }
     }
 
     /// An empty body is what some servers keep a connection alive with.
     #[cold]
     fn unreadable(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
-        shard.of(self.state.slot()).count(self.figures.unreadable, u64::from(body.length > 0));
+        shard.of(self.state.planned()).count(self.figures.unreadable, u64::from(body.length > 0));
     }
 
     fn stamp(&mut self, access_unit: &[u8], now: Moment, shard: &mut ShardRecorder) {
         let Some(stamp) = Stamp::find(access_unit, Framing::LengthPrefixed) else { return };
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         let latency = stamp.latency(&self.clock.at(now), UNKNOWN_OFFSET);
         host_clock::record_latency(recorder, latency);
         let finding = self.sequence.take(stamp.sequence_number);
@@ -222,7 +222,7 @@ impl FlvViewer {
             self.state.fed(now, shard);
         }
         let totals = std::mem::take(&mut self.totals);
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, totals.media);
         recorder.count(UNITS, totals.units);
         recorder.count(FRAMES, totals.frames);
@@ -232,8 +232,8 @@ impl FlvViewer {
 
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
-        if self.state.phase() == Phase::Playing {
-            self.playback.end_of_read(now, was_empty, shard.of(self.state.slot()));
+        if self.state.phase() == ClientPhase::Playing {
+            self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
             self.state.end_of_read(was_empty, now, shard);
         }
     }
@@ -246,12 +246,12 @@ impl FlvViewer {
             && let Some(first) = self.first_sound
         {
             // It has been playing since its first frame.
-            self.state.reach(Phase::Playing, first, shard);
+            self.state.reach(ClientPhase::Playing, first, shard);
             self.state.fed(now, shard);
         }
-        if self.state.phase() == Phase::Playing
+        if self.state.phase() == ClientPhase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
-            && self.playback.handle_timeout(now, unread, shard.of(self.state.slot()))
+            && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
             context.pull();
         }
@@ -260,26 +260,27 @@ impl FlvViewer {
     /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
         let first =
-            self.first_sound.filter(|_| self.state.phase() == Phase::Opening && !self.has_pictures)?;
+            self.first_sound.filter(|_| self.state.phase() == ClientPhase::Opening && !self.has_pictures)?;
         Some(self.state.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 
     /// When [`Self::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let playback = if self.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let playback =
+            if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
     }
 
     /// Bytes to wait for before reading.
     pub fn batch(&self) -> usize {
-        if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 }
+        if self.state.phase() == ClientPhase::Playing { self.playback.batch() } else { 1 }
     }
 
     /// Books what only the end reveals.
     pub fn leave(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(LOST, u64::from(self.sequence.end()));
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {

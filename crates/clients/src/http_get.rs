@@ -1,6 +1,6 @@
 //! A stream that one GET asks for: the answer's head, redirects, and the body piece by piece.
 
-use crate::client_state::{ClientState, Phase};
+use crate::client_state::{ClientPhase, ClientState};
 use crate::http_request::{MOST_REDIRECTS, Request};
 use crate::redirect::{Redirect, Redirects};
 use crate::shard_recorder::ShardRecorder;
@@ -64,10 +64,10 @@ impl HttpGet {
         // The path may be a key.
         debug!(target: "http", client = self.client, "sends GET");
         // HTTP has no handshake of its own.
-        state.reach(Phase::Requesting, context.now, context.world);
+        state.reach(ClientPhase::Requesting, context.now, context.world);
         let bytes = self.request.bytes();
         context.send(bytes);
-        context.world.of(state.slot()).count(SENT, bytes.len() as u64);
+        context.world.of(state.planned()).count(SENT, bytes.len() as u64);
     }
 
     /// Bytes of the body so far.

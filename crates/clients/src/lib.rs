@@ -33,11 +33,12 @@ mod target;
 mod timeline;
 pub mod ts;
 mod workload;
+mod workload_error;
 
 pub use bulk::BulkOptions;
 pub use client_session::{ClientSession, End, Stop};
-pub use client_state::{ClientState, Phase, Timeouts};
-pub use column::{Column, ColumnUnit, Place, Statistic};
+pub use client_state::{ClientPhase, ClientState, Timeouts};
+pub use column::{Column, ColumnPosition, ColumnUnit, Statistic};
 pub use drift::Drift;
 pub use endpoints::{EndpointFinder, Endpoints};
 pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
@@ -50,17 +51,18 @@ pub use mqtt::{
     RecordFormat, Will,
 };
 pub use options::{PlayOptions, PublishOptions};
-pub use playback_model::{PlaybackModel, Reading, Seen};
+pub use playback_model::{PlaybackModel, Reading, ReceivedFrame};
 pub use playout::{Change, Playout};
 pub use redirect::Redirects;
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
-pub use shard_recorder::{ClientFailure, ClientRecord, Ending, Gap, ON_TIME, ShardRecorder, Slot};
+pub use shard_recorder::{ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder};
 pub use suggest::meant;
 pub use target::{Credentials, Link, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
-pub use workload::{NewClient, ServerVersion, Workload, WorkloadError};
+pub use workload::{NewClient, ServerVersion, Workload};
+pub use workload_error::WorkloadError;

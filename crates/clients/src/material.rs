@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioCodec, AudioConfig, AudioSettings, BitRate, Clip, FrameRate, Looped, MediaFile, Settings, Source,
-    SourceError, Synthetic, SyntheticError, VideoSettings,
+    AudioCodec, AudioConfig, AudioSettings, BitRate, Clip, ClipSettings, FrameRate, Looped, MediaFile,
+    Source, SourceError, Synthetic, SyntheticError, VideoSettings,
 };
 
 /// What to publish.
@@ -126,7 +126,7 @@ impl Material {
                     let audio = BitRate::from_bps(audio);
                     return Err(MaterialError::NothingForPictures { whole: bit_rate, audio });
                 }
-                let settings = Settings {
+                let settings = ClipSettings {
                     video: VideoSettings {
                         width: resolution.0,
                         height: resolution.1,

@@ -115,7 +115,7 @@ pub struct PlaybackModel {
 
 /// One frame, as a viewer sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct ReceivedFrame {
     /// Its track.
     pub track: Track,
     /// Its decode timestamp, on the clock of the viewer's timeline.
@@ -158,7 +158,7 @@ impl PlaybackModel {
 
     /// A frame came in the read of `now`.
     #[inline]
-    pub fn frame(&mut self, now: Moment, frame: Seen, recorder: &mut Recorder) {
+    pub fn frame(&mut self, now: Moment, frame: ReceivedFrame, recorder: &mut Recorder) {
         // Within one read the arrival of each frame is not known: it came after the read before.
         let position = self.timeline.place(frame.track, frame.timestamp, now.since(self.last_read));
         let media = position.media - *self.origin.get_or_insert(position.media);
@@ -432,7 +432,7 @@ mod tests {
     use weir_metrics::Schema;
 
     /// A frame on its way: when it arrives, and what it is.
-    type Arrival = (Moment, Seen);
+    type Arrival = (Moment, ReceivedFrame);
 
     /// A viewer and what its kernel holds for it.
     struct Reader {
@@ -527,7 +527,7 @@ mod tests {
         for (frame, delay) in delays.iter().enumerate() {
             let due = Moment::from_nanos((frame as u64 * 40 + 1_000) * 1_000_000);
             now = now.max(due + Duration::from_millis(u64::from(*delay)));
-            let seen = Seen {
+            let seen = ReceivedFrame {
                 track: Track::Video,
                 timestamp: frame as u64 * 40,
                 bytes: sizes[frame % sizes.len()],

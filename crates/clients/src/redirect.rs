@@ -3,7 +3,7 @@
 
 use crate::endpoints::EndpointFinder;
 use crate::target::Target;
-use crate::workload::WorkloadError;
+use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_shard::Endpoint;

@@ -1,4 +1,4 @@
-//! What the clients of one shard write in: figures, remarks, and how each slot ended.
+//! What the clients of one shard write in: figures, remarks, and how each planned start ended.
 
 use std::convert::Infallible;
 use weir_metrics::{Failure, Moment, Recorder, Schema, common};
@@ -12,7 +12,7 @@ const MOST_GAPS: usize = 20_000;
 
 /// One planned client start, as its client needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct PlannedStart {
     /// Number of the client within its workload, over all shards.
     pub client: u32,
     /// Position of the workload in the scenario.
@@ -20,17 +20,17 @@ pub struct Slot {
     /// Where its figures are kept: a position among those of [`ShardRecorder::new`].
     pub cell: u16,
     /// When the plan wants the client to start.
-    pub planned: Moment,
+    pub at: Moment,
 }
 
-impl Slot {
+impl PlannedStart {
     /// The number of the client in all that is written down: from 1, as in a fault (`viewer=3`).
     pub fn number(&self) -> u32 {
         self.client + 1
     }
 }
 
-/// How a slot ended, one way only.
+/// How a planned start ended, one way only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It began within [`ON_TIME`] of its time and did not fail.
@@ -50,7 +50,7 @@ pub struct ClientFailure {
     /// When.
     pub at: Moment,
     /// Which client of which workload.
-    pub slot: Slot,
+    pub planned: PlannedStart,
     /// What kind of failure.
     pub failure: Failure,
     /// What was said, by the peer, the system, or else weir, cut to a line.
@@ -63,7 +63,7 @@ pub struct ClientRecord {
     /// When it ended.
     pub at: Moment,
     /// Whose it is.
-    pub slot: Slot,
+    pub planned: PlannedStart,
     /// Position of what it read among its workload's targets.
     pub target: u32,
     /// Since when it has read; `None` if it never came to that.
@@ -80,7 +80,7 @@ pub struct Gap {
     /// When its client came upon it.
     pub at: Moment,
     /// Who.
-    pub slot: Slot,
+    pub planned: PlannedStart,
     /// Position of what it read among its workload's targets.
     pub target: u32,
     /// What is the same for all who miss the same.
@@ -95,8 +95,8 @@ pub struct ShardRecorder {
     recorders: Vec<Recorder>,
     told: Vec<[u32; Failure::ALL.len()]>,
     remarks: Vec<ClientFailure>,
-    /// How slots ended, if anybody asks.
-    ended: Option<Vec<(Slot, Ending)>>,
+    /// How planned starts ended, if anybody asks.
+    ended: Option<Vec<(PlannedStart, Ending)>>,
     client_records: Vec<ClientRecord>,
     gaps: Vec<Gap>,
     /// How many gaps were kept so far.
@@ -119,7 +119,7 @@ impl ShardRecorder {
         }
     }
 
-    /// The same, which keeps how each slot ended for [`Self::take_ended`]: for tests of single clients. A run has this in
+    /// The same, which keeps how each planned start ended for [`Self::take_ended`]: for tests of single clients. A run has this in
     /// its figures.
     pub fn keeping_endings(mut self) -> Self {
         self.ended = Some(Vec::new());
@@ -128,28 +128,28 @@ impl ShardRecorder {
 
     /// The figures that a client counts in.
     #[inline]
-    pub fn of(&mut self, slot: Slot) -> &mut Recorder {
-        &mut self.recorders[usize::from(slot.cell)]
+    pub fn of(&mut self, planned: PlannedStart) -> &mut Recorder {
+        &mut self.recorders[usize::from(planned.cell)]
     }
 
-    /// Books the end of a slot.
-    pub fn end(&mut self, slot: Slot, ending: Ending) {
-        let recorder = self.of(slot);
+    /// Books the end of a planned start.
+    pub fn end(&mut self, planned: PlannedStart, ending: Ending) {
+        let recorder = self.of(planned);
         match ending {
             Ending::OnTime => recorder.count(common::ON_TIME, 1),
             Ending::Late => recorder.count(common::LATE, 1),
             Ending::Failed(failure) => recorder.fail(failure),
         }
-        self.ended.iter_mut().for_each(|ended| ended.push((slot, ending)));
+        self.ended.iter_mut().for_each(|ended| ended.push((planned, ending)));
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.
-    pub fn remark(&mut self, at: Moment, slot: Slot, failure: Failure, words: &str) {
-        let told = &mut self.told[usize::from(slot.workload)][failure as usize];
+    pub fn remark(&mut self, at: Moment, planned: PlannedStart, failure: Failure, words: &str) {
+        let told = &mut self.told[usize::from(planned.workload)][failure as usize];
         *told += 1;
         if *told <= REMARKS_OF_A_KIND {
             let words = words.chars().filter(|c| !c.is_control()).take(200).collect();
-            self.remarks.push(ClientFailure { at, slot, failure, words });
+            self.remarks.push(ClientFailure { at, planned, failure, words });
         }
     }
 
@@ -186,8 +186,8 @@ impl ShardRecorder {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Hands out the slots that ended since the last call, if they are kept.
-    pub fn take_ended(&mut self) -> Vec<(Slot, Ending)> {
+    /// Hands out the planned starts that ended since the last call, if they are kept.
+    pub fn take_ended(&mut self) -> Vec<(PlannedStart, Ending)> {
         self.ended.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }

@@ -2,14 +2,12 @@
 
 use crate::client_session::{ClientSession, Driver};
 use crate::endpoints::Endpoints;
-use crate::material::MaterialError;
-use crate::shard_recorder::{ShardRecorder, Slot};
-use crate::target::{Target, TargetError};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
+use crate::target::Target;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_metrics::{Moment, Schema};
-use weir_shard::tls::TlsError;
 use weir_shard::{Endpoint, Session};
 
 /// A group of clients that do the same. Client n goes to target n modulo the number of targets.
@@ -31,14 +29,17 @@ pub struct Workload {
 }
 
 /// Makes a client.
-type Start =
-    Box<dyn Fn(Slot, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>> + Send + Sync>;
+type Start = Box<
+    dyn Fn(PlannedStart, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>>
+        + Send
+        + Sync,
+>;
 
 /// A client that is to be made.
 #[derive(Debug)]
 pub struct NewClient<'a, Request> {
     /// Which client it is.
-    pub slot: Slot,
+    pub planned: PlannedStart,
     /// The position of its target.
     pub target: usize,
     /// What it asks for there.
@@ -57,10 +58,10 @@ impl Workload {
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, endpoints, requests } = places;
-        let start = move |slot: Slot, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
-            let target = slot.client as usize % requests.len();
+        let start = move |planned: PlannedStart, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
+            let target = planned.client as usize % requests.len();
             let request = Arc::clone(&requests[target]);
-            let client = start(NewClient { slot, target, request, endpoint, now }, shard);
+            let client = start(NewClient { planned, target, request, endpoint, now }, shard);
             Box::new(Driver::new(client)) as Box<dyn Session<ShardRecorder>>
         };
         let start: Start = Box::new(start);
@@ -110,11 +111,11 @@ impl Workload {
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
     pub fn start(
         &self,
-        slot: Slot,
+        planned: PlannedStart,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Box<dyn Session<ShardRecorder>> {
-        (self.start)(slot, self.endpoint(slot.client), now, shard)
+        (self.start)(planned, self.endpoint(planned.client), now, shard)
     }
 }
 
@@ -148,24 +149,4 @@ pub struct ServerVersion {
     pub url: String,
     /// Its version.
     pub version: String,
-}
-
-/// A workload that cannot be had; says why and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkloadError {
-    /// A URL leads nowhere.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// TLS settings could not be made.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// There is nothing to publish.
-    #[error(transparent)]
-    Material(#[from] MaterialError),
-    /// The server did not say what there is to play, though it should.
-    #[error("{0}")]
-    Server(String),
-    /// The options of the protocol ask for what cannot be.
-    #[error("{0}")]
-    Options(String),
 }

@@ -6,7 +6,8 @@ use bench::transport::{Framing, Response, Server};
 use std::sync::{Arc, Mutex};
 use weir_clients::ts::mirakurun;
 use weir_clients::{
-    Credentials, HttpOptions, MirakurunOptions, PlayOptions, ShardRecorder, Slot, Workload, WorkloadError,
+    Credentials, HttpOptions, MirakurunOptions, PlannedStart, PlayOptions, ShardRecorder, Workload,
+    WorkloadError,
 };
 use weir_metrics::Failure;
 use weir_shard::{Event, Rig};
@@ -75,8 +76,8 @@ fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     let (server, _) = server(true);
     let found = discover(&server.url(""), &all(1)).unwrap();
     let mut rig = Rig::new(ShardRecorder::new([found.schema]));
-    let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now };
-    let mut session = found.start(slot, rig.now, &mut rig.world);
+    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now };
+    let mut session = found.start(planned, rig.now, &mut rig.world);
     rig.tell(&mut *session, Event::Opening);
     rig.tell(&mut *session, Event::Connected);
     rig.tell(&mut *session, Event::Bytes(Response::refusal("404 Not Found").head().as_bytes()));

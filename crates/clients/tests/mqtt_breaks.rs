@@ -4,8 +4,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
-    Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions, Published, Qos, ShardRecorder,
-    Slot, Workload, mqtt,
+    Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions, PublishOptions, Published, Qos,
+    ShardRecorder, Workload, mqtt,
 };
 use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Recorder};
@@ -50,8 +50,8 @@ impl Stage {
     /// A client whose link is established.
     fn new(workload: &Workload, version: Version) -> Self {
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now };
-        let client = workload.start(slot, rig.now, &mut rig.world);
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now };
+        let client = workload.start(planned, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
         let mut stage = Self { rig, client, reader, version };
         stage.tell(Event::Opening);
@@ -156,8 +156,8 @@ impl Stage {
     }
 
     fn figure(&mut self, name: &str) -> u64 {
-        let slot = Slot { client: 0, workload: 0, cell: 0, planned: self.rig.now };
-        own(self.rig.world.of(slot), name)
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: self.rig.now };
+        own(self.rig.world.of(planned), name)
     }
 }
 

@@ -7,8 +7,8 @@ use bench::broker::{Mosquitto, lines};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
-    ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions,
-    Published, Qos, ShardRecorder, Slot, Workload, mqtt,
+    ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions,
+    PublishOptions, Published, Qos, ShardRecorder, Workload, mqtt,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
@@ -40,7 +40,7 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
 }
 
 fn of(shard: &mut ShardRecorder, workload: u16) -> &Recorder {
-    shard.of(Slot { client: 0, workload, cell: workload, planned: Moment::default() })
+    shard.of(PlannedStart { client: 0, workload, cell: workload, at: Moment::default() })
 }
 
 fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {
@@ -323,7 +323,7 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
     bench.run_until(PATIENCE, "the second is left alone", |shard| of(shard, 1).gauge(PLAYING) == 0);
     let (_, ended, mut shard) = bench.stop();
     // mosquitto 2.0.11 closes the link of the first without a DISCONNECT; what it has not read of it makes that a reset.
-    let gone = |(_, ending): &(Slot, Ending)| {
+    let gone = |(_, ending): &(PlannedStart, Ending)| {
         matches!(ending, Ending::Failed(Failure::ClosedByPeer | Failure::Reset))
     };
     let remarks = shard.take_remarks();

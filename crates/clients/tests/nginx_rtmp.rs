@@ -5,7 +5,7 @@ mod bench;
 use bench::{Bench, Nginx};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_clients::{Ending, PlayOptions, PublishOptions, RtmpOptions, Slot, Timeouts, rtmp};
+use weir_clients::{Ending, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, Timeouts, rtmp};
 use weir_metrics::common::{
     FAILED, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, ON_TIME, PLAYED, PLAYING, SEND_LAG, SOURCE, SOURCE_TIME,
     STAMPED, STARTUP, UNITS,
@@ -24,7 +24,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     )
     .unwrap();
     let mut bench = Bench::new(vec![&publisher, &players]);
-    let workload = |number| Slot { client: 0, workload: number, cell: number, planned: Moment::default() };
+    let workload = |number| PlannedStart { client: 0, workload: number, cell: number, at: Moment::default() };
 
     bench.start(0, 0..1);
     bench.run_until(Duration::from_secs(20), "publishing", |shard| shard.of(workload(0)).gauge(PLAYING) == 1);
@@ -72,23 +72,23 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
         rtmp::play(&[nginx.url("c").replace("/live/", "/no-such-app/")], &options, &RtmpOptions::default())
             .unwrap();
     let mut bench = Bench::new(vec![&publisher, &viewers, &strangers, &lost]);
-    let slot = |workload| Slot { client: 0, workload, cell: workload, planned: Moment::default() };
+    let planned = |workload| PlannedStart { client: 0, workload, cell: workload, at: Moment::default() };
 
     let first = bench.start(0, 0..1);
-    bench.run_until(Duration::from_secs(5), "publishing", |shard| shard.of(slot(0)).gauge(PLAYING) == 1);
+    bench.run_until(Duration::from_secs(5), "publishing", |shard| shard.of(planned(0)).gauge(PLAYING) == 1);
     // Another publisher under the same name; viewers of the stream, of no stream, of no application.
     bench.start(0, 1..2);
     bench.start(1, 0..6);
     bench.start(2, 0..3);
     bench.start(3, 0..2);
-    bench.run_until(Duration::from_secs(6), "all play", |shard| shard.of(slot(1)).gauge(PLAYING) == 6);
+    bench.run_until(Duration::from_secs(6), "all play", |shard| shard.of(planned(1)).gauge(PLAYING) == 6);
     bench.shard.stop(first[0]);
     bench.run(Duration::from_secs(3));
     let (_, ended, mut shard) = bench.stop();
 
     let failures = |workload: u16| {
-        let of_workload = ended.iter().filter(|(slot, _)| slot.workload == workload);
-        let mut endings: Vec<_> = of_workload.map(|(slot, ending)| (slot.client, *ending)).collect();
+        let of_workload = ended.iter().filter(|(planned, _)| planned.workload == workload);
+        let mut endings: Vec<_> = of_workload.map(|(planned, ending)| (planned.client, *ending)).collect();
         endings.sort_by_key(|(client, _)| *client);
         endings.into_iter().map(|(_, ending)| ending).collect::<Vec<_>>()
     };

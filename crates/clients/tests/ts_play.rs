@@ -6,7 +6,7 @@ use bench::Bench;
 use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
 use std::time::Duration;
 use weir_clients::{
-    ClientFailure, Ending, HttpOptions, PlayOptions, ShardRecorder, Slot, Timeouts, Workload, ts,
+    ClientFailure, Ending, HttpOptions, PlannedStart, PlayOptions, ShardRecorder, Timeouts, Workload, ts,
 };
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
@@ -15,7 +15,7 @@ use weir_metrics::common::{
 };
 use weir_metrics::{Failure, Recorder, Spread};
 use weir_shard::{Event, Rig, Session};
-use weir_ts::mux::{AccessUnit, Muxer, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 
 const WITNESS: u32 = 0;
 const CROWD: u32 = 7;
@@ -39,8 +39,8 @@ impl Viewer {
             ts::play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options, &HttpOptions::default())
                 .unwrap();
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
-        let session = workload.start(slot, rig.now, &mut rig.world);
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
+        let session = workload.start(planned, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };
         viewer.tell(Event::Opening);
         viewer
@@ -314,7 +314,7 @@ fn a_clock_that_jumps_is_a_jump_of_its_size_and_no_stall() {
 fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {
     for client in [WITNESS, CROWD] {
         let mut muxer =
-            Muxer::new(Settings { audio: None, pcr_interval: 2 * 27_000_000, ..Settings::default() });
+            Muxer::new(MuxSettings { audio: None, pcr_interval: 2 * 27_000_000, ..MuxSettings::default() });
         let mut viewer = Viewer::connected(client);
         viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
         let mut sent = 0;
@@ -507,9 +507,9 @@ fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
         ts::play(&[server.url("/x.ts")], &PlayOptions::default(), &HttpOptions::default()).unwrap();
     let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..viewers);
-    let slot = Slot { client: 0, workload: 0, cell: 0, planned: weir_metrics::Moment::default() };
+    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: weir_metrics::Moment::default() };
     bench.run_until(Duration::from_secs(20), "all have ended", |shard| {
-        shard.of(slot).number(ACTIVE.0.into()) == 0
+        shard.of(planned).number(ACTIVE.0.into()) == 0
     });
     let (mut figures, ended, _) = bench.stop();
     (figures.remove(0), ended.into_iter().map(|(_, ending)| ending).collect())

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_engine::ingest::{Consumed, Consumer, Counted, MakeConsumer, Place, Stage, Trouble};
 use weir_ingest::{
-    Counts, Decode, Destination, Durability, IngestError, Loader, Outcome, Settings, Stock, StoreError,
+    Counts, Decode, Destination, Durability, IngestError, IngestSettings, Loader, Outcome, Stock, StoreError,
 };
 use weir_shard::clock;
 
@@ -34,7 +34,12 @@ fn of_table(error: &StoreError) -> Trouble {
 
 /// Makes an ingester to whose subscription the broker has consented within `timeout`; its tables are emptied before, if they
 /// are to be. Its session should end with it.
-pub fn ingester(settings: Settings, decode: Decode, empty: bool, timeout: Duration) -> Box<MakeConsumer> {
+pub fn ingester(
+    settings: IngestSettings,
+    decode: Decode,
+    empty: bool,
+    timeout: Duration,
+) -> Box<MakeConsumer> {
     Box::new(move |interrupt| {
         let ingester = Ingester::start(settings, decode, empty)?;
         let began = clock::now();
@@ -61,7 +66,7 @@ pub fn ingester(settings: Settings, decode: Decode, empty: bool, timeout: Durati
 }
 
 impl Ingester {
-    fn start(settings: Settings, mut decode: Decode, empty: bool) -> Result<Self, Trouble> {
+    fn start(settings: IngestSettings, mut decode: Decode, empty: bool) -> Result<Self, Trouble> {
         let loader = |decode: &Decode| Loader::new(&settings.destination, &settings.table, decode);
         let tables = loader(&decode);
         let before = {

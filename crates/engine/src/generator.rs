@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{ClientFailure, ClientRecord, Gap, ShardRecorder, Slot, Workload};
+use weir_clients::{ClientFailure, ClientRecord, Gap, PlannedStart, ShardRecorder, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, Shard, clock};
@@ -151,15 +151,15 @@ impl Generator {
         }
     }
 
-    fn slot(&self, planned: &PlannedSlot) -> Slot {
+    fn planned_start(&self, planned: &PlannedSlot) -> PlannedStart {
         let PlannedSlot { client, workload, start, .. } = *planned;
         let server = self.config.workloads[usize::from(workload)].server(client);
         let cell = self.cells.cell(workload, server);
-        Slot { client, workload, cell, planned: self.config.origin + start }
+        PlannedStart { client, workload, cell, at: self.config.origin + start }
     }
 
     fn start(&mut self, planned: PlannedSlot, now: Moment) {
-        let slot = self.slot(&planned);
+        let slot = self.planned_start(&planned);
         let stop = self.config.origin + planned.stop;
         self.shard.world.of(slot).count(PLANNED, 1);
         if stop <= now {
@@ -194,7 +194,7 @@ impl Generator {
             self.next += 1;
             let start = self.config.origin + planned.start;
             if start <= now {
-                let slot = self.slot(&planned);
+                let slot = self.planned_start(&planned);
                 let figures = self.shard.world.of(slot);
                 figures.count(PLANNED, 1);
                 figures.count(MISSED, 1);

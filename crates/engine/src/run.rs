@@ -437,8 +437,8 @@ impl Coordinator {
         for gap in &report.gaps {
             self.remark(&EventLine::Gap {
                 at_seconds: gap.at.since(self.origin).as_secs_f64(),
-                workload: gap.slot.workload,
-                client: gap.slot.number(),
+                workload: gap.planned.workload,
+                client: gap.planned.number(),
                 channel: gap.target,
                 mark: gap.mark,
                 place_seconds: gap.place as f64 * 1e-6,
@@ -447,8 +447,8 @@ impl Coordinator {
         for account in report.client_records {
             self.remark(&EventLine::Account {
                 at_seconds: account.at.since(self.origin).as_secs_f64(),
-                workload: account.slot.workload,
-                client: account.slot.number(),
+                workload: account.planned.workload,
+                client: account.planned.number(),
                 channel: account.target,
                 since_seconds: account.since.map(|since| since.since(self.origin).as_secs_f64()),
                 failure: account.failure,
@@ -495,17 +495,17 @@ impl Coordinator {
     }
 
     fn line(&self, remark: &ClientFailure) -> EventLine {
-        let targets = self.workloads[usize::from(remark.slot.workload)].targets();
+        let targets = self.workloads[usize::from(remark.planned.workload)].targets();
         // What a server says may quote what it was asked for.
-        let target = targets.get(remark.slot.client as usize % targets.len().max(1));
+        let target = targets.get(remark.planned.client as usize % targets.len().max(1));
         let words = match target.filter(|_| !self.show_keys) {
             Some(target) => target.url().hide_in(&remark.words),
             None => remark.words.clone(),
         };
         EventLine::Failure {
             at_seconds: remark.at.since(self.origin).as_secs_f64(),
-            workload: remark.slot.workload,
-            client: remark.slot.number(),
+            workload: remark.planned.workload,
+            client: remark.planned.number(),
             failure: remark.failure,
             words,
         }

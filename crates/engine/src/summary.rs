@@ -11,7 +11,7 @@ use weir_metrics::{Failure, Side, Unit};
 use weir_observe::{Environment, MachineFacts, MachineUsage, MachineValues, TargetEnvironment};
 
 pub use crate::machine::{MachineFigure, MachineSummary};
-pub use weir_clients::{Column as ClientColumn, ColumnUnit, Place, Statistic};
+pub use weir_clients::{Column as ClientColumn, ColumnPosition, ColumnUnit, Statistic};
 
 /// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.
 pub const LAYOUT: &str = "weir.summary/1";

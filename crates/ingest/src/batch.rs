@@ -8,7 +8,7 @@ use weir_mqtt::PacketId;
 
 /// Where a row came from.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RowOrigin {
     buffer: u32,
     message: u32,
     record: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Source<'a> {
 /// A message that is no record, or one that the store does not take.
 #[derive(Clone, Debug)]
 pub(crate) struct DeadLetter {
-    place: Place,
+    place: RowOrigin,
     pub(crate) reason: String,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct DeadLetter {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) rows: Rows,
-    places: Vec<Place>,
+    places: Vec<RowOrigin>,
     pub(crate) dead: Vec<DeadLetter>,
     buffers: Vec<Arc<ReadBuffer>>,
     /// What to acknowledge, and by which connection it came.
@@ -86,11 +86,11 @@ impl Batch {
         // What has no origin is never taken for a repetition.
         let hash = message.origin.map(|_| PayloadHash::of(buffer.payload(message), message.too_large));
         let place =
-            Place { buffer: self.buffers.len() as u32 - 1, message: position as u32, record: 0, hash };
+            RowOrigin { buffer: self.buffers.len() as u32 - 1, message: position as u32, record: 0, hash };
         let before = self.places.len();
         let records = match decode(message, buffer, &mut self.rows) {
             Ok(records) => {
-                self.places.extend((0..records as u32).map(|record| Place { record, ..place }));
+                self.places.extend((0..records as u32).map(|record| RowOrigin { record, ..place }));
                 records
             }
             Err(reason) => {
@@ -116,13 +116,13 @@ impl Batch {
     }
 
     #[inline]
-    fn source_at(&self, place: Place) -> Source<'_> {
+    fn source_at(&self, place: RowOrigin) -> Source<'_> {
         let (buffer, message) = self.at(place);
         let InboundMessage { origin, received, .. } = *message;
         Source { topic: buffer.topic(message), origin, record: place.record, received, hash: place.hash }
     }
 
-    fn at(&self, place: Place) -> (&ReadBuffer, &InboundMessage) {
+    fn at(&self, place: RowOrigin) -> (&ReadBuffer, &InboundMessage) {
         let buffer = &self.buffers[place.buffer as usize];
         (buffer, &buffer.messages[place.message as usize])
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, by what to do about it.
+//! What can go wrong with a store: in what its URL says, and while it saves, by what to do about it.
 
 /// A store that did not save.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,4 +15,26 @@ pub enum StoreError {
     /// It can never take these rows.
     #[error("{0}")]
     Unfit(String),
+}
+
+/// A text that names no database, or not how to reach it. Does not show it: there may be a password in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseError {
+    /// No URL of a database.
+    #[error("this is no database; write postgres://user@host:port/database")]
+    Unknown,
+    /// An `sslmode` that there is not.
+    #[error("there is no such sslmode; write disable, prefer, require, verify-ca or verify-full")]
+    Mode,
+    /// A certificate that is named without its key, or the reverse.
+    #[error("sslcert and sslkey belong together; name both files")]
+    Identity,
+    /// Certificates that cannot be read: those of `sslrootcert`, or one's own.
+    #[error("{names}: {reason}", names = if *.identity { "sslrootcert, sslcert or sslkey" } else { "sslrootcert" })]
+    Certificates {
+        /// Whether there is one of one's own among them.
+        identity: bool,
+        /// What is wrong.
+        reason: String,
+    },
 }

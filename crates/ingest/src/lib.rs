@@ -28,11 +28,9 @@ mod writer;
 
 pub use counts::{Counts, Totals};
 pub use decode::Decode;
-pub use error::StoreError;
+pub use error::{DatabaseError, StoreError};
 pub use loader::{Filled, Loader};
 pub use metrics::Metrics;
-pub use service::{Ended, IngestError, Outcome, Settings, Source, run};
-pub use store::{
-    Database, DatabaseError, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability,
-};
+pub use service::{Ended, IngestError, IngestSettings, Outcome, Source, run};
+pub use store::{Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability};
 pub use weir_mqtt::ClientOptions;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
+use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Mark, PacketKind, Qos, ReasonCode};
@@ -42,7 +42,7 @@ pub(crate) struct ReceiverState {
     /// How the last session ended.
     pub(crate) parted: Option<ConnectionEnd>,
     /// Which messages came.
-    account: Account,
+    deliveries: DeliveryTracker,
     /// Messages that are missing, by their marks.
     missing: u64,
 }
@@ -74,7 +74,7 @@ impl World for ReceiverState {
 
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct Common {
+pub(crate) struct ReceiverOptions {
     pub(crate) options: Arc<ClientOptions>,
     pub(crate) filter: String,
     pub(crate) qos: Qos,
@@ -85,7 +85,7 @@ pub(crate) struct Common {
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum ReceiverPhase {
     Connecting,
     Handshaking,
     Subscribing,
@@ -100,8 +100,8 @@ enum Phase {
 /// One connection.
 pub(crate) struct Receiver {
     client: Client,
-    common: Arc<Common>,
-    phase: Phase,
+    common: Arc<ReceiverOptions>,
+    phase: ReceiverPhase,
     /// Its number.
     connection: u32,
     /// Whether the broker may hold a session with the subscription in it.
@@ -119,7 +119,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// `resuming`: an earlier connection of this process had the subscription granted.
     pub(crate) fn new(
-        common: Arc<Common>,
+        common: Arc<ReceiverOptions>,
         session: MqttSession,
         connection: u32,
         resuming: bool,
@@ -128,7 +128,7 @@ impl Receiver {
         Self {
             client: Client::new(common.options.clone(), session, time(now)),
             common,
-            phase: Phase::Connecting,
+            phase: ReceiverPhase::Connecting,
             connection,
             resuming,
             buffer: ReadBuffer { connection, ..ReadBuffer::default() },
@@ -149,7 +149,7 @@ impl Receiver {
             common: &self.common,
             desk: &mut *context.world,
             // Of a session that goes on, messages come right behind CONNACK.
-            taking: self.phase < Phase::Stopping,
+            taking: self.phase < ReceiverPhase::Stopping,
             received,
             outcome: Heard::default(),
         };
@@ -162,7 +162,7 @@ impl Receiver {
             counts.receipts.note(now);
         }
         counts.missing.store(context.world.missing, Relaxed);
-        counts.publishers.store(context.world.account.publishers() as u64, Relaxed);
+        counts.publishers.store(context.world.deliveries.publishers() as u64, Relaxed);
         self.hand_over(context);
         outcome.map_err(|error| (error.to_string(), false))?;
         if let Some(refused) = heard.refused {
@@ -171,7 +171,7 @@ impl Receiver {
         if let Some(session_present) = heard.connected {
             self.connected(session_present, now)?;
         }
-        if heard.granted && self.phase == Phase::Subscribing {
+        if heard.granted && self.phase == ReceiverPhase::Subscribing {
             self.subscribed();
         }
         Ok(())
@@ -191,7 +191,7 @@ impl Receiver {
     }
 
     fn connected(&mut self, session_present: bool, now: Moment) -> Result<(), (String, bool)> {
-        if self.phase != Phase::Handshaking {
+        if self.phase != ReceiverPhase::Handshaking {
             return Ok(());
         }
         if session_present && self.resuming {
@@ -210,12 +210,12 @@ impl Receiver {
         self.client
             .subscribe(&subscription, &Properties::NONE, 0, time(now))
             .map_err(|error| (error.to_string(), true))?;
-        (self.phase, self.deadline) = (Phase::Subscribing, Some(now + PATIENCE));
+        (self.phase, self.deadline) = (ReceiverPhase::Subscribing, Some(now + PATIENCE));
         Ok(())
     }
 
     fn subscribed(&mut self) {
-        (self.phase, self.deadline, self.was_subscribed) = (Phase::Subscribed, None, true);
+        (self.phase, self.deadline, self.was_subscribed) = (ReceiverPhase::Subscribed, None, true);
         self.common.counts.subscribed.store(1, Relaxed);
     }
 
@@ -233,15 +233,15 @@ impl Receiver {
             }
         }
         Counts::add(&self.common.counts.acknowledged, acknowledged);
-        if std::mem::take(&mut context.world.room) && self.paused && self.phase != Phase::Leaving {
+        if std::mem::take(&mut context.world.room) && self.paused && self.phase != ReceiverPhase::Leaving {
             self.paused = false;
             self.read_again = Some(now);
             context.pause_reading(false);
         }
-        if context.world.finished && self.phase < Phase::Leaving {
+        if context.world.finished && self.phase < ReceiverPhase::Leaving {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
-            (self.phase, self.deadline) = (Phase::Leaving, Some(now + FAREWELL));
+            (self.phase, self.deadline) = (ReceiverPhase::Leaving, Some(now + FAREWELL));
             // What still comes is read and dropped: a link that is closed with bytes unread is reset, and with it goes
             // what was sent last.
             context.pause_reading(false);
@@ -251,9 +251,9 @@ impl Receiver {
     fn time(&mut self, now: Moment) -> Result<(), (String, bool)> {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             let waits_for = match self.phase {
-                Phase::Connecting => "the connection",
-                Phase::Handshaking => "CONNACK",
-                Phase::Subscribing => "SUBACK",
+                ReceiverPhase::Connecting => "the connection",
+                ReceiverPhase::Handshaking => "CONNACK",
+                ReceiverPhase::Subscribing => "SUBACK",
                 _ => "the end",
             };
             return Err((format!("{waits_for} did not come within {} s", PATIENCE.as_secs()), false));
@@ -294,7 +294,7 @@ impl Receiver {
     }
 
     fn part(&mut self, words: String, for_good: bool, context: &mut Context<'_, ReceiverState>) {
-        self.phase = Phase::Over;
+        self.phase = ReceiverPhase::Over;
         self.common.counts.subscribed.store(0, Relaxed);
         // The client that is left behind is never used again.
         let spent = Client::new(self.common.options.clone(), MqttSession::new(), Duration::ZERO);
@@ -307,12 +307,12 @@ impl Receiver {
 
 impl Session<ReceiverState> for Receiver {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, ReceiverState>) {
-        if self.phase == Phase::Over {
+        if self.phase == ReceiverPhase::Over {
             return;
         }
         let outcome = match event {
             Event::Connected => {
-                (self.phase, self.deadline) = (Phase::Handshaking, Some(context.now + PATIENCE));
+                (self.phase, self.deadline) = (ReceiverPhase::Handshaking, Some(context.now + PATIENCE));
                 Ok(())
             }
             Event::Bytes(bytes) => self.read(bytes, context),
@@ -322,14 +322,14 @@ impl Session<ReceiverState> for Receiver {
                 Ok(())
             }
             Event::Stop => {
-                if self.phase < Phase::Stopping {
+                if self.phase < ReceiverPhase::Stopping {
                     let (phase, deadline) = match self.phase {
-                        Phase::Subscribed => (Phase::Stopping, None),
+                        ReceiverPhase::Subscribed => (ReceiverPhase::Stopping, None),
                         // There is nobody to say goodbye to.
-                        _ => (Phase::Over, None),
+                        _ => (ReceiverPhase::Over, None),
                     };
                     (self.phase, self.deadline) = (phase, deadline);
-                    if phase == Phase::Over {
+                    if phase == ReceiverPhase::Over {
                         return self.part("stopped".to_owned(), false, context);
                     }
                 }
@@ -343,7 +343,7 @@ impl Session<ReceiverState> for Receiver {
             }
             _ => Ok(()),
         };
-        if self.phase > Phase::Connecting {
+        if self.phase > ReceiverPhase::Connecting {
             self.flush(context);
         }
         if let Err((words, for_good)) = outcome {
@@ -372,7 +372,7 @@ struct Heard {
 struct Reading<'a> {
     buffer: &'a mut ReadBuffer,
     large: &'a mut Option<Large>,
-    common: &'a Common,
+    common: &'a ReceiverOptions,
     desk: &'a mut ReceiverState,
     /// Whether messages are taken.
     taking: bool,
@@ -443,7 +443,7 @@ impl Reading<'_> {
         self.outcome.messages += 1;
         self.outcome.bytes += if too_large > 0 { too_large.into() } else { payload.len() as u64 };
         if let Some(Origin { publisher, sequence_number }) = origin {
-            match self.desk.account.take(publisher, sequence_number, || sequence_number) {
+            match self.desk.deliveries.take(publisher, sequence_number, || sequence_number) {
                 Some(Arrival::Ahead { missing }) => self.desk.missing += missing,
                 Some(Arrival::Late) => self.desk.missing = self.desk.missing.saturating_sub(1),
                 Some(Arrival::Again | Arrival::Early) | None => {}

@@ -28,56 +28,56 @@ const KEPT: usize = 8 << 20;
 
 /// A value with its bytes elsewhere.
 #[derive(Clone, Debug)]
-enum Slot {
+enum StoredCell {
     Plain(Cell<'static>),
     Bytes(Range<usize>),
     Text(Range<usize>),
 }
 
-/// Rows of so many cells each.
+/// Rows of `width` cells each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     width: usize,
-    slots: Vec<Slot>,
+    cells: Vec<StoredCell>,
     bytes: Vec<u8>,
     text: String,
 }
 
 impl Rows {
-    /// Rows of so many cells.
+    /// Rows of this many cells.
     pub(crate) fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() / self.width.max(1)
+        self.cells.len() / self.width.max(1)
     }
 
     /// Bytes of memory that they stand for.
     #[inline]
     pub(crate) fn weight(&self) -> usize {
-        self.slots.len() * size_of::<Slot>() + self.bytes.len() + self.text.len()
+        self.cells.len() * size_of::<StoredCell>() + self.bytes.len() + self.text.len()
     }
 
     /// Appends a cell.
     #[inline]
     pub(crate) fn push(&mut self, cell: Cell<'_>) {
         let start = self.bytes.len();
-        let slot = match cell {
+        let cell = match cell {
             Cell::Bytes(bytes) => {
                 self.bytes.extend_from_slice(bytes);
-                Slot::Bytes(start..self.bytes.len())
+                StoredCell::Bytes(start..self.bytes.len())
             }
             Cell::Text(text) => return self.push_text(|out| out.push_str(text)),
-            Cell::Null => Slot::Plain(Cell::Null),
-            Cell::Boolean(value) => Slot::Plain(Cell::Boolean(value)),
-            Cell::Integer(value) => Slot::Plain(Cell::Integer(value)),
-            Cell::Long(value) => Slot::Plain(Cell::Long(value)),
-            Cell::Float(value) => Slot::Plain(Cell::Float(value)),
-            Cell::Double(value) => Slot::Plain(Cell::Double(value)),
+            Cell::Null => StoredCell::Plain(Cell::Null),
+            Cell::Boolean(value) => StoredCell::Plain(Cell::Boolean(value)),
+            Cell::Integer(value) => StoredCell::Plain(Cell::Integer(value)),
+            Cell::Long(value) => StoredCell::Plain(Cell::Long(value)),
+            Cell::Float(value) => StoredCell::Plain(Cell::Float(value)),
+            Cell::Double(value) => StoredCell::Plain(Cell::Double(value)),
         };
-        self.slots.push(slot);
+        self.cells.push(cell);
     }
 
     /// Appends a cell with text that is written into place.
@@ -85,32 +85,32 @@ impl Rows {
     pub(crate) fn push_text(&mut self, write: impl FnOnce(&mut String)) {
         let start = self.text.len();
         write(&mut self.text);
-        self.slots.push(Slot::Text(start..self.text.len()));
+        self.cells.push(StoredCell::Text(start..self.text.len()));
     }
 
     /// The cells of a row.
     #[inline]
     pub(crate) fn cells(&self, row: usize) -> impl ExactSizeIterator<Item = Cell<'_>> {
-        self.slots[row * self.width..][..self.width].iter().map(|slot| match slot {
-            Slot::Plain(cell) => *cell,
-            Slot::Bytes(range) => Cell::Bytes(&self.bytes[range.clone()]),
-            Slot::Text(range) => Cell::Text(&self.text[range.clone()]),
+        self.cells[row * self.width..][..self.width].iter().map(|cell| match cell {
+            StoredCell::Plain(cell) => *cell,
+            StoredCell::Bytes(range) => Cell::Bytes(&self.bytes[range.clone()]),
+            StoredCell::Text(range) => Cell::Text(&self.text[range.clone()]),
         })
     }
 
-    /// Takes back what was appended after so many rows.
+    /// Takes back what was appended after this many rows.
     pub(crate) fn truncate(&mut self, rows: usize) {
-        self.slots.truncate(rows * self.width);
+        self.cells.truncate(rows * self.width);
     }
 
     /// Takes a row out.
     pub(crate) fn remove(&mut self, row: usize) {
-        self.slots.drain(row * self.width..(row + 1) * self.width);
+        self.cells.drain(row * self.width..(row + 1) * self.width);
     }
 
     /// Empties it.
     pub(crate) fn clear(&mut self) {
-        self.slots.clear();
+        self.cells.clear();
         self.bytes.clear();
         self.text.clear();
         self.bytes.shrink_to(KEPT);

@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::exchange::exchange;
 use crate::gather::{Bounds, Gatherer};
 use crate::inbox::Inbox;
-use crate::receive::{Common, ConnectionEnd, Receiver, ReceiverState, SaverMessage};
+use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
 use crate::store::{Destination, Durability, Store};
 use crate::writer::{Finish, Writer, pause};
 use std::fmt;
@@ -47,7 +47,7 @@ pub struct Source {
 
 /// What is to be done.
 #[derive(Debug)]
-pub struct Settings {
+pub struct IngestSettings {
     /// Where messages come from.
     pub source: Source,
     /// Where rows go.
@@ -110,7 +110,7 @@ pub enum IngestError {
 /// # Errors
 /// What could not be begun.
 pub fn run(
-    settings: &Settings,
+    settings: &IngestSettings,
     decode: &mut Decode,
     counts: &Arc<Counts>,
     stop: &Arc<AtomicBool>,
@@ -127,7 +127,7 @@ pub fn run(
     let inbox = Arc::new(Inbox::new(settings.queue, counts.clone()));
     let options = client_options(settings);
     options.check()?;
-    let common = Arc::new(Common {
+    let common = Arc::new(ReceiverOptions {
         options: Arc::new(options),
         filter: settings.source.filter.clone(),
         qos: settings.source.qos,
@@ -218,7 +218,7 @@ fn open(
     Ok(Ok(()))
 }
 
-fn client_options(settings: &Settings) -> ClientOptions {
+fn client_options(settings: &IngestSettings) -> ClientOptions {
     ClientOptions {
         // What is too large is taken in pieces and put among the dead letters. A broker that was told of the limit
         // would drop it in silence (MQTT-3.1.2-25).
@@ -251,7 +251,7 @@ struct Broken {
 /// The connections to the broker.
 struct Links<'a> {
     source: &'a Source,
-    common: &'a Arc<Common>,
+    common: &'a Arc<ReceiverOptions>,
     /// Whether to go on before the first subscription was granted.
     waits: bool,
     stop: &'a AtomicBool,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir_media::{
-    BitRate, Clip, ClockReading, Frame, Framing, Settings, Source, Stamp, Synthetic, Track, append_annex_b,
+    BitRate, Clip, ClipSettings, ClockReading, Frame, Framing, Source, Stamp, Synthetic, Track,
+    append_annex_b,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(std::fs::write(path, annex_b()?)?);
     }
     for kbps in [250, 1000, 4000, 20_000] {
-        let mut settings = Settings::default();
+        let mut settings = ClipSettings::default();
         settings.video.bit_rate = BitRate::from_kbps(kbps);
         let start = Instant::now();
         let clip = Arc::new(Clip::prepare(&settings)?);
@@ -58,7 +59,7 @@ fn stamp(sequence_number: u32) -> Stamp {
 }
 
 fn annex_b() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let clip = Arc::new(Clip::prepare(&Settings { audio: None, ..Settings::default() })?);
+    let clip = Arc::new(Clip::prepare(&ClipSettings { audio: None, ..ClipSettings::default() })?);
     let mut source = Synthetic::new(clip.clone());
     let mut frame = Frame::empty();
     let mut out = Vec::new();

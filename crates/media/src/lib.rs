@@ -27,4 +27,4 @@ pub use source::{AudioCodec, AudioConfig, FileFault, Source, SourceError, Unknow
 pub use stamp::{
     ClockReading, Latency, LatencyClock, STAMP_LEN, STAMP_SEARCH_LEN, STAMP_UUID, Stamp, WallOffset,
 };
-pub use synthetic::{AudioSettings, Clip, Settings, Synthetic, SyntheticError, VideoSettings};
+pub use synthetic::{AudioSettings, Clip, ClipSettings, Synthetic, SyntheticError, VideoSettings};

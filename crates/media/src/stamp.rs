@@ -100,9 +100,9 @@ impl Stamp {
     /// access unit delimiter, parameter sets and a buffering period message.
     pub fn put(&self, access_unit: &mut Vec<u8>) {
         let unit = self.to_nal();
-        match place(access_unit) {
-            Place::Over(at) => access_unit[at..at + STAMP_LEN].copy_from_slice(&unit),
-            Place::Before(at) => {
+        match position(access_unit) {
+            StampPosition::Over(at) => access_unit[at..at + STAMP_LEN].copy_from_slice(&unit),
+            StampPosition::Before(at) => {
                 let mut framed = [0; 4 + STAMP_LEN];
                 framed[..4].copy_from_slice(&(STAMP_LEN as u32).to_be_bytes());
                 framed[4..].copy_from_slice(&unit);
@@ -213,18 +213,18 @@ const RBSP_TRAILING: u8 = 0x80;
 const BUFFERING_PERIOD: u8 = 0;
 
 /// Where a stamp goes in an access unit, in bytes from its start.
-enum Place {
+enum StampPosition {
     Over(usize),
     Before(usize),
 }
 
-fn place(access_unit: &[u8]) -> Place {
+fn position(access_unit: &[u8]) -> StampPosition {
     let mut at = 0;
     let mut insert_at = 0;
     for unit in units(access_unit, Framing::LengthPrefixed) {
         let end = at + 4 + unit.len();
         match UnitType::of(unit) {
-            Some(UnitType::Sei) if is_lone_stamp(unit) => return Place::Over(at + 4),
+            Some(UnitType::Sei) if is_lone_stamp(unit) => return StampPosition::Over(at + 4),
             Some(UnitType::Sei) if unit.get(1) == Some(&BUFFERING_PERIOD) => insert_at = end,
             Some(
                 UnitType::AccessUnitDelimiter
@@ -236,7 +236,7 @@ fn place(access_unit: &[u8]) -> Place {
         }
         at = end;
     }
-    Place::Before(insert_at)
+    StampPosition::Before(insert_at)
 }
 
 fn is_lone_stamp(unit: &[u8]) -> bool {

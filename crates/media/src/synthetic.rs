@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clip::Clip;
-pub use settings::{AudioSettings, Settings, SyntheticError, VideoSettings};
+pub use settings::{AudioSettings, ClipSettings, SyntheticError, VideoSettings};
 
 use crate::{AudioConfig, Frame, Source, SourceError, Track, VideoConfig};
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn nothing_is_allocated_once_the_largest_frame_has_come() {
-        let mut source = Synthetic::new(Arc::new(Clip::prepare(&Settings::default()).unwrap()));
+        let mut source = Synthetic::new(Arc::new(Clip::prepare(&ClipSettings::default()).unwrap()));
         let mut frame = Frame::empty();
         source.next(&mut frame).unwrap();
         let buffer = frame.payload.as_ptr();

@@ -1,8 +1,11 @@
 //! The fields that packets are made of (MQTT 5 section 1.5, MQTT 3.1.1 section 1.5).
 
 use crate::error::{EncodeError, Violation};
-use crate::packet::PacketId;
 use crate::{MAX_FIELD_LENGTH, MAX_REMAINING_LENGTH};
+use std::num::NonZeroU16;
+
+/// A packet identifier (MQTT 5 section 2.2.1): never 0.
+pub type PacketId = NonZeroU16;
 
 /// Bytes from which fields are taken, one after the other.
 #[derive(Clone, Copy, Debug)]

@@ -12,14 +12,14 @@
 //! | [`Reader`] | packets out of a byte stream in any split, with bounded memory | section 2 of both |
 //! | [`topic`] | topic names and filters, `$share` included | section 4.7 of both; MQTT 5 section 4.8.2 |
 //! | [`mark`] | weir's own mark of a message: publisher, sequence number, clocks | nowhere but here |
-//! | [`account`] | which messages have come, by their marks | nowhere but here |
+//! | [`delivery`] | which messages have come, by their marks | nowhere but here |
 //! | [`client`] | the dialogue of one client: identifiers, window, acknowledgements, keep-alive, resumption | section 4 of both |
 //!
 //! The standards are *MQTT Version 3.1.1* (OASIS, 29 October 2014) and *MQTT Version 5.0* (OASIS, 7 March 2019).
 //! What breaks one of their rules is an [`Error`] that names the rule.
 
-pub mod account;
 pub mod client;
+pub mod delivery;
 pub mod error;
 pub mod mark;
 pub mod packet;
@@ -28,6 +28,7 @@ pub mod reason;
 pub mod topic;
 
 mod field;
+mod packet_kind;
 mod qos;
 mod reader;
 mod version;

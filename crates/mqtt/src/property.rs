@@ -5,7 +5,8 @@
 use crate::Qos;
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, field_len, integer_len, put_field, put_integer, text_len};
-use crate::packet::PacketKind;
+use crate::packet_kind::PacketKind;
+use crate::version::Version;
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -422,6 +423,44 @@ impl PropertyBuffer {
     /// What is in it.
     pub fn properties(&self) -> Properties<'_> {
         Properties { bytes: &self.bytes, present: self.present }
+    }
+}
+
+/// Takes the properties of a packet; of MQTT 3.1.1, none.
+#[inline]
+pub(crate) fn take_properties<'a>(
+    fields: &mut Fields<'a>,
+    kind: PacketKind,
+    version: Version,
+) -> Result<Properties<'a>, Violation> {
+    match version {
+        Version::V311 => Ok(Properties::NONE),
+        Version::V5 => Properties::take(fields, PropertyLocation::Packet(kind)),
+    }
+}
+
+/// How many bytes the properties of a packet take; of MQTT 3.1.1, none.
+#[inline]
+pub(crate) fn properties_len(
+    properties: &Properties<'_>,
+    kind: PacketKind,
+    version: Version,
+) -> Result<usize, EncodeError> {
+    if properties.is_empty() {
+        return Ok(usize::from(version == Version::V5));
+    }
+    if version == Version::V311 {
+        return Err(EncodeError::NeedsVersion5);
+    }
+    properties.fit(PropertyLocation::Packet(kind))?;
+    Ok(properties.wire_len())
+}
+
+/// Writes the properties of a packet; of MQTT 3.1.1, none.
+#[inline]
+pub(crate) fn put_properties(properties: &Properties<'_>, version: Version, out: &mut Vec<u8>) {
+    if version == Version::V5 {
+        properties.put(out);
     }
 }
 

@@ -65,13 +65,13 @@ const KEPT: usize = 4096;
 pub struct Reader {
     version: Version,
     limits: Limits,
-    phase: Phase,
+    phase: ReaderPhase,
     /// The beginning of a packet that came with earlier input.
     pending: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ReaderPhase {
     /// A packet begins, or goes on in `pending`.
     Packet,
     /// `pending` was handed out.
@@ -105,7 +105,7 @@ enum Have {
 impl Reader {
     /// A reader at the first byte of a connection. A server gives any version: CONNECT says which it is.
     pub fn new(version: Version, limits: Limits) -> Self {
-        Self { version, limits, phase: Phase::Packet, pending: Vec::new() }
+        Self { version, limits, phase: ReaderPhase::Packet, pending: Vec::new() }
     }
 
     /// Puts up with more, or with less, from the next packet on: a server trusts nobody before CONNECT.
@@ -127,12 +127,12 @@ impl Reader {
     #[inline]
     pub fn next<'e, 'i: 'e>(&'e mut self, input: &mut &'i [u8]) -> Result<Option<Event<'e>>, Error> {
         match self.phase {
-            Phase::Packet => {}
-            Phase::Spent => self.forget(Phase::Packet),
-            Phase::SpentHead(left) => self.forget(Phase::Payload(left)),
-            Phase::Payload(_) => {}
+            ReaderPhase::Packet => {}
+            ReaderPhase::Spent => self.forget(ReaderPhase::Packet),
+            ReaderPhase::SpentHead(left) => self.forget(ReaderPhase::Payload(left)),
+            ReaderPhase::Payload(_) => {}
         }
-        if let Phase::Payload(left) = self.phase {
+        if let ReaderPhase::Payload(left) = self.phase {
             return Ok(self.payload(left, input));
         }
         if !self.pending.is_empty() {
@@ -159,7 +159,7 @@ impl Reader {
                 let (head, rest) = bytes.split_at(end);
                 *input = rest;
                 let payload = (header.total - end) as u32;
-                self.phase = Phase::Payload(payload);
+                self.phase = ReaderPhase::Payload(payload);
                 Self::begin(header, head, payload, self.version).map(Some)
             }
         }
@@ -179,14 +179,14 @@ impl Reader {
                     self.pending.extend_from_slice(taken);
                 }
                 Have::Whole(header) => {
-                    self.phase = Phase::Spent;
+                    self.phase = ReaderPhase::Spent;
                     let packet = Packet::decode(header.first, &self.pending[header.len..], self.version)?;
                     Self::learn(&mut self.version, &packet);
                     return Ok(Some(Event::Packet(packet)));
                 }
                 Have::Head(header, end) => {
                     let payload = (header.total - end) as u32;
-                    self.phase = Phase::SpentHead(payload);
+                    self.phase = ReaderPhase::SpentHead(payload);
                     return Self::begin(header, &self.pending, payload, self.version).map(Some);
                 }
             }
@@ -243,7 +243,7 @@ impl Reader {
 
     fn payload<'i>(&mut self, left: u32, input: &mut &'i [u8]) -> Option<Event<'i>> {
         if left == 0 {
-            self.phase = Phase::Packet;
+            self.phase = ReaderPhase::Packet;
             return Some(Event::End);
         }
         let taken = input.len().min(left as usize);
@@ -252,11 +252,11 @@ impl Reader {
         }
         let (piece, rest) = input.split_at(taken);
         *input = rest;
-        self.phase = Phase::Payload(left - taken as u32);
+        self.phase = ReaderPhase::Payload(left - taken as u32);
         Some(Event::Payload(piece))
     }
 
-    fn forget(&mut self, phase: Phase) {
+    fn forget(&mut self, phase: ReaderPhase) {
         self.phase = phase;
         self.pending.clear();
         self.pending.shrink_to(KEPT);
@@ -271,11 +271,11 @@ impl Reader {
     /// Whether a message has begun and is not complete.
     pub fn is_inside_message(&self) -> bool {
         match self.phase {
-            Phase::Packet => {
+            ReaderPhase::Packet => {
                 self.pending.first().is_some_and(|first| first >> 4 == PacketKind::Publish as u8)
             }
-            Phase::Spent => false,
-            Phase::SpentHead(_) | Phase::Payload(_) => true,
+            ReaderPhase::Spent => false,
+            ReaderPhase::SpentHead(_) | ReaderPhase::Payload(_) => true,
         }
     }
 

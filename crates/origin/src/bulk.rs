@@ -10,25 +10,6 @@ use weir_shard::{Context, Session};
 /// How often a client that sends is told how much has come.
 const REPORT: Duration = Duration::from_millis(100);
 
-/// What bulk streams have carried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BulkCounts {
-    /// Streams that were asked for.
-    pub streams: u64,
-    /// Bytes received, requests not among them.
-    pub received: u64,
-    /// Bytes that the kernel has taken to send, answers not among them.
-    pub sent: u64,
-}
-
-impl BulkCounts {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.streams += other.streams;
-        self.received += other.received;
-        self.sent += other.sent;
-    }
-}
-
 /// A session of one stream.
 #[derive(Debug)]
 pub(crate) enum BulkSession {

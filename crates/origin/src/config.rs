@@ -1,13 +1,13 @@
 //! What an origin is to do.
 
 use crate::fault::Fault;
+use crate::policy::{Departure, MissingStream, Patience};
 use crate::server::Server;
 use crate::stream::History;
-use crate::tuner::Service;
+use crate::tuner::Tuners;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use weir_rtc::signalling::oven::IceServer;
-use weir_shard::Deadlines;
 use weir_shard::tls::Identity;
 
 /// What an origin is to do. The default listens nowhere.
@@ -57,35 +57,6 @@ impl Default for OriginConfig {
     }
 }
 
-/// What a tuner server offers, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tuners {
-    /// The services. The first is also `/1.ts`.
-    pub services: Vec<Service>,
-    /// How long packets may wait to be sent together.
-    pub merge: Duration,
-    /// How far a reader may fall behind. Who falls further loses everything that waits for it, as with a
-    /// device whose buffer runs over.
-    pub queue: Duration,
-    /// The same in bytes.
-    pub queue_bytes: u64,
-    /// Whether streams go in the chunked coding of HTTP/1.1, unless a reader asks otherwise (`?chunked=0`).
-    pub chunked: bool,
-}
-
-impl Default for Tuners {
-    /// No service; 40 ms of merging; two seconds or 16 MiB of buffer; chunked.
-    fn default() -> Self {
-        Self {
-            services: Vec::new(),
-            merge: Duration::from_millis(40),
-            queue: Duration::from_secs(2),
-            queue_bytes: 16 << 20,
-            chunked: true,
-        }
-    }
-}
-
 /// A place to listen at.
 #[derive(Clone, Debug)]
 pub struct Listen {
@@ -118,58 +89,5 @@ impl OriginConfig {
     ) -> Self {
         self.listen.push(Listen { server, address, identity: Some(identity) });
         self
-    }
-}
-
-/// What a viewer of a stream that no one publishes gets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MissingStream {
-    /// It waits for a publisher.
-    #[default]
-    Wait,
-    /// It is told that there is no such stream.
-    Refuse,
-}
-
-/// What viewers get when their publisher goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Departure {
-    /// They are told, and wait for the next publisher.
-    #[default]
-    Stay,
-    /// They are told, and their connection is closed.
-    Close,
-}
-
-/// How long the origin waits for peers that do not move on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// From the connection, TLS included, to a request to play or publish; likewise from one request over HTTP to the
-    /// next, and from the answer to an offer to the keys of WebRTC.
-    pub request: Duration,
-    /// While a peer neither sends nor acknowledges a byte, whatever it has asked for. Over MQTT the keep-alive takes its
-    /// place: of MQTT 5 two thirds of this at most, of MQTT 3.1.1 whatever the client says.
-    pub idle: Duration,
-    /// While a publisher sends nothing.
-    pub publisher: Duration,
-    /// While a viewer takes nothing of what waits for it.
-    pub viewer: Duration,
-}
-
-impl Patience {
-    /// What every listener holds its peers to.
-    pub(crate) fn deadlines(&self) -> Deadlines {
-        Deadlines { request: self.request, idle: self.idle }
-    }
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            request: Duration::from_secs(15),
-            idle: Duration::from_secs(600),
-            publisher: Duration::from_secs(60),
-            viewer: Duration::from_secs(30),
-        }
     }
 }

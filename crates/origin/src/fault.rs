@@ -119,7 +119,7 @@ pub enum Action {
     /// A request is refused.
     Refusal {
         /// Which request.
-        phase: Phase,
+        phase: LinkPhase,
         /// For what reason.
         why: Why,
         /// The protocol's code, if not the usual one.
@@ -130,7 +130,7 @@ pub enum Action {
         beyond: Option<u64>,
     },
     /// From a phase on, nothing is answered.
-    Silent(Phase),
+    Silent(LinkPhase),
     /// Messages of a publisher are not acknowledged.
     Withhold(Pick),
     /// What a publisher sends is read slowly.
@@ -273,7 +273,7 @@ pub enum When {
 
 /// How far a connection has come, in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum LinkPhase {
     /// The connection is there, nothing was said.
     Accept,
     /// The protocol's handshake.

@@ -1,8 +1,8 @@
 //! What a protocol outside of this crate needs to serve streams: their messages in a form of its own, and a viewer that is sent
 //! them.
 
-use crate::config::MissingStream;
 use crate::fault::Cut;
+use crate::policy::MissingStream;
 use crate::rtmp::unframe;
 use crate::stream::{Packet, View};
 use crate::viewer::{Rewrite, Standing, Viewer, Watcher};

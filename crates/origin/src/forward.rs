@@ -1,15 +1,12 @@
 //! Where streams are published again, and when the next try is.
 
 use crate::OriginError;
-use crate::rtmp::ForwardSession;
-use crate::worker::Worker;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 use weir_address::shown;
 use weir_metrics::Moment;
-use weir_shard::{Endpoint, Shard};
 
 /// The wait before the second try; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -23,7 +20,7 @@ const HELD: Duration = Duration::from_secs(10);
 pub(crate) struct Route {
     /// `rtmp://HOST[:PORT]`.
     pub(crate) server: String,
-    addresses: Vec<SocketAddr>,
+    pub(crate) addresses: Vec<SocketAddr>,
     app: Option<String>,
     stream: Option<String>,
 }
@@ -82,8 +79,8 @@ pub(crate) struct Forwarding {
     pub(crate) route: usize,
     pub(crate) name: Arc<str>,
     pub(crate) publication: u64,
-    tries: u32,
-    not_before: Moment,
+    pub(crate) tries: u32,
+    pub(crate) not_before: Moment,
 }
 
 impl Forwarding {
@@ -113,30 +110,6 @@ impl Forwarding {
     fn tries_after(&self, held: bool) -> u32 {
         if held { 1 } else { self.tries + 1 }
     }
-}
-
-/// Begins what is due of what the sessions asked for; says when the next is.
-pub(crate) fn begin_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment> {
-    if shard.world.forwardings.is_empty() {
-        return None;
-    }
-    let world = &mut shard.world;
-    let forwardings = std::mem::take(&mut world.forwardings);
-    let (due, later): (Vec<_>, Vec<_>) = forwardings
-        .into_iter()
-        .filter(|forwarding| world.is_under_way(forwarding.publication))
-        .partition(|forwarding| forwarding.not_before <= now);
-    world.forwardings = later;
-    for forwarding in due {
-        let settings = shard.world.settings().clone();
-        let route = &settings.routes[forwarding.route];
-        let address = route.addresses[forwarding.tries as usize % route.addresses.len()];
-        let endpoint = Endpoint::tcp(address);
-        let session = ForwardSession::new(forwarding, route, now);
-        // A session that got no link knows, and has asked for the next try.
-        let _ = shard.open(&endpoint, Box::new(session));
-    }
-    shard.world.forwardings.iter().map(|forwarding| forwarding.not_before).min()
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 //! The first byte chooses the protocol. Then each step is two bytes, what happens and a length, and as many bytes of its
 //! own: bytes of the peer, a datagram to the port of WebRTC, room on the link, time that passes.
 
-use crate::config::{Departure, MissingStream, Patience};
 use crate::http::HttpSession;
 use crate::mqtt::{Broker, MqttSession};
+use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Hub, Port, RtcSession};
 use crate::rtmp::RtmpSession;
-use crate::stream::History;
-use crate::tuner::Catalogue;
-use crate::worker::{Settings, Terms, Worker};
+use crate::stream::{History, Terms};
+use crate::tuner::{Catalogue, Tuners};
+use crate::worker::{OriginSettings, Worker};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -113,10 +113,10 @@ fn certificate() -> &'static Certificate {
     CERTIFICATE.get_or_init(|| Certificate::generate().expect("the system has random numbers"))
 }
 
-pub(crate) fn settings() -> Arc<Settings> {
-    Arc::new(Settings {
+pub(crate) fn settings() -> Arc<OriginSettings> {
+    Arc::new(OriginSettings {
         terms: Terms { history: History::default(), merge: Duration::ZERO },
-        tuners: Catalogue::prepare(&crate::config::Tuners::default()).ok(),
+        tuners: Catalogue::prepare(&Tuners::default()).ok(),
         missing_stream: MissingStream::Wait,
         departure: Departure::Stay,
         patience: Patience::default(),

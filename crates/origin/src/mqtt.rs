@@ -3,6 +3,8 @@
 //! It runs in a thread of its own beside the workers. Sessions end with their connections; nothing is stored.
 
 mod broker;
+mod inbox;
+mod publication;
 mod retained;
 mod role;
 mod session;

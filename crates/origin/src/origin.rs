@@ -1,18 +1,19 @@
 //! The origin as its owner sees it: started, asked, stopped.
 
-use crate::bulk::BulkCounts;
 use crate::burn::burn;
 use crate::config::{Listen, OriginConfig};
-use crate::counts::Counts;
+use crate::counts::{BulkCounts, Counts};
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
-use crate::forward::{self, ForwardTrouble, Route};
+use crate::forward::{ForwardTrouble, Route};
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
 use crate::rtc;
+use crate::rtmp::begin_forwarding;
 use crate::server::{self, Accept, Server, Sessions};
+use crate::stream::Terms;
 use crate::tuner::{self, Catalogue};
-use crate::worker::{Message, Post, Report, Settings, Terms, Worker};
+use crate::worker::{Message, OriginSettings, Post, Report, Worker};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +31,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// A running origin. Dropping it stops it.
 #[derive(Debug)]
 pub struct Origin {
-    settings: Arc<Settings>,
+    settings: Arc<OriginSettings>,
     /// Where it listens, by the names of servers.
     addresses: Vec<(&'static str, SocketAddr)>,
     message_senders: Vec<MessageSender<Post>>,
@@ -82,7 +83,7 @@ impl Origin {
             addresses.push((name, bound));
         }
         let serves_http = config.listen.iter().any(|it| it.server.name == server::HTTP.name);
-        let settings = Arc::new(Settings {
+        let settings = Arc::new(OriginSettings {
             terms: Terms { history: config.history, merge: config.merge },
             tuners: serves_http.then(|| Catalogue::prepare(&config.tuners)).transpose()?,
             missing_stream: config.missing_stream,
@@ -131,7 +132,7 @@ impl Origin {
         &mut self,
         workers: usize,
         mut places: Vec<Listening>,
-        settings: &Arc<Settings>,
+        settings: &Arc<OriginSettings>,
     ) -> Result<(), OriginError> {
         let (ready, message_senders) = channel();
         for number in 0..workers {
@@ -255,7 +256,7 @@ type Ready = io::Result<(usize, MessageSender<Post>)>;
 type Listeners = Vec<(Accept, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 
 /// The life of a worker's thread.
-fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Sender<Ready>) {
+fn work(number: usize, settings: Arc<OriginSettings>, listeners: Listeners, ready: &Sender<Ready>) {
     let deadlines = settings.patience.deadlines();
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
         shard.set_deadlines(deadlines);
@@ -274,7 +275,7 @@ fn work(number: usize, settings: Arc<Settings>, listeners: Listeners, ready: &Se
     let _ = ready.send(Ok((number, shard.message_sender())));
     while !shard.world.stopping {
         let now = clock::now();
-        let next = [forward::begin_due(&mut shard, now), tuner::play_due(&mut shard, now)];
+        let next = [begin_forwarding(&mut shard, now), tuner::play_due(&mut shard, now)];
         let until = next.into_iter().flatten().fold(now + LONGEST_SLEEP, Moment::min);
         if shard.turn(until).is_err() {
             return;

@@ -7,10 +7,12 @@
 
 mod answer;
 mod channel;
+mod counts;
 mod feed;
 mod hub;
 mod identity;
 mod ingest;
+mod outbox;
 mod page;
 mod peer;
 mod port;
@@ -25,5 +27,4 @@ pub(crate) use port::Port;
 pub(crate) use port::open_port;
 pub(crate) use session::RtcSession;
 
-pub use hub::Counts;
-pub use ingest::IntakeCounts;
+pub use counts::{Counts, IntakeCounts};

@@ -6,7 +6,7 @@ mod intake;
 mod liveness;
 mod session;
 
-pub(crate) use forward::ForwardSession;
+pub(crate) use forward::begin_due as begin_forwarding;
 pub(crate) use framing::{retime, unframe};
 pub(crate) use intake::Intake;
 pub(crate) use session::RtmpSession;

@@ -10,14 +10,16 @@ mod joined;
 mod log;
 mod outlet;
 mod packet;
+mod written;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use joined::Joined;
 pub use log::History;
-pub(crate) use log::Log;
-pub(crate) use outlet::{Outlet, Written};
+pub(crate) use log::{Log, Terms};
+pub(crate) use outlet::Outlet;
 pub use packet::Kind;
-pub(crate) use packet::{Opening, Packet, Remake, Settings, View};
+pub(crate) use packet::{DecoderSettings, Opening, Packet, Remake, View};
+pub(crate) use written::{BATCH, Written};
 
 #[cfg(test)]
 mod laws;

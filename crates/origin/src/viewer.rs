@@ -3,7 +3,7 @@
 
 use crate::counts::UnitCounts;
 use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script, Subject};
-use crate::stream::{Cursor, Outlet, Packet, View, Written};
+use crate::stream::{BATCH, Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -12,8 +12,6 @@ use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::Context;
 
-/// Packets of one write.
-const BATCH: usize = Outlet::BATCH;
 /// Units that faults may hold back for one viewer. What is more waits in the stream's log, and is
 /// skipped there like everything that a slow viewer does not take.
 const HELD_BACK: usize = 65_536;
@@ -42,7 +40,7 @@ pub(crate) struct Viewer {
     cursor: Cursor,
     outlet: Outlet,
     /// The way for packets that cannot go from the log to the link as they are.
-    detour: Option<Box<Detour>>,
+    faults: Option<Box<ViewerFaults>>,
     publication: u64,
     /// Whether the end of this publication was told.
     ended: bool,
@@ -55,7 +53,7 @@ pub(crate) struct Viewer {
     blocked: Option<Moment>,
 }
 
-struct Detour {
+struct ViewerFaults {
     script: Option<Box<Script>>,
     gate: Gate<()>,
     rewrite: Rewrite,
@@ -101,11 +99,11 @@ impl Viewer {
             }
             Watcher::Forward => (None, None, terms.merge.min(FORWARD_MERGE), 0, View::Framed),
         };
-        let detour = match (script, rewrite) {
+        let faults = match (script, rewrite) {
             (None, None) => None,
             (script, rewrite) => {
                 let rewrite = rewrite.unwrap_or_else(plain);
-                Some(Box::new(Detour { script, gate: Gate::new(), rewrite }))
+                Some(Box::new(ViewerFaults { script, gate: Gate::new(), rewrite }))
             }
         };
         let stream_now = worker.stream(stream);
@@ -114,7 +112,7 @@ impl Viewer {
             counts,
             cursor: Cursor::new(&stream_now.log),
             outlet: Outlet::new(view),
-            detour,
+            faults,
             publication: stream_now.publication,
             // One who comes between two publications has not missed an end.
             ended: !stream_now.live,
@@ -139,7 +137,7 @@ impl Viewer {
         if let Some(cut) = self.overdue_cut(context) {
             return Standing::Cut(cut);
         }
-        let drained = if self.detour.is_some() {
+        let drained = if self.faults.is_some() {
             match self.pump_detour(context) {
                 Ok(drained) => drained,
                 Err(cut) => return Standing::Cut(cut),
@@ -185,26 +183,26 @@ impl Viewer {
     /// From the log through the gate, and from there to the link.
     fn pump_detour(&mut self, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
         let now = context.now;
-        let Some(mut detour) = self.detour.take() else { return Ok(true) };
+        let Some(mut faults) = self.faults.take() else { return Ok(true) };
         if self.blocked.is_none() {
-            self.fill(&mut detour, context.world, now);
+            self.fill(&mut faults, context.world, now);
         }
-        let outcome = self.empty(&mut detour, context);
-        if let Some(script) = &mut detour.script {
+        let outcome = self.empty(&mut faults, context);
+        if let Some(script) = &mut faults.script {
             context.world.note(script.take_effects());
         }
-        self.detour = Some(detour);
+        self.faults = Some(faults);
         outcome
     }
 
-    fn fill(&mut self, detour: &mut Detour, worker: &mut Worker, now: Moment) {
+    fn fill(&mut self, faults: &mut ViewerFaults, worker: &mut Worker, now: Moment) {
         let mut dropped = UnitCounts::default();
         let log = &worker.stream(self.stream).log;
-        while detour.gate.len() < HELD_BACK {
+        while faults.gate.len() < HELD_BACK {
             self.cursor.settle(log, now);
             let mut next = [None; BATCH];
             let gathered = self.cursor.gather(log, &mut next);
-            let Detour { script, gate, rewrite } = &mut *detour;
+            let ViewerFaults { script, gate, rewrite } = &mut *faults;
             let mut on = |packet: Packet, ruling: Ruling| {
                 if ruling.dropped {
                     dropped.count(&packet);
@@ -226,41 +224,41 @@ impl Viewer {
         }
         let stream = worker.stream(self.stream);
         if !stream.live && self.cursor.is_done(&stream.log) {
-            detour.gate.finish();
+            faults.gate.finish();
         }
         if let Some(counts) = self.counts {
             worker.viewer_counts(counts).dropped.add(&dropped);
         }
     }
 
-    fn empty(&mut self, detour: &mut Detour, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
+    fn empty(&mut self, faults: &mut ViewerFaults, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
         let now = context.now;
         loop {
-            let ready = match detour.front(now) {
+            let ready = match faults.front(now) {
                 Front::Units(ready) => ready.min(BATCH),
                 Front::Cut(cut) if self.outlet.cut().is_none() => return Err(cut),
                 Front::Cut(_) | Front::Wait(_) => 0,
             };
             let mut next = [None; BATCH];
-            next.iter_mut().zip(detour.gate.units().take(ready)).for_each(|(slot, unit)| {
-                *slot = Some(&unit.packet);
+            next.iter_mut().zip(faults.gate.units().take(ready)).for_each(|(place, unit)| {
+                *place = Some(&unit.packet);
             });
             let (worker, mut link) = context.split();
             let written = self.outlet.write(&next[..ready], &mut |slices| link.write(slices));
             for _ in 0..written.packets {
-                detour.gate.pop();
+                faults.gate.pop();
             }
             if !self.book_sent(worker, &written, now) {
                 return Ok(false);
             }
             if ready == 0 {
-                return Ok(detour.gate.len() == 0);
+                return Ok(faults.gate.len() == 0);
             }
         }
     }
 
     fn overdue_cut(&mut self, context: &mut Context<'_, Worker>) -> Option<Cut> {
-        let script = self.detour.as_mut()?.script.as_mut()?;
+        let script = self.faults.as_mut()?.script.as_mut()?;
         let cut = script.cut(context.now)?;
         context.world.note(script.take_effects());
         Some(cut)
@@ -335,9 +333,9 @@ impl Viewer {
             }
             self.next_turn
         });
-        let fault = self.detour.as_mut().and_then(|detour| {
-            let cut = detour.script.as_ref().and_then(|script| script.next_cut());
-            let wait = match detour.front(now) {
+        let fault = self.faults.as_mut().and_then(|faults| {
+            let cut = faults.script.as_ref().and_then(|script| script.next_cut());
+            let wait = match faults.front(now) {
                 Front::Wait(at) => at,
                 Front::Units(_) | Front::Cut(_) => None,
             };
@@ -356,7 +354,7 @@ impl Viewer {
     }
 }
 
-impl Detour {
+impl ViewerFaults {
     fn front(&mut self, now: Moment) -> Front {
         self.gate.front(self.script.as_deref_mut(), now)
     }

@@ -1,21 +1,19 @@
 //! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
 
-use crate::bulk::BulkCounts;
-use crate::config::{Departure, MissingStream, Patience};
-use crate::counts::{Counts, StreamCounts, UnitCounts, ViewerCounts};
+use crate::counts::{BulkCounts, Counts, StreamCounts, UnitCounts, ViewerCounts};
 use crate::fault::{Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
+use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Counts as RtcCounts, Hub};
-use crate::stream::{History, Joined, Log, Opening, Packet};
-use crate::tuner::{Catalogue, Tuner};
+use crate::stream::{Joined, Log, Opening, Packet, Terms};
+use crate::tuner::Catalogue;
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::signalling::oven::IceServer;
 use weir_shard::{MessageSender, SessionId, World};
@@ -29,7 +27,7 @@ const EFFECTS_KEPT: usize = 262_144;
 
 /// What all workers have in common.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct OriginSettings {
     /// For streams that peers publish.
     pub(crate) terms: Terms,
     /// What tuners play, if there are any.
@@ -50,7 +48,7 @@ pub(crate) struct Settings {
 /// Troubles that wait to be told, at most.
 const MOST_TROUBLES: usize = 100;
 
-impl Settings {
+impl OriginSettings {
     pub(crate) fn tell(&self, trouble: ForwardTrouble) {
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         if troubles.len() < MOST_TROUBLES {
@@ -118,14 +116,6 @@ pub(crate) struct StreamKey(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CountKey(usize);
 
-/// How a stream is kept and handed out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(crate) history: History,
-    /// How long packets may wait to be sent together.
-    pub(crate) merge: Duration,
-}
-
 /// One stream on one worker.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -154,9 +144,23 @@ enum News {
     Change,
 }
 
+/// What plays on a worker without a link of its own, as tuners do.
+pub(crate) trait Source {
+    /// When it is to play next.
+    fn due(&self) -> Moment;
+
+    /// Plays up to now, and says which sessions have to be woken. Gives itself back unless it is over.
+    fn play(
+        self: Box<Self>,
+        worker: &mut Worker,
+        now: Moment,
+        wakes: &mut Vec<SessionId>,
+    ) -> Option<Box<dyn Source>>;
+}
+
 /// The [`World`] of one worker.
 pub struct Worker {
-    settings: Arc<Settings>,
+    settings: Arc<OriginSettings>,
     peers: Vec<MessageSender<Post>>,
     streams: Slab<Stream>,
     names: HashMap<Arc<str>, StreamKey>,
@@ -168,8 +172,7 @@ pub struct Worker {
     past_streams: HashMap<Arc<str>, StreamCounts>,
     effects: Vec<Effect>,
     pub(crate) forwardings: Vec<Forwarding>,
-    /// Those that play on this worker.
-    pub(crate) tuners: Vec<Tuner>,
+    pub(crate) sources: Vec<Box<dyn Source>>,
     /// Where WebRTC's peers are, if there are to be any.
     pub(crate) rtc: Option<Box<Hub>>,
     pub(crate) bulk: BulkCounts,
@@ -177,7 +180,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(settings: Arc<OriginSettings>) -> Self {
         Self {
             settings,
             peers: Vec::new(),
@@ -190,14 +193,14 @@ impl Worker {
             past_streams: HashMap::new(),
             effects: Vec::new(),
             forwardings: Vec::new(),
-            tuners: Vec::new(),
+            sources: Vec::new(),
             rtc: None,
             bulk: BulkCounts::default(),
             stopping: false,
         }
     }
 
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
+    pub(crate) fn settings(&self) -> &Arc<OriginSettings> {
         &self.settings
     }
 

@@ -2,9 +2,8 @@
 
 use crate::MAX_EMPTY_ITEMS;
 use crate::avro::SINGLE_OBJECT;
-use crate::avro::container::{self, Block, Header};
+use crate::avro::container::{self, Block, Codec, Header};
 use crate::avro::read::{self, Bytes};
-use crate::encoder::Codec;
 use crate::error::{DecodeError, Fault, Problem};
 use crate::format::{Format, Framing};
 use crate::json;
@@ -33,11 +32,11 @@ pub struct Records<'d, 'p> {
     at: usize,
     /// How many came before.
     number: usize,
-    phase: Phase,
+    phase: DecoderPhase,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum DecoderPhase {
     /// Nothing was read.
     Begin,
     /// Between two records, of which one came at least.
@@ -128,7 +127,7 @@ impl Decoder {
     /// Reads a payload that may have several records. Only an object container file may have none.
     #[inline]
     pub fn records<'d, 'p>(&'d mut self, payload: &'p [u8]) -> Records<'d, 'p> {
-        Records { decoder: self, payload, at: 0, number: 0, phase: Phase::Begin }
+        Records { decoder: self, payload, at: 0, number: 0, phase: DecoderPhase::Begin }
     }
 
     fn record<'r>(&'r self, input: &'r [u8]) -> Record<'r> {
@@ -167,7 +166,7 @@ impl Records<'_, '_> {
 
     fn advance(&mut self) -> Option<Result<Found, DecodeError>> {
         if u32::try_from(self.payload.len()).is_err() {
-            self.phase = Phase::Over;
+            self.phase = DecoderPhase::Over;
             let problem = Problem::PayloadTooLarge(self.payload.len());
             return Some(Err(Fault::new(problem, 0).at_record(0)));
         }
@@ -183,11 +182,11 @@ impl Records<'_, '_> {
                 Some(Ok(found))
             }
             Ok(None) => {
-                self.phase = Phase::Over;
+                self.phase = DecoderPhase::Over;
                 None
             }
             Err(fault) => {
-                self.phase = Phase::Over;
+                self.phase = DecoderPhase::Over;
                 Some(Err(fault.at_record(self.number)))
             }
         }
@@ -197,26 +196,26 @@ impl Records<'_, '_> {
     fn nothing_more(&self) -> Result<(), Fault> {
         let (payload, at) = (self.payload, self.at);
         let (more, at) = match self.phase {
-            Phase::Between if self.decoder.format == Format::Json => {
+            DecoderPhase::Between if self.decoder.format == Format::Json => {
                 let at = json::after_space(payload, at);
                 (at < payload.len(), at)
             }
-            Phase::Between => (at < payload.len(), at),
-            Phase::Listed => match json::next_item(payload, at, false)? {
+            DecoderPhase::Between => (at < payload.len(), at),
+            DecoderPhase::Listed => match json::next_item(payload, at, false)? {
                 Some(next) => (true, next),
                 None => (false, at),
             },
-            Phase::Container { block, .. } => {
+            DecoderPhase::Container { block, .. } => {
                 (block.left > 0 || block.at < block.end || at < payload.len(), block.at)
             }
-            Phase::Begin | Phase::Over => (false, at),
+            DecoderPhase::Begin | DecoderPhase::Over => (false, at),
         };
         if more { Err(Fault::new(Problem::SecondRecord, at)) } else { Ok(()) }
     }
 
     fn schemaless(&mut self) -> Result<Option<Found>, Fault> {
-        if matches!(self.phase, Phase::Over)
-            || matches!(self.phase, Phase::Between) && self.at == self.payload.len()
+        if matches!(self.phase, DecoderPhase::Over)
+            || matches!(self.phase, DecoderPhase::Between) && self.at == self.payload.len()
         {
             return Ok(None);
         }
@@ -236,13 +235,13 @@ impl Records<'_, '_> {
             return Err(Fault::new(Problem::TrailingBytes(self.payload.len() - end), end));
         }
         self.at = end;
-        self.phase = Phase::Between;
+        self.phase = DecoderPhase::Between;
         Ok(Some(Found::InPayload))
     }
 
     fn single_object(&mut self) -> Result<Option<Found>, Fault> {
-        if matches!(self.phase, Phase::Over)
-            || matches!(self.phase, Phase::Between) && self.at == self.payload.len()
+        if matches!(self.phase, DecoderPhase::Over)
+            || matches!(self.phase, DecoderPhase::Between) && self.at == self.payload.len()
         {
             return Ok(None);
         }
@@ -262,8 +261,8 @@ impl Records<'_, '_> {
 
     fn container(&mut self) -> Result<Option<Found>, Fault> {
         let (marker, codec, mut block) = match self.phase {
-            Phase::Container { marker, codec, block } => (marker, codec, block),
-            Phase::Begin => {
+            DecoderPhase::Container { marker, codec, block } => (marker, codec, block),
+            DecoderPhase::Begin => {
                 let mut bytes = Bytes::new(self.payload, 0);
                 let header = Header::read(&mut bytes)?;
                 self.decoder.recognise(header.schema, 0)?;
@@ -287,7 +286,7 @@ impl Records<'_, '_> {
         let input = if block.inflated { &inflated[..] } else { &self.payload[..block.end] };
         block.at = read::record(&schema.plan, tape, input, block.at)?;
         block.left -= 1;
-        self.phase = Phase::Container { marker, codec, block };
+        self.phase = DecoderPhase::Container { marker, codec, block };
         Ok(Some(if block.inflated { Found::Inflated } else { Found::InPayload }))
     }
 
@@ -317,23 +316,23 @@ impl Records<'_, '_> {
 
     fn json(&mut self) -> Result<Option<Found>, Fault> {
         let begin = match self.phase {
-            Phase::Over => return Ok(None),
-            Phase::Listed => match json::next_item(self.payload, self.at, false)? {
+            DecoderPhase::Over => return Ok(None),
+            DecoderPhase::Listed => match json::next_item(self.payload, self.at, false)? {
                 Some(at) => at,
                 None => return Ok(None),
             },
-            Phase::Between => {
+            DecoderPhase::Between => {
                 let at = json::after_space(self.payload, self.at);
                 if at == self.payload.len() {
                     return Ok(None);
                 }
                 at
             }
-            Phase::Begin | Phase::Container { .. } => {
+            DecoderPhase::Begin | DecoderPhase::Container { .. } => {
                 let at = json::after_space(self.payload, 0);
-                self.phase = Phase::Between;
+                self.phase = DecoderPhase::Between;
                 if self.payload.get(at) == Some(&b'[') {
-                    self.phase = Phase::Listed;
+                    self.phase = DecoderPhase::Listed;
                     match json::next_item(self.payload, at + 1, true)? {
                         Some(at) => at,
                         None => return Ok(None),

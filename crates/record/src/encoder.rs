@@ -1,22 +1,11 @@
 //! Records in, payloads out.
 
-use crate::avro::container::Header;
+use crate::avro::container::{Codec, Header, deflate};
 use crate::avro::{SINGLE_OBJECT, write};
 use crate::format::{Format, Framing};
 use crate::json;
 use crate::schema::Schema;
 use crate::value::Record;
-use flate2::{Compress, Compression, FlushCompress, Status};
-
-/// How the blocks of an object container file are compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Codec {
-    /// Not at all.
-    #[default]
-    Null,
-    /// By deflate (RFC 1951).
-    Deflate,
-}
 
 /// A record that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,19 +41,6 @@ pub struct Encoder {
     marker: [u8; 16],
     body: Vec<u8>,
     count: usize,
-}
-
-impl Codec {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Null, Self::Deflate];
-
-    /// The name, as headers say it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Deflate => "deflate",
-        }
-    }
 }
 
 impl Encoder {
@@ -120,7 +96,7 @@ impl Encoder {
                     write::long(self.count as i64, out);
                     match self.codec {
                         Codec::Null => write::sized(&self.body, out),
-                        Codec::Deflate => write::sized(&deflated(&self.body), out),
+                        Codec::Deflate => write::sized(&deflate(&self.body), out),
                     }
                     out.extend_from_slice(&self.marker);
                 }
@@ -135,18 +111,5 @@ impl Encoder {
         }
         self.body.clear();
         self.count = 0;
-    }
-}
-
-fn deflated(bytes: &[u8]) -> Vec<u8> {
-    let mut deflater = Compress::new(Compression::default(), false);
-    let mut out = Vec::with_capacity(bytes.len() / 2 + 64);
-    loop {
-        let read = deflater.total_in() as usize;
-        // There is no way to fail: there always is room.
-        match deflater.compress_vec(&bytes[read..], &mut out, FlushCompress::Finish) {
-            Ok(Status::StreamEnd) | Err(_) => return out,
-            Ok(_) => out.reserve(out.capacity().max(64)),
-        }
     }
 }

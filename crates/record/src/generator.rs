@@ -150,9 +150,9 @@ impl Maker<'_> {
                 return self.value(branches[branch], depth + 1);
             }
             Shape::Record(record) => {
-                let (at, slots) = self.tape.begin_record(record.fields.len());
+                let (at, field_starts) = self.tape.begin_record(record.fields.len());
                 for (number, field) in record.fields.iter().enumerate() {
-                    self.tape.slots[slots + number] = self.tape.here();
+                    self.tape.field_starts[field_starts + number] = self.tape.here();
                     self.value(field.id, depth + 1);
                 }
                 self.tape.end(at, 0);

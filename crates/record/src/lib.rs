@@ -65,8 +65,9 @@ mod schema;
 mod tape;
 mod value;
 
+pub use avro::container::Codec;
 pub use decoder::{Decoder, Records};
-pub use encoder::{Codec, EncodeError, Encoder};
+pub use encoder::{EncodeError, Encoder};
 pub use error::{DecodeError, Problem};
 pub use format::{Format, Framing, UnknownFraming};
 pub use generator::{Generator, Spread};

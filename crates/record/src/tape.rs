@@ -43,9 +43,9 @@ pub(crate) enum Cell {
         items: u32,
         end: u32,
     },
-    /// A record; its fields follow, up to `end`. Where each begins stands in the slots.
+    /// A record; its fields follow, up to `end`. Where each begins stands in `field_starts`.
     Record {
-        slots: u32,
+        field_starts: u32,
         end: u32,
     },
 }
@@ -55,7 +55,7 @@ pub(crate) enum Cell {
 pub(crate) struct Tape {
     pub(crate) cells: Vec<Cell>,
     /// For each record the cells at which its fields begin.
-    pub(crate) slots: Vec<u32>,
+    pub(crate) field_starts: Vec<u32>,
     pub(crate) floats: Vec<f32>,
     pub(crate) doubles: Vec<f64>,
     pub(crate) made: Vec<u8>,
@@ -68,7 +68,7 @@ impl Tape {
     #[inline]
     pub(crate) fn clear(&mut self) {
         clear(&mut self.cells);
-        clear(&mut self.slots);
+        clear(&mut self.field_starts);
         clear(&mut self.floats);
         clear(&mut self.doubles);
         clear(&mut self.made);
@@ -89,13 +89,13 @@ impl Tape {
         self.cells.len() as u32
     }
 
-    /// Begins a record with this number of fields; returns its cell and its first slot.
+    /// Begins a record with this number of fields; returns its cell and where its `field_starts` begin.
     #[inline]
     pub(crate) fn begin_record(&mut self, fields: usize) -> (u32, usize) {
-        let (at, slots) = (self.here(), self.slots.len());
-        self.cells.push(Cell::Record { slots: slots as u32, end: 0 });
-        self.slots.resize(slots + fields, 0);
-        (at, slots)
+        let (at, field_starts) = (self.here(), self.field_starts.len());
+        self.cells.push(Cell::Record { field_starts: field_starts as u32, end: 0 });
+        self.field_starts.resize(field_starts + fields, 0);
+        (at, field_starts)
     }
 
     /// Ends the array, map or record that began at `at`, with this number of items.

@@ -76,7 +76,7 @@ pub struct Columns<'r> {
     view: View<'r>,
     fields: slice::Iter<'r, Field>,
     /// Where the values begin.
-    slots: slice::Iter<'r, u32>,
+    field_starts: slice::Iter<'r, u32>,
 }
 
 /// The items of an array.
@@ -112,7 +112,11 @@ impl<'r> Record<'r> {
     #[inline]
     pub fn columns(&self) -> Columns<'r> {
         let fields = self.view.plan.fields(self.id);
-        Columns { view: self.view, fields: fields.iter(), slots: self.slots(fields.len()).iter() }
+        Columns {
+            view: self.view,
+            fields: fields.iter(),
+            field_starts: self.field_starts(fields.len()).iter(),
+        }
     }
 
     /// One column.
@@ -128,14 +132,16 @@ impl<'r> Record<'r> {
     #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'r>> {
         let field = self.view.plan.fields(self.id).get(index)?;
-        Some(self.view.value(field.id, *self.slots(index + 1).last()?))
+        Some(self.view.value(field.id, *self.field_starts(index + 1).last()?))
     }
 
     /// Where the values of the first fields begin.
     #[inline]
-    fn slots(&self, fields: usize) -> &'r [u32] {
+    fn field_starts(&self, fields: usize) -> &'r [u32] {
         match self.view.cell(self.at) {
-            Cell::Record { slots, .. } => &self.view.tape.slots[slots as usize..][..fields],
+            Cell::Record { field_starts, .. } => {
+                &self.view.tape.field_starts[field_starts as usize..][..fields]
+            }
             _ => &[],
         }
     }
@@ -288,12 +294,12 @@ impl<'r> Iterator for Columns<'r> {
 
     #[inline]
     fn next(&mut self) -> Option<Value<'r>> {
-        let (field, at) = (self.fields.next()?, self.slots.next()?);
+        let (field, at) = (self.fields.next()?, self.field_starts.next()?);
         Some(self.view.value(field.id, *at))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.slots.size_hint()
+        self.field_starts.size_hint()
     }
 }
 

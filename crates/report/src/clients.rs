@@ -5,8 +5,8 @@ use crate::account::in_unit;
 use crate::document::{Cell, Column, Fact, Grid, Part, Tone};
 use crate::quantity::{NOTHING, count, span};
 use weir_engine::summary::{
-    BaseUnit, ClientColumn, ClientFigure, ClientRow, ClientStates, ClientsSummary, ColumnUnit, Place,
-    StateCount, Statistic, WorkloadSummary,
+    BaseUnit, ClientColumn, ClientFigure, ClientRow, ClientStates, ClientsSummary, ColumnPosition,
+    ColumnUnit, StateCount, Statistic, WorkloadSummary,
 };
 
 /// So many clients are shown one by one; of more the worst.
@@ -116,17 +116,18 @@ fn details(clients: &ClientsSummary) -> Grid {
     let mut cells: Vec<Vec<Cell>> =
         rows.iter().map(|row| vec![Cell::text(format!("client_{}", row.client))]).collect();
     let placed: Vec<usize> =
-        (0..clients.columns.len()).filter(|at| clients.columns[*at].place == Place::Own).collect();
+        (0..clients.columns.len()).filter(|at| clients.columns[*at].place == ColumnPosition::Own).collect();
     for at in placed {
         let column = &clients.columns[at];
-        let (below, title) = match clients.columns[at + 1..].iter().position(|it| it.place != Place::Apart) {
-            Some(next) if clients.columns[at + 1 + next].place == Place::Below => {
-                (Some(at + 1 + next), clients.columns[at + 1 + next].title.trim_start_matches("· "))
-            }
-            _ if matches!(column.unit, ColumnUnit::Word(_)) => (None, "time"),
-            _ if column.statistic == Statistic::Mean => (None, "min…max"),
-            _ => (None, ""),
-        };
+        let (below, title) =
+            match clients.columns[at + 1..].iter().position(|it| it.place != ColumnPosition::Apart) {
+                Some(next) if clients.columns[at + 1 + next].place == ColumnPosition::Below => {
+                    (Some(at + 1 + next), clients.columns[at + 1 + next].title.trim_start_matches("· "))
+                }
+                _ if matches!(column.unit, ColumnUnit::Word(_)) => (None, "time"),
+                _ if column.statistic == Statistic::Mean => (None, "min…max"),
+                _ => (None, ""),
+            };
         let head = match column.unit {
             ColumnUnit::Word(_) => Column::word(format!("State / {title}")).narrow(format!("State\n{title}")),
             _ => {

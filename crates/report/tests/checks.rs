@@ -4,18 +4,18 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use weir_engine::threshold::Threshold;
 use weir_report::{Circumstances, StreamCheck, Text, check_schema};
-use weir_ts::mux::{AccessUnit, Muxer, Settings, adts_header};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer, adts_header};
 use weir_ts::{Analyser, Counts, Options};
 
 const PACKET: usize = 188;
 
 /// Four seconds of one service at 2 Mbit/s.
 fn stream(name: &str) -> Vec<u8> {
-    let settings = Settings {
+    let settings = MuxSettings {
         provider: "The Provider".to_owned(),
         name: name.to_owned(),
         bit_rate: Some(2_000_000),
-        ..Settings::default()
+        ..MuxSettings::default()
     };
     let mut muxer = Muxer::new(settings);
     let mut bytes = Vec::new();

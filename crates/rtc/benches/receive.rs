@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use weir_metrics::Moment;
-use weir_rtc::account::{Hints, Kind, Settings, Track};
+use weir_rtc::account::{Hints, Kind, Track, TrackSettings};
 use weir_rtc::rtp::{FrameMarking, Header, Packet};
 use weir_rtc::{Datagram, h264, nack};
 
@@ -52,8 +52,11 @@ fn stream() -> Vec<Vec<u8>> {
 
 /// Seconds of CPU time.
 fn receive(stream: &[Vec<u8>], packets: usize, tracks: usize, losing: bool) -> f64 {
-    let settings =
-        Settings { kind: Kind::Video, clock_rate: h264::CLOCK_RATE, nack: nack::Settings::default() };
+    let settings = TrackSettings {
+        kind: Kind::Video,
+        clock_rate: h264::CLOCK_RATE,
+        nack: nack::NackSettings::default(),
+    };
     let mut accounts = vec![Track::new(settings); tracks];
     let mut datagrams = stream.to_vec();
     let started = thread_cpu();

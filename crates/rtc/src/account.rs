@@ -22,4 +22,4 @@ pub use gaps::GapLengths;
 pub use keyframes::Keyframes;
 pub use sent::{Came, Sent};
 pub use sequence::{Loss, MAX_DROPOUT, MAX_MISORDER};
-pub use track::{Kind, Settings, Track, TrackCounts};
+pub use track::{Kind, Track, TrackCounts, TrackSettings};

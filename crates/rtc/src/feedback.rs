@@ -44,9 +44,9 @@ impl Recorder {
         } else if number + WINDOW as u64 <= self.end {
             return;
         }
-        let slot = &mut self.arrivals[number as usize % WINDOW];
-        if slot.is_none() {
-            *slot = Some(now.as_nanos() as i64 / 1000 / TICK_MICROS);
+        let arrival = &mut self.arrivals[number as usize % WINDOW];
+        if arrival.is_none() {
+            *arrival = Some(now.as_nanos() as i64 / 1000 / TICK_MICROS);
             // What was reported as missing is reported again.
             self.next = self.next.min(number);
         }

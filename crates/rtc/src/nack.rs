@@ -7,7 +7,7 @@ use weir_metrics::Moment;
 
 /// How to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct NackSettings {
     /// How often a packet is asked for; 0: never.
     pub tries: u8,
     /// How long a packet may be missing before it is asked for: it may be out of order only.
@@ -20,7 +20,7 @@ pub struct Settings {
     pub lifetime: Duration,
 }
 
-impl Default for Settings {
+impl Default for NackSettings {
     /// What browsers do, about: ten times at most, for two seconds at most.
     fn default() -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl NackSettings {
     /// Nothing is asked for.
     pub const OFF: Self = Self {
         tries: 0,
@@ -47,7 +47,7 @@ impl Settings {
 /// The missing packets of one stream.
 #[derive(Clone, Debug)]
 pub struct Nack {
-    settings: Settings,
+    settings: NackSettings,
     /// By number.
     missing: Vec<Missing>,
     given_up: u64,
@@ -65,7 +65,7 @@ struct Missing {
 
 impl Nack {
     /// Nothing is missing.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: NackSettings) -> Self {
         Self { settings, missing: Vec::new(), given_up: 0, asked: 0 }
     }
 
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_asked_for_so_often_and_then_given_up() {
-        let settings = Settings { tries: 2, ..Settings::default() };
+        let settings = NackSettings { tries: 2, ..NackSettings::default() };
         let mut nack = Nack::new(settings);
         nack.missing(70_000..70_002, at(0));
         assert_eq!(nack.poll_timeout(), Some(at(10)));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_was_only_out_of_order_was_not_asked_for() {
-        let mut nack = Nack::new(Settings::default());
+        let mut nack = Nack::new(NackSettings::default());
         nack.missing(5..6, at(0));
         assert!(!nack.arrived(5));
         assert!(!nack.arrived(5));
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn too_many_are_given_up_at_once() {
-        let mut nack = Nack::new(Settings { pending: 10, ..Settings::default() });
+        let mut nack = Nack::new(NackSettings { pending: 10, ..NackSettings::default() });
         nack.missing(0..8, at(0));
         nack.missing(9..12, at(0));
         assert_eq!((nack.given_up(), nack.poll_timeout()), (11, None));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn off_asks_for_nothing_and_gives_nothing_up() {
-        let mut nack = Nack::new(Settings::OFF);
+        let mut nack = Nack::new(NackSettings::OFF);
         nack.missing(0..8, at(0));
         assert_eq!((nack.given_up(), nack.poll_timeout()), (0, None));
     }

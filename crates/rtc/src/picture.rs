@@ -6,14 +6,14 @@ use weir_metrics::Moment;
 
 /// How to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct PictureRequestSettings {
     /// The least time between two requests.
     pub interval: Duration,
     /// How often to ask at the start while no keyframe is seen. Where keyframes cannot be seen, one is right.
     pub tries: u8,
 }
 
-impl Default for Settings {
+impl Default for PictureRequestSettings {
     fn default() -> Self {
         Self { interval: Duration::from_secs(1), tries: 10 }
     }
@@ -22,7 +22,7 @@ impl Default for Settings {
 /// The need of one stream for a keyframe.
 #[derive(Clone, Copy, Debug)]
 pub struct PictureRequests {
-    settings: Settings,
+    settings: PictureRequestSettings,
     /// Requests left for the need at hand.
     tries: u8,
     /// When to ask next, at the earliest.
@@ -32,7 +32,7 @@ pub struct PictureRequests {
 
 impl PictureRequests {
     /// Nothing is needed yet.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: PictureRequestSettings) -> Self {
         Self { settings, tries: 0, due: None, sent: 0 }
     }
 
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_start_asks_until_a_keyframe_is_seen() {
-        let mut requests = PictureRequests::new(Settings::default());
+        let mut requests = PictureRequests::new(PictureRequestSettings::default());
         assert!(!requests.poll(at(0)));
         requests.start(at(5));
         assert!(requests.poll(at(5)));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn losses_ask_once_an_interval() {
-        let mut requests = PictureRequests::new(Settings::default());
+        let mut requests = PictureRequests::new(PictureRequestSettings::default());
         let asked = (0..3000).filter(|&millis| {
             requests.lost(at(millis));
             requests.poll(at(millis))

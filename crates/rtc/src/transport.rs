@@ -63,7 +63,7 @@ pub enum DtlsRole {
 
 /// Our side of a transport.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct TransportSettings {
     /// Where the socket is bound; a wildcard address is no candidate.
     pub local: SocketAddr,
     /// Our certificate; many transports may share one.
@@ -174,7 +174,7 @@ pub fn addressed_user_fragment(datagram: &[u8]) -> Option<String> {
 
 /// One transport.
 pub struct Transport {
-    settings: Settings,
+    settings: TransportSettings,
     ice: IceAgent,
     candidates: usize,
     remote: Option<(Remote, DtlsRole)>,
@@ -208,7 +208,7 @@ impl Transport {
     /// # Errors
     ///
     /// When the local address is none that a peer could reach.
-    pub fn new(settings: Settings) -> Result<Self, TransportError> {
+    pub fn new(settings: TransportSettings) -> Result<Self, TransportError> {
         let candidate = Candidate::host(settings.local, Protocol::Udp).map_err(TransportError::Candidate)?;
         let mut transport = Self::without_candidates(settings);
         transport.ice.add_local_candidate(candidate);
@@ -216,7 +216,7 @@ impl Transport {
     }
 
     /// A transport that nothing reaches yet: it waits for a relay, see [`Self::relay`].
-    pub fn without_candidates(settings: Settings) -> Self {
+    pub fn without_candidates(settings: TransportSettings) -> Self {
         let mut ice = IceAgent::new(IceCreds::new());
         ice.set_ice_lite(settings.lite);
         ice.set_controlling(settings.controlling);

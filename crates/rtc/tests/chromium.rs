@@ -12,7 +12,9 @@ use weir_rtc::account::{Hints, Kind, Track};
 use weir_rtc::rtp::Packet;
 use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, OfferOptions, Setup, agree};
 use weir_rtc::srtp::{Inbound, Outbound};
-use weir_rtc::transport::{Certificate, Clock, DtlsRole, Event, Output, Remote, Settings, Transport};
+use weir_rtc::transport::{
+    Certificate, Clock, DtlsRole, Event, Output, Remote, Transport, TransportSettings,
+};
 use weir_rtc::{Datagram, account, h264, nack, rtcp, rtx};
 
 /// On a machine that has other things to do.
@@ -155,7 +157,7 @@ impl Session {
         let begin = Instant::now();
         let certificate = Certificate::generate().unwrap();
         let fingerprint = certificate.fingerprint();
-        let mut transport = Transport::new(Settings {
+        let mut transport = Transport::new(TransportSettings {
             local: socket.local_addr().unwrap(),
             certificate,
             lite: setup == Setup::Active,
@@ -192,10 +194,10 @@ impl Session {
             .iter()
             .map(|agreed| {
                 let kind = if agreed.kind == MediaKind::Video { Kind::Video } else { Kind::Audio };
-                Track::new(account::Settings {
+                Track::new(account::TrackSettings {
                     kind,
                     clock_rate: agreed.format.clock_rate,
-                    nack: nack::Settings::default(),
+                    nack: nack::NackSettings::default(),
                 })
             })
             .collect();

@@ -8,8 +8,8 @@ use weir_metrics::Moment;
 use weir_rtc::rtp::Header;
 use weir_rtc::srtp::{Inbound, Outbound};
 use weir_rtc::transport::{
-    Certificate, Clock, DtlsRole, Event, Fingerprint, Output, Reception, Remote, Settings, Transport,
-    TransportError,
+    Certificate, Clock, DtlsRole, Event, Fingerprint, Output, Reception, Remote, Transport, TransportError,
+    TransportSettings,
 };
 
 /// One side, and what it has reached.
@@ -27,7 +27,7 @@ impl Side {
     fn new(address: SocketAddr, controlling: bool, lite: bool, clock: Clock) -> Self {
         let certificate = Certificate::generate().unwrap();
         let fingerprint = certificate.fingerprint();
-        let settings = Settings { local: address, certificate, lite, controlling, clock };
+        let settings = TransportSettings { local: address, certificate, lite, controlling, clock };
         let transport = Transport::new(settings).unwrap();
         Self { transport, address, fingerprint, keys: None, failed: None, path: None, closed: false }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_metrics::Moment;
-use weir_rtc::account::{Arrival, Hints, Kind, Settings, Track};
+use weir_rtc::account::{Arrival, Hints, Kind, Track, TrackSettings};
 use weir_rtc::rtp::{Header, Packet};
 use weir_rtc::{h264, nack, opus};
 
@@ -28,8 +28,8 @@ fn sent(packets: u64) -> Vec<Sent> {
     (0..packets).map(|number| Sent { number, at: due(number) }).collect()
 }
 
-fn track(nack: nack::Settings) -> Track {
-    Track::new(Settings { kind: Kind::Video, clock_rate: h264::CLOCK_RATE, nack })
+fn track(nack: nack::NackSettings) -> Track {
+    Track::new(TrackSettings { kind: Kind::Video, clock_rate: h264::CLOCK_RATE, nack })
 }
 
 /// The datagram of a packet. The numbers and the time stamps wrap on the way.
@@ -53,7 +53,7 @@ fn receive(track: &mut Track, packet: Sent) -> Arrival {
 }
 
 fn account(packets: &[Sent]) -> Track {
-    let mut track = track(nack::Settings::OFF);
+    let mut track = track(nack::NackSettings::OFF);
     for packet in packets {
         receive(&mut track, *packet);
     }
@@ -109,7 +109,7 @@ fn duplicates_are_neither_received_twice_nor_out_of_order() {
 
 #[test]
 fn what_is_asked_for_and_comes_is_recovered_and_breaks_no_frame() {
-    let mut track = track(nack::Settings::default());
+    let mut track = track(nack::NackSettings::default());
     let mut asked = Vec::new();
     let mut requests = 0;
     for packet in sent(1_000) {
@@ -136,7 +136,7 @@ fn what_is_asked_for_and_comes_is_recovered_and_breaks_no_frame() {
 
 #[test]
 fn retransmissions_in_a_stream_of_their_own_repair_once() {
-    let mut track = track(nack::Settings::OFF);
+    let mut track = track(nack::NackSettings::OFF);
     for packet in sent(100).into_iter().filter(|packet| packet.number != 50) {
         receive(&mut track, packet);
     }
@@ -175,7 +175,7 @@ fn stalls_of_a_second_and_a_half_in_every_five_are_drift_and_freezes() {
 
 #[test]
 fn a_new_source_and_a_restart_are_counted_and_lose_nothing() {
-    let mut track = track(nack::Settings::OFF);
+    let mut track = track(nack::NackSettings::OFF);
     let mut numbers: Vec<(u64, u32)> = (0..100).map(|number| (number, 7)).collect();
     numbers.extend((40_000..40_100).map(|number| (number, 8)));
     numbers.extend((9_000..9_100).map(|number| (number, 8)));
@@ -199,7 +199,7 @@ fn a_new_source_and_a_restart_are_counted_and_lose_nothing() {
 
 #[test]
 fn packets_of_a_stranger_are_strays() {
-    let mut track = track(nack::Settings::OFF);
+    let mut track = track(nack::NackSettings::OFF);
     for packet in sent(1_000) {
         receive(&mut track, packet);
         if packet.number % 100 == 0 {
@@ -224,7 +224,7 @@ fn an_outage_of_thousands_of_packets_is_loss_and_no_restart() {
 
 #[test]
 fn receiver_reports_say_what_was_lost_since_the_last_one() {
-    let mut track = track(nack::Settings::OFF);
+    let mut track = track(nack::NackSettings::OFF);
     assert_eq!(track.report_block(start()), None);
     for packet in sent(1_000).into_iter().filter(|packet| packet.number % 4 != 2 || packet.number > 500) {
         receive(&mut track, packet);
@@ -242,7 +242,8 @@ fn receiver_reports_say_what_was_lost_since_the_last_one() {
 
 #[test]
 fn sound_is_counted_frame_by_frame() {
-    let settings = Settings { kind: Kind::Audio, clock_rate: opus::CLOCK_RATE, nack: nack::Settings::OFF };
+    let settings =
+        TrackSettings { kind: Kind::Audio, clock_rate: opus::CLOCK_RATE, nack: nack::NackSettings::OFF };
     let mut track = Track::new(settings);
     for packet in (0..500u32).filter(|packet| *packet != 100) {
         let header = Header {
@@ -266,8 +267,8 @@ fn sound_is_counted_frame_by_frame() {
 
 #[test]
 fn keyframes_are_known_by_hints_only() {
-    let mut blind = track(nack::Settings::OFF);
-    let mut seeing = track(nack::Settings::OFF);
+    let mut blind = track(nack::NackSettings::OFF);
+    let mut seeing = track(nack::NackSettings::OFF);
     for packet in sent(25 * 4 * 10) {
         receive(&mut blind, packet);
         let bytes = datagram(packet.number, 7);

@@ -215,11 +215,11 @@ impl<'a, A: Appetite> Pass<'_, 'a, A> {
     fn spill(&mut self) {
         let Some(InPlace { header, wanted, bytes }) = self.in_place.take() else { return };
         let partials = &mut self.assembly.partials;
-        let slot = partials.iter().position(|partial| !partial.under_way).unwrap_or_else(|| {
+        let free = partials.iter().position(|partial| !partial.under_way).unwrap_or_else(|| {
             partials.push(Partial { header, wanted, kept: Vec::new(), under_way: true });
             partials.len() - 1
         });
-        let partial = &mut partials[slot];
+        let partial = &mut partials[free];
         partial.header = header;
         partial.wanted = wanted;
         partial.under_way = true;

@@ -21,7 +21,7 @@ impl BatchedReads {
         if self.members.iter().all(Vec::is_empty) {
             self.done = step_of(now);
         }
-        self.members[round_of(id.slot.into())].push(id);
+        self.members[round_of(id.key.into())].push(id);
     }
 
     /// When the next round is.
@@ -35,13 +35,13 @@ impl BatchedReads {
     pub(crate) fn turn_from(id: SessionId, at: Moment) -> Moment {
         let step = at.as_nanos().div_ceil(TICK.as_nanos() as u64);
         let mut steps = (step..).take(ROUNDS as usize);
-        let turn = steps.find(|step| round_of(*step) == round_of(id.slot.into())).unwrap_or(step);
+        let turn = steps.find(|step| round_of(*step) == round_of(id.key.into())).unwrap_or(step);
         Moment::from_nanos(turn * TICK.as_nanos() as u64)
     }
 
     /// One less.
     pub(crate) fn leave(&mut self, id: SessionId) {
-        self.members[round_of(id.slot.into())].retain(|member| *member != id);
+        self.members[round_of(id.key.into())].retain(|member| *member != id);
     }
 
     /// Takes those out whose turn has come; they have no other until they join again.
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_round_that_was_missed_is_held_once_and_who_has_left_is_not_in_it() {
         let mut rounds = BatchedReads::default();
-        (0..4).for_each(|slot| rounds.join(SessionId::made_up(slot), at(0)));
+        (0..4).for_each(|key| rounds.join(SessionId::made_up(key), at(0)));
         rounds.leave(SessionId::made_up(2));
         let mut taken = Vec::new();
         rounds.take(at(5_000), &mut taken);

@@ -1,7 +1,7 @@
 //! A link of datagrams: UDP, non-blocking, many datagrams a system call both ways (UDP GRO and GSO, `recvmmsg`). The
 //! kernel says when each came, so that they need not be read at once.
 
-use crate::link::{LinkError, State};
+use crate::link_error::{LinkError, State};
 use crate::{clock, sys};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};

@@ -1,10 +1,8 @@
 //! When an accepted link ends because its peer does not go on: one rule for all listeners.
 
-use crate::SessionId;
-use crate::link::Entry;
+use crate::session::Progress;
 use crate::sys::Acknowledged;
-use crate::timer::{Deadline, Deadlines as Owners};
-use slab::Slab;
+use crate::timer::Deadline;
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -37,7 +35,7 @@ impl Default for Deadlines {
 pub(crate) struct Guard {
     pub(crate) deadline: Deadline,
     limits: Deadlines,
-    phase: Phase,
+    phase: GuardPhase,
     /// When the peer last sent something.
     heard: Moment,
     /// What it had acknowledged when that was looked at.
@@ -59,22 +57,11 @@ pub(crate) struct Taken {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum GuardPhase {
     /// The peer has to say what it wants, since then.
     Asked(Moment),
     /// The peer has to take an answer, and then to say what else it wants. It has last taken something then.
     Answered(Moment),
-    Established,
-}
-
-/// Where a session says that its peer stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// It has to say what it wants.
-    AwaitsRequest,
-    /// It was answered.
-    Answered,
-    /// It has said what it wants.
     Established,
 }
 
@@ -95,7 +82,7 @@ impl Guard {
         Self {
             deadline: Deadline::default(),
             limits,
-            phase: Phase::Asked(now),
+            phase: GuardPhase::Asked(now),
             heard: now,
             acknowledged: 0,
             silence: Duration::ZERO,
@@ -124,10 +111,10 @@ impl Guard {
     /// The session says where its peer stands; when to look at the link.
     pub(crate) fn settle(&mut self, progress: Progress, now: Moment) -> Moment {
         match (progress, self.phase) {
-            (Progress::AwaitsRequest, _) => self.phase = Phase::Asked(now),
-            (Progress::Answered, _) => self.phase = Phase::Answered(now),
-            (Progress::Established, Phase::Established) => {}
-            (Progress::Established, _) => (self.phase, self.heard) = (Phase::Established, now),
+            (Progress::AwaitsRequest, _) => self.phase = GuardPhase::Asked(now),
+            (Progress::Answered, _) => self.phase = GuardPhase::Answered(now),
+            (Progress::Established, GuardPhase::Established) => {}
+            (Progress::Established, _) => (self.phase, self.heard) = (GuardPhase::Established, now),
         }
         self.next()
     }
@@ -135,8 +122,8 @@ impl Guard {
     /// When to look at the link.
     pub(crate) fn next(&self) -> Moment {
         match self.phase {
-            Phase::Asked(since) | Phase::Answered(since) => since + self.limits.request,
-            Phase::Established => {
+            GuardPhase::Asked(since) | GuardPhase::Answered(since) => since + self.limits.request,
+            GuardPhase::Established => {
                 let look = self.heard.max(self.looked) + self.limits.idle;
                 look.min(self.heard + self.longest_silence())
             }
@@ -149,7 +136,7 @@ impl Guard {
         if next > now {
             return Verdict::GoesOn(next);
         }
-        if let Phase::Asked(_) = self.phase {
+        if let GuardPhase::Asked(_) = self.phase {
             return Verdict::NoRequest(self.limits.request);
         }
         let Taken { acknowledged: Acknowledged { bytes, ago }, waits } = taken();
@@ -157,40 +144,22 @@ impl Guard {
         // Not now: it may have been right behind the last look.
         let last = now - ago;
         match &mut self.phase {
-            Phase::Answered(since) if takes => *since = last.max(*since),
-            Phase::Established if takes => self.heard = last.max(self.heard),
+            GuardPhase::Answered(since) if takes => *since = last.max(*since),
+            GuardPhase::Established if takes => self.heard = last.max(self.heard),
             _ => {}
         }
         let has_waited = std::mem::replace(&mut self.waited, waits && !takes);
         self.looked = now;
         match self.phase {
-            Phase::Established if waits && has_waited && !takes => Verdict::Idle(self.limits.idle),
-            Phase::Established if now >= self.heard + self.longest_silence() => {
+            GuardPhase::Established if waits && has_waited && !takes => Verdict::Idle(self.limits.idle),
+            GuardPhase::Established if now >= self.heard + self.longest_silence() => {
                 Verdict::Idle(self.longest_silence())
             }
-            Phase::Asked(_) | Phase::Answered(_) if self.next() <= now => {
+            GuardPhase::Asked(_) | GuardPhase::Answered(_) if self.next() <= now => {
                 Verdict::NoRequest(self.limits.request)
             }
             _ => Verdict::GoesOn(self.next()),
         }
-    }
-}
-
-/// The guards of a shard's sessions, as the queue of their deadlines sees them.
-pub(crate) struct Guards<'a, W>(pub(crate) &'a mut Slab<Entry<W>>);
-
-impl<W> Owners for Guards<'_, W> {
-    fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-        let entry = self.0.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
-        entry.guard.as_mut().map(|guard| &mut guard.deadline)
-    }
-}
-
-/// What the peer of a session's link has taken.
-pub(crate) fn taken<W>(entry: &Entry<W>) -> Taken {
-    match &entry.links.stream {
-        Some(link) => Taken { acknowledged: link.acknowledged(), waits: link.unsent() > 0 },
-        None => Taken { acknowledged: Acknowledged { bytes: 0, ago: Duration::ZERO }, waits: false },
     }
 }
 

@@ -8,9 +8,13 @@
 mod batched_reads;
 pub mod clock;
 mod datagrams;
+mod endpoint;
+mod entry;
 mod guard;
 mod lag;
 mod link;
+mod link_error;
+mod links;
 mod listeners;
 mod rig;
 mod session;
@@ -20,11 +24,12 @@ mod timer;
 pub mod tls;
 
 pub use datagrams::{Datagrams, Incoming};
+pub use endpoint::{Endpoint, Transport};
 pub use guard::Deadlines;
 pub use lag::Lag;
-pub use link::{Endpoint, Transport};
+pub use link_error::OpenError;
 pub use listeners::listeners;
 pub use rig::Rig;
 pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};
-pub use shard::{MessageSender, OpenError, Shard, UNSENT_LIMIT};
+pub use shard::{MessageSender, Shard, UNSENT_LIMIT};
 pub use timer::TICK;

@@ -1,48 +1,16 @@
-//! The links of a session: TCP, or TLS over TCP, non-blocking; another such and one of datagrams beside it.
+//! A link of TCP, or of TLS over TCP, non-blocking.
 
-use crate::datagrams::{DatagramLink, local_for};
-use crate::session::Transmit;
+use crate::endpoint::{Endpoint, Transport};
+use crate::link_error::{LinkError, State};
 use crate::sys::{self, Acknowledged};
-use crate::{OpenError, SessionId};
 use mio::net::TcpStream;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
+use rustls::{ClientConnection, ServerConfig, ServerConnection};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_metrics::Failure;
-
-/// Where a link leads and what it speaks.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// The peer.
-    pub address: SocketAddr,
-    /// The local address to connect from, if not the system's choice.
-    pub from: Option<IpAddr>,
-    /// What carries the link.
-    pub transport: Transport,
-}
-
-/// What carries a link.
-#[derive(Clone, Debug)]
-pub enum Transport {
-    /// TCP (RFC 9293).
-    Tcp,
-    /// TLS over TCP: its settings, and the name that the peer's certificate must carry.
-    Tls(Arc<ClientConfig>, ServerName<'static>),
-    /// UDP (RFC 768): a session has its datagrams from the first event on, and nothing else.
-    Udp,
-}
-
-impl Endpoint {
-    /// The way to a peer over TCP, from an address of the system's choice.
-    pub const fn tcp(address: SocketAddr) -> Self {
-        Self { address, from: None, transport: Transport::Tcp }
-    }
-}
 
 pub(crate) struct Link {
     pub(crate) stream: TcpStream,
@@ -66,50 +34,6 @@ pub(crate) struct Decrypted {
     pub(crate) opened: bool,
     /// Why the link ends behind them, if it does.
     pub(crate) end: Option<LinkError>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Connecting,
-    Securing,
-    Open,
-}
-
-/// Why a link ended.
-#[derive(Debug)]
-pub(crate) struct LinkError {
-    pub(crate) failure: Failure,
-    pub(crate) words: String,
-}
-
-impl LinkError {
-    /// An error of the system, met in this state of the link.
-    pub(crate) fn io(error: &io::Error, state: State) -> Self {
-        let failure = match error.kind() {
-            ErrorKind::ConnectionRefused => Failure::ConnectionRefused,
-            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
-                Failure::Reset
-            }
-            ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Failure::Unreachable,
-            // The kernel gave the peer up: it no longer acknowledges (tcp(7), tcp_retries2).
-            ErrorKind::TimedOut if state == State::Open => Failure::Reset,
-            ErrorKind::TimedOut => Failure::ConnectTimeout,
-            ErrorKind::AddrNotAvailable => Failure::OutOfPorts,
-            _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                Failure::OutOfDescriptors
-            }
-            _ => Failure::SocketError,
-        };
-        Self { failure, words: error.to_string() }
-    }
-
-    fn tls(error: &rustls::Error) -> Self {
-        Self { failure: Failure::TlsFailed, words: crate::tls::words(error) }
-    }
-
-    fn closed() -> Self {
-        Self { failure: Failure::ClosedByPeer, words: String::new() }
-    }
 }
 
 /// Bytes that a link keeps for a peer before [`Link::write`] refuses: one TLS record's worth.
@@ -387,112 +311,6 @@ impl Link {
     }
 }
 
-/// The links of a session.
-#[derive(Default)]
-pub(crate) struct Links {
-    /// The one that the session was begun with, unless it has hung up.
-    pub(crate) stream: Option<Link>,
-    /// The one of datagrams. Few sessions have one, and most of a load's memory is in what each has.
-    pub(crate) datagrams: Option<Box<DatagramLink>>,
-    /// Whether that is new: nobody polls it yet.
-    pub(crate) unpolled: bool,
-    /// The one beside the first.
-    pub(crate) side: Option<Box<Link>>,
-    /// Whether that is new.
-    pub(crate) side_unpolled: bool,
-    /// Whether the session was begun with datagrams and one peer: what the peer's machine says of them is its end.
-    pub(crate) is_udp: bool,
-    /// The local address that was asked for.
-    pub(crate) from: Option<IpAddr>,
-}
-
-impl Links {
-    /// Whether the session has more than the link that it was begun with.
-    pub(crate) fn has_more(&self) -> bool {
-        self.datagrams.is_some() || self.side.is_some()
-    }
-
-    /// The address that others reach this session at, port apart.
-    fn local(&self) -> Option<IpAddr> {
-        let stream = self.stream.as_ref()?.stream.local_addr().ok()?;
-        Some(self.from.filter(|from| from.is_ipv4() == stream.is_ipv4()).unwrap_or(stream.ip()))
-    }
-}
-
-impl Transmit for Links {
-    fn write(&mut self, slices: &[IoSlice<'_>]) -> usize {
-        self.stream.as_mut().map_or(0, |stream| stream.write(slices))
-    }
-
-    fn send(&mut self, bytes: &[u8]) {
-        if let Some(stream) = &mut self.stream {
-            stream.send(bytes);
-        }
-    }
-
-    fn unsent(&self) -> usize {
-        self.stream.as_ref().map_or(0, Link::unsent)
-    }
-
-    fn unread(&self) -> usize {
-        self.stream.as_ref().map_or(0, Link::unread)
-    }
-
-    fn acknowledged(&self) -> u64 {
-        self.stream.as_ref().map_or(0, |stream| stream.acknowledged().bytes)
-    }
-
-    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
-        let local = self.local().ok_or_else(|| OpenError {
-            failure: Failure::SocketError,
-            words: "the link has no local address".to_owned(),
-        })?;
-        let link = DatagramLink::open(local_for(local, self.from.filter(|from| *from == local)))?;
-        let address = SocketAddr::new(local, link.port());
-        self.datagrams = Some(Box::new(link));
-        self.unpolled = true;
-        Ok(address)
-    }
-
-    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
-        self.datagrams.as_ref().is_some_and(|link| link.send(to, bytes, length))
-    }
-
-    fn connect_datagrams(&mut self, to: SocketAddr) {
-        if let Some(link) = &self.datagrams {
-            link.connect(to);
-        }
-    }
-
-    fn dropped_datagrams(&self) -> u64 {
-        self.datagrams.as_ref().map_or(0, |link| link.dropped())
-    }
-
-    fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {
-        let from = self.from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
-        self.side = Some(Box::new(Link::open(&Endpoint { from, ..endpoint.clone() })?));
-        self.side_unpolled = true;
-        Ok(())
-    }
-
-    fn send_side(&mut self, bytes: &[u8]) {
-        if let Some(side) = &mut self.side {
-            side.send(bytes);
-        }
-    }
-
-    fn unsent_side(&self) -> usize {
-        self.side.as_ref().map_or(0, |link| link.unsent())
-    }
-
-    fn close_side(&mut self) {
-        // Closing the descriptor deregisters it as well.
-        if let Some(mut side) = self.side.take() {
-            side.close();
-        }
-    }
-}
-
 /// Decrypts the records that TLS holds, and says why the link ends behind them, if it does.
 fn open_records(
     tls: &mut rustls::Connection,
@@ -525,53 +343,5 @@ fn connect(endpoint: &Endpoint) -> io::Result<Socket> {
     match socket.connect(&endpoint.address.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket),
-    }
-}
-
-/// The links that one session can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkKind {
-    Stream,
-    Datagrams,
-    Side,
-}
-
-/// Something of each kind of link.
-pub(crate) type EachKind<T> = [T; 3];
-
-/// What a shard keeps for one session.
-pub(crate) struct Entry<W> {
-    pub(crate) id: SessionId,
-    pub(crate) session: Box<dyn crate::Session<W>>,
-    pub(crate) links: Links,
-    pub(crate) deadline: crate::timer::Deadline,
-    pub(crate) low_water: usize,
-    pub(crate) paused: bool,
-    /// Most bytes of one read.
-    pub(crate) read_limit: usize,
-    /// Most bytes of one turn.
-    pub(crate) turn_limit: usize,
-    /// What the session gave back: it is told these before anything else is read.
-    pub(crate) given_back: Vec<u8>,
-    /// The end of a TLS stream that came with what was given back: it is told behind that.
-    pub(crate) ended: Option<Box<LinkError>>,
-    /// When an accepted link ends if nothing happens.
-    pub(crate) guard: Option<Box<crate::guard::Guard>>,
-    /// Most bytes that may wait to be sent while it is read.
-    pub(crate) unsent_limit: usize,
-    /// Whether it was not read because more waited than that.
-    pub(crate) choked: bool,
-    /// Whether it lives on without a link.
-    pub(crate) stands_by: bool,
-    /// Which of its links are in the shard's lists of those to be read in the next turn. Several events of one turn may
-    /// ask for that, and a link that stood in a list twice would have two shares of the turn.
-    pub(crate) queued: EachKind<bool>,
-}
-
-impl<W> Entry<W> {
-    /// Whether more waits to be sent than it may while it is read.
-    pub(crate) fn is_choked(&self) -> bool {
-        let is_full = |link: &Link| link.unsent() > self.unsent_limit && !link.is_broken();
-        self.links.stream.as_ref().is_some_and(is_full)
     }
 }

@@ -1,8 +1,7 @@
 //! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
 
 use crate::datagrams::Batch;
-use crate::guard::Progress;
-use crate::session::{Orders, Transmit};
+use crate::session::{Actions, Progress, Transmit};
 use crate::{Context, Datagrams, Endpoint, Event, OpenError, Session, SessionId, Side};
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -112,7 +111,7 @@ impl<W> Rig<W> {
     }
 
     fn tell_once(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
-        let mut orders = Orders::default();
+        let mut actions = Actions::default();
         let mut link = Tape {
             sent: &mut self.sent,
             unsent: &mut self.unsent,
@@ -133,24 +132,24 @@ impl<W> Rig<W> {
                 world: &mut self.world,
                 id: SessionId::made_up(0),
                 link: &mut link,
-                orders: &mut orders,
+                actions: &mut actions,
                 wake: &mut self.woken,
             },
         );
-        self.timer = orders.timer.unwrap_or(self.timer);
-        self.low_water = orders.low_water.unwrap_or(self.low_water);
-        self.pulled = orders.pull;
-        self.closed |= orders.close;
-        self.reset |= orders.reset;
-        self.hung_up |= orders.hang_up;
+        self.timer = actions.timer.unwrap_or(self.timer);
+        self.low_water = actions.low_water.unwrap_or(self.low_water);
+        self.pulled = actions.pull;
+        self.closed |= actions.close;
+        self.reset |= actions.reset;
+        self.hung_up |= actions.hang_up;
         self.established =
-            orders.progress.map_or(self.established, |progress| progress == Progress::Established);
-        self.allowed_silence = orders.silence.or(self.allowed_silence);
-        self.paused = orders.paused.unwrap_or(self.paused);
-        self.given_back += usize::from(!orders.given_back.is_empty());
-        self.left.append(&mut orders.given_back);
-        self.stands_by |= orders.stand_by;
-        if let Some(endpoint) = orders.reopen {
+            actions.progress.map_or(self.established, |progress| progress == Progress::Established);
+        self.allowed_silence = actions.silence.or(self.allowed_silence);
+        self.paused = actions.paused.unwrap_or(self.paused);
+        self.given_back += usize::from(!actions.given_back.is_empty());
+        self.left.append(&mut actions.given_back);
+        self.stands_by |= actions.stand_by;
+        if let Some(endpoint) = actions.reopen {
             self.reopened = Some(*endpoint);
             (self.hung_up, self.stands_by) = (false, false);
             self.low_water = 1;

@@ -1,7 +1,8 @@
 //! The seam that a protocol plugs into: what a session is told, and what it may answer.
 
-use crate::guard::Progress;
-use crate::{Datagrams, Endpoint, OpenError};
+use crate::datagrams::Datagrams;
+use crate::endpoint::Endpoint;
+use crate::link_error::OpenError;
 use std::fmt;
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -11,19 +12,19 @@ use weir_metrics::{Failure, Moment};
 /// Names a session of one shard; never used again after the session's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
-    pub(crate) slot: u32,
+    pub(crate) key: u32,
     pub(crate) generation: u32,
 }
 
 impl SessionId {
     /// An identity for a test that has no shard.
-    pub const fn made_up(slot: u32) -> Self {
-        Self { slot, generation: 0 }
+    pub const fn made_up(key: u32) -> Self {
+        Self { key, generation: 0 }
     }
 
     /// A small number that no other session of the shard has at the same time: where a table keeps what belongs to it.
     pub const fn index(self) -> usize {
-        self.slot as usize
+        self.key as usize
     }
 }
 
@@ -230,9 +231,20 @@ impl Transmit for NoLink {
     fn close_side(&mut self) {}
 }
 
+/// Where a session says that its peer stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It has to say what it wants.
+    AwaitsRequest,
+    /// It was answered.
+    Answered,
+    /// It has said what it wants.
+    Established,
+}
+
 /// What a session asked of its shard during one call.
 #[derive(Debug, Default)]
-pub(crate) struct Orders {
+pub(crate) struct Actions {
     pub(crate) timer: Option<Option<Moment>>,
     pub(crate) low_water: Option<usize>,
     pub(crate) paused: Option<bool>,
@@ -258,7 +270,7 @@ pub struct Context<'a, W> {
     pub world: &'a mut W,
     pub(crate) id: SessionId,
     pub(crate) link: &'a mut dyn Transmit,
-    pub(crate) orders: &'a mut Orders,
+    pub(crate) actions: &'a mut Actions,
     pub(crate) wake: &'a mut Vec<SessionId>,
 }
 
@@ -298,34 +310,34 @@ impl<W> Context<'_, W> {
 
     /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish. A session has one deadline.
     pub fn set_timer(&mut self, at: Moment) {
-        self.orders.timer = Some(Some(at));
+        self.actions.timer = Some(Some(at));
     }
 
     /// Withdraws the deadline.
     pub fn clear_timer(&mut self) {
-        self.orders.timer = Some(None);
+        self.actions.timer = Some(None);
     }
 
     /// From now on, wait until `bytes` have come before reading (1: read at every event).
     pub fn set_low_water(&mut self, bytes: usize) {
-        self.orders.low_water = Some(bytes);
+        self.actions.low_water = Some(bytes);
     }
 
     /// Read now, whatever the low-water mark: [`Event::Bytes`] follows at once, empty if nothing waited.
     /// Of no effect while [`Event::Connected`], [`Event::Bytes`] or [`Event::Closed`] is handled.
     pub fn pull(&mut self) {
-        self.orders.pull = true;
+        self.actions.pull = true;
     }
 
     /// Stop reading, or begin again: the peer feels back-pressure.
     pub fn pause_reading(&mut self, paused: bool) {
-        self.orders.paused = Some(paused);
+        self.actions.paused = Some(paused);
     }
 
     /// Gives back bytes of what came that were not looked at: [`Event::Bytes`] brings them again, before anything else,
     /// in the next turn, when other sessions have had theirs. For whom a few bytes may ask for much work.
     pub fn give_back(&mut self, bytes: &[u8]) {
-        self.orders.given_back.extend_from_slice(bytes);
+        self.actions.given_back.extend_from_slice(bytes);
     }
 
     /// The peer of an accepted link has said what it wants. From now on [`Deadlines::idle`] holds, and
@@ -334,14 +346,14 @@ impl<W> Context<'_, W> {
     /// [`Deadlines::idle`]: crate::Deadlines::idle
     /// [`Deadlines::request`]: crate::Deadlines::request
     pub fn established(&mut self) {
-        self.orders.progress = Some(Progress::Established);
+        self.actions.progress = Some(Progress::Established);
     }
 
     /// The peer of an accepted link has to say what it wants next: [`Deadlines::request`] begins now.
     ///
     /// [`Deadlines::request`]: crate::Deadlines::request
     pub fn await_request(&mut self) {
-        self.orders.progress = Some(Progress::AwaitsRequest);
+        self.actions.progress = Some(Progress::AwaitsRequest);
     }
 
     /// The peer of an accepted link was sent the answer to what it has asked for, and has to say what it wants next:
@@ -350,7 +362,7 @@ impl<W> Context<'_, W> {
     ///
     /// [`Deadlines::request`]: crate::Deadlines::request
     pub fn answered(&mut self) {
-        self.orders.progress = Some(Progress::Answered);
+        self.actions.progress = Some(Progress::Answered);
     }
 
     /// From now on, the peer of an accepted link may be silent for this long at least, if it is [established], whatever
@@ -359,18 +371,18 @@ impl<W> Context<'_, W> {
     /// [established]: Self::established
     /// [`Deadlines::idle`]: crate::Deadlines::idle
     pub fn allow_silence(&mut self, span: Duration) {
-        self.orders.silence = Some(span);
+        self.actions.silence = Some(span);
     }
 
     /// From now on, do not read while more than `bytes` wait to be sent ([`UNSENT_LIMIT`](crate::UNSENT_LIMIT)
     /// at first). For sessions that send more than that of their own accord, and must hear their peer meanwhile.
     pub fn limit_unsent(&mut self, bytes: usize) {
-        self.orders.unsent_limit = Some(bytes);
+        self.actions.unsent_limit = Some(bytes);
     }
 
     /// From now on, read at most `bytes` at a time.
     pub fn limit_reads(&mut self, bytes: usize) {
-        self.orders.read_limit = Some(bytes.max(1));
+        self.actions.read_limit = Some(bytes.max(1));
     }
 
     /// Wakes another session of this shard.
@@ -385,33 +397,33 @@ impl<W> Context<'_, W> {
 
     /// Ends this session after this call. What still waits to be sent is tried once and dropped.
     pub fn close(&mut self) {
-        self.orders.close = true;
+        self.actions.close = true;
     }
 
     /// Ends this session after this call with a reset: the peer's link fails, and what it was not
     /// sent yet is lost.
     pub fn reset(&mut self) {
-        self.orders.reset = true;
-        self.orders.close = true;
+        self.actions.reset = true;
+        self.actions.close = true;
     }
 
     /// Lets go of this link after this call and connects to another peer by TCP or TLS, from the same local address:
     /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until it is told otherwise. Of no
     /// effect while [`Event::Closed`] is handled. A link of datagrams stays as it is.
     pub fn reopen(&mut self, endpoint: Endpoint) {
-        self.orders.reopen = Some(Box::new(endpoint));
+        self.actions.reopen = Some(Box::new(endpoint));
     }
 
     /// Lets go of this link after this call and lives on without one, with its timer, until it asks for another by
     /// [`Self::reopen`]. While [`Event::Closed`] is handled too: the session then outlives its link.
     pub fn stand_by(&mut self) {
-        self.orders.stand_by = true;
+        self.actions.stand_by = true;
     }
 
     /// Lets go of this link after this call; the session goes on with its datagrams and the link beside this one, and
     /// ends if it has neither.
     pub fn hang_up(&mut self) {
-        self.orders.hang_up = true;
+        self.actions.hang_up = true;
     }
 
     /// Opens a link of datagrams (UDP) beside this one, from the same local address. It hears whoever knows its port.
@@ -446,7 +458,7 @@ impl<W> Context<'_, W> {
     ///
     /// [`Incoming::arrived`]: crate::Incoming::arrived
     pub fn let_datagrams_wait(&mut self, wait: bool) {
-        self.orders.datagrams_wait = Some(wait);
+        self.actions.datagrams_wait = Some(wait);
     }
 
     /// Datagrams that the kernel has dropped so far because this session's socket was full. Costs a system call.

@@ -1,4 +1,4 @@
-//! The loop: polls, reads into one buffer, tells sessions, carries out their orders.
+//! The loop: polls, reads into one buffer, tells sessions, carries out their actions.
 
 mod accepted;
 mod crowd;
@@ -11,10 +11,14 @@ pub use mail::MessageSender;
 
 use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, PIECE, PIECES};
-use crate::guard::{Deadlines, Guards};
+use crate::endpoint::{Endpoint, Transport};
+use crate::entry::{Entry, Guards};
+use crate::guard::Deadlines;
 use crate::lag::Lag;
-use crate::link::{EachKind, Endpoint, Entry, Link, LinkError, LinkKind, Links, Transport};
-use crate::session::{NoLink, Orders};
+use crate::link::Link;
+use crate::link_error::{LinkError, OpenError};
+use crate::links::{EachKind, LinkKind, Links};
+use crate::session::{Actions, NoLink};
 use crate::timer::{self, Deadline, TimerQueue};
 use crate::{Context, Event, Session, SessionId, World, clock};
 use mio::net::TcpListener;
@@ -92,22 +96,6 @@ struct Listening<W> {
     accept: Accept<W>,
 }
 
-/// A link that could not be begun.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {words}", failure.key())]
-pub struct OpenError {
-    /// The kind, usually on the local side.
-    pub failure: Failure,
-    /// The system's words.
-    pub words: String,
-}
-
-impl From<LinkError> for OpenError {
-    fn from(error: LinkError) -> Self {
-        Self { failure: error.failure, words: error.words }
-    }
-}
-
 impl<W: World> Shard<W> {
     /// An empty shard for the calling thread.
     ///
@@ -175,9 +163,9 @@ impl<W: World> Shard<W> {
             &mut Context {
                 now: clock::now(),
                 world: &mut self.world,
-                id: SessionId { slot: u32::MAX, generation: 0 },
+                id: SessionId { key: u32::MAX, generation: 0 },
                 link: &mut NoLink,
-                orders: &mut Orders::default(),
+                actions: &mut Actions::default(),
                 wake: &mut self.wake,
             },
         );
@@ -322,7 +310,7 @@ impl<W: World> Shard<W> {
     fn enter(&mut self, links: Links, session: Box<dyn Session<W>>) -> SessionId {
         let vacant = self.entries.vacant_entry();
         self.generation = self.generation.wrapping_add(1);
-        let id = SessionId { slot: vacant.key() as u32, generation: self.generation };
+        let id = SessionId { key: vacant.key() as u32, generation: self.generation };
         vacant.insert(Entry {
             id,
             session,
@@ -344,7 +332,7 @@ impl<W: World> Shard<W> {
     }
 
     fn alive(&mut self, id: SessionId) -> Option<&mut Entry<W>> {
-        self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)
+        self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)
     }
 
     fn writable(&mut self, id: SessionId) {
@@ -399,7 +387,7 @@ impl<W: World> Shard<W> {
         if self.alive(id).is_some() {
             self.hang_up(id);
             self.hang_up_side(id);
-            let entry = self.entries.remove(id.slot as usize);
+            let entry = self.entries.remove(id.key as usize);
             if let Some(link) = entry.links.datagrams {
                 let _ = self.poll.registry().deregister(&mut SourceFd(&link.descriptor()));
             }
@@ -408,13 +396,13 @@ impl<W: World> Shard<W> {
 
     /// Tells a session one event and carries out what it asks for.
     fn tell(&mut self, id: SessionId, event: Event<'_>) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         let is_end = matches!(event, Event::Closed { .. });
         // What is there when these are told follows by itself, or never.
         let may_pull = !is_end && !matches!(event, Event::Bytes(_) | Event::Connected | Event::HungUp { .. });
-        let mut orders = Orders::default();
+        let mut actions = Actions::default();
         entry.session.handle(
             event,
             &mut Context {
@@ -422,17 +410,17 @@ impl<W: World> Shard<W> {
                 world: &mut self.world,
                 id,
                 link: &mut entry.links,
-                orders: &mut orders,
+                actions: &mut actions,
                 wake: &mut self.wake,
             },
         );
-        if let Some(at) = orders.timer {
+        if let Some(at) = actions.timer {
             // A wake-up for each would cost what the rounds spare.
             let waits = entry.links.datagrams.as_ref().is_some_and(|link| link.waits());
             let at = if waits { at.map(|at| BatchedReads::turn_from(id, at)) } else { at };
             self.timers.set(id, &mut entry.deadline, at);
         }
-        if let Some(bytes) = orders.low_water
+        if let Some(bytes) = actions.low_water
             && entry.low_water != bytes
         {
             entry.low_water = bytes;
@@ -440,43 +428,43 @@ impl<W: World> Shard<W> {
                 link.set_low_water(bytes);
             }
         }
-        let resumed = orders.paused == Some(false) && entry.paused;
-        if let Some(paused) = orders.paused {
+        let resumed = actions.paused == Some(false) && entry.paused;
+        if let Some(paused) = actions.paused {
             entry.paused = paused;
         }
-        if let Some(bytes) = orders.read_limit {
+        if let Some(bytes) = actions.read_limit {
             entry.read_limit = bytes.min(RECEIVE_BUFFER);
         }
         if let Some(guard) =
-            entry.guard.as_mut().filter(|_| orders.progress.is_some() || orders.silence.is_some())
+            entry.guard.as_mut().filter(|_| actions.progress.is_some() || actions.silence.is_some())
         {
-            if let Some(span) = orders.silence {
+            if let Some(span) = actions.silence {
                 guard.allow_silence(span);
             }
-            let next = orders.progress.map_or(guard.next(), |progress| guard.settle(progress, clock::now()));
+            let next = actions.progress.map_or(guard.next(), |progress| guard.settle(progress, clock::now()));
             self.guards.set(id, &mut guard.deadline, Some(next));
         }
-        let gave_back = !orders.given_back.is_empty();
+        let gave_back = !actions.given_back.is_empty();
         if gave_back {
-            entry.given_back = orders.given_back;
+            entry.given_back = actions.given_back;
         }
-        entry.unsent_limit = orders.unsent_limit.unwrap_or(entry.unsent_limit);
-        entry.stands_by |= orders.stand_by;
-        if let Some(link) = entry.links.stream.as_mut().filter(|_| orders.reset) {
+        entry.unsent_limit = actions.unsent_limit.unwrap_or(entry.unsent_limit);
+        entry.stands_by |= actions.stand_by;
+        if let Some(link) = entry.links.stream.as_mut().filter(|_| actions.reset) {
             link.reset();
         }
         let broken = entry.links.stream.as_ref().is_some_and(Link::is_broken);
         let side_broken = entry.links.side.as_ref().is_some_and(|link| link.is_broken());
         let (unpolled, side_unpolled) = (entry.links.unpolled, entry.links.side_unpolled);
         let alone = !entry.links.has_more();
-        if orders.close || orders.hang_up && alone && !is_end {
+        if actions.close || actions.hang_up && alone && !is_end {
             return self.remove(id);
         }
         if unpolled && let Err(error) = self.poll_datagrams(id) {
             self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
             return self.remove(id);
         }
-        if let Some(wait) = orders.datagrams_wait {
+        if let Some(wait) = actions.datagrams_wait {
             self.wish_to_wait(id, wait);
         }
         if side_unpolled {
@@ -484,18 +472,18 @@ impl<W: World> Shard<W> {
         } else if side_broken {
             self.read_next_turn(id, LinkKind::Side);
         }
-        if let Some(endpoint) = orders.reopen
+        if let Some(endpoint) = actions.reopen
             && !is_end
         {
             return self.reopen(id, *endpoint);
         }
-        if orders.hang_up || orders.stand_by {
+        if actions.hang_up || actions.stand_by {
             return self.hang_up(id);
         }
         if resumed || broken || gave_back {
             self.read_next_turn(id, LinkKind::Stream);
         }
-        if orders.pull && may_pull {
+        if actions.pull && may_pull {
             self.pull(id);
         }
     }
@@ -506,13 +494,13 @@ impl<W: World> Shard<W> {
         let from = from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
         let opened = Link::open(&Endpoint { from, ..endpoint });
         self.hang_up(id);
-        let Some(entry) = self.entries.get_mut(id.slot as usize) else { return };
+        let Some(entry) = self.entries.get_mut(id.key as usize) else { return };
         entry.stands_by = false;
         let opened = opened.and_then(|mut link| {
             let interest = Interest::READABLE | Interest::WRITABLE;
             self.poll
                 .registry()
-                .register(&mut link.stream, Token(id.slot as usize), interest)
+                .register(&mut link.stream, Token(id.key as usize), interest)
                 .map_err(|error| LinkError { failure: Failure::SocketError, words: error.to_string() })?;
             Ok(link)
         });
@@ -550,7 +538,7 @@ impl<W: World> Shard<W> {
 
 impl<W: World> timer::Deadlines for Slab<Entry<W>> {
     fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-        self.get_mut(id.slot as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
+        self.get_mut(id.key as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
     }
 }
 

@@ -157,22 +157,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sessions and their deadlines, by slot.
+    /// Sessions and their deadlines, by slab key.
     struct Sessions(Vec<(SessionId, Deadline)>);
 
     impl Deadlines for Sessions {
         fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-            self.0.get_mut(id.slot as usize).filter(|(owner, _)| *owner == id).map(|(_, deadline)| deadline)
+            self.0.get_mut(id.key as usize).filter(|(owner, _)| *owner == id).map(|(_, deadline)| deadline)
         }
     }
 
     impl Sessions {
         fn new(count: u32) -> Self {
-            Self((0..count).map(|slot| (SessionId::made_up(slot), Deadline::default())).collect())
+            Self((0..count).map(|key| (SessionId::made_up(key), Deadline::default())).collect())
         }
 
-        fn set(&mut self, slot: usize, at: Option<Moment>, queue: &mut TimerQueue) {
-            let (id, deadline) = &mut self.0[slot];
+        fn set(&mut self, key: usize, at: Option<Moment>, queue: &mut TimerQueue) {
+            let (id, deadline) = &mut self.0[key];
             queue.set(*id, deadline, at);
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Set(Option<u64>),
-        /// The session ends; its slot has another one.
+        /// The session ends; its slab key has another one.
         End,
         /// Time passes up to the next deadline.
         Wait,
@@ -244,20 +244,20 @@ mod tests {
             let (mut queue, mut sessions) = (TimerQueue::default(), Sessions::new(8));
             let mut expected: [Option<Moment>; 8] = [None; 8];
             let mut now = Moment::default();
-            for (slot, step) in steps {
+            for (key, step) in steps {
                 match step {
                     Step::Set(setting) => {
                         // By the tick that has just been: many are set by a moment that is a tick.
                         let past = now.as_nanos() - now.as_nanos() % TICK.as_nanos() as u64;
                         let setting = setting.map(|ahead| at(past + ahead));
-                        sessions.set(slot, setting, &mut queue);
-                        expected[slot] = setting;
+                        sessions.set(key, setting, &mut queue);
+                        expected[key] = setting;
                     }
                     Step::End => {
-                        let (id, deadline) = &mut sessions.0[slot];
+                        let (id, deadline) = &mut sessions.0[key];
                         id.generation += 1;
                         *deadline = Deadline::default();
-                        expected[slot] = None;
+                        expected[key] = None;
                     }
                     Step::Wait => now = expected.iter().flatten().min().map_or(now, |next| now.max(*next)),
                 }
@@ -267,7 +267,7 @@ mod tests {
                 while let Some((passed, id)) = queue.pop(now, &mut sessions) {
                     prop_assert!(last <= passed);
                     last = passed;
-                    prop_assert_eq!(expected[id.slot as usize].take(), Some(passed));
+                    prop_assert_eq!(expected[id.key as usize].take(), Some(passed));
                 }
                 prop_assert!(expected.iter().flatten().all(|left| *left > now));
             }

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use rustix::time::{ClockId, clock_gettime};
-use weir_ts::mux::{AccessUnit, Muxer, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 use weir_ts::{Analyser, Options};
 
 const BYTES: usize = 1_000_000_000;
@@ -77,7 +77,7 @@ fn analyse(stream: &[u8], piece: usize) -> u64 {
 
 /// 15 Mbit/s, of which 13 are video.
 fn stream(bytes: usize) -> Vec<u8> {
-    let mut muxer = Muxer::new(Settings { bit_rate: Some(15_000_000), ..Settings::default() });
+    let mut muxer = Muxer::new(MuxSettings { bit_rate: Some(15_000_000), ..MuxSettings::default() });
     let mut stream = Vec::with_capacity(bytes + (1 << 20));
     let mut noise = 1u64;
     let mut picture: Vec<u8> = vec![0, 0, 0, 1, 9, 0xF0, 0, 0, 0, 1, 0x65];

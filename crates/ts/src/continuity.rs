@@ -134,7 +134,7 @@ impl PidState {
         }
     }
 
-    /// Judges the counter of a packet without `transport_error_indicator`. The lane is disarmed.
+    /// Judges the counter of a packet without `transport_error_indicator`. The state is disarmed.
     pub(crate) fn judge(&mut self, header: Header, discontinuity: bool) -> Continuity {
         let counter = Nibble(header.continuity_counter());
         let Some(last) = self.counter.filter(|_| !discontinuity) else {
@@ -220,31 +220,31 @@ mod tests {
 
     #[test]
     fn a_packet_in_sequence_passes_at_once_and_another_does_not() {
-        let mut lane = PidState::new(0x100);
-        assert!(!lane.passes(header(14), 0));
-        assert_eq!(lane.judge(Header(header(14)), false), Continuity::Regular);
-        assert!(!lane.aribts_drop(Header(header(14)), false));
-        lane.arm();
-        assert!(lane.passes(header(15), 0));
-        assert!(lane.passes(header(0), 0));
-        assert!(!lane.passes(header(2), 0));
-        lane.disarm();
-        assert_eq!(lane.judge(Header(header(2)), false), Continuity::Gap { expected: 1, lost: 1 });
+        let mut state = PidState::new(0x100);
+        assert!(!state.passes(header(14), 0));
+        assert_eq!(state.judge(Header(header(14)), false), Continuity::Regular);
+        assert!(!state.aribts_drop(Header(header(14)), false));
+        state.arm();
+        assert!(state.passes(header(15), 0));
+        assert!(state.passes(header(0), 0));
+        assert!(!state.passes(header(2), 0));
+        state.disarm();
+        assert_eq!(state.judge(Header(header(2)), false), Continuity::Gap { expected: 1, lost: 1 });
     }
 
     #[test]
     fn null_packets_have_no_counter() {
-        let mut lane = PidState::new(pid::NULL);
-        lane.arm();
+        let mut state = PidState::new(pid::NULL);
+        state.arm();
         for counter in [3, 3, 9] {
-            assert!(lane.passes(0x471F_FF10 | counter, 0));
+            assert!(state.passes(0x471F_FF10 | counter, 0));
         }
     }
 
     #[test]
     fn aribts_keeps_its_repetitions_over_an_indicator() {
-        let mut lane = PidState::new(0x100);
-        let mut drop = |counter, discontinuity| lane.aribts_drop(Header(header(counter)), discontinuity);
+        let mut state = PidState::new(0x100);
+        let mut drop = |counter, discontinuity| state.aribts_drop(Header(header(counter)), discontinuity);
         assert_eq!(
             [drop(5, false), drop(5, false), drop(9, true), drop(9, false), drop(10, false)],
             [false, false, false, true, false]

@@ -4,12 +4,12 @@
 //! [`Scan::look`], which asks one concern after the other: continuity, scrambling, clock, payload.
 
 use crate::alignment::Sink;
-use crate::analyser::Options;
 use crate::clock::{StreamClock, StreamTime, TICKS_PER_SECOND};
 use crate::continuity::{Continuity, NOWHERE, PidState};
 use crate::counts::{Counts, PidCounts};
 use crate::finding::{Finding, FindingKind, Findings};
 use crate::losses::Losses;
+use crate::options::Options;
 use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, pid};
 use crate::record::{Mark, Record};
 use crate::section;
@@ -21,11 +21,11 @@ mod times;
 
 #[derive(Debug)]
 pub(crate) struct Scan {
-    /// PID to lane; lane 0 is nobody's.
+    /// The index of a PID's state and record; 0: it has none.
     index: Box<[u16; PID_COUNT]>,
-    lanes: Vec<PidState>,
+    states: Vec<PidState>,
     records: Vec<Record>,
-    /// Lanes with a packet in the piece under way.
+    /// PIDs with a packet in the piece under way.
     touched: Vec<u16>,
     /// Packets so far, damaged ones included.
     place: u64,
@@ -59,12 +59,12 @@ pub(crate) struct Scan {
 impl Sink for Scan {
     #[inline(always)]
     fn packet(&mut self, bytes: &[u8], at: usize, header: u32) {
-        let slot = self.index[(header >> 8) as usize & (PID_COUNT - 1)];
-        let lane = &mut self.lanes[usize::from(slot)];
-        let new = lane.last_at == NOWHERE;
-        if lane.passes(header, at as u32) {
+        let index = self.index[(header >> 8) as usize & (PID_COUNT - 1)];
+        let state = &mut self.states[usize::from(index)];
+        let new = state.last_at == NOWHERE;
+        if state.passes(header, at as u32) {
             if new {
-                self.touched.push(slot);
+                self.touched.push(index);
             }
         } else {
             self.look(bytes, at, Header(header));
@@ -115,12 +115,12 @@ impl Sink for Scan {
 
     /// The last packet of each PID is kept: the next one may repeat it.
     fn leave(&mut self, bytes: &[u8]) {
-        for slot in self.touched.drain(..).map(usize::from) {
-            let at = std::mem::replace(&mut self.lanes[slot].last_at, NOWHERE) as usize;
+        for index in self.touched.drain(..).map(usize::from) {
+            let at = std::mem::replace(&mut self.states[index].last_at, NOWHERE) as usize;
             if let Some(packet) = Packet::at(bytes, at)
-                && self.lanes[slot].pid != pid::NULL
+                && self.states[index].pid != pid::NULL
             {
-                match &mut self.records[slot].last {
+                match &mut self.records[index].last {
                     Some(last) => last.copy_from_slice(packet.bytes()),
                     last => *last = Some(Box::new(*packet.bytes())),
                 }
@@ -133,7 +133,7 @@ impl Scan {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             index: Box::new([0; PID_COUNT]),
-            lanes: vec![PidState::new(pid::NULL)],
+            states: vec![PidState::new(pid::NULL)],
             records: vec![Record::default()],
             touched: Vec::new(),
             place: 0,
@@ -176,17 +176,17 @@ impl Scan {
     }
 
     pub(crate) fn pid_counts(&self, pid: u16) -> PidCounts {
-        let slot = usize::from(self.index[usize::from(pid) % PID_COUNT]);
-        if slot == 0 { PidCounts::default() } else { self.counts_of(slot) }
+        let index = usize::from(self.index[usize::from(pid) % PID_COUNT]);
+        if index == 0 { PidCounts::default() } else { self.counts_of(index) }
     }
 
-    fn counts_of(&self, slot: usize) -> PidCounts {
-        PidCounts { packets: self.lanes[slot].packets, ..self.records[slot].counts }
+    fn counts_of(&self, index: usize) -> PidCounts {
+        PidCounts { packets: self.states[index].packets, ..self.records[index].counts }
     }
 
     pub(crate) fn records(&self) -> impl Iterator<Item = (u16, PidCounts, &Record)> {
-        let slots = 1..self.lanes.len();
-        slots.map(|slot| (self.lanes[slot].pid, self.counts_of(slot), &self.records[slot]))
+        let indices = 1..self.states.len();
+        indices.map(|index| (self.states[index].pid, self.counts_of(index), &self.records[index]))
     }
 
     pub(crate) fn findings(&self) -> &[Finding] {
@@ -221,7 +221,7 @@ impl Scan {
         let kept = self.records.iter().filter(|record| record.last.is_some()).count();
         let clocks = self.records.iter().filter(|record| record.pcr.is_some()).count();
         size_of_val(&*self.index)
-            + self.lanes.capacity() * size_of::<PidState>()
+            + self.states.capacity() * size_of::<PidState>()
             + self.records.capacity() * size_of::<Record>()
             + self.touched.capacity() * 2
             + assemblers.map(|assembler| assembler.memory()).sum::<usize>()
@@ -231,24 +231,24 @@ impl Scan {
             + size_of_val(self.findings.kept())
     }
 
-    /// The lane of a PID, made when it is the first packet.
-    fn slot(&mut self, pid: u16) -> usize {
+    /// The index of a PID, which gets its state and record with its first packet.
+    fn index_of(&mut self, pid: u16) -> usize {
         let entry = usize::from(pid) % PID_COUNT;
         if self.index[entry] == 0 {
-            self.index[entry] = self.lanes.len() as u16;
-            self.lanes.push(PidState::new(pid));
+            self.index[entry] = self.states.len() as u16;
+            self.states.push(PidState::new(pid));
             self.records.push(Record::default());
             if section::is_well_known(pid) {
-                self.read_sections(self.lanes.len() - 1);
+                self.read_sections(self.states.len() - 1);
             }
-            self.touched.reserve(self.lanes.len() - self.touched.len());
+            self.touched.reserve(self.states.len() - self.touched.len());
         }
         usize::from(self.index[entry])
     }
 
-    fn read_sections(&mut self, slot: usize) {
-        self.lanes[slot].inspect(true);
-        self.records[slot].sections.get_or_insert_default();
+    fn read_sections(&mut self, index: usize) {
+        self.states[index].inspect(true);
+        self.records[index].sections.get_or_insert_default();
     }
 
     fn find(&mut self, pid: Option<u16>, kind: FindingKind) {
@@ -274,13 +274,13 @@ impl Scan {
             return;
         }
         let pid = header.pid();
-        let slot = self.slot(pid);
-        self.lanes[slot].packets += 1;
+        let index = self.index_of(pid);
+        self.states[index].packets += 1;
         if pid == pid::NULL {
-            self.lanes[slot].arm();
+            self.states[index].arm();
             return;
         }
-        self.lanes[slot].disarm();
+        self.states[index].disarm();
         let field = packet.adaptation_field();
         if header.is_reserved() || header.has_adaptation_field() && field.is_none() {
             self.counts.malformed_packets += 1;
@@ -289,30 +289,30 @@ impl Scan {
         let discontinuity = field.is_some_and(AdaptationField::discontinuity);
         if discontinuity {
             self.counts.discontinuity_indicators += 1;
-            self.records[slot].counts.discontinuity_indicators += 1;
-            self.records[slot].stamp = None;
+            self.records[index].counts.discontinuity_indicators += 1;
+            self.records[index].stamp = None;
         }
-        let is_new = self.continuity(slot, bytes, packet, discontinuity);
+        let is_new = self.continuity(index, bytes, packet, discontinuity);
         // What a repetition is compared with is the last packet that has something in it.
-        let lane = &mut self.lanes[slot];
-        if header.has_payload() && std::mem::replace(&mut lane.last_at, at as u32) == NOWHERE {
-            self.touched.push(slot as u16);
+        let state = &mut self.states[index];
+        if header.has_payload() && std::mem::replace(&mut state.last_at, at as u32) == NOWHERE {
+            self.touched.push(index as u16);
         }
         let scrambled = header.scrambling_control() != 0 && header.has_payload();
         if scrambled {
-            self.scrambled(slot, header);
+            self.scrambled(index, header);
         } else if header.has_payload() {
-            self.records[slot].is_scrambled = false;
+            self.records[index].is_scrambled = false;
         }
         let mut random_access = false;
         if let Some(field) = field {
             if let Some(pcr) = field.pcr() {
-                self.pcr(slot, pcr, discontinuity);
+                self.pcr(index, pcr, discontinuity);
             }
             random_access = field.random_access();
             if random_access {
                 self.counts.random_access_indicators += 1;
-                self.records[slot].counts.random_access_indicators += 1;
+                self.records[index].counts.random_access_indicators += 1;
             }
         }
         if pid == pid::PAT {
@@ -321,13 +321,13 @@ impl Scan {
         }
         if header.has_payload() && is_new && !scrambled {
             let start = header.payload_unit_start();
-            if self.records[slot].sections.is_some() {
-                self.sections(slot, packet.payload(), start);
+            if self.records[index].sections.is_some() {
+                self.sections(index, packet.payload(), start);
             } else if start {
-                self.pes(slot, packet.payload(), random_access);
+                self.pes(index, packet.payload(), random_access);
             }
         }
-        self.lanes[slot].arm();
+        self.states[index].arm();
     }
 
     fn transport_error(&mut self, header: Header) {
@@ -335,35 +335,35 @@ impl Scan {
         let pid = header.pid();
         self.find(Some(pid), FindingKind::TransportError);
         // The PID may be wrong: only one that is known is believed.
-        let slot = usize::from(self.index[usize::from(pid)]);
-        if slot != 0 {
-            self.records[slot].counts.transport_errors += 1;
-            self.lanes[slot].damaged(header);
-            if let Some(sections) = &mut self.records[slot].sections {
+        let index = usize::from(self.index[usize::from(pid)]);
+        if index != 0 {
+            self.records[index].counts.transport_errors += 1;
+            self.states[index].damaged(header);
+            if let Some(sections) = &mut self.records[index].sections {
                 sections.interrupt();
             }
         }
     }
 
     /// Judges the counter; `false` when the payload is one that has been seen.
-    fn continuity(&mut self, slot: usize, bytes: &[u8], packet: Packet<'_>, discontinuity: bool) -> bool {
+    fn continuity(&mut self, index: usize, bytes: &[u8], packet: Packet<'_>, discontinuity: bool) -> bool {
         let header = packet.header();
         let pid = header.pid();
         // aribts does not ask whether the length of the field can be.
         let [_, _, _, _, length, flags, ..] = *packet.bytes();
         let as_aribts = header.has_adaptation_field() && length > 0 && flags & 0x80 != 0;
-        let lane = &mut self.lanes[slot];
-        let dropped = lane.aribts_drop(header, as_aribts);
+        let state = &mut self.states[index];
+        let dropped = state.aribts_drop(header, as_aribts);
         if dropped {
             self.counts.aribts_drops += 1;
-            self.records[slot].counts.aribts_drops += 1;
+            self.records[index].counts.aribts_drops += 1;
         }
         if header.is_reserved() {
             return false;
         }
-        let last_at = lane.last_at;
-        let record = &mut self.records[slot];
-        match lane.judge(header, discontinuity) {
+        let last_at = state.last_at;
+        let record = &mut self.records[index];
+        match state.judge(header, discontinuity) {
             Continuity::Regular => {
                 if discontinuity && let Some(sections) = &mut record.sections {
                     sections.interrupt();
@@ -371,7 +371,7 @@ impl Scan {
                 true
             }
             Continuity::Gap { expected, lost } => {
-                self.gap(slot, header, expected, lost);
+                self.gap(index, header, expected, lost);
                 true
             }
             Continuity::Repeated { may_be_legal, unprovable } => {
@@ -389,14 +389,14 @@ impl Scan {
                     }
                     // Another packet under the same counter: the 15 that have the other counters are missing.
                     Some(false) => {
-                        lane.renew();
+                        state.renew();
                         if !dropped {
                             self.counts.aribts_missed += 1;
                             self.counts.aribts_drops += 1;
                             record.counts.aribts_drops += 1;
                         }
                         let counter = header.continuity_counter();
-                        self.gap(slot, header, (counter + 1) & 15, 15);
+                        self.gap(index, header, (counter + 1) & 15, 15);
                     }
                     _ => {
                         self.counts.illegal_duplicates += 1;
@@ -416,8 +416,8 @@ impl Scan {
     }
 
     /// At least `lost` packets are missing before this one.
-    fn gap(&mut self, slot: usize, header: Header, expected: u8, lost: u8) {
-        let record = &mut self.records[slot];
+    fn gap(&mut self, index: usize, header: Header, expected: u8, lost: u8) {
+        let record = &mut self.records[index];
         self.counts.gap_events += 1;
         self.counts.lost_packets += u64::from(lost);
         record.counts.gap_events += 1;
@@ -429,9 +429,9 @@ impl Scan {
         self.find(Some(header.pid()), FindingKind::Gap { expected, found, lost });
     }
 
-    fn scrambled(&mut self, slot: usize, header: Header) {
+    fn scrambled(&mut self, index: usize, header: Header) {
         let (pid, control) = (header.pid(), header.scrambling_control());
-        let record = &mut self.records[slot];
+        let record = &mut self.records[index];
         if control == 1 {
             self.counts.reserved_scrambling_packets += 1;
             record.counts.reserved_scrambling_packets += 1;

@@ -95,12 +95,12 @@ pub(crate) const HALF_SECOND: u64 = TICKS_PER_SECOND / 2;
 
 /// Which sections of one version have been read.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct ReadSections {
     version: Option<u8>,
     sections: [u64; 4],
 }
 
-impl Seen {
+impl ReadSections {
     /// `None`: this section is known. `Some(true)`: it is the first of another version than before.
     fn news(&mut self, section: Long<'_>) -> Option<bool> {
         let mut changed = false;
@@ -120,8 +120,8 @@ pub(crate) struct Tables {
     pub(crate) transport_stream_id: Option<u16>,
     pub(crate) programs: Vec<Program>,
     pub(crate) services: Vec<Service>,
-    pat: Seen,
-    sdt: Seen,
+    pat: ReadSections,
+    sdt: ReadSections,
     components: usize,
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use weir_ts::mux::{self, AccessUnit, Muxer, Packetiser, Settings};
+use weir_ts::mux::{self, AccessUnit, MuxSettings, Muxer, Packetiser};
 use weir_ts::{Analyser, Codec, Options, PidKind, Report};
 
 /// `pictures` a 40 ms, those in `gone` left out, without null packets.
-fn stream(settings: Settings, pictures: u64, gone: std::ops::Range<u64>) -> Vec<u8> {
+fn stream(settings: MuxSettings, pictures: u64, gone: std::ops::Range<u64>) -> Vec<u8> {
     let mut muxer = Muxer::new(settings);
     let mut bytes = Vec::new();
     for picture in 0..pictures {
@@ -30,15 +30,15 @@ fn analyse(bytes: &[u8]) -> Report {
 #[test]
 fn pictures_that_stay_away_are_a_pts_error_and_later_a_pid_error() {
     // The clock is on the video's PID, and goes on without it.
-    let counts = analyse(&stream(Settings::default(), 200, 50..70)).counts;
+    let counts = analyse(&stream(MuxSettings::default(), 200, 50..70)).counts;
     assert_eq!((counts.pts_error, counts.pid_error), (1, 0));
-    let counts = analyse(&stream(Settings::default(), 200, 50..60)).counts;
+    let counts = analyse(&stream(MuxSettings::default(), 200, 50..60)).counts;
     assert_eq!((counts.pts_error, counts.pid_error), (0, 0));
 }
 
 #[test]
 fn a_pid_that_ends_is_a_pid_error() {
-    let audio_goes = |settings: Settings| {
+    let audio_goes = |settings: MuxSettings| {
         let mut muxer = Muxer::new(settings);
         let mut bytes = Vec::new();
         for picture in 0..150 {
@@ -51,17 +51,17 @@ fn a_pid_that_ends_is_a_pid_error() {
         }
         bytes
     };
-    let counts = analyse(&audio_goes(Settings::default())).counts;
+    let counts = analyse(&audio_goes(MuxSettings::default())).counts;
     assert_eq!((counts.pid_error, counts.pts_error), (1, 1));
 }
 
 /// The second map names another PID for the sound: the first of them has ended, and is not late.
 #[test]
 fn a_pid_that_a_new_map_no_longer_names_is_no_pts_error() {
-    let settings = Settings::default();
+    let settings = MuxSettings::default();
     let sound = settings.audio.expect("sound");
     let mut bytes = stream(settings.clone(), 50, 0..0);
-    let moved = Settings { audio: Some(mux::Elementary { pid: sound.pid + 1, ..sound }), ..settings };
+    let moved = MuxSettings { audio: Some(mux::Elementary { pid: sound.pid + 1, ..sound }), ..settings };
     let mut muxer = Muxer::new(moved.clone());
     let mut tail = Vec::new();
     for picture in 50..150 {
@@ -86,7 +86,7 @@ fn a_pid_that_a_new_map_no_longer_names_is_no_pts_error() {
 
 #[test]
 fn clock_references_over_100_ms_apart_are_late() {
-    let settings = Settings { pcr_interval: 27_000 * 110, ..Settings::default() };
+    let settings = MuxSettings { pcr_interval: 27_000 * 110, ..MuxSettings::default() };
     let counts = analyse(&stream(settings, 100, 0..0)).counts;
     assert!(counts.pcrs > 20);
     assert_eq!(counts.pcr_discontinuity_indicator_error, counts.pcrs - 1);
@@ -95,7 +95,7 @@ fn clock_references_over_100_ms_apart_are_late() {
 
 #[test]
 fn tables_give_names_kinds_and_the_place_where_decoding_begins() {
-    let settings = Settings { provider: "weir".into(), name: "放送 1".into(), ..Settings::default() };
+    let settings = MuxSettings { provider: "weir".into(), name: "放送 1".into(), ..MuxSettings::default() };
     let report = analyse(&stream(settings, 60, 0..0));
     assert_eq!(report.counts.named().filter(|(_, count)| *count > 0).count(), 3, "{:?}", report.counts);
     let [service] = &report.services[..] else { panic!("{:?}", report.services) };
@@ -118,15 +118,15 @@ fn tables_give_names_kinds_and_the_place_where_decoding_begins() {
 
 #[test]
 fn decoding_begins_at_a_picture_that_needs_no_other() {
-    let bytes = stream(Settings::default(), 60, 0..10);
+    let bytes = stream(MuxSettings::default(), 60, 0..10);
     let decodable = analyse(&bytes).decodable.expect("the next intra picture");
     assert_eq!(decodable.time.map(|time| (time.as_seconds() * 25.0).round()), Some(25.0));
 }
 
 #[test]
 fn a_new_version_of_a_table_is_told_and_taken() {
-    let mut bytes = stream(Settings::default(), 30, 0..0);
-    let changed = Settings { video: None, ..Settings::default() };
+    let mut bytes = stream(MuxSettings::default(), 30, 0..0);
+    let changed = MuxSettings { video: None, ..MuxSettings::default() };
     let mut packetiser = Packetiser::new(0x100);
     packetiser.section(&mux::pmt(&changed, 1), &mut bytes);
     let report = analyse(&bytes);

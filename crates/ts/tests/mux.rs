@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mpeg2ts::ts::{ReadTsPacket, TsPacketReader, TsPayload};
-use weir_ts::mux::{AccessUnit, Muxer, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 use weir_ts::remux::{Loop, LoopError};
 use weir_ts::{Analyser, Counts, Options};
 
@@ -41,7 +41,7 @@ fn frames(mut stream: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Four seconds of a test picture and a tone.
-fn programme(settings: Settings) -> Vec<u8> {
+fn programme(settings: MuxSettings) -> Vec<u8> {
     let video = ffmpeg(
         "-f lavfi -i testsrc2=s=320x240:r=25:d=4 -c:v libx264 -b:v 600k -g 25 -bf 0 -pix_fmt yuv420p \
          -bsf:v h264_metadata=aud=insert -f h264 -",
@@ -91,7 +91,7 @@ fn probe(file: &Path) -> String {
     String::from_utf8(found).expect("csv")
 }
 
-fn check(settings: Settings) {
+fn check(settings: MuxSettings) {
     let bytes = programme(settings);
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("programme.ts");
@@ -119,17 +119,17 @@ fn check(settings: Settings) {
 
 #[test]
 fn ffmpeg_has_nothing_to_say_of_a_stream_without_null_packets() {
-    check(Settings::default());
+    check(MuxSettings::default());
 }
 
 #[test]
 fn ffmpeg_has_nothing_to_say_of_a_constant_bit_rate() {
-    check(Settings { bit_rate: Some(2_000_000), ..Settings::default() });
+    check(MuxSettings { bit_rate: Some(2_000_000), ..MuxSettings::default() });
 }
 
 #[test]
 fn another_parser_sees_the_same_packets() {
-    let bytes = programme(Settings { bit_rate: Some(2_000_000), ..Settings::default() });
+    let bytes = programme(MuxSettings { bit_rate: Some(2_000_000), ..MuxSettings::default() });
     let mut reader = TsPacketReader::new(&bytes[..]);
     let (mut packets, mut nulls, mut starts, mut clocks, mut programs, mut streams) = (0, 0, 0, 0, 0, 0);
     while let Some(packet) = reader.read_ts_packet().expect("packets as the standard has them") {
@@ -155,7 +155,7 @@ fn another_parser_sees_the_same_packets() {
 #[test]
 fn a_loop_goes_on_without_a_break() {
     for bit_rate in [None, Some(2_000_000)] {
-        let bytes = programme(Settings { bit_rate, ..Settings::default() });
+        let bytes = programme(MuxSettings { bit_rate, ..MuxSettings::default() });
         let looped = Loop::new(&bytes, None).expect("a stream with a clock");
         assert_eq!(looped.packets() * 188, bytes.len());
         let seconds = looped.duration() as f64 / 27e6;

@@ -15,8 +15,8 @@ use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
 use weir_engine::ingest::IntoSpec;
 use weir_ingest::{
-    ClientOptions, Counts, Decode, Destination, DestinationError, Durability, IngestError, Metrics, Outcome,
-    Settings, Source, UnknownDurability,
+    ClientOptions, Counts, Decode, Destination, DestinationError, Durability, IngestError, IngestSettings,
+    Metrics, Outcome, Source, UnknownDurability,
 };
 use weir_protocols::mqtt::{Connection, Delivery};
 use weir_protocols::{Given, first_line};
@@ -106,7 +106,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
     (into, Subscription { connection, delivery: Delivery { qos: Some(args.qos), window: args.window } })
 }
 
-fn service(args: &Ingest) -> Result<(Settings, Decode), Failure> {
+fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let usage = |line: String| Failure::new(Exit::Usage, line);
     let Ingest { insecure, cacert, cert, key, .. } = args;
     let tls = Asked { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
@@ -131,7 +131,7 @@ pub(crate) fn settings(
     source: MqttSource,
     into: &IntoSpec,
     subscription: &Subscription,
-) -> Result<(Settings, Decode), String> {
+) -> Result<(IngestSettings, Decode), String> {
     let schema = into.schema.as_deref().map(schema).transpose().map_err(|failure| failure.to_string())?;
     let decode = match &schema {
         Some(schema) => Decode::records(schema, format(into)?),
@@ -168,7 +168,7 @@ pub(crate) fn settings(
         options.user_name = Some(credentials.user);
     }
     let named = schema.as_ref().map(|schema| schema.name().rsplit('.').next().unwrap_or_default());
-    let settings = Settings {
+    let settings = IngestSettings {
         source: Source { endpoint: source.endpoint, filter: source.filter, name, options, qos },
         destination,
         durability,

@@ -13,9 +13,9 @@ use super::times::PublishTimes;
 use super::topic::Topic;
 use super::trace;
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -68,7 +68,7 @@ pub(super) struct Publisher {
     client: Client,
     state: ClientState,
     common: Arc<SharedOptions>,
-    stage: Stage,
+    stage: PublishPhase,
     maker: Maker,
     pace: Pace,
     /// The next message to send.
@@ -93,7 +93,7 @@ pub(super) struct Publisher {
 
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PublishPhase {
     Working,
     /// It was told to stop then, and waits for acknowledgements.
     Stopping(Moment),
@@ -131,7 +131,7 @@ struct Heard {
 
 impl Publisher {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         options: ClientOptions,
         topic: Topic,
         common: Arc<SharedOptions>,
@@ -148,11 +148,11 @@ impl Publisher {
         };
         Self {
             client: Client::new(options, session, time(now)),
-            state: ClientState::begin(slot, common.timeouts, now, shard),
-            stage: Stage::Working,
+            state: ClientState::begin(planned, common.timeouts, now, shard),
+            stage: PublishPhase::Working,
             maker: Maker {
                 topic,
-                publisher: publisher_number(now, slot.client),
+                publisher: publisher_number(now, planned.client),
                 begun: 0,
                 name: String::new(),
                 properties: PropertyBuffer::new(),
@@ -164,7 +164,7 @@ impl Publisher {
             held_up: false,
             free_since: now,
             in_flight: 0,
-            reconnecting: Reconnecting::new(again, slot.client),
+            reconnecting: Reconnecting::new(again, planned.client),
             resending: false,
             sent: None,
             broker,
@@ -175,14 +175,14 @@ impl Publisher {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let (now, shard) = (context.now, &mut *context.world);
-        let slot = self.state.slot();
-        let recorder = shard.of(slot);
+        let planned = self.state.planned();
+        let recorder = shard.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let (pace, version) = (self.pace, self.common.version);
         let outcome = self.client.input(bytes, time(now), &mut |event| {
-            heard.hear(&event, &pace, version, now, shard, slot);
+            heard.hear(&event, &pace, version, now, shard, planned);
         });
         if heard.acknowledged
             && let Some(times) = &self.common.times
@@ -200,7 +200,7 @@ impl Publisher {
         if heard.connected && self.reconnecting.is_away() {
             self.come_back(heard.session_present, now, shard);
         } else if heard.connected {
-            self.state.reach(Phase::Playing, now, shard);
+            self.state.reach(ClientPhase::Playing, now, shard);
             self.pace = Pace::new(now, self.common.rate, self.common.count);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
@@ -218,7 +218,7 @@ impl Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        let works = self.stage == Stage::Working && self.state.phase() == Phase::Playing;
+        let works = self.stage == PublishPhase::Working && self.state.phase() == ClientPhase::Playing;
         if works && self.reconnecting.lost(failure, words, now) {
             self.state.pause(context.world);
             self.client.reconnect(time(now));
@@ -234,7 +234,7 @@ impl Publisher {
     /// The broker has consented again. The schedule has gone on meanwhile.
     fn come_back(&mut self, session_present: bool, now: Moment, shard: &mut ShardRecorder) {
         let due = self.pace.due(self.next).is_some_and(|due| due < now);
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(RECONNECTS, 1);
         recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
         recorder.count(HELD_UP, u64::from(due && !self.held_up));
@@ -248,7 +248,7 @@ impl Publisher {
     /// Takes note of messages in flight whose session is no more: nobody knows whether the broker has them.
     fn forget(&mut self, shard: &mut ShardRecorder) {
         let lost = self.client.lost();
-        shard.of(self.state.slot()).count(UNACKNOWLEDGED, lost.len() as u64);
+        shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
         if self.sent.is_some() {
             self.unknown.extend(lost.iter().map(|token| number_of(*token)));
         }
@@ -281,7 +281,10 @@ impl Publisher {
     fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         self.send_again(context)?;
-        while self.stage == Stage::Working && self.state.phase() == Phase::Playing && !self.resending {
+        while self.stage == PublishPhase::Working
+            && self.state.phase() == ClientPhase::Playing
+            && !self.resending
+        {
             let Some(due) = self.pace.due(self.next).filter(|due| *due <= now) else { break };
             if self.client.output().len() > WRITE {
                 self.flush(context);
@@ -289,7 +292,7 @@ impl Publisher {
             let window_full = self.common.qos != Qos::AtMostOnce && self.client.room() == 0;
             if window_full || context.unsent() > UNSENT_LIMIT {
                 if !std::mem::replace(&mut self.held_up, true) {
-                    context.world.of(self.state.slot()).count(HELD_UP, 1);
+                    context.world.of(self.state.planned()).count(HELD_UP, 1);
                 }
                 break;
             }
@@ -318,7 +321,7 @@ impl Publisher {
             times.sent.note(now);
             times.bytes.fetch_add(payload as u64, Relaxed);
         }
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(UNITS, 1);
         recorder.count(MEDIA, payload as u64);
         recorder.count(STAMPED, u64::from(mark.is_some()));
@@ -332,7 +335,7 @@ impl Publisher {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.state.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.state.planned()).count(SENT, output.len() as u64);
             output.clear();
         }
     }
@@ -342,18 +345,18 @@ impl Publisher {
         let now = context.now;
         let in_flight = self.resending || self.client.session().in_flight() > 0;
         let done = match self.stage {
-            Stage::Working => self.pace.due(self.next).is_none() && !in_flight,
-            Stage::Stopping(since) => !in_flight || now >= since + FAREWELL,
-            Stage::Leaving | Stage::Booked => false,
+            PublishPhase::Working => self.pace.due(self.next).is_none() && !in_flight,
+            PublishPhase::Stopping(since) => !in_flight || now >= since + FAREWELL,
+            PublishPhase::Leaving | PublishPhase::Booked => false,
         };
-        if done && self.state.phase() == Phase::Playing {
+        if done && self.state.phase() == ClientPhase::Playing {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
             self.flush(context);
             self.book(now, context.world);
-            self.stage = Stage::Leaving;
+            self.stage = PublishPhase::Leaving;
         }
-        if self.stage == Stage::Leaving && context.unsent() == 0 {
+        if self.stage == PublishPhase::Leaving && context.unsent() == 0 {
             self.state.finish(context.world);
         }
     }
@@ -361,11 +364,11 @@ impl Publisher {
     /// Books what was not done.
     fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let until = match self.stage {
-            Stage::Working => now,
-            Stage::Stopping(since) => since,
-            Stage::Leaving | Stage::Booked => return,
+            PublishPhase::Working => now,
+            PublishPhase::Stopping(since) => since,
+            PublishPhase::Leaving | PublishPhase::Booked => return,
         };
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
         if self.maker.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
@@ -374,7 +377,7 @@ impl Publisher {
         recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
-        self.stage = Stage::Booked;
+        self.stage = PublishPhase::Booked;
         if let Some(times) = &self.common.times {
             times.ended.fetch_add(1, Relaxed);
         }
@@ -387,7 +390,7 @@ impl Publisher {
     fn book_in_flight(&mut self, shard: &mut ShardRecorder) {
         let in_flight = self.client.session().in_flight();
         let before = std::mem::replace(&mut self.in_flight, in_flight);
-        shard.of(self.state.slot()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
+        shard.of(self.state.planned()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
     }
 
     /// Notes whether the broker takes anything.
@@ -424,7 +427,7 @@ impl ClientSession for Publisher {
             self.reconnecting.connected();
             self.flush(context);
         } else {
-            self.state.reach(Phase::Handshaking, context.now, context.world);
+            self.state.reach(ClientPhase::Handshaking, context.now, context.world);
         }
         Ok(())
     }
@@ -438,7 +441,7 @@ impl ClientSession for Publisher {
         match self.reconnecting.turn(now, self.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
-            None if self.state.phase() == Phase::Playing => {
+            None if self.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(time(now)) {
                     return self.lose(Failure::PingTimeout, &error.to_string(), context);
                 }
@@ -452,11 +455,11 @@ impl ClientSession for Publisher {
         if let Some(why) = self.reconnecting.why() {
             return Err(why);
         }
-        if self.state.phase() != Phase::Playing {
+        if self.state.phase() != ClientPhase::Playing {
             return Ok(Stop::Now);
         }
-        if self.stage == Stage::Working {
-            self.stage = Stage::Stopping(context.now);
+        if self.stage == PublishPhase::Working {
+            self.stage = PublishPhase::Stopping(context.now);
             if let Some(sent) = &self.sent {
                 sent.stop();
             }
@@ -470,7 +473,7 @@ impl ClientSession for Publisher {
         words: &str,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        if self.stage == Stage::Leaving {
+        if self.stage == PublishPhase::Leaving {
             self.state.finish(context.world);
             return Ok(());
         }
@@ -478,7 +481,7 @@ impl ClientSession for Publisher {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        if !self.reconnecting.is_away() && self.state.phase() > Phase::Connecting {
+        if !self.reconnecting.is_away() && self.state.phase() > ClientPhase::Connecting {
             self.send_due(context)?;
             self.flush(context);
             self.leave_when_done(context);
@@ -490,7 +493,7 @@ impl ClientSession for Publisher {
                 self.lose(Failure::SendTimeout, "the broker took nothing more in time", context)?;
             }
         }
-        if self.stage != Stage::Leaving {
+        if self.stage != PublishPhase::Leaving {
             self.book_in_flight(context.world);
         }
         Ok(())
@@ -500,10 +503,10 @@ impl ClientSession for Publisher {
         if self.reconnecting.is_away() {
             return self.reconnecting.deadline();
         }
-        let playing = self.state.phase() == Phase::Playing;
+        let playing = self.state.phase() == ClientPhase::Playing;
         let due = match self.stage {
-            Stage::Working if playing && !self.held_up => self.pace.due(self.next),
-            Stage::Stopping(since) => Some(since + FAREWELL),
+            PublishPhase::Working if playing && !self.held_up => self.pace.due(self.next),
+            PublishPhase::Stopping(since) => Some(since + FAREWELL),
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
@@ -572,10 +575,10 @@ impl Heard {
         version: Version,
         now: Moment,
         shard: &mut ShardRecorder,
-        slot: Slot,
+        planned: PlannedStart,
     ) {
-        trace::heard(slot.number(), event);
-        let recorder = shard.of(slot);
+        trace::heard(planned.number(), event);
+        let recorder = shard.of(planned);
         match event {
             ClientEvent::Acknowledged { token, reason, .. } => {
                 self.acknowledged = true;

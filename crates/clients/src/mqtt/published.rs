@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use weir_mqtt::account::Account;
+use weir_mqtt::delivery::DeliveryTracker;
 use weir_mqtt::topic::Filter;
 
 /// Publishers that are kept, as many as a subscriber follows.
@@ -78,39 +78,39 @@ impl Published {
     }
 
     /// A subscription was granted just now: what publishers send from now on should come.
-    pub(super) fn subscribe(&self, broker: SocketAddr, filter: &str, account: &mut Account) {
+    pub(super) fn subscribe(&self, broker: SocketAddr, filter: &str, deliveries: &mut DeliveryTracker) {
         for sent in self.matching(broker, filter) {
             // What is handed to the link behind this reaches the broker behind the subscription.
-            account.expect(sent.publisher, sent.next.load(Ordering::Acquire));
+            deliveries.expect(sent.publisher, sent.next.load(Ordering::Acquire));
         }
     }
 
-    /// What an account lacks. `complete`: whether it has subscribed with [`Self::subscribe`], so that it should have
+    /// What an deliveries lacks. `complete`: whether it has subscribed with [`Self::subscribe`], so that it should have
     /// heard publishers that began later from their first message on.
     pub(super) fn lacking(
         &self,
         broker: SocketAddr,
         filter: &str,
         complete: bool,
-        account: &mut Account,
+        deliveries: &mut DeliveryTracker,
     ) -> Lacking {
         if complete {
             for sent in self.matching(broker, filter) {
-                account.expect(sent.publisher, 0);
+                deliveries.expect(sent.publisher, 0);
             }
         }
         let mut lacking = Lacking::default();
         let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for publisher in account.known() {
+        for publisher in deliveries.known() {
             let sent = shelf.all.get(&publisher);
             match sent.and_then(|sent| sent.end.get()) {
                 Some(end) => {
-                    let unreceived = account.unreceived(publisher, end.next, &end.unknown);
+                    let unreceived = deliveries.unreceived(publisher, end.next, &end.unknown);
                     let behind = unreceived.behind.saturating_sub(unreceived.excused_behind);
                     lacking.behind += behind;
                     lacking.excused += unreceived.excused - unreceived.excused_behind;
                 }
-                None if account.has_ended(publisher) => {}
+                None if deliveries.has_ended(publisher) => {}
                 None => {
                     lacking.open += 1;
                     lacking.stopping +=
@@ -176,8 +176,8 @@ mod tests {
         Topic::of(&Target::parse(&format!("mqtt://h/{path}"), "publish", SCHEMES).unwrap(), 0).unwrap()
     }
 
-    fn lacking(published: &Published, filter: &str, account: &mut Account) -> (u64, u64, u64) {
-        let lacking = published.lacking(BROKER, filter, true, account);
+    fn lacking(published: &Published, filter: &str, deliveries: &mut DeliveryTracker) -> (u64, u64, u64) {
+        let lacking = published.lacking(BROKER, filter, true, deliveries);
         (lacking.behind, lacking.excused, lacking.open)
     }
 
@@ -186,25 +186,25 @@ mod tests {
         let published = Published::default();
         let early = published.begin(1, BROKER, &topic("a/{seq}/b"));
         early.reached(40);
-        let mut accounts: Vec<(&str, Account)> =
-            ["a/#", "$share/g/a/+/b", "a/7/b", "b"].map(|filter| (filter, Account::default())).into();
-        for (filter, account) in &mut accounts {
-            published.subscribe(BROKER, filter, account);
+        let mut trackers: Vec<(&str, DeliveryTracker)> =
+            ["a/#", "$share/g/a/+/b", "a/7/b", "b"].map(|filter| (filter, DeliveryTracker::default())).into();
+        for (filter, deliveries) in &mut trackers {
+            published.subscribe(BROKER, filter, deliveries);
         }
         let late = published.begin(2, BROKER, &topic("a/b"));
         let elsewhere = published.begin(3, SocketAddr::new(BROKER.ip(), 1884), &topic("a/b"));
         for (sent, next) in [(&early, 100), (&late, 10), (&elsewhere, 5)] {
             sent.reached(next);
         }
-        assert_eq!(lacking(&published, "a/#", &mut accounts[0].1), (0, 0, 2), "they go on");
+        assert_eq!(lacking(&published, "a/#", &mut trackers[0].1), (0, 0, 2), "they go on");
         for (sent, next, unknown) in
             [(&early, 100, vec![99, 41, 42]), (&late, 10, vec![]), (&elsewhere, 5, vec![])]
         {
             sent.end(next, unknown);
         }
         let expected = [(57 + 10, 0, 0), (57, 0, 0), (0, 0, 0), (0, 0, 0)];
-        for ((filter, account), expected) in accounts.iter_mut().zip(expected) {
-            assert_eq!(lacking(&published, filter, account), expected, "{filter}");
+        for ((filter, deliveries), expected) in trackers.iter_mut().zip(expected) {
+            assert_eq!(lacking(&published, filter, deliveries), expected, "{filter}");
         }
     }
 
@@ -212,16 +212,16 @@ mod tests {
     fn whoever_is_heard_is_followed_to_its_end_whatever_its_topic_and_broker() {
         let published = Published::default();
         let bridged = published.begin(1, SocketAddr::new(BROKER.ip(), 1884), &topic("x"));
-        let mut account = Account::default();
+        let mut deliveries = DeliveryTracker::default();
         // 3 and 4 are missing; 4 was refused.
         for number in [2, 5, 6] {
-            account.take(1, number, || number);
+            deliveries.take(1, number, || number);
         }
-        account.take(2, 0, || 0);
+        deliveries.take(2, 0, || 0);
         bridged.reached(10);
         bridged.end(10, vec![4, 8]);
-        assert_eq!(lacking(&published, "y", &mut account), (2, 1, 1), "nobody knows when 2 ends");
-        account.end(2);
-        assert_eq!(lacking(&published, "y", &mut account), (2, 1, 0));
+        assert_eq!(lacking(&published, "y", &mut deliveries), (2, 1, 1), "nobody knows when 2 ends");
+        deliveries.end(2);
+        assert_eq!(lacking(&published, "y", &mut deliveries), (2, 1, 0));
     }
 }

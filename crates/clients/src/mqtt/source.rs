@@ -4,7 +4,7 @@ use super::workload::plain;
 use super::{SCHEMES, topic};
 use crate::endpoints::EndpointFinder;
 use crate::target::{Credentials, Target};
-use crate::workload::WorkloadError;
+use crate::workload_error::WorkloadError;
 use weir_shard::Endpoint;
 use weir_shard::tls::ClientTls;
 

@@ -9,9 +9,9 @@ use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,8 +20,8 @@ use weir_metrics::common::{
     STAMPED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_mqtt::account::{Account, Arrival};
 use weir_mqtt::client::{Message, Session as MqttSession};
+use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
@@ -49,7 +49,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What came, of one subscriber or of all that share a subscription.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    account: Account,
+    deliveries: DeliveryTracker,
     missing: u64,
     /// When the first was subscribed.
     since: Option<Moment>,
@@ -95,11 +95,11 @@ struct Viewer {
 /// What a subscriber asks for.
 pub(super) struct TopicFilter {
     pub(super) filter: String,
-    /// The account that is kept together with the others of a shared subscription.
+    /// The deliveries that is kept together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
 }
 
-/// Who keeps the account. Those that share a subscription keep one together, and it is taken once a read.
+/// Who keeps the deliveries. Those that share a subscription keep one together, and it is taken once a read.
 enum Following {
     Alone(Box<Group>),
     Shared(Arc<Mutex<Group>>),
@@ -130,7 +130,7 @@ struct ReadTotals {
 
 impl Subscriber {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         options: ClientOptions,
         TopicFilter { filter, group }: TopicFilter,
         common: Arc<SharedOptions>,
@@ -142,9 +142,9 @@ impl Subscriber {
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
             client: Client::new(options, session, time(now)),
-            reconnecting: Reconnecting::new(again, slot.client),
+            reconnecting: Reconnecting::new(again, planned.client),
             viewer: Viewer {
-                state: ClientState::begin(slot, common.timeouts, now, shard),
+                state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
                 filter,
@@ -162,8 +162,8 @@ impl Subscriber {
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let viewer = &mut self.viewer;
-        let slot = viewer.state.slot();
-        let recorder = context.world.of(slot);
+        let planned = viewer.state.planned();
+        let recorder = context.world.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut totals = ReadTotals::default();
@@ -180,7 +180,7 @@ impl Subscriber {
                 }
             };
             let outcome = self.client.input(bytes, time(now), &mut |event| {
-                trace::heard(slot.number(), &event);
+                trace::heard(planned.number(), &event);
                 match event {
                     ClientEvent::Message(message) => {
                         let payload = message.publish.payload;
@@ -221,7 +221,7 @@ impl Subscriber {
                     && !viewer.resumed
                     && let Some(published) = &common.published
                 {
-                    published.subscribe(viewer.broker, &viewer.filter, &mut group.account);
+                    published.subscribe(viewer.broker, &viewer.filter, &mut group.deliveries);
                     group.complete = true;
                 }
             }
@@ -240,9 +240,9 @@ impl Subscriber {
         if totals.granted && self.reconnecting.is_away() {
             self.come_back(now, shard);
         } else if totals.granted {
-            viewer.state.reach(Phase::Playing, now, shard);
+            viewer.state.reach(ClientPhase::Playing, now, shard);
         } else if totals.connected && self.reconnecting.is_away() {
-            let recorder = shard.of(slot);
+            let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
             recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !totals.session_present));
             if totals.session_present {
@@ -252,7 +252,7 @@ impl Subscriber {
                 return self.subscribe(context);
             }
         } else if totals.connected {
-            viewer.state.reach(Phase::Requesting, now, shard);
+            viewer.state.reach(ClientPhase::Requesting, now, shard);
             return self.subscribe(context);
         }
         Ok(())
@@ -268,7 +268,7 @@ impl Subscriber {
 
     fn come_back(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let away = self.reconnecting.back(now);
-        shard.of(self.viewer.state.slot()).record(AWAY, away.as_micros() as u64);
+        shard.of(self.viewer.state.planned()).record(AWAY, away.as_micros() as u64);
         self.viewer.state.resume(shard);
     }
 
@@ -282,7 +282,7 @@ impl Subscriber {
         let now = context.now;
         let viewer = &mut self.viewer;
         viewer.book_cut(&self.client, context.world);
-        let works = viewer.state.phase() == Phase::Playing && !viewer.stopping;
+        let works = viewer.state.phase() == ClientPhase::Playing && !viewer.stopping;
         if works && self.reconnecting.lost(failure, words, now) {
             viewer.state.pause(context.world);
             self.client.reconnect(time(now));
@@ -297,7 +297,7 @@ impl Subscriber {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.viewer.state.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.viewer.state.planned()).count(SENT, output.len() as u64);
             output.clear();
             // Thousands that do nothing must cost little.
             output.shrink_to(4096);
@@ -311,11 +311,11 @@ impl Subscriber {
         if let Some(why) = self.reconnecting.why() {
             return Err(why);
         }
-        if self.viewer.state.phase() == Phase::Playing && now < leaves && self.viewer.waits() {
+        if self.viewer.state.phase() == ClientPhase::Playing && now < leaves && self.viewer.waits() {
             return Ok(());
         }
         self.viewer.book_cut(&self.client, context.world);
-        if self.viewer.state.phase() > Phase::Connecting {
+        if self.viewer.state.phase() > ClientPhase::Connecting {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
         }
@@ -338,7 +338,7 @@ impl ClientSession for Subscriber {
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
         } else {
-            self.viewer.state.reach(Phase::Handshaking, context.now, context.world);
+            self.viewer.state.reach(ClientPhase::Handshaking, context.now, context.world);
         }
         Ok(())
     }
@@ -356,7 +356,7 @@ impl ClientSession for Subscriber {
         match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
-            None if self.viewer.state.phase() == Phase::Playing => {
+            None if self.viewer.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(time(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;
                 }
@@ -383,7 +383,7 @@ impl ClientSession for Subscriber {
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         // CONNECT waits for the link.
-        if self.viewer.state.phase() > Phase::Connecting && self.reconnecting.has_link() {
+        if self.viewer.state.phase() > ClientPhase::Connecting && self.reconnecting.has_link() {
             self.flush(context);
         }
         Ok(())
@@ -423,7 +423,7 @@ impl Viewer {
                 if group.members == 0 { settle(&mut group) } else { (0, 0) }
             }
         };
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(LOST, lost);
         recorder.count(OPEN_ENDS, open);
         recorder.shift(MISSING, -(self.missing_booked as i64));
@@ -433,7 +433,7 @@ impl Viewer {
     /// Books a message that will not be complete.
     fn book_cut(&mut self, client: &Client, shard: &mut ShardRecorder) {
         self.large = None;
-        shard.of(self.state.slot()).count(CUT, u64::from(client.is_inside_message()));
+        shard.of(self.state.planned()).count(CUT, u64::from(client.is_inside_message()));
     }
 
     /// Whether something that publishers of this run have published has not come yet.
@@ -456,8 +456,8 @@ impl Group {
     /// What has not come of publishers of this run, and whose ends are not known.
     fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filter: &str) -> Lacking {
         match &common.published {
-            Some(published) => published.lacking(broker, filter, self.complete, &mut self.account),
-            None => Published::default().lacking(broker, filter, false, &mut self.account),
+            Some(published) => published.lacking(broker, filter, self.complete, &mut self.deliveries),
+            None => Published::default().lacking(broker, filter, false, &mut self.deliveries),
         }
     }
 }
@@ -510,7 +510,7 @@ impl ReadTotals {
         // All messages of a publisher that began after the subscription should come.
         let first =
             || if since.is_some_and(|since| mark.began_after(since.as_nanos(), here)) { 0 } else { number };
-        match group.account.take(mark.publisher, number, first) {
+        match group.deliveries.take(mark.publisher, number, first) {
             Some(Arrival::Ahead { missing }) => group.missing += missing,
             Some(Arrival::Late) => {
                 group.missing = group.missing.saturating_sub(1);
@@ -523,7 +523,7 @@ impl ReadTotals {
             None => self.unmarked += 1,
         }
         if mark.last {
-            group.account.end(mark.publisher);
+            group.deliveries.end(mark.publisher);
         }
     }
 

@@ -8,9 +8,10 @@ use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::{Credentials, Target};
-use crate::workload::{NewClient, Workload, WorkloadError};
+use crate::workload::{NewClient, Workload};
+use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -31,7 +32,7 @@ struct Request {
 type Shared = (String, u16, String);
 
 /// What CONNECT says, but for the client's own name.
-struct Settings {
+struct SessionSettings {
     base: ClientOptions,
     prefix: String,
 }
@@ -45,7 +46,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     for target in &places.targets {
         topic::filter(target, 0)?;
     }
-    let settings = Settings::new("sub", mqtt)?;
+    let settings = SessionSettings::new("sub", mqtt)?;
     let common = Arc::new(subscribe::SharedOptions {
         timeouts: options.timeouts,
         qos: mqtt.qos,
@@ -58,19 +59,19 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     let (version, reconnect) = (mqtt.version, mqtt.reconnect);
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { slot, request, now, .. } = client;
+        let NewClient { planned, request, now, .. } = client;
         // Checked above, for any number of a client.
-        let filter = topic::filter(&request.target, slot.number()).unwrap_or_default();
+        let filter = topic::filter(&request.target, planned.number()).unwrap_or_default();
         let shared = version == Version::V5 && Filter::parse(&filter).is_ok_and(|it| it.share.is_some());
         let group = shared.then(|| {
             let key = (request.target.host.clone(), request.target.port, filter.clone());
             let mut groups = groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             Arc::clone(groups.entry(key).or_default())
         });
-        let options = settings.of(slot, request.credentials.as_ref());
+        let options = settings.of(planned, request.credentials.as_ref());
         let filter = TopicFilter { filter, group };
         let way = way(client.endpoint, reconnect);
-        Subscriber::new(slot, options, filter, Arc::clone(&common), way, now, shard)
+        Subscriber::new(planned, options, filter, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, places, start);
     workload.viewers_leave_last = true;
@@ -109,13 +110,13 @@ pub fn publish(
         longest,
         published: mqtt.published.clone(),
     });
-    let (settings, reconnect) = (Settings::new("pub", mqtt)?, mqtt.reconnect);
+    let (settings, reconnect) = (SessionSettings::new("pub", mqtt)?, mqtt.reconnect);
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { slot, request, now, .. } = client;
-        let options = settings.of(slot, request.credentials.as_ref());
-        let topic = Topic::of(&request.target, slot.number()).unwrap_or_default();
+        let NewClient { planned, request, now, .. } = client;
+        let options = settings.of(planned, request.credentials.as_ref());
+        let topic = Topic::of(&request.target, planned.number()).unwrap_or_default();
         let way = way(client.endpoint, reconnect);
-        Publisher::new(slot, options, topic, Arc::clone(&common), way, now, shard)
+        Publisher::new(planned, options, topic, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, places, start);
     workload.viewers_leave_last = true;
@@ -139,7 +140,7 @@ fn way(endpoint: &Endpoint, reconnect: bool) -> (SocketAddr, Option<Endpoint>) {
     (endpoint.address, reconnect.then(|| endpoint.clone()))
 }
 
-impl Settings {
+impl SessionSettings {
     fn new(role: &str, options: &MqttOptions) -> Result<Self, WorkloadError> {
         let prefix = options.client_id.clone().unwrap_or_else(|| {
             // Not the same in two runs, nor in two workloads of one.
@@ -166,16 +167,16 @@ impl Settings {
         };
         let settings = Self { base, prefix };
         // One with the longest number, which counts from 1.
-        let any = Slot { client: u32::MAX - 1, workload: 0, cell: 0, planned: Moment::default() };
+        let any = PlannedStart { client: u32::MAX - 1, workload: 0, cell: 0, at: Moment::default() };
         let checked = settings.of(any, options.credentials.as_ref()).check();
         checked.map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
         Ok(settings)
     }
 
-    fn of(&self, slot: Slot, credentials: Option<&Credentials>) -> ClientOptions {
+    fn of(&self, planned: PlannedStart, credentials: Option<&Credentials>) -> ClientOptions {
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
         ClientOptions {
-            client_id: format!("{}-{}", self.prefix, slot.number()),
+            client_id: format!("{}-{}", self.prefix, planned.number()),
             user_name: credentials.map(|it| it.user.clone()),
             password: password.map(String::into_bytes),
             ..self.base.clone()

@@ -1,6 +1,6 @@
 //! What a viewer leaves behind when it ends: its own figures, one number a column.
 
-use crate::column::{Column, ColumnUnit, Place, Statistic};
+use crate::column::{Column, ColumnPosition, ColumnUnit, Statistic};
 use std::time::Duration;
 use weir_rtc::account::Track;
 
@@ -18,7 +18,9 @@ use Statistic::{Last, Least, Mean, Most};
 
 /// The columns, in the order of the well-known report of OvenMediaEngine's own tester, and then what it lacks.
 pub const COLUMNS: &[Column] = &[
-    Column::once("rtc.ice_state", "ICE Connection State", Word(ICE_STATES)).summed().placed(Place::Own),
+    Column::once("rtc.ice_state", "ICE Connection State", Word(ICE_STATES))
+        .summed()
+        .placed(ColumnPosition::Own),
     Column::once("rtc.dtls_state", "DTLS State", Word(DTLS_STATES)).summed(),
     Column::once("rtc.path", "Path", Word(PATHS)).summed(),
     Column::once("startup", "Startup", Seconds).summed(),
@@ -28,7 +30,7 @@ pub const COLUMNS: &[Column] = &[
     Column::once("rtc.first_packet", "· first packet", Seconds).summed(),
     Column::once("rtc.first_keyframe", "· first keyframe", Seconds).summed(),
     Column::once("rtc.first_whole_frame", "· whole frame", Seconds).summed(),
-    Column::of(Mean, "rtc.video_delay", "Video Delay", Seconds).summed().placed(Place::Own),
+    Column::of(Mean, "rtc.video_delay", "Video Delay", Seconds).summed().placed(ColumnPosition::Own),
     Column::of(Least, "rtc.video_delay", "Video Delay", Seconds),
     Column::of(Most, "rtc.video_delay", "Video Delay", Seconds).bad(),
     Column::of(Last, "rtc.video_delay", "Video Delay", Seconds),
@@ -38,22 +40,22 @@ pub const COLUMNS: &[Column] = &[
     Column::of(Last, "rtc.audio_delay", "Audio Delay", Seconds),
     Column::once("burst", "Burst at the start", Seconds).summed(),
     Column::once("rtc.gop", "GOP", Count).summed(),
-    Column::of(Mean, "rtc.fps", "FPS", EverySecond).summed().placed(Place::Own),
+    Column::of(Mean, "rtc.fps", "FPS", EverySecond).summed().placed(ColumnPosition::Own),
     Column::of(Least, "rtc.fps", "FPS", EverySecond),
     Column::of(Most, "rtc.fps", "FPS", EverySecond),
-    Column::of(Mean, "rtc.rate", "BPS", BitsPerSecond).summed().placed(Place::Own),
+    Column::of(Mean, "rtc.rate", "BPS", BitsPerSecond).summed().placed(ColumnPosition::Own),
     Column::of(Least, "rtc.rate", "BPS", BitsPerSecond),
     Column::of(Most, "rtc.rate", "BPS", BitsPerSecond),
     Column::sum("rtc.bytes", "Bytes", Bytes).summed(),
-    Column::sum("rtc.packets", "Packets", Count).summed().placed(Place::Own),
-    Column::sum("lost", "Packet Losses", Count).summed().placed(Place::Below).bad(),
+    Column::sum("rtc.packets", "Packets", Count).summed().placed(ColumnPosition::Own),
+    Column::sum("lost", "Packet Losses", Count).summed().placed(ColumnPosition::Below).bad(),
     Column::sum("rtc.gaps", "Gaps", Count).summed(),
     Column::sum("reordered", "Reordered", Count).summed(),
     Column::sum("duplicate", "Duplicate", Count).summed(),
     Column::sum("rtc.recovered", "Recovered", Count).summed(),
-    Column::sum("frames", "Frames", Count).summed().placed(Place::Own),
+    Column::sum("frames", "Frames", Count).summed().placed(ColumnPosition::Own),
     Column::sum("rtc.frames_complete", "· complete", Count).summed(),
-    Column::sum("rtc.frames_broken", "· broken", Count).summed().placed(Place::Below).bad(),
+    Column::sum("rtc.frames_broken", "· broken", Count).summed().placed(ColumnPosition::Below).bad(),
     Column::once("keyframes", "Keyframes", Count),
     Column::of(Least, "rtc.keyframe_interval", "Keyframe Interval", Seconds),
     Column::of(Most, "rtc.keyframe_interval", "Keyframe Interval", Seconds),
@@ -158,16 +160,16 @@ impl Numbers {
     /// Sets a number. Of a figure that has no such column nothing is kept.
     pub(super) fn put(&mut self, figure: &str, statistic: Statistic, number: impl Into<Option<f64>>) {
         let is_it = |column: &Column| column.figure == figure && column.statistic == statistic;
-        if let Some(slot) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
-            *slot = number.into();
+        if let Some(cell) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
+            *cell = number.into();
         }
     }
 
     /// Adds to a count.
     fn add(&mut self, figure: &str, number: u64) {
         let is_it = |column: &Column| column.figure == figure && column.statistic == Statistic::Sum;
-        if let Some(slot) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
-            *slot = Some(slot.unwrap_or_default() + number as f64);
+        if let Some(cell) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
+            *cell = Some(cell.unwrap_or_default() + number as f64);
         }
     }
 

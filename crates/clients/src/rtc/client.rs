@@ -4,7 +4,7 @@
 use super::connection::{Connection, Keys, Milestone, Relayed};
 use super::figures::{EARLY, STRANGE};
 use crate::client_session::{ClientSession, End};
-use crate::client_state::{ClientState, Phase};
+use crate::client_state::{ClientPhase, ClientState};
 use crate::shard_recorder::ShardRecorder;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -81,7 +81,9 @@ impl<R: Role> Client<R> {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         match milestone {
-            Some(Milestone::Consent) => self.line.state.reach(Phase::Waiting, context.now, context.world),
+            Some(Milestone::Consent) => {
+                self.line.state.reach(ClientPhase::Waiting, context.now, context.world)
+            }
             Some(Milestone::Keys) => {
                 if let Some(keys) = self.line.connection.take_keys() {
                     self.role.begin(&keys, &mut self.line, context)?;
@@ -147,26 +149,26 @@ impl<R: Role> Client<R> {
         let kind = Datagram::of(bytes);
         let is_media = matches!(kind, Datagram::Rtp | Datagram::Rtcp);
         if is_media && self.line.connection.path().is_some_and(|path| path != source) {
-            context.world.of(self.line.state.slot()).count(STRANGE, 1);
+            context.world.of(self.line.state.planned()).count(STRANGE, 1);
             return Ok(());
         }
         match kind {
             Datagram::Rtp if self.role.has_begun() => self.role.rtp(bytes, &mut self.line, context),
             Datagram::Rtcp if self.role.has_begun() => self.role.rtcp(bytes, &mut self.line, context),
-            Datagram::Rtp | Datagram::Rtcp => context.world.of(self.line.state.slot()).count(EARLY, 1),
+            Datagram::Rtp | Datagram::Rtcp => context.world.of(self.line.state.planned()).count(EARLY, 1),
             Datagram::Stun | Datagram::Dtls => {
                 // Media may stand right behind the end of the handshake.
                 let milestone = self.line.connection.receive(source, bytes, context)?;
                 self.arrive(milestone, context)?;
             }
-            _ => context.world.of(self.line.state.slot()).count(STRANGE, 1),
+            _ => context.world.of(self.line.state.planned()).count(STRANGE, 1),
         }
         Ok(())
     }
 
     /// What was read together has been looked at.
     fn end_of_read(&self, received: u64, context: &mut Context<'_, ShardRecorder>) {
-        let recorder = context.world.of(self.line.state.slot());
+        let recorder = context.world.of(self.line.state.planned());
         recorder.count(READS, 1);
         recorder.count(RECEIVED, received);
     }
@@ -183,7 +185,7 @@ impl<R: Role> ClientSession for Client<R> {
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         // HTTP has no handshake of its own.
-        self.line.state.reach(Phase::Requesting, context.now, context.world);
+        self.line.state.reach(ClientPhase::Requesting, context.now, context.world);
         self.line.connection.connected(context)
     }
 
@@ -219,7 +221,7 @@ impl<R: Role> ClientSession for Client<R> {
 
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let Line { state, connection } = &self.line;
-        let waits = matches!(state.phase(), Phase::Waiting | Phase::Opening);
+        let waits = matches!(state.phase(), ClientPhase::Waiting | ClientPhase::Opening);
         let known = waits.then(|| connection.overdue().or_else(|| self.role.overdue())).flatten();
         known.unwrap_or_else(|| {
             let (failure, words) = state.overdue();

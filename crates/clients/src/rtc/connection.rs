@@ -8,14 +8,13 @@ use super::account::Numbers;
 use super::dialogue::{Dialogue, Heard, Signalling};
 use super::figures::{DTLS_TIME, FIRST_KEYFRAME, FIRST_PACKET, ICE_TIME, MALFORMED, STRANGE};
 use super::negotiation::{Negotiation, read_offer};
-use super::play::random;
 use super::refusal::of_transport;
 use super::relay::{Relay, Server};
 use super::request::Request;
 use super::trickle::Trickle;
 use crate::client_session::End;
 use crate::redirect::Redirects;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +66,7 @@ pub(super) struct Keys {
 
 /// The connection of one client.
 pub(super) struct Connection {
-    slot: Slot,
+    planned: PlannedStart,
     terms: Arc<Terms>,
     request: Arc<Request>,
     endpoint: Endpoint,
@@ -106,14 +105,14 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         terms: Arc<Terms>,
         request: Arc<Request>,
         endpoint: Endpoint,
         now: Moment,
     ) -> Self {
         Self {
-            slot,
+            planned,
             is_relay_wanted: request.wants_relay(),
             request,
             endpoint,
@@ -125,7 +124,7 @@ impl Connection {
             relay: None,
             spare: None,
             agreed: Vec::new(),
-            sources: Sources::new(random(slot.client, now)),
+            sources: Sources::new(ssrc(planned.client, now)),
             keys: None,
             has_keys: false,
             transport_due: None,
@@ -142,7 +141,7 @@ impl Connection {
 
     /// The link is there: the first words.
     pub(super) fn connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        let client = self.slot.number();
+        let client = self.planned.number();
         if self.leaving.is_some() {
             debug!(target: "rtc", client, "ends its session (DELETE)");
             if let Some(resource) = self.resource.take() {
@@ -198,7 +197,7 @@ impl Connection {
         mut bytes: &[u8],
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Option<Milestone>, End> {
-        let recorder = context.world.of(self.slot);
+        let recorder = context.world.of(self.planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         if self.leaving.is_some() {
@@ -230,7 +229,7 @@ impl Connection {
         heard: Heard,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Option<Milestone>, End> {
-        let (now, client) = (context.now, self.slot.number());
+        let (now, client) = (context.now, self.planned.number());
         match heard {
             Heard::Open => {
                 debug!(target: "rtc", client, "the WebSocket is open, asks for an offer");
@@ -295,7 +294,7 @@ impl Connection {
     fn say(&self, words: &[u8], context: &mut Context<'_, ShardRecorder>) {
         if !words.is_empty() {
             context.send(words);
-            context.world.of(self.slot).count(SENT, words.len() as u64);
+            context.world.of(self.planned).count(SENT, words.len() as u64);
         }
     }
 
@@ -310,11 +309,11 @@ impl Connection {
         match negotiation.transport.receive(context.now, source, bytes) {
             Reception::Taken => self.drain(context),
             Reception::Strange => {
-                context.world.of(self.slot).count(STRANGE, 1);
+                context.world.of(self.planned).count(STRANGE, 1);
                 Ok(None)
             }
             Reception::Malformed => {
-                context.world.of(self.slot).count(MALFORMED, 1);
+                context.world.of(self.planned).count(MALFORMED, 1);
                 Ok(None)
             }
         }
@@ -322,7 +321,7 @@ impl Connection {
 
     /// Carries out what the transport wants, and hears what it has reached.
     fn drain(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<Option<Milestone>, End> {
-        let (now, client) = (context.now, self.slot.number());
+        let (now, client) = (context.now, self.planned.number());
         let mut milestone = None;
         while let Some(output) = self.negotiation.as_mut().and_then(|it| it.transport.poll()) {
             match output {
@@ -368,7 +367,7 @@ impl Connection {
     /// Books the time since the last step.
     pub(super) fn step(&mut self, step: Spread, now: Moment, shard: &mut ShardRecorder) {
         let took = now.since(std::mem::replace(&mut self.reached, now));
-        shard.of(self.slot).record(step, took.as_micros() as u64);
+        shard.of(self.planned).record(step, took.as_micros() as u64);
         self.steps.push((step, took));
     }
 
@@ -403,7 +402,7 @@ impl Connection {
                 Some(_) => "UDP",
             },
         );
-        numbers.duration("rtc.signalling_time", self.consented.map(|at| at.since(self.slot.planned)));
+        numbers.duration("rtc.signalling_time", self.consented.map(|at| at.since(self.planned.at)));
         for (figure, step) in [
             ("rtc.ice_time", ICE_TIME),
             ("rtc.dtls_time", DTLS_TIME),
@@ -444,7 +443,7 @@ impl Connection {
         let mut sent = 0;
         let now = context.now;
         let (world, mut link) = context.split();
-        let recorder = world.of(self.slot);
+        let recorder = world.of(self.planned);
         match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
             Some(relay) => {
                 act(recorder, &mut |bytes, length| {
@@ -491,7 +490,7 @@ impl Connection {
         if self.negotiation.is_some() {
             let dropped = context.dropped_datagrams();
             let new = dropped - std::mem::replace(&mut self.dropped, dropped).min(dropped);
-            context.world.of(self.slot).count(SOCKET_DROPS, new);
+            context.world.of(self.planned).count(SOCKET_DROPS, new);
         }
     }
 
@@ -596,4 +595,10 @@ impl Connection {
     pub(super) fn leaving(&self) -> Option<Moment> {
         self.leaving
     }
+}
+
+/// An SSRC for a client: different for all clients of a run, and from run to run (RFC 3550 section 8.1).
+pub(super) fn ssrc(client: u32, now: Moment) -> u32 {
+    let mixed = (u64::from(client) ^ now.as_nanos()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 32) as u32 | 1
 }

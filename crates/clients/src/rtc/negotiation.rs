@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, OfferOptions, Sources, agree};
 use weir_rtc::signalling::{http, oven};
-use weir_rtc::transport::{Certificate, Clock, Remote, Settings, Transport};
+use weir_rtc::transport::{Certificate, Clock, Remote, Transport, TransportSettings};
 
 /// A transport and what was said about it so far.
 pub(super) struct Negotiation {
@@ -28,7 +28,7 @@ impl Negotiation {
         clock: Clock,
     ) -> Result<Self, End> {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let settings = Settings {
+        let settings = TransportSettings {
             local: local.unwrap_or(nowhere),
             certificate: certificate.clone(),
             lite: false,

@@ -3,12 +3,12 @@
 use super::RtcOptions;
 use super::account::{Extent, Numbers};
 use super::client::{Client, Line, Role};
-use super::connection::{Connection, Keys, Terms};
+use super::connection::{Connection, Keys, Terms, ssrc};
 use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
 use crate::client_session::End;
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
@@ -57,17 +57,17 @@ impl Player {
         common: Arc<SharedOptions>,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let NewClient { slot, target, request, endpoint, now } = client;
-        let state = ClientState::begin(slot, common.timeouts, now, shard);
+        let NewClient { planned, target, request, endpoint, now } = client;
+        let state = ClientState::begin(planned, common.timeouts, now, shard);
         if witness {
-            shard.of(slot).shift(WITNESSES, 1);
+            shard.of(planned).shift(WITNESSES, 1);
         }
-        let connection = Connection::new(slot, common.terms.clone(), request, endpoint.clone(), now);
+        let connection = Connection::new(planned, common.terms.clone(), request, endpoint.clone(), now);
         let timeline = Timeline::new(90_000, 32);
         let player = Self {
             witness,
             // Of every viewer it is known when each packet came.
-            playback: PlaybackModel::new(Reading::Witness, slot.client, timeline, common.playout, now),
+            playback: PlaybackModel::new(Reading::Witness, planned.client, timeline, common.playout, now),
             common,
             receiver: None,
             totals: ReadTotals::default(),
@@ -90,7 +90,7 @@ impl Role for Player {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        let ssrc = random(line.state.slot().client, now);
+        let ssrc = ssrc(line.state.planned().client, now);
         let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
         self.receiver = Some(Box::new(receiver.map_err(failed)?));
@@ -104,7 +104,7 @@ impl Role for Player {
     #[inline]
     fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
-        let recorder = context.world.of(line.state.slot());
+        let recorder = context.world.of(line.state.planned());
         let (clock, latency) = (&self.common.clock, &mut self.latency);
         let witness = self.witness;
         let mut stamped = |unit: &[u8], recorder: &mut Recorder| {
@@ -124,7 +124,7 @@ impl Role for Player {
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         if let Some(receiver) = &mut self.receiver {
-            receiver.rtcp(context.now, bytes, context.world.of(line.state.slot()));
+            receiver.rtcp(context.now, bytes, context.world.of(line.state.planned()));
         }
     }
 
@@ -133,17 +133,17 @@ impl Role for Player {
         let Some(receiver) = self.receiver.as_mut().filter(|_| totals.packets > 0) else { return };
         let now = context.now;
         let Line { state, connection } = line;
-        if state.phase() < Phase::Opening {
+        if state.phase() < ClientPhase::Opening {
             connection.step(FIRST_PACKET, now, context.world);
-            state.reach(Phase::Opening, now, context.world);
+            state.reach(ClientPhase::Opening, now, context.world);
         }
         if totals.keyframe_begun && self.keyframe_at.is_none() {
             self.keyframe_at = Some(now);
             connection.step(FIRST_KEYFRAME, now, context.world);
         }
         let plays = totals.keyframe_whole || totals.sound && !receiver.has_video();
-        if state.phase() == Phase::Opening && plays {
-            state.reach(Phase::Playing, now, context.world);
+        if state.phase() == ClientPhase::Opening && plays {
+            state.reach(ClientPhase::Playing, now, context.world);
             self.playing_since = Some(now);
             receiver.begin_seconds(now);
             // A witness asks for what is missing at once, as a browser does. Of the others it is enough to know when what
@@ -155,7 +155,7 @@ impl Role for Player {
             receiver.after_batch(now, &totals, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
         self.untold += totals.media + receiver.take_missing();
-        if state.phase() == Phase::Playing
+        if state.phase() == ClientPhase::Playing
             && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
         {
             // The first step is where counting begins.
@@ -163,7 +163,7 @@ impl Role for Player {
             self.media = media;
             let frames = receiver.source_frames(step);
             let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
-            let recorder = context.world.of(state.slot());
+            let recorder = context.world.of(state.planned());
             self.playback.progress(now, media, bytes, frames, recorder);
             self.playback.end_of_read(now, false, recorder);
         }
@@ -190,8 +190,8 @@ impl Role for Player {
                 return Err((Failure::PathLost, words));
             }
         }
-        let recorder = context.world.of(state.slot());
-        if state.phase() == Phase::Playing
+        let recorder = context.world.of(state.planned());
+        if state.phase() == ClientPhase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
             && self.playback.handle_timeout(now, 0, recorder)
         {
@@ -201,7 +201,8 @@ impl Role for Player {
     }
 
     fn poll_timeout(&self, line: &Line) -> Option<Moment> {
-        let playback = if line.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let playback =
+            if line.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         let receiver = self.receiver.as_ref().map(|receiver| receiver.poll_timeout());
         [receiver, playback].into_iter().flatten().min()
     }
@@ -232,15 +233,15 @@ impl Role for Player {
             });
             receiver.account(&mut numbers);
         }
-        let (slot, since) = (state.slot(), self.playing_since);
-        numbers.duration("startup", since.map(|since| since.since(slot.planned)));
+        let (planned, since) = (state.planned(), self.playing_since);
+        numbers.duration("startup", since.map(|since| since.since(planned.at)));
         let whole = since.zip(self.keyframe_at).map(|(since, begun)| since.since(begun));
         numbers.duration("rtc.first_whole_frame", whole);
         numbers.extent("latency", &self.latency);
         let (target, numbers) = (self.target, numbers.take());
-        context.world.record_client(ClientRecord { at: now, slot, target, since, failure, numbers });
-        let recorder = context.world.of(slot);
-        if state.phase() == Phase::Playing {
+        context.world.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
+        let recorder = context.world.of(planned);
+        if state.phase() == ClientPhase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.witness {
@@ -254,10 +255,4 @@ fn stamp(unit: &[u8], clock: &HostClock, now: Moment, all: &mut Extent, recorder
     let Some(stamp) = Stamp::find(unit, Framing::LengthPrefixed) else { return };
     let latency = stamp.latency(&clock.at(now), UNKNOWN_OFFSET);
     all.add(host_clock::record_latency(recorder, latency));
-}
-
-/// A source of our own: different for all clients of a run, and from run to run.
-pub(super) fn random(client: u32, now: Moment) -> u32 {
-    let mixed = (u64::from(client) ^ now.as_nanos()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 32) as u32 | 1
 }

@@ -4,12 +4,10 @@ use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms};
 use super::figures::STRANGE;
 use super::request::Request;
-use super::sending::Sending;
+use super::sending::{Content, Sending};
 use crate::client_session::End;
-use crate::client_state::{ClientState, Phase, Timeouts};
-use crate::host_clock::HostClock;
-use crate::material::Material;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Endpoint};
@@ -18,9 +16,7 @@ use weir_shard::{Context, Endpoint};
 pub(super) struct SharedOptions {
     pub(super) terms: Arc<Terms>,
     pub(super) timeouts: Timeouts,
-    pub(super) material: Material,
-    pub(super) stamp: bool,
-    pub(super) clock: HostClock,
+    pub(super) content: Content,
 }
 
 /// One virtual publisher. Frame n is due at the moment of the keys plus the frame's decode time, and is never skipped:
@@ -32,15 +28,15 @@ pub(super) struct Publisher {
 
 impl Publisher {
     pub(super) fn client(
-        slot: Slot,
+        planned: PlannedStart,
         request: Arc<Request>,
         endpoint: Endpoint,
         common: Arc<SharedOptions>,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let state = ClientState::begin(slot, common.timeouts, now, shard);
-        let connection = Connection::new(slot, common.terms.clone(), request, endpoint, now);
+        let state = ClientState::begin(planned, common.timeouts, now, shard);
+        let connection = Connection::new(planned, common.terms.clone(), request, endpoint, now);
         Client::new(state, connection, Self { common, sending: None })
     }
 
@@ -48,12 +44,12 @@ impl Publisher {
     fn send_due(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let Some(sending) = &mut self.sending else { return Ok(()) };
-        let common = &self.common;
+        let content = &self.common.content;
         let mut outcome = Ok(());
         line.connection.with_sender(context, |recorder, send| {
             while sending.due() <= now && outcome.is_ok() {
-                sending.send_frame(now, common, recorder, send);
-                outcome = sending.fetch(common, now);
+                sending.send_frame(now, content, recorder, send);
+                outcome = sending.fetch(content, now);
             }
             sending.report(now, recorder, send);
         });
@@ -69,8 +65,8 @@ impl Role for Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        self.sending = Some(Box::new(Sending::new(keys, self.common.material.source(), now)?));
-        line.state.reach(Phase::Playing, now, context.world);
+        self.sending = Some(Box::new(Sending::new(keys, self.common.content.material.source(), now)?));
+        line.state.reach(ClientPhase::Playing, now, context.world);
         // The first frame is due, and goes with the time at which it does.
         Ok(())
     }
@@ -80,7 +76,7 @@ impl Role for Publisher {
     }
 
     fn rtp(&mut self, _: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
-        context.world.of(line.state.slot()).count(STRANGE, 1);
+        context.world.of(line.state.planned()).count(STRANGE, 1);
     }
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {

@@ -1,8 +1,8 @@
 //! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
 
-mod lane;
+mod track_receiver;
 
-use self::lane::Lane;
+use self::track_receiver::TrackReceiver;
 use super::RtcOptions;
 use super::account::{Extent, Numbers, Rates};
 use super::connection::Keys;
@@ -49,7 +49,7 @@ pub(super) struct ReadTotals {
 
 /// The receiving side of a session.
 pub(super) struct Receiver {
-    lanes: Vec<Lane>,
+    tracks: Vec<TrackReceiver>,
     inbound: Inbound,
     outbound: Outbound,
     /// Bytes of each packet that are the tag.
@@ -99,9 +99,9 @@ impl Receiver {
         let transport_sequence =
             named(extension::TRANSPORT_CC).map(|it| it.identifier).filter(|_| options.bandwidth);
         let gives = |what: &str| agreed.iter().any(|it| it.format.feedback.iter().any(|this| this == what));
-        let lanes = agreed.iter().map(|agreed| Lane::new(agreed, options)).collect();
+        let tracks = agreed.iter().map(|agreed| TrackReceiver::new(agreed, options)).collect();
         Ok(Self {
-            lanes,
+            tracks,
             inbound: Inbound::new(inbound)?,
             outbound: Outbound::new(outbound)?,
             tag: profile.rtp_overhead(),
@@ -144,7 +144,7 @@ impl Receiver {
     ) {
         let Ok(packet) = Packet::parse(bytes) else { return recorder.count(MALFORMED, 1) };
         let payload_type = packet.payload_type();
-        let Some(at) = self.lanes.iter().position(|lane| lane.payload_type == payload_type) else {
+        let Some(at) = self.tracks.iter().position(|track| track.payload_type == payload_type) else {
             return self.repair(now, bytes, totals, recorder);
         };
         if let (Some(identifier), Some(feedback)) = (self.transport_sequence, &mut self.feedback)
@@ -153,8 +153,8 @@ impl Receiver {
             feedback.arrive(now, number);
             self.feedback_at.get_or_insert(now + FEEDBACK);
         }
-        let lane = &mut self.lanes[at];
-        let marking = lane.frame_marking.and_then(|identifier| packet.extension(identifier));
+        let track = &mut self.tracks[at];
+        let marking = track.frame_marking.and_then(|identifier| packet.extension(identifier));
         let mut hints = match marking.and_then(FrameMarking::parse) {
             Some(marking) => Hints { start: Some(marking.start), keyframe: Some(marking.independent) },
             None => Hints::default(),
@@ -182,37 +182,37 @@ impl Receiver {
         } else {
             (packet, Default::default())
         };
-        if lane.kind == MediaKind::Video && !payload.is_empty() {
+        if track.kind == MediaKind::Video && !payload.is_empty() {
             hints.start = Some(h264::starts_frame(payload));
             hints.keyframe = Some(h264::is_keyframe(payload));
         }
         self.end_seconds(now, recorder);
-        let lane = &mut self.lanes[at];
+        let track = &mut self.tracks[at];
         totals.packets += 1;
         let payload_length = packet.body().len().saturating_sub(self.tag) as u64;
         totals.media += payload_length;
-        lane.media += payload_length;
+        track.media += payload_length;
         self.last_media = now;
-        let given_up = lane.track.nack().given_up();
-        let first = lane.track.ssrc().is_none();
-        let arrival = lane.track.receive(now, &packet, hints);
-        if lane.kind != MediaKind::Video {
+        let given_up = track.account.nack().given_up();
+        let first = track.account.ssrc().is_none();
+        let arrival = track.account.receive(now, &packet, hints);
+        if track.kind != MediaKind::Video {
             totals.sound = true;
             return;
         }
-        if first && lane.asks {
-            lane.requests.start(now);
+        if first && track.asks {
+            track.requests.start(now);
         }
         if hints.keyframe == Some(true) {
-            lane.requests.keyframe();
+            track.requests.keyframe();
             totals.keyframe_begun = true;
         }
         let number = match arrival {
             Arrival::Ahead { number, missing, .. } => {
-                let lost =
-                    lane.track.nack().given_up() > given_up || missing > 0 && !lane.track.nack().is_on();
-                if lost && lane.asks {
-                    lane.requests.lost(now);
+                let lost = track.account.nack().given_up() > given_up
+                    || missing > 0 && !track.account.nack().is_on();
+                if lost && track.asks {
+                    track.requests.lost(now);
                 }
                 number
             }
@@ -221,7 +221,7 @@ impl Receiver {
         };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         totals.frame_ended = marker;
-        if let Some(assembler) = &mut lane.assembler
+        if let Some(assembler) = &mut track.assembler
             && !payload.is_empty()
         {
             assembler.push(number, timestamp, marker, payload, |unit| {
@@ -237,7 +237,7 @@ impl Receiver {
         let Ok(packet) = Packet::parse(bytes) else { return };
         let payload_type = packet.payload_type();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.repair == Some(payload_type)) else {
+        let Some(track) = self.tracks.iter_mut().find(|track| track.repair == Some(payload_type)) else {
             return recorder.count(STRANGE, 1);
         };
         let opened = match self.inbound.open_rtp(bytes) {
@@ -251,14 +251,14 @@ impl Receiver {
             return;
         };
         totals.media += payload.len() as u64;
-        lane.media += payload.len() as u64;
-        let hints = match lane.kind {
+        track.media += payload.len() as u64;
+        let hints = match track.kind {
             MediaKind::Video => {
                 Hints { start: Some(h264::starts_frame(payload)), keyframe: Some(h264::is_keyframe(payload)) }
             }
             _ => Hints::default(),
         };
-        lane.track.repair(now, original, timestamp, marker, hints);
+        track.account.repair(now, original, timestamp, marker, hints);
     }
 
     /// A compound RTCP packet came.
@@ -272,9 +272,9 @@ impl Receiver {
             match packet {
                 Ok(rtcp::Packet::SenderReport(report)) => {
                     recorder.count(SENDER_REPORTS, 1);
-                    for lane in &mut self.lanes {
-                        lane.track.sender_report(now, report.sender, report.figures);
-                        lane.sender_report(report.sender, &report.figures);
+                    for track in &mut self.tracks {
+                        track.account.sender_report(now, report.sender, report.figures);
+                        track.sender_report(report.sender, &report.figures);
                     }
                 }
                 Ok(rtcp::Packet::Extended(extended)) => {
@@ -304,14 +304,14 @@ impl Receiver {
         recorder.count(UNITS, totals.packets);
         recorder.count(NUMBERED, totals.packets);
         recorder.count(MEDIA, totals.media);
-        for lane in &mut self.lanes {
-            if lane.kind == MediaKind::Video {
-                let frames = lane.track.frames().received;
-                recorder.count(FRAMES, frames - std::mem::replace(&mut lane.booked.frames, frames));
-                lane.book_freezes(recorder);
+        for track in &mut self.tracks {
+            if track.kind == MediaKind::Video {
+                let frames = track.account.frames().received;
+                recorder.count(FRAMES, frames - std::mem::replace(&mut track.booked.frames, frames));
+                track.book_freezes(recorder);
             }
         }
-        if self.lanes.iter().any(|lane| lane.requests.poll_timeout().is_some_and(|due| due <= now)) {
+        if self.tracks.iter().any(|track| track.requests.poll_timeout().is_some_and(|due| due <= now)) {
             self.ask(now, send);
         }
     }
@@ -321,7 +321,7 @@ impl Receiver {
         self.second_end.get_or_insert(now + SECOND);
         if !self.witness {
             self.opens = false;
-            self.lanes.iter_mut().for_each(|lane| lane.assembler = None);
+            self.tracks.iter_mut().for_each(|track| track.assembler = None);
         }
         (self.frames_before, self.bytes_before) = self.so_far();
     }
@@ -329,7 +329,7 @@ impl Receiver {
     /// Video frames and bytes of all tracks so far.
     fn so_far(&self) -> (u64, u64) {
         let frames = self.video().map_or(0, |track| track.frames().received);
-        (frames, self.lanes.iter().map(|lane| lane.track.counts().bytes).sum())
+        (frames, self.tracks.iter().map(|track| track.account.counts().bytes).sum())
     }
 
     /// Time passes: reports, requests, figures of a second.
@@ -348,7 +348,7 @@ impl Receiver {
             && let Some(feedback) = &mut self.feedback
         {
             self.out.clear();
-            let media = self.lanes.iter().find_map(|lane| lane.track.ssrc()).unwrap_or(0);
+            let media = self.tracks.iter().find_map(|track| track.account.ssrc()).unwrap_or(0);
             feedback.append(self.ssrc, media, &mut self.out);
             if !self.out.is_empty() && self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
                 send(&self.out);
@@ -383,15 +383,15 @@ impl Receiver {
             recorder.record(ROUND_TRIP, round_trip.as_micros() as u64);
             self.round_trips.add(round_trip.as_micros() as i64);
         }
-        for lane in &mut self.lanes {
-            if lane.track.ssrc().is_some() {
-                lane.jitter.add(lane.track.jitter().as_micros() as i64);
+        for track in &mut self.tracks {
+            if track.account.ssrc().is_some() {
+                track.jitter.add(track.account.jitter().as_micros() as i64);
             }
-            let loss = lane.track.loss();
+            let loss = track.account.loss();
             // What comes late is not lost: a packet counts once it has been missing for a second.
-            let (lost, gaps) = std::mem::replace(&mut lane.before, (loss.lost(), loss.gaps));
-            lane.book(loss.lost().min(lost), loss.gaps.min(gaps), recorder);
-            self.missing += lane.take_missing();
+            let (lost, gaps) = std::mem::replace(&mut track.before, (loss.lost(), loss.gaps));
+            track.book(loss.lost().min(lost), loss.gaps.min(gaps), recorder);
+            self.missing += track.take_missing();
         }
     }
 
@@ -402,8 +402,9 @@ impl Receiver {
 
     /// How many frames the source has in so much media time (microseconds), by the frames that followed each other.
     pub(super) fn source_frames(&mut self, media: i64) -> u64 {
-        let video = self.lanes.iter().find(|lane| lane.kind == MediaKind::Video);
-        let Some((ticks, rate)) = video.and_then(|lane| Some((lane.track.frame_ticks()?, lane.clock_rate)))
+        let video = self.tracks.iter().find(|track| track.kind == MediaKind::Video);
+        let Some((ticks, rate)) =
+            video.and_then(|track| Some((track.account.frame_ticks()?, track.clock_rate)))
         else {
             return 0;
         };
@@ -421,9 +422,9 @@ impl Receiver {
         let mut blocks = [rtcp::ReportBlock::default(); 4];
         let mut count = 0;
         let mut sources = [0; 4];
-        let found = self.lanes.iter_mut().filter_map(|lane| lane.track.report_block(now));
-        for ((slot, source), block) in blocks.iter_mut().zip(&mut sources).zip(found) {
-            (*slot, *source) = (block, block.source);
+        let found = self.tracks.iter_mut().filter_map(|track| track.account.report_block(now));
+        for ((kept, source), block) in blocks.iter_mut().zip(&mut sources).zip(found) {
+            (*kept, *source) = (block, block.source);
             count += 1;
         }
         self.out.clear();
@@ -442,8 +443,8 @@ impl Receiver {
     /// Asks for what is missing: packets, or a keyframe.
     fn ask(&mut self, now: Moment, send: &mut dyn FnMut(&[u8])) {
         self.out.clear();
-        for lane in &mut self.lanes {
-            let Some(media) = lane.track.ssrc() else { continue };
+        for track in &mut self.tracks {
+            let Some(media) = track.account.ssrc() else { continue };
             let begin = |out: &mut Vec<u8>| {
                 if out.is_empty() {
                     // A compound packet begins with a report (RFC 3550 section 6.1).
@@ -451,18 +452,18 @@ impl Receiver {
                     rtcp::append_canonical_name(self.ssrc, NAME, out);
                 }
             };
-            if lane.track.nack().poll_timeout().is_some_and(|due| due <= now) {
-                let given_up = lane.track.nack().given_up();
-                lane.track.nack().poll(now, &mut self.numbers);
+            if track.account.nack().poll_timeout().is_some_and(|due| due <= now) {
+                let given_up = track.account.nack().given_up();
+                track.account.nack().poll(now, &mut self.numbers);
                 if !self.numbers.is_empty() {
                     begin(&mut self.out);
                     rtcp::append_nack(self.ssrc, media, &self.numbers, &mut self.out);
                 }
-                if lane.track.nack().given_up() > given_up && lane.asks {
-                    lane.requests.lost(now);
+                if track.account.nack().given_up() > given_up && track.asks {
+                    track.requests.lost(now);
                 }
             }
-            if lane.requests.poll(now) {
+            if track.requests.poll(now) {
                 begin(&mut self.out);
                 rtcp::append_picture_loss(self.ssrc, media, &mut self.out);
             }
@@ -478,8 +479,8 @@ impl Receiver {
         for at in [self.second_end, self.feedback_at].into_iter().flatten() {
             next = next.min(at);
         }
-        for lane in &self.lanes {
-            for at in [lane.track.next_request(), lane.requests.poll_timeout()].into_iter().flatten() {
+        for track in &self.tracks {
+            for at in [track.account.next_request(), track.requests.poll_timeout()].into_iter().flatten() {
                 next = next.min(at);
             }
         }
@@ -488,11 +489,11 @@ impl Receiver {
 
     /// The session ends: what is open is judged, and the goodbye is sent.
     pub(super) fn finish(&mut self, now: Moment, recorder: &mut Recorder, send: &mut dyn FnMut(&[u8])) {
-        for lane in &mut self.lanes {
-            lane.track.finish(now);
-            let loss = lane.track.loss();
-            lane.book_freezes(recorder);
-            lane.book(loss.lost(), loss.gaps, recorder);
+        for track in &mut self.tracks {
+            track.account.finish(now);
+            let loss = track.account.loss();
+            track.book_freezes(recorder);
+            track.book(loss.lost(), loss.gaps, recorder);
             for (from, _, count) in loss.gap_lengths.classes() {
                 (0..count).for_each(|_| recorder.record(GAP_LENGTH, from));
             }
@@ -509,13 +510,13 @@ impl Receiver {
     /// What it has counted in all, once it is finished.
     pub(super) fn account(&mut self, numbers: &mut Numbers) {
         let has_video = self.has_video();
-        for lane in &mut self.lanes {
-            let is_video = lane.kind == MediaKind::Video;
-            let seen = self.witness || lane.frame_marking.is_some();
-            numbers.track(&mut lane.track, is_video, seen, lane.requests.sent());
-            numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &lane.jitter);
+        for track in &mut self.tracks {
+            let is_video = track.kind == MediaKind::Video;
+            let seen = self.witness || track.frame_marking.is_some();
+            numbers.track(&mut track.account, is_video, seen, track.requests.sent());
+            numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &track.jitter);
         }
-        let timed = self.video().or_else(|| self.lanes.first().map(|lane| &lane.track));
+        let timed = self.video().or_else(|| self.tracks.first().map(|track| &track.account));
         let burst = timed.and_then(|track| track.drift().burst_micros());
         numbers.duration("burst", burst.map(Duration::from_micros));
         numbers.rates(&self.rates, has_video);
@@ -523,7 +524,7 @@ impl Receiver {
     }
 
     fn video(&self) -> Option<&Track> {
-        self.lanes.iter().find(|lane| lane.kind == MediaKind::Video).map(|lane| &lane.track)
+        self.tracks.iter().find(|track| track.kind == MediaKind::Video).map(|track| &track.account)
     }
 
     /// Whether pictures were agreed on.
@@ -533,7 +534,7 @@ impl Receiver {
 
     /// Media time of the newest packet of the pictures, or else of the sound, in microseconds.
     pub(super) fn media_micros(&self) -> Option<i64> {
-        let track = self.video().or_else(|| self.lanes.first().map(|lane| &lane.track))?;
+        let track = self.video().or_else(|| self.tracks.first().map(|track| &track.account))?;
         track.media_micros()
     }
 

@@ -5,8 +5,9 @@ use super::figures::{
     BANDWIDTH_REPORTS, MALFORMED, NACKS_HEARD, PICTURE_REQUESTS_HEARD, REPEATED, REPLAYED, REPORTED_LOST,
     REPORTS_HEARD, ROUND_TRIP, SENDER_REPORTS_SENT, UNAUTHENTIC,
 };
-use super::publish::SharedOptions;
 use crate::client_session::End;
+use crate::host_clock::HostClock;
+use crate::material::Material;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_media::{AudioCodec, Frame, Framing, Source, Stamp, Track, UnitType, parameter_sets, units};
@@ -28,6 +29,14 @@ const KEPT: usize = 2_048;
 const REPORT: Duration = Duration::from_secs(1);
 /// The least time between two keyframes that were asked for.
 const KEYFRAMES_APART: Duration = Duration::from_millis(500);
+
+/// What all publishers of a workload send.
+pub(super) struct Content {
+    pub(super) material: Material,
+    /// Whether each frame carries a clock stamp.
+    pub(super) stamp: bool,
+    pub(super) clock: HostClock,
+}
 
 /// What is sent, and to be sent next.
 pub(super) struct Sending {
@@ -192,12 +201,12 @@ impl Sending {
     }
 
     /// Fetches the next frame; of pictures a keyframe, if one was asked for.
-    pub(super) fn fetch(&mut self, common: &SharedOptions, now: Moment) -> Result<(), End> {
+    pub(super) fn fetch(&mut self, content: &Content, now: Moment) -> Result<(), End> {
         self.next_frame()?;
         let is_picture = self.frame.track == Track::Video;
         if is_picture && std::mem::take(&mut self.wants_keyframe) && !self.frame.keyframe {
             let due = self.base + self.frame.decode_time;
-            (self.source, self.base) = (common.material.source(), due);
+            (self.source, self.base) = (content.material.source(), due);
             self.next_frame()?;
             self.base = due.saturating_sub(self.frame.decode_time);
             self.keyframe_at = now + KEYFRAMES_APART;
@@ -219,13 +228,13 @@ impl Sending {
     pub(super) fn send_frame(
         &mut self,
         now: Moment,
-        common: &SharedOptions,
+        content: &Content,
         recorder: &mut Recorder,
         send: &mut dyn FnMut(&[u8], usize),
     ) {
         recorder.record(SEND_LAG, now.since(self.due()).as_micros() as u64);
         match self.frame.track {
-            Track::Video => self.send_picture(now, common, recorder, send),
+            Track::Video => self.send_picture(now, content, recorder, send),
             Track::Audio => self.send_sound(recorder, send),
         }
         self.bundle.flush(send);
@@ -243,14 +252,14 @@ impl Sending {
     fn send_picture(
         &mut self,
         now: Moment,
-        common: &SharedOptions,
+        content: &Content,
         recorder: &mut Recorder,
         send: &mut dyn FnMut(&[u8], usize),
     ) {
         recorder.count(FRAMES, 1);
         recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
-        if common.stamp {
-            let stamp = Stamp { captured: common.clock.at(now), sequence_number: self.stamps };
+        if content.stamp {
+            let stamp = Stamp { captured: content.clock.at(now), sequence_number: self.stamps };
             stamp.put(&mut self.frame.payload);
             self.stamps = self.stamps.wrapping_add(1);
         }

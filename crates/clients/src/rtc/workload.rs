@@ -6,6 +6,7 @@ use super::play::{self, Player};
 use super::publish::{self, Publisher};
 use super::relay;
 use super::request::Request;
+use super::sending::Content;
 use super::{OVEN_SCHEMES, RtcOptions, SCHEMA, WHEP_SCHEMES, WHIP_SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
@@ -13,7 +14,8 @@ use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
 use crate::redirect::Redirects;
 use crate::target::{Scheme, TargetError};
-use crate::workload::{NewClient, Workload, WorkloadError};
+use crate::workload::{NewClient, Workload};
+use crate::workload_error::WorkloadError;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_media::AudioCodec;
@@ -50,12 +52,10 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
     let common = Arc::new(publish::SharedOptions {
         terms: terms(Signalling::Http, offer_options, &options.tls)?,
         timeouts: options.timeouts,
-        material,
-        stamp: options.stamp,
-        clock: HostClock::read(),
+        content: Content { material, stamp: options.stamp, clock: HostClock::read() },
     });
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, endpoint, now, .. }, shard| {
-        Publisher::client(slot, request, endpoint.clone(), Arc::clone(&common), now, shard)
+    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, endpoint, now, .. }, shard| {
+        Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
     }))
 }
 
@@ -76,7 +76,7 @@ fn play(
     });
     let options = options.clone();
     Ok(Workload::new(SCHEMA, places, move |client, shard| {
-        let witness = options.is_witness(client.slot.client);
+        let witness = options.is_witness(client.planned.client);
         Player::client(client, witness, Arc::clone(&common), shard)
     }))
 }

@@ -7,12 +7,12 @@ use super::figures::{
 use super::refusal::{Verdict, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End, Stop, said};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::playback_model::Reading;
 use crate::playout::Playout;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED, SENT};
@@ -58,7 +58,7 @@ struct Viewer {
 
 impl Player {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         options: Arc<ClientOptions>,
         common: &SharedOptions,
         reading: Reading,
@@ -66,9 +66,9 @@ impl Player {
         shard: &mut ShardRecorder,
     ) -> Self {
         let playing = (common.timeouts, common.playout, common.clock);
-        let flv = FlvViewer::new(slot, playing, &FIGURES, reading, now, shard);
+        let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard);
         Self {
-            client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
+            client: Client::new(options, u64::from(planned.client) ^ now.as_nanos()),
             viewer: Viewer { flv, end_grace: common.end_grace, ended: None, refused: None },
         }
     }
@@ -79,7 +79,7 @@ impl Player {
             return;
         }
         context.send(output);
-        context.world.of(self.viewer.slot()).count(SENT, output.len() as u64);
+        context.world.of(self.viewer.planned()).count(SENT, output.len() as u64);
         // The handshake made it large; what a player says later is a few bytes a minute.
         *output = Vec::new();
     }
@@ -95,7 +95,7 @@ impl ClientSession for Player {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.viewer.flv.state.reach(Phase::Handshaking, context.now, context.world);
+        self.viewer.flv.state.reach(ClientPhase::Handshaking, context.now, context.world);
         self.send(context);
         Ok(())
     }
@@ -105,7 +105,7 @@ impl ClientSession for Player {
         let viewer = &mut self.viewer;
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = shard.of(viewer.slot());
+            let recorder = shard.of(viewer.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
             let read = self.client.input(bytes, &mut |event| viewer.hear(event, now, shard));
@@ -159,7 +159,7 @@ impl ClientSession for Player {
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         self.viewer.flv.leave(context.now, context.world);
-        if failure.is_none() && self.state().phase() > Phase::Connecting {
+        if failure.is_none() && self.state().phase() > ClientPhase::Connecting {
             self.client.close();
             self.send(context);
         }
@@ -169,7 +169,7 @@ impl ClientSession for Player {
 impl Viewer {
     #[inline]
     fn hear(&mut self, event: ClientEvent<'_>, now: Moment, shard: &mut ShardRecorder) {
-        trace::heard(self.slot().number(), &event);
+        trace::heard(self.planned().number(), &event);
         match event {
             ClientEvent::Media(media) => {
                 let before = self.flv.came();
@@ -180,13 +180,15 @@ impl Viewer {
                 }
             }
             ClientEvent::HandshakeDone { scheme } => {
-                self.flv.state.reach(Phase::Requesting, now, shard);
-                shard.of(self.flv.state.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                self.flv.state.reach(ClientPhase::Requesting, now, shard);
+                shard
+                    .of(self.flv.state.planned())
+                    .count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
-            ClientEvent::Playing => self.flv.state.reach(Phase::Waiting, now, shard),
+            ClientEvent::Playing => self.flv.state.reach(ClientPhase::Waiting, now, shard),
             ClientEvent::Status(status) => self.status(&status, now, shard),
             ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, shard),
-            ClientEvent::Acknowledged { .. } => shard.of(self.flv.state.slot()).count(SERVER_ACKS, 1),
+            ClientEvent::Acknowledged { .. } => shard.of(self.flv.state.planned()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
             | ClientEvent::StreamCreated { .. }
             | ClientEvent::Publishing
@@ -196,7 +198,7 @@ impl Viewer {
     }
 
     fn status(&mut self, status: &Status<'_>, now: Moment, shard: &mut ShardRecorder) {
-        shard.of(self.flv.state.slot()).count(STATUSES, 1);
+        shard.of(self.flv.state.planned()).count(STATUSES, 1);
         match verdict(status) {
             Verdict::Fine => {}
             Verdict::Ended => {
@@ -215,13 +217,13 @@ impl Viewer {
     /// The stream has ended, unless media comes again within the grace.
     fn ended(&mut self, words: &str, now: Moment, shard: &mut ShardRecorder) {
         if self.ended.is_none() {
-            shard.of(self.flv.state.slot()).count(STREAM_ENDS, 1);
+            shard.of(self.flv.state.planned()).count(STREAM_ENDS, 1);
             self.ended = Some(Box::new((now + self.end_grace, words.to_owned())));
         }
     }
 
-    fn slot(&self) -> Slot {
-        self.flv.state.slot()
+    fn planned(&self) -> PlannedStart {
+        self.flv.state.planned()
     }
 }
 

@@ -6,9 +6,9 @@ use super::figures::{
 use super::refusal::{Verdict, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
@@ -75,7 +75,7 @@ struct Heard {
 
 impl Publisher {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         options: Arc<ClientOptions>,
         common: Arc<SharedOptions>,
         source: Box<dyn Source + Send>,
@@ -83,8 +83,8 @@ impl Publisher {
         shard: &mut ShardRecorder,
     ) -> Self {
         Self {
-            client: Client::new(options, u64::from(slot.client) ^ now.as_nanos()),
-            state: ClientState::begin(slot, common.timeouts, now, shard),
+            client: Client::new(options, u64::from(planned.client) ^ now.as_nanos()),
+            state: ClientState::begin(planned, common.timeouts, now, shard),
             common,
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
             source,
@@ -98,18 +98,18 @@ impl Publisher {
 
     /// The server takes media: describe it.
     fn begin(&mut self, now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
-        self.state.reach(Phase::Playing, now, shard);
+        self.state.reach(ClientPhase::Playing, now, shard);
         self.start = now;
         self.body.clear();
         data::set_metadata(metadata(&*self.source), &mut self.body);
         self.put(MediaKind::Data, 0, shard);
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.count(DATA_MESSAGES, 1);
         if let Some(video) = self.source.video_config() {
             self.body.clear();
             flv::avc_sequence_header(&video.decoder_configuration, &mut self.body);
             self.put(MediaKind::Video, 0, shard);
-            shard.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
+            shard.of(self.state.planned()).count(SEQUENCE_HEADERS, 1);
         }
         if let Some(audio) = self.source.audio_config() {
             self.body.clear();
@@ -118,7 +118,7 @@ impl Publisher {
                 AudioCodec::Opus => flv::opus_sequence_header(audio.channels, &mut self.body),
             }
             self.put(MediaKind::Audio, 0, shard);
-            shard.of(self.state.slot()).count(SEQUENCE_HEADERS, 1);
+            shard.of(self.state.planned()).count(SEQUENCE_HEADERS, 1);
         }
         self.fetch()
     }
@@ -126,7 +126,7 @@ impl Publisher {
     /// Sends all frames that are due.
     fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        while self.state.phase() == Phase::Playing && self.due() <= now {
+        while self.state.phase() == ClientPhase::Playing && self.due() <= now {
             if self.client.output().len() + context.unsent() > UNSENT_LIMIT {
                 // A pause after which everything that is due goes out, with its lag.
                 self.flush(context);
@@ -145,7 +145,7 @@ impl Publisher {
         // Milliseconds modulo 2³², RTMP 1.0 section 4.
         let timestamp = self.frame.decode_time.as_millis() as u32;
         self.body.clear();
-        let recorder = shard.of(self.state.slot());
+        let recorder = shard.of(self.state.planned());
         recorder.record(SEND_LAG, lag.as_micros() as u64);
         match self.frame.track {
             Track::Video => {
@@ -175,7 +175,7 @@ impl Publisher {
     /// Frames the body as a message.
     fn put(&mut self, kind: MediaKind, timestamp: u32, shard: &mut ShardRecorder) {
         if self.client.send(kind, timestamp, &self.body).is_ok() {
-            let recorder = shard.of(self.state.slot());
+            let recorder = shard.of(self.state.planned());
             recorder.count(UNITS, 1);
             recorder.count(MEDIA, self.body.len() as u64);
         }
@@ -193,7 +193,7 @@ impl Publisher {
         let output = self.client.output();
         if !output.is_empty() {
             context.send(output);
-            context.world.of(self.state.slot()).count(SENT, output.len() as u64);
+            context.world.of(self.state.planned()).count(SENT, output.len() as u64);
             output.clear();
         }
     }
@@ -229,15 +229,15 @@ impl ClientSession for Publisher {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.state.reach(Phase::Handshaking, context.now, context.world);
+        self.state.reach(ClientPhase::Handshaking, context.now, context.world);
         Ok(())
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let (now, shard) = (context.now, &mut *context.world);
-        let slot = self.state.slot();
-        shard.of(slot).count(READS, 1);
-        shard.of(slot).count(RECEIVED, bytes.len() as u64);
+        let planned = self.state.planned();
+        shard.of(planned).count(READS, 1);
+        shard.of(planned).count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let state = &mut self.state;
         let outcome = self.client.input(bytes, &mut |event| heard.hear(event, state, now, shard));
@@ -251,7 +251,7 @@ impl ClientSession for Publisher {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        if self.state.phase() == Phase::Connecting {
+        if self.state.phase() == ClientPhase::Connecting {
             return Ok(());
         }
         self.send_due(context)?;
@@ -266,17 +266,17 @@ impl ClientSession for Publisher {
     }
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
-        let sends = self.state.phase() == Phase::Playing && context.unsent() <= UNSENT_LIMIT;
+        let sends = self.state.phase() == ClientPhase::Playing && context.unsent() <= UNSENT_LIMIT;
         let due = sends.then(|| self.due());
         let look = self.blocked.map(|blocked| blocked.look);
         [look, due].into_iter().flatten().min()
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
-        if self.state.phase() == Phase::Connecting || failure.is_some() {
+        if self.state.phase() == ClientPhase::Connecting || failure.is_some() {
             return;
         }
-        if self.state.phase() == Phase::Playing {
+        if self.state.phase() == ClientPhase::Playing {
             self.client.close();
         }
         self.flush(context);
@@ -291,19 +291,19 @@ impl Heard {
         now: Moment,
         shard: &mut ShardRecorder,
     ) {
-        trace::heard(state.slot().number(), &event);
+        trace::heard(state.planned().number(), &event);
         match event {
             ClientEvent::HandshakeDone { scheme } => {
-                state.reach(Phase::Requesting, now, shard);
-                shard.of(state.slot()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
+                state.reach(ClientPhase::Requesting, now, shard);
+                shard.of(state.planned()).count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
             ClientEvent::Publishing => self.publishing = true,
             ClientEvent::Status(status) => {
-                shard.of(state.slot()).count(STATUSES, 1);
+                shard.of(state.planned()).count(STATUSES, 1);
                 match verdict(&status) {
                     Verdict::Fine => {}
                     Verdict::Ended => {
-                        shard.of(state.slot()).count(STREAM_ENDS, 1);
+                        shard.of(state.planned()).count(STREAM_ENDS, 1);
                         self.ended.get_or_insert_with(|| status.to_string());
                     }
                     Verdict::Failed(failure) => {
@@ -311,7 +311,7 @@ impl Heard {
                     }
                 }
             }
-            ClientEvent::Acknowledged { .. } => shard.of(state.slot()).count(SERVER_ACKS, 1),
+            ClientEvent::Acknowledged { .. } => shard.of(state.planned()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
             | ClientEvent::StreamCreated { .. }
             | ClientEvent::Playing

@@ -8,7 +8,8 @@ use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::workload::{NewClient, Workload, WorkloadError};
+use crate::workload::{NewClient, Workload};
+use crate::workload_error::WorkloadError;
 use std::sync::Arc;
 use weir_rtmp::ClientOptions;
 use weir_rtmp::handshake::Scheme;
@@ -33,9 +34,9 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
         clock: HostClock::read(),
     };
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, shard| {
-        let reading = options.reading(slot.client);
-        Player::new(slot, request, &common, reading, now, shard)
+    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, now, .. }, shard| {
+        let reading = options.reading(planned.client);
+        Player::new(planned, request, &common, reading, now, shard)
     }))
 }
 
@@ -63,8 +64,8 @@ pub fn publish(
         clock: HostClock::read(),
     });
     let material = Material::prepare(&options.material, options.stamp)?;
-    Ok(Workload::new(SCHEMA, places, move |NewClient { slot, request, now, .. }, shard| {
-        Publisher::new(slot, request, Arc::clone(&common), material.source(), now, shard)
+    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, now, .. }, shard| {
+        Publisher::new(planned, request, Arc::clone(&common), material.source(), now, shard)
     }))
 }
 

@@ -3,13 +3,13 @@
 use super::container::Front;
 use super::figures;
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientState, Phase, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
 use crate::playback_model::{PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
-use crate::shard_recorder::{ClientRecord, Gap, ShardRecorder, Slot};
+use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
@@ -56,7 +56,7 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) fn new(
-        slot: Slot,
+        planned: PlannedStart,
         target: u32,
         request: Arc<Request>,
         common: Arc<SharedOptions>,
@@ -64,9 +64,9 @@ impl Player {
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let state = ClientState::begin(slot, common.timeouts, now, shard);
+        let state = ClientState::begin(planned, common.timeouts, now, shard);
         if reading == Reading::Witness {
-            shard.of(slot).shift(WITNESSES, 1);
+            shard.of(planned).shift(WITNESSES, 1);
         }
         // The timeline is for streams that are told frame by frame; here the analyser keeps the clock.
         let timeline = Timeline::new(90_000, 33);
@@ -74,8 +74,8 @@ impl Player {
         Self {
             state,
             reading,
-            playback: PlaybackModel::new(reading, slot.client, timeline, common.playout, now),
-            get: HttpGet::new(slot.number(), request, common.redirects.clone()),
+            playback: PlaybackModel::new(reading, planned.client, timeline, common.playout, now),
+            get: HttpGet::new(planned.number(), request, common.redirects.clone()),
             common,
             analyser: Box::new(Analyser::new(options)),
             booked: Counts::default(),
@@ -95,12 +95,12 @@ impl Player {
                     self.front.take(piece);
                     self.media(piece, now, shard);
                 }
-                Step::Accepted => self.state.reach(Phase::Waiting, now, shard),
+                Step::Accepted => self.state.reach(ClientPhase::Waiting, now, shard),
                 last => break last,
             }
         };
         let media = self.get.body() - before;
-        shard.of(self.state.slot()).count(MEDIA, media);
+        shard.of(self.state.planned()).count(MEDIA, media);
         if media > 0 {
             self.state.fed(now, shard);
         }
@@ -125,28 +125,28 @@ impl Player {
 
     /// A piece of the stream came.
     fn media(&mut self, piece: &[u8], now: Moment, shard: &mut ShardRecorder) {
-        self.state.reach(Phase::Opening, now, shard);
+        self.state.reach(ClientPhase::Opening, now, shard);
         self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
-            if self.state.phase() == Phase::Opening && self.analyser.decodable().is_some() {
-                self.state.reach(Phase::Playing, now, shard);
+            if self.state.phase() == ClientPhase::Opening && self.analyser.decodable().is_some() {
+                self.state.reach(ClientPhase::Playing, now, shard);
             }
             // References may be seconds apart: before the second of them time stands still.
-            if self.state.phase() == Phase::Playing
+            if self.state.phase() == ClientPhase::Playing
                 && self.analyser.keeps_time()
                 && let Some(time) = self.analyser.time()
             {
                 let media = (time.0 / 27) as i64;
-                self.playback.progress(now, media, stride.len() as u32, 0, shard.of(self.state.slot()));
+                self.playback.progress(now, media, stride.len() as u32, 0, shard.of(self.state.planned()));
             }
         }
     }
 
     /// Books what the analyser has counted since the last call.
     fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let slot = self.state.slot();
-        let recorder = shard.of(slot);
+        let planned = self.state.planned();
+        let recorder = shard.of(planned);
         let counts = self.analyser.counts();
         let interval = counts - std::mem::replace(&mut self.booked, counts);
         recorder.count(UNITS, interval.packets);
@@ -155,11 +155,17 @@ impl Player {
         let findings = self.analyser.findings();
         for finding in &findings[self.findings..] {
             match finding.kind {
-                FindingKind::PcrJump { by } => shard.of(slot).record_signed(TIMESTAMP_JUMP, by / 27),
+                FindingKind::PcrJump { by } => shard.of(planned).record_signed(TIMESTAMP_JUMP, by / 27),
                 FindingKind::Gap { expected, found, .. } => {
                     if let (Some(pid), Some(pcr)) = (finding.pid, finding.pcr) {
                         let mark = u32::from(pid) << 8 | u32::from(expected) << 4 | u32::from(found);
-                        shard.gap(Gap { at: now, slot, target: self.target, mark, place: pcr.ticks() / 27 });
+                        shard.gap(Gap {
+                            at: now,
+                            planned,
+                            target: self.target,
+                            mark,
+                            place: pcr.ticks() / 27,
+                        });
                     }
                 }
                 _ => {}
@@ -215,13 +221,13 @@ impl ClientSession for Player {
         let (now, shard) = (context.now, &mut *context.world);
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = shard.of(self.state.slot());
+            let recorder = shard.of(self.state.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
             outcome = self.take(bytes, now, shard);
         }
-        if self.state.phase() == Phase::Playing {
-            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.slot()));
+        if self.state.phase() == ClientPhase::Playing {
+            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
             self.state.end_of_read(bytes.is_empty(), now, shard);
         }
         outcome
@@ -230,9 +236,9 @@ impl ClientSession for Player {
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
         let (now, shard) = (context.now, &mut *context.world);
-        if self.state.phase() == Phase::Playing
+        if self.state.phase() == ClientPhase::Playing
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
-            && self.playback.handle_timeout(now, unread, shard.of(self.state.slot()))
+            && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
             context.pull();
         }
@@ -241,7 +247,7 @@ impl ClientSession for Player {
 
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let (failure, words) = self.state.overdue();
-        if self.state.phase() != Phase::Opening {
+        if self.state.phase() != ClientPhase::Opening {
             return (failure, words.to_owned());
         }
         let counts = self.analyser.counts();
@@ -281,19 +287,24 @@ impl ClientSession for Player {
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.get.go_on(context)?;
-        context.set_low_water(if self.state.phase() == Phase::Playing { self.playback.batch() } else { 1 });
+        context.set_low_water(if self.state.phase() == ClientPhase::Playing {
+            self.playback.batch()
+        } else {
+            1
+        });
         Ok(())
     }
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
-        let playback = if self.state.phase() == Phase::Playing { self.playback.poll_timeout() } else { None };
+        let playback =
+            if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         [playback, self.get.poll_timeout(context.now)].into_iter().flatten().min()
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         let (now, shard) = (context.now, &mut *context.world);
-        let recorder = shard.of(self.state.slot());
-        if self.state.phase() == Phase::Playing {
+        let recorder = shard.of(self.state.planned());
+        if self.state.phase() == ClientPhase::Playing {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {
@@ -301,7 +312,7 @@ impl ClientSession for Player {
         }
         let numbers =
             figures::columns(self.get.body(), &self.booked).into_iter().map(|it| Some(it as f64)).collect();
-        let (slot, target, since) = (self.state.slot(), self.target, self.since);
-        shard.record_client(ClientRecord { at: now, slot, target, since, failure, numbers });
+        let (planned, target, since) = (self.state.planned(), self.target, self.since);
+        shard.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
     }
 }

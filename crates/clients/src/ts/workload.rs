@@ -8,7 +8,8 @@ use crate::http_request::Request;
 use crate::options::PlayOptions;
 use crate::redirect::Redirects;
 use crate::target::Target;
-use crate::workload::{NewClient, ServerVersion, Workload, WorkloadError};
+use crate::workload::{NewClient, ServerVersion, Workload};
+use crate::workload_error::WorkloadError;
 use std::sync::Arc;
 
 /// A reader of a channel gets fifty times what a viewer gets, so that each witness costs as much more. All that it
@@ -48,9 +49,10 @@ pub(super) fn play_targets(
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
-    let start = move |NewClient { slot, target, request, now, .. }: NewClient<'_, Request>, shard: &mut _| {
-        let reading = options.reading(slot.client);
-        Player::new(slot, target as u32, request, Arc::clone(&common), reading, now, shard)
+    let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>,
+                      shard: &mut _| {
+        let reading = options.reading(planned.client);
+        Player::new(planned, target as u32, request, Arc::clone(&common), reading, now, shard)
     };
     let servers = match source {
         Source::Urls => Vec::new(),

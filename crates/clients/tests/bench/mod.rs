@@ -1,4 +1,4 @@
-//! What the tests stand on: slots, a shard with clients, nginx with its RTMP module.
+//! What the tests stand on: planned starts, a shard with clients, nginx with its RTMP module.
 #![allow(dead_code, unreachable_pub)]
 
 pub mod broker;
@@ -8,7 +8,7 @@ pub mod transport;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, ShardRecorder, Slot, Workload};
+use weir_clients::{Ending, PlannedStart, ShardRecorder, Workload};
 use weir_metrics::Recorder;
 use weir_shard::{SessionId, Shard, clock};
 use weir_testing::free_port;
@@ -31,9 +31,9 @@ impl<'w> Bench<'w> {
         let mut started = Vec::new();
         for client in clients {
             let now = clock::now();
-            let slot = Slot { client, workload, cell: workload, planned: now };
+            let planned = PlannedStart { client, workload, cell: workload, at: now };
             let made = self.workloads[usize::from(workload)];
-            let session = made.start(slot, now, &mut self.shard.world);
+            let session = made.start(planned, now, &mut self.shard.world);
             started.extend(self.shard.open(made.endpoint(client), session));
         }
         self.running.extend(&started);
@@ -64,8 +64,8 @@ impl<'w> Bench<'w> {
         }
     }
 
-    /// Stops all clients; their figures, and how the slots ended.
-    pub fn stop(mut self) -> (Vec<Recorder>, Vec<(Slot, Ending)>, ShardRecorder) {
+    /// Stops all clients; their figures, and how the planned starts ended.
+    pub fn stop(mut self) -> (Vec<Recorder>, Vec<(PlannedStart, Ending)>, ShardRecorder) {
         for id in std::mem::take(&mut self.running) {
             self.shard.stop(id);
         }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use weir_ts::mux::{AccessUnit, Muxer, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 use weir_ts::packet::{Header, PACKET_LENGTH};
 
 /// Of the stream, null packets included.
@@ -18,7 +18,8 @@ pub const VIDEO_PID: u16 = 0x0101;
 
 /// So many seconds of 25 pictures a second, a random access point in each second, at a constant rate.
 pub fn stream(seconds: u64) -> Vec<u8> {
-    let mut muxer = Muxer::new(Settings { bit_rate: Some(BIT_RATE), audio: None, ..Settings::default() });
+    let mut muxer =
+        Muxer::new(MuxSettings { bit_rate: Some(BIT_RATE), audio: None, ..MuxSettings::default() });
     // No two packets near each other are the same, so that none passes for a repetition.
     let content: Vec<u8> = (0..4_500).map(|at| (at / 16) as u8 | 0x40).collect();
     let mut bytes = Vec::new();

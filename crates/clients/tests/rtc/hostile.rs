@@ -9,7 +9,7 @@ use weir_rtc::sdp::MOST_BYTES;
 use weir_rtc::signalling::oven::{self, IceServer, Offer};
 use weir_rtc::signalling::websocket::{self, Role, WebSocket};
 use weir_rtc::srtp::Outbound;
-use weir_rtc::transport::{Certificate, Clock, DtlsRole, Output, Remote, Settings, Transport};
+use weir_rtc::transport::{Certificate, Clock, DtlsRole, Output, Remote, Transport, TransportSettings};
 use weir_shard::{Event, clock};
 
 fn stranger() -> std::net::SocketAddr {
@@ -115,7 +115,7 @@ fn reports_that_are_authentic_and_none_are_malformed() {
 /// A connectivity check of somebody who knows the viewer's names, and not its password.
 fn check(user_fragment: &str) -> Vec<u8> {
     let certificate = Certificate::generate().unwrap();
-    let mut transport = Transport::new(Settings {
+    let mut transport = Transport::new(TransportSettings {
         local: stranger(),
         certificate: certificate.clone(),
         lite: false,

@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, PlayOptions, RtcOptions, ShardRecorder, Slot, Timeouts, Workload, rtc};
+use weir_clients::{Ending, PlannedStart, PlayOptions, RtcOptions, ShardRecorder, Timeouts, Workload, rtc};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree};
 use weir_rtc::srtp::{MasterKey, Outbound};
-use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Remote, Settings, Transport};
+use weir_rtc::transport::{
+    Certificate, Clock, Event as Reached, Output, Remote, Transport, TransportSettings,
+};
 use weir_shard::{Event, Rig, Session, clock};
 
 const SERVER: &str = "127.0.0.1:5000";
@@ -66,8 +68,8 @@ impl Stage {
     pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
         let workload = workload(url, options);
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
-        let viewer = workload.start(slot, rig.now, &mut rig.world);
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
+        let viewer = workload.start(planned, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
         stage.tell(Event::Opening);
         stage.tell(Event::Connected);
@@ -229,7 +231,7 @@ impl Server {
 
     fn new() -> (Self, Local) {
         let certificate = Certificate::generate().unwrap();
-        let transport = Transport::new(Settings {
+        let transport = Transport::new(TransportSettings {
             local: server_address(),
             certificate: certificate.clone(),
             lite: true,

@@ -2,7 +2,7 @@
 
 use super::Durability;
 use super::encryption::{Encryption, Mode};
-use crate::error::StoreError;
+use crate::error::{DatabaseError, StoreError};
 use postgres::config::{Host, SslMode};
 use postgres::error::SqlState;
 use postgres::{Client, Config, Error};
@@ -31,28 +31,6 @@ pub struct Database {
     /// Whether it has a certificate to show.
     shows_certificate: bool,
     shown: String,
-}
-
-/// A text that names no database, or not how to reach it. Does not show it: there may be a password in it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DatabaseError {
-    /// No URL of a database.
-    #[error("this is no database; write postgres://user@host:port/database")]
-    Unknown,
-    /// An `sslmode` that there is not.
-    #[error("there is no such sslmode; write disable, prefer, require, verify-ca or verify-full")]
-    Mode,
-    /// A certificate that is named without its key, or the reverse.
-    #[error("sslcert and sslkey belong together; name both files")]
-    Identity,
-    /// Certificates that cannot be read: those of `sslrootcert`, or one's own.
-    #[error("{names}: {reason}", names = if *.identity { "sslrootcert, sslcert or sslkey" } else { "sslrootcert" })]
-    Certificates {
-        /// Whether there is one of one's own among them.
-        identity: bool,
-        /// What is wrong.
-        reason: String,
-    },
 }
 
 impl Database {

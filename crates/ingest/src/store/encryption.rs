@@ -1,7 +1,7 @@
 //! TLS of a database as the URLs of libpq ask for it ("SSL Support"): `sslmode`, `sslrootcert`, `sslcert` and `sslkey`,
 //! of which tokio-postgres knows the weaker half of the first.
 
-use super::database::DatabaseError;
+use crate::error::DatabaseError;
 use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use weir_shard::tls::{ClientTls, Identity, Trust};

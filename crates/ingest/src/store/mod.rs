@@ -6,13 +6,13 @@ mod encryption;
 mod known;
 mod parquet;
 mod postgres;
+mod publisher_numbers;
 mod row_counter;
-mod seen;
 mod sqlite;
 #[cfg(test)]
 mod tests;
 
-pub use database::{Database, DatabaseError};
+pub use database::Database;
 pub use row_counter::RowCounter;
 
 use parquet::Parquet;
@@ -21,7 +21,7 @@ use sqlite::Sqlite;
 
 use crate::batch::Batch;
 use crate::column::{Table, quoted};
-use crate::error::StoreError;
+use crate::error::{DatabaseError, StoreError};
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@
 //! for itself.
 
 use super::known::{Known, has_fields, position, time_of, values};
-use super::seen::Seen;
+use super::publisher_numbers::PublisherNumbers;
 use super::{Fate, Part, Saved, Stock, Store};
 use crate::batch::{Batch, Source};
 use crate::column::{Kind, Provenance, Table};
@@ -36,8 +36,8 @@ pub(crate) struct Parquet {
     table: Table,
     rows: Option<TypePtr>,
     dead: Option<TypePtr>,
-    seen: Seen,
-    seen_dead: Seen,
+    seen: PublisherNumbers,
+    seen_dead: PublisherNumbers,
     /// Files that this process has written.
     number: u64,
     /// The time in the name of the newest file, in microseconds. Names only ever go up, whatever the wall clock does.
@@ -66,8 +66,8 @@ impl Parquet {
             table,
             rows: None,
             dead: None,
-            seen: Seen::default(),
-            seen_dead: Seen::default(),
+            seen: PublisherNumbers::default(),
+            seen_dead: PublisherNumbers::default(),
             number: 0,
             newest: 0,
             lock: None,
@@ -177,7 +177,7 @@ impl Parquet {
         }
         self.seen.clear();
         self.seen_dead.clear();
-        let (mut seen, mut seen_dead) = (Seen::default(), Seen::default());
+        let (mut seen, mut seen_dead) = (PublisherNumbers::default(), PublisherNumbers::default());
         self.read(&self.directory, &rows, &mut seen)?;
         self.read(&dead_directory, &dead, &mut seen_dead)?;
         (self.seen, self.seen_dead) = (seen, seen_dead);
@@ -190,7 +190,12 @@ impl Parquet {
     }
 
     /// Reads which messages the files of a directory hold; removes what was never completed.
-    fn read(&self, directory: &Path, schema: &TypePtr, seen: &mut Seen) -> Result<(), StoreError> {
+    fn read(
+        &self,
+        directory: &Path,
+        schema: &TypePtr,
+        seen: &mut PublisherNumbers,
+    ) -> Result<(), StoreError> {
         for entry in std::fs::read_dir(directory).map_err(|error| self.fail_io(&error))? {
             let path = entry.map_err(|error| self.fail_io(&error))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -204,7 +209,12 @@ impl Parquet {
         Ok(())
     }
 
-    fn read_file(&self, path: &Path, schema: &TypePtr, seen: &mut Seen) -> Result<(), StoreError> {
+    fn read_file(
+        &self,
+        path: &Path,
+        schema: &TypePtr,
+        seen: &mut PublisherNumbers,
+    ) -> Result<(), StoreError> {
         let wrong = |words: String| StoreError::Unfit(format!("{}: {words}", path.display()));
         let file = File::open(path).map_err(|error| self.fail_io(&error))?;
         let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
@@ -299,7 +309,7 @@ impl Parquet {
     /// What is to be written of consecutive records. The records of a message are all there, or none is.
     fn pick(
         &self,
-        seen: &mut Seen,
+        seen: &mut PublisherNumbers,
         directory: &Path,
         sources: &[Source<'_>],
         first: usize,

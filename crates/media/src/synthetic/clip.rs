@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::audio::AudioClip;
-use super::{Settings, SyntheticError, VideoSettings};
+use super::{ClipSettings, SyntheticError, VideoSettings};
 use crate::h264::level::{Demand, level_idc};
 use crate::h264::parameter_sets::{Sequence, decoder_configuration};
 use crate::h264::picture::{Kind, MIN_MACROBLOCKS, Picture, Scene, Weight};
@@ -29,7 +29,7 @@ impl Clip {
     /// # Errors
     ///
     /// When the settings contradict each other or H.264 and AAC; each error says what would be possible.
-    pub fn prepare(settings: &Settings) -> Result<Self, SyntheticError> {
+    pub fn prepare(settings: &ClipSettings) -> Result<Self, SyntheticError> {
         let audio = settings.audio.as_ref().map(AudioClip::new).transpose()?;
         let video = &settings.video;
         let coder = Coder::new(video, settings.seed)?;
@@ -241,12 +241,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn settings() -> impl Strategy<Value = Settings> {
+    fn settings() -> impl Strategy<Value = ClipSettings> {
         let size = (64u16..=200, 48u16..=200);
         let rate = prop_oneof![Just((25, 1)), Just((24000, 1001)), Just((30000, 1001)), Just((60, 1))];
         (size, rate, 1u32..=40, 20u64..=5000, 1.0..20.0, any::<bool>(), any::<u64>()).prop_map(
             |((width, height), (frames, seconds), gop_frames, kbps, keyframe_ratio, stamped, seed)| {
-                Settings {
+                ClipSettings {
                     video: VideoSettings {
                         width: width * 2,
                         height: height * 2,

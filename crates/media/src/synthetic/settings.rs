@@ -4,7 +4,7 @@ use crate::{AudioCodec, BitRate, FrameRate};
 
 /// What a [`Clip`](crate::Clip) is made of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct ClipSettings {
     /// The pictures.
     pub video: VideoSettings,
     /// The sound, if any.
@@ -47,7 +47,7 @@ pub struct AudioSettings {
 }
 
 /// 1280x720 at 30 frames per second and 2 Mbit/s, a keyframe every two seconds, sound of the default kind.
-impl Default for Settings {
+impl Default for ClipSettings {
     fn default() -> Self {
         Self { video: VideoSettings::default(), audio: Some(AudioSettings::default()), seed: 1 }
     }

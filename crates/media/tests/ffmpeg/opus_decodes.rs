@@ -3,7 +3,7 @@
 use super::judge::ffmpeg;
 use std::io::Write;
 use std::time::Duration;
-use weir_media::{AudioCodec, AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, Track};
+use weir_media::{AudioCodec, AudioSettings, BitRate, Clip, ClipSettings, Frame, Source, Synthetic, Track};
 
 /// The checksum of a page: polynomial 0x04C11DB7, nothing inverted (RFC 3533 section 6).
 fn checksum(page: &[u8]) -> u32 {
@@ -41,7 +41,7 @@ fn ffmpeg_decodes_opus_of_every_weight_and_channel_count_without_a_word() {
             bit_rate: BitRate::from_kbps(kbps),
             ..AudioSettings::default()
         };
-        let settings = Settings { audio: Some(audio), ..Settings::default() };
+        let settings = ClipSettings { audio: Some(audio), ..ClipSettings::default() };
         let mut source = Synthetic::new(std::sync::Arc::new(Clip::prepare(&settings).unwrap()));
         let config = source.audio_config().unwrap().clone();
         assert_eq!((config.codec, config.channels), (AudioCodec::Opus, channels));

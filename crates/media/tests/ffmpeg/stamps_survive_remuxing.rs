@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_media::{
-    BitRate, Clip, ClockReading, Frame, Framing, Looped, MediaFile, Settings, Source, Stamp, Synthetic,
+    BitRate, Clip, ClipSettings, ClockReading, Frame, Framing, Looped, MediaFile, Source, Stamp, Synthetic,
     Track, UnitType, VideoSettings, units,
 };
 use weir_rtmp::flv;
@@ -22,7 +22,7 @@ fn stamp(sequence_number: u32) -> Stamp {
     Stamp { captured, sequence_number }
 }
 
-fn settings(stamped: bool) -> Settings {
+fn settings(stamped: bool) -> ClipSettings {
     let video = VideoSettings {
         width: 320,
         height: 180,
@@ -31,7 +31,7 @@ fn settings(stamped: bool) -> Settings {
         stamped,
         ..VideoSettings::default()
     };
-    Settings { video, ..Settings::default() }
+    ClipSettings { video, ..ClipSettings::default() }
 }
 
 /// Writes stamped frames as FLV.

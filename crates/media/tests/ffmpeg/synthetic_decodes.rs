@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::judge::{Written, decode, ffmpeg, ffprobe, write};
-use weir_media::{AudioSettings, BitRate, Clip, FrameRate, Settings, Synthetic, Track, VideoSettings};
+use weir_media::{AudioSettings, BitRate, Clip, ClipSettings, FrameRate, Synthetic, Track, VideoSettings};
 
 /// Three whole GOPs of a clip, decoded without a warning.
-fn made(settings: &Settings, directory: &std::path::Path) -> (Written, u64) {
+fn made(settings: &ClipSettings, directory: &std::path::Path) -> (Written, u64) {
     let clip = Arc::new(Clip::prepare(settings).unwrap());
     let frames = 3 * u64::from(settings.video.gop_frames);
     let written = write(&mut Synthetic::new(clip.clone()), clip.time_of(frames), directory, |_| {});
@@ -18,7 +18,7 @@ fn made(settings: &Settings, directory: &std::path::Path) -> (Written, u64) {
     (written, frames)
 }
 
-fn check(settings: &Settings) {
+fn check(settings: &ClipSettings) {
     let directory = tempfile::tempdir().unwrap();
     let (written, frames) = made(settings, directory.path());
     let video = &settings.video;
@@ -56,8 +56,8 @@ fn check(settings: &Settings) {
     }
 }
 
-fn video(width: u16, height: u16, rate: &str, gop_frames: u32, kbps: u64) -> Settings {
-    Settings {
+fn video(width: u16, height: u16, rate: &str, gop_frames: u32, kbps: u64) -> ClipSettings {
+    ClipSettings {
         video: VideoSettings {
             width,
             height,
@@ -73,7 +73,7 @@ fn video(width: u16, height: u16, rate: &str, gop_frames: u32, kbps: u64) -> Set
 
 #[test]
 fn the_default_settings() {
-    check(&Settings::default());
+    check(&ClipSettings::default());
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn the_timeline_rises_through_the_loops() {
 #[test]
 fn equal_seeds_give_equal_bytes() {
     let bytes = |seed| {
-        let clip = Clip::prepare(&Settings { seed, ..video(640, 360, "25", 5, 2000) }).unwrap();
+        let clip = Clip::prepare(&ClipSettings { seed, ..video(640, 360, "25", 5, 2000) }).unwrap();
         (0..5).map(|index| clip.picture(index).to_vec()).collect::<Vec<_>>()
     };
     assert_eq!(bytes(1), bytes(1));
@@ -226,7 +226,7 @@ fn equal_seeds_give_equal_bytes() {
 
 #[test]
 fn what_cannot_be_made_says_what_can() {
-    let error = |settings: &Settings| Clip::prepare(settings).unwrap_err().to_string();
+    let error = |settings: &ClipSettings| Clip::prepare(settings).unwrap_err().to_string();
     starts(&error(&video(1920, 1080, "30", 30, 50)), "50 kbit/s is too little for these pictures; ask for ");
     starts(&error(&video(128, 96, "30", 30, 50_000)), "50 Mbit/s is too much for these pictures; ask for ");
     starts(&error(&video(64, 64, "30", 30, 500)), "a picture of 64x64 cannot be made");

@@ -1,9 +1,9 @@
 //! PUBACK, PUBREC, PUBREL and PUBCOMP (MQTT 5 sections 3.4 to 3.7): one form, four meanings.
 
-use super::{PacketId, PacketKind, properties_len, put_properties};
 use crate::error::{EncodeError, Violation};
-use crate::field::{Fields, put_header};
-use crate::property::{Properties, PropertyLocation};
+use crate::field::{Fields, PacketId, put_header};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, PropertyLocation, properties_len, put_properties};
 use crate::{ReasonCode, Version};
 
 /// What PUBACK, PUBREC, PUBREL and PUBCOMP say.

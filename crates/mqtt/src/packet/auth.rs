@@ -1,9 +1,9 @@
 //! AUTH (MQTT 5 section 3.15).
 
-use super::{PacketKind, properties_len, put_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::{Properties, PropertyLocation};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, PropertyLocation, properties_len, put_properties};
 use crate::{ReasonCode, Version};
 
 /// A step of an authentication.

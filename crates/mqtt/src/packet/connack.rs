@@ -1,9 +1,9 @@
 //! CONNACK (section 3.2 of both standards).
 
-use super::{PacketKind, properties_len, put_properties, take_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::Properties;
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, properties_len, put_properties, take_properties};
 use crate::{ReasonCode, Version};
 
 /// The server's answer to CONNECT.

@@ -1,9 +1,9 @@
 //! CONNECT (section 3.1 of both standards).
 
-use super::{PacketKind, properties_len, put_properties, take_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, field_len, put_field, put_header, text_len};
-use crate::property::{Properties, PropertyLocation};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, PropertyLocation, properties_len, put_properties, take_properties};
 use crate::{Qos, Version, topic};
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! DISCONNECT (section 3.14 of both standards).
 
-use super::{PacketKind, properties_len, put_properties};
 use crate::error::{EncodeError, Violation};
 use crate::field::{Fields, put_header};
-use crate::property::{Properties, PropertyLocation};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, PropertyLocation, properties_len, put_properties};
 use crate::{ReasonCode, Version};
 
 /// The end of a connection, with its reason. Only clients send it in MQTT 3.1.1.

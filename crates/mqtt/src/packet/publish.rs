@@ -1,9 +1,9 @@
 //! PUBLISH (section 3.3 of both standards): the packet that carries messages.
 
-use super::{PacketId, PacketKind, properties_len, put_properties, take_properties};
 use crate::error::{EncodeError, Violation};
-use crate::field::{Fields, put_field, put_header, text_len, variable_integer};
-use crate::property::Properties;
+use crate::field::{Fields, PacketId, put_field, put_header, text_len, variable_integer};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, properties_len, put_properties, take_properties};
 use crate::{Qos, Version, topic};
 
 /// A message.

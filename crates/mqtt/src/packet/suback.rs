@@ -1,9 +1,9 @@
 //! SUBACK and UNSUBACK (sections 3.9 and 3.11 of both standards).
 
-use super::{PacketId, PacketKind, properties_len, put_properties, take_properties};
 use crate::error::{EncodeError, Violation};
-use crate::field::{Fields, put_header};
-use crate::property::Properties;
+use crate::field::{Fields, PacketId, put_header};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, properties_len, put_properties, take_properties};
 use crate::{ReasonCode, Version};
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! SUBSCRIBE and UNSUBSCRIBE (sections 3.8 and 3.10 of both standards).
 
-use super::{PacketId, PacketKind, properties_len, put_properties, take_properties};
 use crate::error::{EncodeError, Violation};
-use crate::field::{Fields, put_field, put_header, text_len};
-use crate::property::Properties;
+use crate::field::{Fields, PacketId, put_field, put_header, text_len};
+use crate::packet_kind::PacketKind;
+use crate::property::{Properties, properties_len, put_properties, take_properties};
 use crate::topic::SHARE;
 use crate::{Qos, Version};
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Reads a fault from its line.
 
-use super::{Action, Counted, Damage, Fault, Phase, Pick, Range, Units, When, Whom, Why};
+use super::{Action, Counted, Damage, Fault, LinkPhase, Pick, Range, Units, When, Whom, Why};
 use std::str::FromStr;
 use std::time::Duration;
 use weir_metrics::{ParseUnitError, parse_duration};
@@ -182,13 +182,13 @@ impl<'a> Words<'a> {
     }
 
     fn refusal(&mut self, why: Why) -> Result<Action, Error> {
-        let phase = self.take("phase").map_or(Ok(Phase::Connect), phase_of)?;
-        if phase < Phase::Connect {
+        let phase = self.take("phase").map_or(Ok(LinkPhase::Connect), phase_of)?;
+        if phase < LinkPhase::Connect {
             return Err(wrong("phase", "accept", "connect, play or publish: before, nothing was asked"));
         }
         let beyond = match self.take("beyond") {
             None => None,
-            Some(_) if phase != Phase::Play => {
+            Some(_) if phase != LinkPhase::Play => {
                 return Err(wrong("phase", "connect", "play, beside 'beyond'"));
             }
             Some(text) => Some(text.parse().map_err(|_| wrong("beyond", text, "a number of viewers"))?),
@@ -279,8 +279,8 @@ impl Whom {
             Action::Read(_) | Action::Withhold(_) => matches!(self, Self::Publishers(_)),
             Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
                 Self::Links(_) => true,
-                Self::Viewers(_) => *phase == Phase::Play,
-                Self::Publishers(_) => *phase == Phase::Publish,
+                Self::Viewers(_) => *phase == LinkPhase::Play,
+                Self::Publishers(_) => *phase == LinkPhase::Publish,
                 _ => false,
             },
             Action::Reset(when) | Action::Close(when) => match self {
@@ -328,13 +328,13 @@ fn pid(text: &str) -> Option<u16> {
     (pid <= 0x1FFF).then_some(pid)
 }
 
-fn phase_of(text: &str) -> Result<Phase, Error> {
+fn phase_of(text: &str) -> Result<LinkPhase, Error> {
     Ok(match text {
-        "accept" => Phase::Accept,
-        "handshake" => Phase::Handshake,
-        "connect" => Phase::Connect,
-        "play" => Phase::Play,
-        "publish" => Phase::Publish,
+        "accept" => LinkPhase::Accept,
+        "handshake" => LinkPhase::Handshake,
+        "connect" => LinkPhase::Connect,
+        "play" => LinkPhase::Play,
+        "publish" => LinkPhase::Publish,
         _ => return Err(wrong("phase", text, "accept, handshake, connect, play or publish")),
     })
 }
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(
             fault("reject phase=play code=a.b words=not today, thank you").action,
             Action::Refusal {
-                phase: Phase::Play,
+                phase: LinkPhase::Play,
                 why: Why::Rejected,
                 code: Some("a.b".into()),
                 words: Some("not today, thank you".into()),
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(
             fault("reject phase=play beyond=100").action,
             Action::Refusal {
-                phase: Phase::Play,
+                phase: LinkPhase::Play,
                 why: Why::Rejected,
                 code: None,
                 words: None,

@@ -1,7 +1,7 @@
 //! The faults of one accepted link, and of who asks for something over it.
 
 use super::script::{Answer, Cut, Script};
-use super::{Fault, Phase, Subject};
+use super::{Fault, LinkPhase, Subject};
 use crate::worker::Worker;
 use weir_metrics::Moment;
 
@@ -25,7 +25,7 @@ impl LinkFaults {
     /// What a fault answers at a phase, for the link or for `who` asks with these credentials.
     pub(crate) fn answer(
         &mut self,
-        phase: Phase,
+        phase: LinkPhase,
         who: Option<Subject>,
         offered: Option<&str>,
         worker: &mut Worker,

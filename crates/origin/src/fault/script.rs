@@ -1,7 +1,7 @@
 //! The faults that befall one link, viewer, publisher or stream, and how far each has come.
 
 use super::damage::damaged;
-use super::{Action, Counted, Damage, Effect, Fault, Phase, Pick, Subject, What, When, Whom, Why};
+use super::{Action, Counted, Damage, Effect, Fault, LinkPhase, Pick, Subject, What, When, Whom, Why};
 use crate::stream::{Kind, Packet};
 use std::time::Duration;
 use weir_metrics::{BitRate, Moment};
@@ -307,7 +307,7 @@ impl Script {
     /// there.
     pub(crate) fn answer(
         &mut self,
-        phase: Phase,
+        phase: LinkPhase,
         offered: Option<&str>,
         present: u64,
         now: Moment,

@@ -2,7 +2,7 @@
 
 use super::answer::{error, stream_head};
 use super::api::{self, Resource};
-use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
+use crate::fault::{Answer as Decree, Cut, LinkFaults, LinkPhase, Subject, Why};
 use crate::stream::View;
 use crate::tuner;
 use crate::viewer::{Standing, Viewer, Watcher};
@@ -25,7 +25,7 @@ pub(crate) struct HttpSession {
     peer: SocketAddr,
     link: u64,
     faults: LinkFaults,
-    stage: Stage,
+    stage: HttpPhase,
     requests: Requests,
     /// Bytes sent before the peer became a reader.
     said: u64,
@@ -33,7 +33,7 @@ pub(crate) struct HttpSession {
     cut: Option<Cut>,
 }
 
-enum Stage {
+enum HttpPhase {
     /// Has asked for nothing that is not answered.
     Asking,
     Playing(Box<Playing>),
@@ -57,7 +57,7 @@ impl HttpSession {
             peer,
             link,
             faults: LinkFaults::of(&worker.settings().faults, link),
-            stage: Stage::Asking,
+            stage: HttpPhase::Asking,
             // Nothing here takes a body.
             requests: Requests::new(0),
             said: 0,
@@ -67,15 +67,15 @@ impl HttpSession {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
         // Who reads a stream, or is on the way out, has nothing more to say.
-        if !matches!(self.stage, Stage::Asking) {
+        if !matches!(self.stage, HttpPhase::Asking) {
             return;
         }
-        if self.requests.is_empty() && self.fault(Phase::Handshake, None, None, context).is_some() {
+        if self.requests.is_empty() && self.fault(LinkPhase::Handshake, None, None, context).is_some() {
             self.fall_silent(context);
             return;
         }
         let (mut rest, mut answered) = (bytes, 0);
-        while matches!(self.stage, Stage::Asking) && self.cut.is_none() && !rest.is_empty() {
+        while matches!(self.stage, HttpPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
             if answered == ANSWERS_A_TURN {
                 return context.give_back(rest);
             }
@@ -90,12 +90,12 @@ impl HttpSession {
 
     /// Nothing is answered any more, because of a fault, and the link stays.
     fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.stage = Stage::Silent;
+        self.stage = HttpPhase::Silent;
         context.established();
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(decree) = self.fault(Phase::Connect, None, request.basic().as_deref(), context) {
+        if let Some(decree) = self.fault(LinkPhase::Connect, None, request.basic().as_deref(), context) {
             return self.refuse(decree, request, context);
         }
         let settings = context.world.settings().clone();
@@ -124,7 +124,7 @@ impl HttpSession {
         }
         let number = settings.registry.next_viewer();
         let (who, offered) = (Some(Subject::Viewer(number)), request.basic());
-        if let Some(decree) = self.fault(Phase::Play, who, offered.as_deref(), context) {
+        if let Some(decree) = self.fault(LinkPhase::Play, who, offered.as_deref(), context) {
             return self.refuse(decree, request, context);
         }
         self.said += head.len() as u64;
@@ -140,7 +140,7 @@ impl HttpSession {
             || Box::new(|packet, by| Some(tuner::remake(packet, by))),
             context,
         );
-        self.stage = Stage::Playing(Box::new(Playing { viewer, station, chunked }));
+        self.stage = HttpPhase::Playing(Box::new(Playing { viewer, station, chunked }));
         context.established();
         self.pump(context);
     }
@@ -181,7 +181,7 @@ impl HttpSession {
 
     fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.answered();
-        self.stage = if keep_alive { Stage::Asking } else { Stage::Leaving(context.now + FAREWELL) };
+        self.stage = if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + FAREWELL) };
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);
         }
@@ -189,14 +189,14 @@ impl HttpSession {
 
     /// Sends a reader what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Playing(playing) = &mut self.stage else { return };
+        let HttpPhase::Playing(playing) = &mut self.stage else { return };
         match playing.viewer.pump(context) {
             Standing::Same | Standing::Begun => {}
             Standing::Ended if playing.chunked => {
                 playing.viewer.say(LAST_CHUNK, context);
                 context.answered();
                 self.leave(context);
-                self.stage = Stage::Leaving(context.now + FAREWELL);
+                self.stage = HttpPhase::Leaving(context.now + FAREWELL);
             }
             Standing::Ended => self.cut = Some(Cut::Close),
             Standing::Cut(cut) => self.cut = Some(cut),
@@ -211,11 +211,11 @@ impl HttpSession {
             return;
         }
         match &mut self.stage {
-            Stage::Playing(_) => self.pump(context),
+            HttpPhase::Playing(_) => self.pump(context),
             // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
-            Stage::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
-            Stage::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
-            Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
+            HttpPhase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
+            HttpPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
+            HttpPhase::Asking | HttpPhase::Leaving(_) | HttpPhase::Silent => {}
         }
     }
 
@@ -223,9 +223,9 @@ impl HttpSession {
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         let deadline = match &mut self.stage {
-            Stage::Playing(playing) => playing.viewer.deadline(context.world, now),
-            Stage::Leaving(at) => Some(*at),
-            Stage::Asking | Stage::Silent => None,
+            HttpPhase::Playing(playing) => playing.viewer.deadline(context.world, now),
+            HttpPhase::Leaving(at) => Some(*at),
+            HttpPhase::Asking | HttpPhase::Silent => None,
         };
         match [deadline, self.faults.next_cut()].into_iter().flatten().min() {
             Some(at) => context.set_timer(at),
@@ -235,7 +235,7 @@ impl HttpSession {
 
     fn fault(
         &mut self,
-        phase: Phase,
+        phase: LinkPhase,
         who: Option<Subject>,
         offered: Option<&str>,
         context: &mut Context<'_, Worker>,
@@ -245,8 +245,8 @@ impl HttpSession {
 
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        match std::mem::replace(&mut self.stage, Stage::Asking) {
-            Stage::Playing(playing) => {
+        match std::mem::replace(&mut self.stage, HttpPhase::Asking) {
+            HttpPhase::Playing(playing) => {
                 playing.viewer.leave(context);
                 tuner::leave(playing.station, context.world);
             }
@@ -267,7 +267,7 @@ impl HttpSession {
 impl Session<Worker> for HttpSession {
     fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
         self.faults.begin(context.now);
-        if self.fault(Phase::Accept, None, None, context).is_some() {
+        if self.fault(LinkPhase::Accept, None, None, context).is_some() {
             self.fall_silent(context);
         }
     }
@@ -281,7 +281,7 @@ impl Session<Worker> for HttpSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let Stage::Playing(playing) = &mut self.stage {
+        if let HttpPhase::Playing(playing) = &mut self.stage {
             playing.viewer.woken();
         }
         self.pump(context);

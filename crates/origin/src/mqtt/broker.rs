@@ -1,10 +1,12 @@
 //! What all sessions of a broker share: who has subscribed to what, what waits for whom, and the counts.
 
-use super::retained::{Retained, Search};
+use super::inbox::{Delivery, Inbox, InboxKey};
+use super::publication::Publication;
+use super::retained::Retained;
 use super::subscriptions::{Subscriptions, Taken};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
-use crate::worker::Settings;
+use crate::worker::OriginSettings;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,7 +15,6 @@ use weir_metrics::Moment;
 use weir_mqtt::packet::{RetainHandling, SubscriptionOptions};
 use weir_mqtt::property::SubscriptionIdentifier;
 use weir_mqtt::topic::Filter;
-use weir_mqtt::{Property, PropertyBuffer, Publish, Qos};
 use weir_shard::{SessionId, World};
 
 /// Messages that wait for one subscriber. What comes beyond is left out, and counted.
@@ -74,44 +75,9 @@ pub(crate) struct Report {
     pub(crate) effects: Vec<Effect>,
 }
 
-/// A message as it came, for all who are sent it.
-#[derive(Debug)]
-pub(crate) struct Publication {
-    pub(crate) topic: Box<str>,
-    pub(crate) payload: Box<[u8]>,
-    pub(crate) qos: Qos,
-    pub(crate) retain: bool,
-    /// Those that go on to subscribers.
-    pub(crate) properties: PropertyBuffer,
-}
-
-/// A message for one subscriber.
-#[derive(Clone, Debug)]
-pub(crate) struct Delivery {
-    pub(crate) publication: Arc<Publication>,
-    pub(crate) qos: Qos,
-    pub(crate) retain: bool,
-    pub(crate) identifier: Option<SubscriptionIdentifier>,
-}
-
-/// Names what waits for one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct InboxKey(usize);
-
-#[derive(Debug)]
-struct Inbox {
-    session: SessionId,
-    client_id: String,
-    queue: VecDeque<Delivery>,
-    queue_bytes: usize,
-    /// Its ways through what is kept, of new subscriptions.
-    searches: VecDeque<Search>,
-    taken_over: bool,
-}
-
 /// The [`World`] of a broker.
 pub(crate) struct Broker {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<OriginSettings>,
     pub(crate) counts: MessageCounts,
     inboxes: Slab<Inbox>,
     names: HashMap<String, InboxKey>,
@@ -131,7 +97,7 @@ impl Broker {
         self.inboxes.len() as u64
     }
 
-    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(settings: Arc<OriginSettings>) -> Self {
         let mut filters: Vec<&str> = Vec::new();
         for fault in &settings.faults {
             if let Whom::Stream(filter) = &fault.whom
@@ -337,34 +303,6 @@ impl World for Broker {
                 let _ = reply.send(Report { counts: self.counts, effects: self.effects.clone() });
             }
             Message::Stop => self.stopping = true,
-        }
-    }
-}
-
-/// Bytes beside its own that a message takes: where it is shared, and its place in a queue.
-const KEPT_WITH_EACH: usize = 192;
-
-impl Publication {
-    /// Bytes that are kept for it.
-    pub(crate) fn weight(&self) -> usize {
-        self.topic.len() + self.payload.len() + self.properties.memory() + KEPT_WITH_EACH
-    }
-
-    pub(crate) fn of(publish: &Publish<'_>) -> Self {
-        let mut properties = PropertyBuffer::new();
-        for property in publish.properties {
-            // An alias is between two; a subscription has identifiers of its own (MQTT 5 section 3.3.2.3).
-            if !matches!(property, Property::TopicAlias(_) | Property::SubscriptionIdentifier(_)) {
-                // What was read can be written.
-                let _ = properties.push(property);
-            }
-        }
-        Self {
-            topic: publish.topic.into(),
-            payload: publish.payload.into(),
-            qos: publish.qos,
-            retain: publish.retain,
-            properties,
         }
     }
 }

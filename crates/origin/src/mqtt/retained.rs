@@ -1,7 +1,7 @@
 //! The last message of each topic, kept for who subscribes later: bounded in number and in bytes, and handed out a piece
 //! at a time, so that nobody waits while a subscriber to everything is given everything.
 
-use super::broker::Publication;
+use super::publication::Publication;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;

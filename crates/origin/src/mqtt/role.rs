@@ -1,7 +1,7 @@
 //! The roles of a client, publisher and subscriber, each with its own script of faults; what faults answer a client.
 
 use super::broker::Broker;
-use crate::fault::{Answer, Phase, Script, Subject};
+use crate::fault::{Answer, LinkPhase, Script, Subject};
 use weir_mqtt::{PacketKind, ReasonCode};
 use weir_shard::Context;
 
@@ -17,7 +17,7 @@ impl Role {
     /// The role that a client takes with its first request of this phase, as `subject` to the faults; `link` has the
     /// faults of its connection.
     pub(super) fn begin(
-        phase: Phase,
+        phase: LinkPhase,
         subject: Subject,
         link: &mut Option<Box<Script>>,
         context: &mut Context<'_, Broker>,
@@ -34,7 +34,7 @@ impl Role {
 /// What a fault answers a client at a phase of its dialogue; `offered` are its user name and password.
 pub(super) fn fault(
     script: &mut Option<Box<Script>>,
-    phase: Phase,
+    phase: LinkPhase,
     offered: Option<&str>,
     context: &mut Context<'_, Broker>,
 ) -> Option<Answer> {

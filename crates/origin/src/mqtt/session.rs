@@ -7,9 +7,11 @@ mod subscribing;
 #[cfg(test)]
 mod turns;
 
-use super::broker::{Broker, Delivery, InboxKey, Publication, unit_of};
+use super::broker::{Broker, unit_of};
+use super::inbox::{Delivery, InboxKey};
+use super::publication::Publication;
 use super::role::{Role, fault, reason};
-use crate::fault::{Answer, Cut, Front, Gate, GateUnit, Phase, Script, Subject, Why};
+use crate::fault::{Answer, Cut, Front, Gate, GateUnit, LinkPhase, Script, Subject, Why};
 use keep_alive::KeepAlive;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -47,7 +49,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct MqttSession {
     link: u64,
     reader: Reader,
-    stage: Stage,
+    stage: MqttPhase,
     /// Faults of the link.
     script: Option<Box<Script>>,
     publisher: Option<Role>,
@@ -72,7 +74,7 @@ pub(crate) struct MqttSession {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum MqttPhase {
     /// Has not said CONNECT.
     Accepted,
     Connected,
@@ -91,7 +93,7 @@ impl MqttSession {
         Self {
             link,
             reader: Reader::new(Version::V5, limits),
-            stage: Stage::Accepted,
+            stage: MqttPhase::Accepted,
             script: Script::of(&broker.settings.faults, Subject::Link(link)),
             publisher: None,
             subscriber: None,
@@ -118,7 +120,7 @@ impl MqttSession {
         let mut reader = std::mem::replace(&mut self.reader, Reader::new(self.version, Limits::default()));
         let mut input = bytes;
         self.work = 0;
-        while matches!(self.stage, Stage::Accepted | Stage::Connected) && self.cut.is_none() {
+        while matches!(self.stage, MqttPhase::Accepted | MqttPhase::Connected) && self.cut.is_none() {
             // Who asks for much lets others ask in between.
             if self.work >= WORK_A_TURN {
                 context.give_back(input);
@@ -131,7 +133,7 @@ impl MqttSession {
                     if let Err(violation) = self.packet(&packet, context) {
                         self.refuse(violation.reason(), context);
                     }
-                    if before == Stage::Accepted && self.stage == Stage::Connected {
+                    if before == MqttPhase::Accepted && self.stage == MqttPhase::Connected {
                         reader.set_limits(Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET });
                     }
                 }
@@ -149,8 +151,8 @@ impl MqttSession {
 
     fn packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
         match (packet, self.stage) {
-            (Packet::Connect(connect), Stage::Accepted) => self.connect(connect, context),
-            (_, Stage::Accepted) => return Err(Violation::FirstPacket),
+            (Packet::Connect(connect), MqttPhase::Accepted) => self.connect(connect, context),
+            (_, MqttPhase::Accepted) => return Err(Violation::FirstPacket),
             (Packet::Connect(_), _) => return Err(Violation::SecondConnect),
             (Packet::Publish(publish), _) => return self.publish(publish, context),
             (Packet::Puback(puback), _) => {
@@ -179,10 +181,10 @@ impl MqttSession {
             let password = connect.password.map(String::from_utf8_lossy).unwrap_or_default();
             format!("{user}:{password}")
         });
-        match fault(&mut self.script, Phase::Connect, offered.as_deref(), context) {
+        match fault(&mut self.script, LinkPhase::Connect, offered.as_deref(), context) {
             Some(Answer::Nothing) => {
                 context.established();
-                return self.stage = Stage::Silent;
+                return self.stage = MqttPhase::Silent;
             }
             Some(Answer::Refusal { why, code, words }) => {
                 let usual = match why {
@@ -236,7 +238,7 @@ impl MqttSession {
                 Publish { qos: will.qos, retain: will.retain, ..Publish::new(will.topic, will.payload) };
             Publication::of(&publish)
         });
-        self.stage = Stage::Connected;
+        self.stage = MqttPhase::Connected;
         context.established();
         let connack = Connack {
             session_present: false,
@@ -262,7 +264,7 @@ impl MqttSession {
             counts.publishers += 1;
             let number = context.world.settings.registry.next_publisher();
             self.publisher =
-                Some(Role::begin(Phase::Publish, Subject::Publisher(number), &mut self.script, context));
+                Some(Role::begin(LinkPhase::Publish, Subject::Publisher(number), &mut self.script, context));
         }
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
         let mut withheld = publisher.answer == Some(Answer::Nothing);
@@ -310,7 +312,7 @@ impl MqttSession {
 
     /// Sends a subscriber what waits for it, until its link takes no more.
     fn pump(&mut self, context: &mut Context<'_, Broker>) {
-        let (Some(key), Stage::Connected) = (self.inbox, self.stage) else { return };
+        let (Some(key), MqttPhase::Connected) = (self.inbox, self.stage) else { return };
         let now = context.now;
         let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_mut());
         let rules = script.as_ref().is_some_and(|script| script.rules_units());
@@ -421,20 +423,22 @@ impl MqttSession {
         let reason = if fits { reason } else { ReasonCode::ServerUnavailable };
         let connack = Connack { session_present: false, reason, properties: properties.properties() };
         self.say(&Packet::Connack(connack));
-        self.stage = Stage::Leaving(now + FAREWELL);
+        self.stage = MqttPhase::Leaving(now + FAREWELL);
     }
 
     /// Ends a connection that breaks the standard, or asks for what there is not (MQTT 5 section 4.13).
     fn refuse(&mut self, reason: ReasonCode, context: &Context<'_, Broker>) {
         let now = context.now;
         match (self.version, self.stage) {
-            (Version::V5, Stage::Accepted) if reason.code_in(PacketKind::Connack, Version::V5).is_some() => {
+            (Version::V5, MqttPhase::Accepted)
+                if reason.code_in(PacketKind::Connack, Version::V5).is_some() =>
+            {
                 self.turn_away(reason, None, now);
             }
-            (Version::V5, Stage::Connected) => self.farewell(reason),
+            (Version::V5, MqttPhase::Connected) => self.farewell(reason),
             _ => {}
         }
-        self.stage = Stage::Leaving(now + FAREWELL);
+        self.stage = MqttPhase::Leaving(now + FAREWELL);
     }
 
     /// The last word of MQTT 5; 3.1.1 has none.
@@ -457,8 +461,10 @@ impl MqttSession {
             }
         }
         match self.stage {
-            Stage::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
-            Stage::Connected if self.keep_alive.is_over(now, is_read(context), || context.acknowledged()) => {
+            MqttPhase::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
+            MqttPhase::Connected
+                if self.keep_alive.is_over(now, is_read(context), || context.acknowledged()) =>
+            {
                 // MQTT-3.1.2-22.
                 self.refuse(ReasonCode::KeepAliveTimeout, context);
             }
@@ -469,9 +475,9 @@ impl MqttSession {
     /// When [`Self::time`] has to be asked, or [`Self::pump`].
     fn next_moment(&self) -> Option<Moment> {
         let stage = match self.stage {
-            Stage::Connected => self.keep_alive.deadline(),
-            Stage::Leaving(at) => Some(at),
-            Stage::Accepted | Stage::Silent => None,
+            MqttPhase::Connected => self.keep_alive.deadline(),
+            MqttPhase::Leaving(at) => Some(at),
+            MqttPhase::Accepted | MqttPhase::Silent => None,
         };
         let roles = [&self.publisher, &self.subscriber].into_iter().flatten();
         let scripts = roles.filter_map(|role| role.script.as_ref()).chain(&self.script);
@@ -503,8 +509,8 @@ impl Session<Broker> for MqttSession {
         if let Some(script) = &mut self.script {
             script.begin(context.now);
         }
-        if fault(&mut self.script, Phase::Accept, None, context).is_some() {
-            self.stage = Stage::Silent;
+        if fault(&mut self.script, LinkPhase::Accept, None, context).is_some() {
+            self.stage = MqttPhase::Silent;
             context.established();
         }
     }
@@ -534,7 +540,7 @@ impl Session<Broker> for MqttSession {
 
     fn after_event(&mut self, context: &mut Context<'_, Broker>) {
         self.pump(context);
-        if self.cut == Some(Cut::Close) && self.stage == Stage::Connected && !self.said_goodbye {
+        if self.cut == Some(Cut::Close) && self.stage == MqttPhase::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);
         }
         if !self.out.is_empty() {

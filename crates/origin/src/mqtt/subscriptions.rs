@@ -1,7 +1,7 @@
 //! Who has subscribed to what. Taking a subscription costs as much with a hundred thousand others as with none; a
 //! message is compared with the filters that have wildcards, and of the others looks up its own topic.
 
-use super::broker::InboxKey;
+use super::inbox::InboxKey;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use weir_mqtt::packet::SubscriptionOptions;
 use weir_mqtt::property::SubscriptionIdentifier;

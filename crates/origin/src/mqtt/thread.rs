@@ -2,7 +2,7 @@
 
 use super::broker::{Broker, Message};
 use super::session::MqttSession;
-use crate::worker::Settings;
+use crate::worker::OriginSettings;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) type Listener = (TcpListener, Option<Arc<rustls::ServerConfig>>);
 /// # Errors
 /// The system refuses a thread, or has no descriptor left.
 pub(crate) fn start(
-    settings: Arc<Settings>,
+    settings: Arc<OriginSettings>,
     listeners: Vec<Listener>,
 ) -> io::Result<(MessageSender<Message>, JoinHandle<()>)> {
     let (ready, started) = channel();

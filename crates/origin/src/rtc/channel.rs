@@ -1,7 +1,7 @@
 //! The way to one peer, viewer or publisher: ICE, DTLS, the keys that come of them, and when it is given up.
 
-use super::hub::Counts;
-use super::peer::Outbox;
+use super::counts::Counts;
+use super::outbox::Outbox;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::time::Duration;

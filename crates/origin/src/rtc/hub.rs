@@ -1,9 +1,11 @@
 //! What the sessions of one worker share of WebRTC: where media goes out, and to whom.
 
 use super::channel::{Channel, Service};
+use super::counts::Counts;
 use super::feed::{Feed, TrackKind};
-use super::ingest::{Ingest, IntakeCounts};
-use super::peer::{Outbox, Peer, Track};
+use super::ingest::Ingest;
+use super::outbox::Outbox;
+use super::peer::{Peer, Track};
 use crate::fault::{Script, Subject};
 use crate::publisher::Publisher;
 use crate::worker::{Message, Worker};
@@ -22,50 +24,6 @@ use weir_shard::{Datagrams, Incoming, Outgoing, SessionId};
 const MUTE_KEPT: usize = 1_024;
 /// The least time between two keyframes that viewers of one stream have its publisher asked for.
 const KEYFRAMES_APART: Duration = Duration::from_secs(1);
-
-/// What an origin has done by WebRTC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Sessions whose keys were agreed on.
-    pub connected: u64,
-    /// Receiver reports heard.
-    pub receiver_reports: u64,
-    /// Packets that viewers asked for again, each time counted.
-    pub nacks: u64,
-    /// Packets that were sent again.
-    pub repeated: u64,
-    /// Keyframes that viewers asked for. A publisher by WebRTC is asked in turn; over RTMP none can be.
-    pub picture_losses: u64,
-    /// RTP and RTCP that does not open with its peer's keys.
-    pub unauthentic: u64,
-    /// Datagrams of strangers, and of no known protocol.
-    pub strange: u64,
-    /// What publishers have brought.
-    pub intake: IntakeCounts,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: &Self) {
-        let Self {
-            connected,
-            receiver_reports,
-            nacks,
-            repeated,
-            picture_losses,
-            unauthentic,
-            strange,
-            intake,
-        } = other;
-        self.connected += connected;
-        self.receiver_reports += receiver_reports;
-        self.nacks += nacks;
-        self.repeated += repeated;
-        self.picture_losses += picture_losses;
-        self.unauthentic += unauthentic;
-        self.strange += strange;
-        self.intake.add(intake);
-    }
-}
 
 /// The hub of a worker.
 pub(crate) struct Hub {

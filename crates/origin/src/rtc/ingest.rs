@@ -23,58 +23,6 @@ const BANDWIDTH: u64 = 100_000_000;
 /// The name of our sources (RFC 3550 section 6.5.1).
 const NAME: &str = "weir";
 
-/// What publishers by WebRTC have brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IntakeCounts {
-    /// Publishers whose offer was answered.
-    pub publishers: u64,
-    /// RTP packets of media, each once, those that came again included.
-    pub packets: u64,
-    /// Packets that are missing.
-    pub lost: u64,
-    /// Packets that came after they had been asked for again.
-    pub recovered: u64,
-    /// Packets that were asked for again, each time counted.
-    pub asked: u64,
-    /// Keyframes that were asked for.
-    pub keyframes_asked: u64,
-    /// Frames, of pictures and of sound, that were whole and passed on.
-    pub frames: u64,
-    /// Frames that were whole, and came before the first keyframe: nobody could begin with them.
-    pub early: u64,
-    /// Frames of which a packet was missing; they are not passed on.
-    pub broken: u64,
-    /// Sender reports heard.
-    pub sender_reports: u64,
-}
-
-impl IntakeCounts {
-    pub(super) fn add(&mut self, other: &Self) {
-        let Self {
-            publishers,
-            packets,
-            lost,
-            recovered,
-            asked,
-            keyframes_asked,
-            frames,
-            early,
-            broken,
-            sender_reports,
-        } = other;
-        self.publishers += publishers;
-        self.packets += packets;
-        self.lost += lost;
-        self.recovered += recovered;
-        self.asked += asked;
-        self.keyframes_asked += keyframes_asked;
-        self.frames += frames;
-        self.early += early;
-        self.broken += broken;
-        self.sender_reports += sender_reports;
-    }
-}
-
 pub(super) struct Ingest {
     pub(super) channel: Channel,
     pub(super) name: Arc<str>,
@@ -236,7 +184,7 @@ impl Ingest {
     fn report(&mut self, service: &mut Service<'_, '_>) {
         let mut blocks = [ReportBlock::default(); 2];
         let found = self.receivers.iter_mut().filter_map(|receiver| receiver.report_block(service.now));
-        let count = blocks.iter_mut().zip(found).map(|(slot, block)| *slot = block).count();
+        let count = blocks.iter_mut().zip(found).map(|(place, block)| *place = block).count();
         if count == 0 {
             return;
         }

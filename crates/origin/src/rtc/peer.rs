@@ -9,11 +9,9 @@ use crate::worker::CountKey;
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::Moment;
+use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, Compound, SenderFigures};
 use weir_rtc::rtp::Header;
-use weir_rtc::srtp::Outbound;
-use weir_rtc::{Bundle, NtpTime};
-use weir_shard::Outgoing;
 
 /// Units that are sent at a time to one who has much to catch up with.
 const BURST: usize = 64;
@@ -64,7 +62,7 @@ pub(super) struct Peer {
     pub(super) counts: CountKey,
     cursor: Option<Cursor>,
     /// The faults of this viewer, and what they hold back.
-    detour: Option<Box<(Box<Script>, Gate<i64>)>>,
+    faults: Option<Box<(Box<Script>, Gate<i64>)>>,
     report_at: Moment,
     /// When it is to be sent the rest of what it has to catch up with, or what a fault holds back.
     go_on_at: Option<Moment>,
@@ -84,7 +82,7 @@ impl Peer {
             tracks,
             counts,
             cursor: None,
-            detour: script.map(|script| Box::new((script, Gate::new()))),
+            faults: script.map(|script| Box::new((script, Gate::new()))),
             report_at: now + Duration::from_nanos(channel.session % 1_000_000_000),
             go_on_at: None,
             channel,
@@ -140,7 +138,7 @@ impl Peer {
         self.go_on_at = None;
         let (Some(path), Some(_)) = (self.channel.path, &self.channel.keys) else { return };
         let mut cursor = self.cursor.take().unwrap_or_else(|| Cursor::new(&feed.units));
-        if self.detour.is_some() {
+        if self.faults.is_some() {
             self.pump_detour(&mut cursor, feed, path, service);
         } else {
             cursor.settle(&feed.units, now);
@@ -173,8 +171,8 @@ impl Peer {
         service: &mut Service<'_, '_>,
     ) {
         let now = service.now;
-        let Some(mut detour) = self.detour.take() else { return };
-        let (script, gate) = &mut *detour;
+        let Some(mut faults) = self.faults.take() else { return };
+        let (script, gate) = &mut *faults;
         let mut dropped = UnitCounts::default();
         if gate.len() < HELD_BACK {
             cursor.settle(&feed.units, now);
@@ -219,7 +217,7 @@ impl Peer {
         self.go_on_at = [self.go_on_at, script.next_cut()].into_iter().flatten().min();
         service.worker.note(script.take_effects());
         service.worker.viewer_counts(self.counts).dropped.add(&dropped);
-        self.detour = Some(detour);
+        self.faults = Some(faults);
     }
 
     /// A fault ends the session; a reset says nothing to the viewer.
@@ -288,41 +286,5 @@ impl Peer {
     pub(super) fn next(&self) -> Moment {
         let others = [self.channel.next(), self.go_on_at];
         others.into_iter().flatten().fold(self.report_at, Moment::min)
-    }
-}
-
-/// What is on its way to one peer.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    bundle: Bundle,
-    words: Vec<u8>,
-}
-
-impl Outbox {
-    /// Protects a unit and puts it to the others. Whether it will be sent.
-    fn add(
-        &mut self,
-        header: &Header,
-        unit: &Packet,
-        keys: &mut Outbound,
-        path: SocketAddr,
-        link: &mut Outgoing<'_>,
-    ) -> bool {
-        let mut send = |bytes: &[u8], length: usize| {
-            link.send_datagrams(path, bytes, length);
-        };
-        self.bundle.add(header, unit.bare(), keys, &mut send)
-    }
-
-    fn flush(&mut self, path: SocketAddr, link: &mut Outgoing<'_>) {
-        self.bundle.flush(&mut |bytes, length| {
-            link.send_datagrams(path, bytes, length);
-        });
-    }
-
-    /// An empty buffer for something else.
-    pub(super) fn words(&mut self) -> &mut Vec<u8> {
-        self.words.clear();
-        &mut self.words
     }
 }

@@ -7,8 +7,8 @@ use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
 use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
-use crate::config::MissingStream;
-use crate::fault::{Answer as Decree, Cut, LinkFaults, Phase, Subject, Why};
+use crate::fault::{Answer as Decree, Cut, LinkFaults, LinkPhase, Subject, Why};
+use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
 use crate::worker::{Message, Worker};
@@ -22,7 +22,7 @@ use weir_rtc::sdp::{
     Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree, extension,
 };
 use weir_rtc::signalling::http::SDP;
-use weir_rtc::transport::{DtlsRole, Settings, Transport};
+use weir_rtc::transport::{DtlsRole, Transport, TransportSettings};
 use weir_shard::{Context, Session};
 use weir_web::{Message as Answer, PRODUCT, Request, Requests};
 
@@ -66,7 +66,7 @@ pub(crate) struct RtcSession {
     peer: SocketAddr,
     link: u64,
     faults: LinkFaults,
-    stage: Stage,
+    stage: RtcPhase,
     requests: Requests,
     /// When sessions were begun over this connection that may not have their keys yet.
     begun: VecDeque<Moment>,
@@ -74,7 +74,7 @@ pub(crate) struct RtcSession {
     cut: Option<Cut>,
 }
 
-enum Stage {
+enum RtcPhase {
     /// Has asked for nothing that is not answered.
     Asking,
     /// Speaks OvenMediaEngine's dialogue.
@@ -93,7 +93,7 @@ impl RtcSession {
             peer,
             link,
             faults: LinkFaults::of(&worker.settings().faults, link),
-            stage: Stage::Asking,
+            stage: RtcPhase::Asking,
             begun: VecDeque::new(),
             requests: Requests::new(REQUEST_LIMIT),
             cut: None,
@@ -102,21 +102,21 @@ impl RtcSession {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
         match &mut self.stage {
-            Stage::Silent | Stage::Leaving(_) => return,
-            Stage::Socket(socket) => {
+            RtcPhase::Silent | RtcPhase::Leaving(_) => return,
+            RtcPhase::Socket(socket) => {
                 // A message at a time: an offer is made for a few bytes.
                 let (piece, rest) = bytes.split_at(bytes.len().min(SOCKET_PIECE));
                 socket.socket.input(piece);
                 context.give_back(rest);
                 return self.converse(context);
             }
-            Stage::Asking => {}
+            RtcPhase::Asking => {}
         }
-        if self.requests.is_empty() && self.fault(Phase::Handshake, None, context).is_some() {
+        if self.requests.is_empty() && self.fault(LinkPhase::Handshake, None, context).is_some() {
             return self.fall_silent(context);
         }
         let (mut rest, mut answered) = (bytes, 0);
-        while matches!(self.stage, Stage::Asking) && self.cut.is_none() && !rest.is_empty() {
+        while matches!(self.stage, RtcPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
             if answered == ANSWERS_A_TURN {
                 return context.give_back(rest);
             }
@@ -130,13 +130,13 @@ impl RtcSession {
                 Err(bad) => self.say(usual(bad.status()), false, context),
             }
         }
-        if matches!(self.stage, Stage::Socket(_)) {
+        if matches!(self.stage, RtcPhase::Socket(_)) {
             context.give_back(rest);
         }
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(decree) = self.fault(Phase::Connect, None, context) {
+        if let Some(decree) = self.fault(LinkPhase::Connect, None, context) {
             return self.refuse(decree, request.keep_alive, context);
         }
         let answer = match (&*request.method, stream(request)) {
@@ -211,7 +211,7 @@ impl RtcSession {
     ) -> Result<Answer, Decree> {
         let now = context.now;
         let number = context.world.settings().registry.next_publisher();
-        if let Some(decree) = self.fault(Phase::Publish, Some(Subject::Publisher(number)), context) {
+        if let Some(decree) = self.fault(LinkPhase::Publish, Some(Subject::Publisher(number)), context) {
             return Err(decree);
         }
         let (new_peer, answer) = match self.negotiate(number, stream, offer, &INTAKE, context) {
@@ -284,7 +284,7 @@ impl RtcSession {
         if local.ip().is_unspecified() {
             local.set_ip(reached_at(self.peer)?);
         }
-        let settings = Settings {
+        let settings = TransportSettings {
             local,
             certificate: hub.certificate.clone(),
             lite: true,
@@ -306,7 +306,7 @@ impl RtcSession {
     fn number(&mut self, stream: &Arc<str>, context: &mut Context<'_, Worker>) -> Result<u64, Decree> {
         let settings = context.world.settings().clone();
         let number = settings.registry.next_viewer();
-        if let Some(decree) = self.fault(Phase::Play, Some(Subject::Viewer(number)), context) {
+        if let Some(decree) = self.fault(LinkPhase::Play, Some(Subject::Viewer(number)), context) {
             return Err(decree);
         }
         if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(stream) {
@@ -350,7 +350,7 @@ impl RtcSession {
 
     /// Nothing is answered any more, because of a fault, and the link stays.
     fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.stage = Stage::Silent;
+        self.stage = RtcPhase::Silent;
         context.established();
     }
 
@@ -374,7 +374,7 @@ impl RtcSession {
     fn say(&mut self, answer: Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.send(&answer.keep_alive(keep_alive).end());
         if !keep_alive {
-            self.stage = Stage::Leaving(context.now + FAREWELL);
+            self.stage = RtcPhase::Leaving(context.now + FAREWELL);
         }
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);
@@ -388,18 +388,18 @@ impl RtcSession {
             return;
         }
         match &self.stage {
-            Stage::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
-            Stage::Socket(_) => self.ping(context),
-            Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
+            RtcPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
+            RtcPhase::Socket(_) => self.ping(context),
+            RtcPhase::Asking | RtcPhase::Leaving(_) | RtcPhase::Silent => {}
         }
     }
 
     /// Sets the one deadline of the session.
     fn arm(&self, context: &mut Context<'_, Worker>) {
         let deadline = match &self.stage {
-            Stage::Leaving(at) => Some(*at),
-            Stage::Socket(socket) => socket.ping_at,
-            Stage::Asking | Stage::Silent => None,
+            RtcPhase::Leaving(at) => Some(*at),
+            RtcPhase::Socket(socket) => socket.ping_at,
+            RtcPhase::Asking | RtcPhase::Silent => None,
         };
         match [deadline, self.faults.next_cut()].into_iter().flatten().min() {
             Some(at) => context.set_timer(at),
@@ -409,7 +409,7 @@ impl RtcSession {
 
     fn fault(
         &mut self,
-        phase: Phase,
+        phase: LinkPhase,
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
     ) -> Option<Decree> {
@@ -429,7 +429,7 @@ impl RtcSession {
 impl Session<Worker> for RtcSession {
     fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
         self.faults.begin(context.now);
-        if self.fault(Phase::Accept, None, context).is_some() {
+        if self.fault(LinkPhase::Accept, None, context).is_some() {
             self.fall_silent(context);
         }
     }

@@ -19,7 +19,7 @@ const ACCESS_UNIT: usize = 8 << 20;
 /// begins at the last one.
 const KEYFRAME: Duration = Duration::from_secs(4);
 /// What is missing is asked for as long as what came behind it waits.
-const NACK: nack::Settings = nack::Settings {
+const NACK: nack::NackSettings = nack::NackSettings {
     tries: 10,
     patience: Duration::from_millis(5),
     interval: Duration::from_millis(50),
@@ -63,7 +63,7 @@ impl TrackReceiver {
     pub(super) fn new(agreed: &Agreement, now: Moment) -> Self {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
-        let mut requests = PictureRequests::new(picture::Settings::default());
+        let mut requests = PictureRequests::new(picture::PictureRequestSettings::default());
         if is_video {
             requests.start(now);
         }
@@ -71,10 +71,10 @@ impl TrackReceiver {
             kind: agreed.kind,
             payload_type: agreed.format.payload_type,
             repair: agreed.repair,
-            track: Track::new(account::Settings {
+            track: Track::new(account::TrackSettings {
                 kind: if is_video { Kind::Video } else { Kind::Audio },
                 clock_rate: agreed.format.clock_rate,
-                nack: if gives("nack") { NACK } else { nack::Settings::OFF },
+                nack: if gives("nack") { NACK } else { nack::NackSettings::OFF },
             }),
             reorder: Reorder::new(Limits { patience: NACK.lifetime, ..Limits::default() }),
             assembler: Assembler::new(ACCESS_UNIT),

@@ -7,13 +7,13 @@ use crate::worker::Worker;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
-use weir_shard::{Context, Session};
+use weir_shard::{Context, Endpoint, Session, Shard};
 
 /// From the connection to the other server's consent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The session of one connection to another server.
-pub(crate) struct ForwardSession {
+pub(super) struct ForwardSession {
     forwarding: Forwarding,
     client: Client,
     deadline: Moment,
@@ -21,8 +21,32 @@ pub(crate) struct ForwardSession {
     since: Option<Moment>,
 }
 
+/// Begins what is due of what the sessions asked for; says when the next is.
+pub(crate) fn begin_due(shard: &mut Shard<Worker>, now: Moment) -> Option<Moment> {
+    if shard.world.forwardings.is_empty() {
+        return None;
+    }
+    let world = &mut shard.world;
+    let forwardings = std::mem::take(&mut world.forwardings);
+    let (due, later): (Vec<_>, Vec<_>) = forwardings
+        .into_iter()
+        .filter(|forwarding| world.is_under_way(forwarding.publication))
+        .partition(|forwarding| forwarding.not_before <= now);
+    world.forwardings = later;
+    for forwarding in due {
+        let settings = shard.world.settings().clone();
+        let route = &settings.routes[forwarding.route];
+        let address = route.addresses[forwarding.tries as usize % route.addresses.len()];
+        let endpoint = Endpoint::tcp(address);
+        let session = ForwardSession::new(forwarding, route, now);
+        // A session that got no link knows, and has asked for the next try.
+        let _ = shard.open(&endpoint, Box::new(session));
+    }
+    shard.world.forwardings.iter().map(|forwarding| forwarding.not_before).min()
+}
+
 impl ForwardSession {
-    pub(crate) fn new(forwarding: Forwarding, route: &Route, now: Moment) -> Self {
+    fn new(forwarding: Forwarding, route: &Route, now: Moment) -> Self {
         let (app, stream) = route.destination(&forwarding.name);
         let url = format!("{}/{app}", route.server);
         let options = ClientOptions { chunk_size: CHUNK_SIZE, ..ClientOptions::publish(url, app, stream) };

@@ -1,7 +1,7 @@
 //! What a publisher's messages are: units, keyframes, settings; and what a new viewer is told first.
 
 use super::framing::{frame, retime};
-use crate::stream::{Kind, Opening, Packet, Settings};
+use crate::stream::{DecoderSettings, Kind, Opening, Packet};
 use std::sync::Arc;
 use weir_rtmp::flv::{AudioTag, VideoPacketType, VideoTag};
 use weir_rtmp::message::MediaKind;
@@ -22,7 +22,7 @@ pub(crate) struct Intake {
     settings: Vec<Setting>,
     version: u64,
     /// The settings as keyframes share them, until they change.
-    shared: Option<Arc<Settings>>,
+    shared: Option<Arc<DecoderSettings>>,
     has_video: bool,
     last_audio_access: Option<u32>,
 }
@@ -125,7 +125,7 @@ impl Intake {
     fn opening(&mut self, timestamp: i64) -> Arc<Opening> {
         let settings = self.shared.get_or_insert_with(|| {
             let packets = self.settings.iter().map(|setting| setting.packet.clone());
-            Arc::new(Settings { version: self.version, packets: packets.collect() })
+            Arc::new(DecoderSettings { version: self.version, packets: packets.collect() })
         });
         Arc::new(Opening { settings: settings.clone(), timestamp, remake: retime })
     }

@@ -3,8 +3,8 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use super::liveness::{Liveness, Look};
-use crate::config::{Departure, MissingStream};
-use crate::fault::{Answer, Cut, LinkFaults, Phase, Subject, Why};
+use crate::fault::{Answer, Cut, LinkFaults, LinkPhase, Subject, Why};
+use crate::policy::{Departure, MissingStream};
 use crate::publisher::Publisher;
 use crate::stream::View;
 use crate::viewer::{Standing, Viewer, Watcher};
@@ -42,7 +42,7 @@ struct Handler {
     link: u64,
     faults: LinkFaults,
     app: String,
-    stage: Stage,
+    stage: RtmpPhase,
     replies: Vec<Reply>,
     /// What was heard in this turn.
     events: usize,
@@ -52,7 +52,7 @@ struct Handler {
     cut: Option<Cut>,
 }
 
-enum Stage {
+enum RtmpPhase {
     /// The TCP connection is there, nothing was read.
     Accepted,
     /// Has asked for nothing yet.
@@ -101,7 +101,7 @@ impl RtmpSession {
                 link,
                 faults: LinkFaults::of(&worker.settings().faults, link),
                 app: String::new(),
-                stage: Stage::Accepted,
+                stage: RtmpPhase::Accepted,
                 replies: Vec::new(),
                 events: 0,
                 said: 0,
@@ -111,16 +111,16 @@ impl RtmpSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        if matches!(self.handler.stage, Stage::Accepted) {
-            self.handler.stage = Stage::Asking;
-            if self.handler.fault(Phase::Handshake, None, context).is_some() {
+        if matches!(self.handler.stage, RtmpPhase::Accepted) {
+            self.handler.stage = RtmpPhase::Asking;
+            if self.handler.fault(LinkPhase::Handshake, None, context).is_some() {
                 self.handler.fall_silent(context);
             }
         }
-        if matches!(self.handler.stage, Stage::Silent | Stage::Leaving(_)) {
+        if matches!(self.handler.stage, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
             return;
         }
-        if let Stage::Playing(playing) = &mut self.handler.stage {
+        if let RtmpPhase::Playing(playing) = &mut self.handler.stage {
             playing.liveness.on_bytes();
         }
         let Self { server, handler } = self;
@@ -136,7 +136,7 @@ impl RtmpSession {
             outcome = server.input(piece, &mut |event| handler.hear(&event, context));
         }
         let bytes = &bytes[..bytes.len() - rest.len()];
-        if matches!(handler.stage, Stage::Silent) {
+        if matches!(handler.stage, RtmpPhase::Silent) {
             return;
         }
         if outcome.is_err() {
@@ -144,7 +144,7 @@ impl RtmpSession {
         }
         self.reply(context);
         self.handler.pace(bytes.len(), context);
-        if let Stage::Publishing(publishing) = &mut self.handler.stage {
+        if let RtmpPhase::Publishing(publishing) = &mut self.handler.stage {
             let wakes = publishing.publisher.flush(context.world);
             context.wake_all(wakes);
         }
@@ -178,7 +178,7 @@ impl RtmpSession {
             return;
         }
         match &mut self.handler.stage {
-            Stage::Playing(playing) => playing.viewer.say(&words, context),
+            RtmpPhase::Playing(playing) => playing.viewer.say(&words, context),
             _ => {
                 self.handler.said += words.len() as u64;
                 context.send(&words);
@@ -191,7 +191,7 @@ impl RtmpSession {
 
     /// Sends a viewer what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Playing(playing) = &mut self.handler.stage else { return };
+        let RtmpPhase::Playing(playing) = &mut self.handler.stage else { return };
         let id = playing.message_stream_id;
         match playing.viewer.pump(context) {
             Standing::Same => {}
@@ -205,7 +205,7 @@ impl RtmpSession {
                 self.say(context);
                 if context.world.settings().departure == Departure::Close {
                     self.handler.leave(context);
-                    self.handler.stage = Stage::Leaving(context.now + FAREWELL);
+                    self.handler.stage = RtmpPhase::Leaving(context.now + FAREWELL);
                 }
             }
             Standing::Cut(cut) => self.handler.cut = Some(cut),
@@ -215,7 +215,7 @@ impl RtmpSession {
 
     /// Asks a viewer that is sent nothing whether it is there, and lets it go if it does not answer.
     fn look(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Playing(playing) = &mut self.handler.stage else { return };
+        let RtmpPhase::Playing(playing) = &mut self.handler.stage else { return };
         let sent = playing.viewer.link_bytes(context.world);
         match playing.liveness.look(context.now, sent) {
             Look::Wait => {}
@@ -224,7 +224,7 @@ impl RtmpSession {
                 // The server's time in milliseconds, which goes round.
                 self.server.ping((context.now.as_nanos() / 1_000_000) as u32);
                 self.say(context);
-                if let Stage::Playing(playing) = &mut self.handler.stage {
+                if let RtmpPhase::Playing(playing) = &mut self.handler.stage {
                     let sent = playing.viewer.link_bytes(context.world);
                     playing.liveness.on_asked(sent);
                 }
@@ -239,11 +239,11 @@ impl RtmpSession {
             return;
         }
         match &mut self.handler.stage {
-            Stage::Playing(_) => {
+            RtmpPhase::Playing(_) => {
                 self.pump(context);
                 self.look(context);
             }
-            Stage::Publishing(publishing) => {
+            RtmpPhase::Publishing(publishing) => {
                 let publisher = &mut publishing.publisher;
                 publisher.release(context.world, now);
                 let wakes = publisher.flush(context.world);
@@ -256,8 +256,8 @@ impl RtmpSession {
                     self.handler.cut = Some(Cut::Close);
                 }
             }
-            Stage::Leaving(at) if now >= *at => self.handler.cut = Some(Cut::Close),
-            Stage::Accepted | Stage::Asking | Stage::Leaving(_) | Stage::Silent => {}
+            RtmpPhase::Leaving(at) if now >= *at => self.handler.cut = Some(Cut::Close),
+            RtmpPhase::Accepted | RtmpPhase::Asking | RtmpPhase::Leaving(_) | RtmpPhase::Silent => {}
         }
     }
 
@@ -274,16 +274,16 @@ impl RtmpSession {
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         let deadline = match &mut self.handler.stage {
-            Stage::Playing(playing) => {
+            RtmpPhase::Playing(playing) => {
                 let look = Some(playing.liveness.next());
                 playing.viewer.deadline(context.world, now).into_iter().chain(look).min()
             }
-            Stage::Publishing(publishing) => {
+            RtmpPhase::Publishing(publishing) => {
                 let deadline = publishing.publisher.deadline(context.world, now);
                 Some(publishing.resume.map_or(deadline, |resume| resume.min(deadline)))
             }
-            Stage::Leaving(at) => Some(*at),
-            Stage::Accepted | Stage::Asking | Stage::Silent => None,
+            RtmpPhase::Leaving(at) => Some(*at),
+            RtmpPhase::Accepted | RtmpPhase::Asking | RtmpPhase::Silent => None,
         };
         let cut = self.handler.faults.next_cut();
         match [deadline, cut].into_iter().flatten().min() {
@@ -296,7 +296,7 @@ impl RtmpSession {
 impl Session<Worker> for RtmpSession {
     fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
         self.handler.faults.begin(context.now);
-        if self.handler.fault(Phase::Accept, None, context).is_some() {
+        if self.handler.fault(LinkPhase::Accept, None, context).is_some() {
             self.handler.fall_silent(context);
         }
     }
@@ -310,7 +310,7 @@ impl Session<Worker> for RtmpSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let Stage::Playing(playing) = &mut self.handler.stage {
+        if let RtmpPhase::Playing(playing) = &mut self.handler.stage {
             playing.viewer.woken();
         }
         self.pump(context);
@@ -340,7 +340,7 @@ impl Handler {
     fn hear(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
         // What follows a refusal or a silence in the same bytes is not heard.
         self.events += 1;
-        if matches!(self.stage, Stage::Silent | Stage::Leaving(_)) {
+        if matches!(self.stage, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
             return;
         }
         match event {
@@ -354,9 +354,9 @@ impl Handler {
             ServerEvent::Media(message) => self.media(message, false, context),
             ServerEvent::Metadata(message) => self.media(message, true, context),
             ServerEvent::Closed { .. } => {
-                if matches!(self.stage, Stage::Playing(_) | Stage::Publishing(_)) {
+                if matches!(self.stage, RtmpPhase::Playing(_) | RtmpPhase::Publishing(_)) {
                     self.leave(context);
-                    self.stage = Stage::Asking;
+                    self.stage = RtmpPhase::Asking;
                     context.await_request();
                 }
             }
@@ -367,7 +367,7 @@ impl Handler {
     fn connect(&mut self, app: &str, context: &mut Context<'_, Worker>) {
         let app = app.split('?').next().unwrap_or_default().trim_matches('/');
         app.clone_into(&mut self.app);
-        match self.fault(Phase::Connect, None, context) {
+        match self.fault(LinkPhase::Connect, None, context) {
             None => self.replies.push(Reply::AcceptConnect),
             Some(Answer::Nothing) => self.fall_silent(context),
             Some(Answer::Refusal { why, code, words }) => {
@@ -385,7 +385,7 @@ impl Handler {
                     words.unwrap_or(usual),
                 );
                 self.replies.push(Reply::RejectConnect(status));
-                self.stage = Stage::Leaving(context.now + FAREWELL);
+                self.stage = RtmpPhase::Leaving(context.now + FAREWELL);
             }
         }
     }
@@ -393,7 +393,7 @@ impl Handler {
     fn play(&mut self, id: u32, stream: &str, context: &mut Context<'_, Worker>) {
         let settings = context.world.settings().clone();
         let number = settings.registry.next_viewer();
-        let fault = self.fault(Phase::Play, Some(Subject::Viewer(number)), context);
+        let fault = self.fault(LinkPhase::Play, Some(Subject::Viewer(number)), context);
         let name = match fault {
             None => self.name_of(stream),
             Some(answer) => return self.refuse(id, answer, "NetStream.Play.Failed", context),
@@ -412,7 +412,7 @@ impl Handler {
         });
         let viewer = Viewer::join(&watcher, &name, rewrite, || rewriter(SHARED, false), context);
         let liveness = Liveness::new(settings.patience.idle, context.now);
-        self.stage = Stage::Playing(Box::new(Playing { viewer, message_stream_id: id, liveness }));
+        self.stage = RtmpPhase::Playing(Box::new(Playing { viewer, message_stream_id: id, liveness }));
         context.established();
         self.replies.push(Reply::AcceptPlay(id));
     }
@@ -420,7 +420,7 @@ impl Handler {
     fn publish(&mut self, id: u32, stream: &str, context: &mut Context<'_, Worker>) {
         let registry = &context.world.settings().clone().registry;
         let number = registry.next_publisher();
-        let fault = self.fault(Phase::Publish, Some(Subject::Publisher(number)), context);
+        let fault = self.fault(LinkPhase::Publish, Some(Subject::Publisher(number)), context);
         if let Some(answer) = fault {
             return self.refuse(id, answer, "NetStream.Publish.Denied", context);
         }
@@ -440,7 +440,7 @@ impl Handler {
         if publisher.read_rate().is_some() {
             context.limit_reads(SLOW_READ);
         }
-        self.stage = Stage::Publishing(Box::new(Publishing {
+        self.stage = RtmpPhase::Publishing(Box::new(Publishing {
             publisher,
             intake: Intake::default(),
             resume: None,
@@ -451,7 +451,7 @@ impl Handler {
     }
 
     fn media(&mut self, message: &MediaMessage<'_>, metadata: bool, context: &mut Context<'_, Worker>) {
-        let Stage::Publishing(publishing) = &mut self.stage else { return };
+        let RtmpPhase::Publishing(publishing) = &mut self.stage else { return };
         if self.cut.is_some() {
             return;
         }
@@ -465,7 +465,7 @@ impl Handler {
 
     /// Holds up the reading of a publisher that a fault has read slowly.
     fn pace(&mut self, bytes: usize, context: &mut Context<'_, Worker>) {
-        let Stage::Publishing(publishing) = &mut self.stage else { return };
+        let RtmpPhase::Publishing(publishing) = &mut self.stage else { return };
         let Some(rate) = publishing.publisher.read_rate() else { return };
         let cost = Duration::from_secs_f64(bytes as f64 * 8.0 / rate.bps());
         publishing.used = publishing.used.max(context.now) + cost;
@@ -476,9 +476,9 @@ impl Handler {
 
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        match std::mem::replace(&mut self.stage, Stage::Asking) {
-            Stage::Playing(playing) => playing.viewer.leave(context),
-            Stage::Publishing(publishing) => {
+        match std::mem::replace(&mut self.stage, RtmpPhase::Asking) {
+            RtmpPhase::Playing(playing) => playing.viewer.leave(context),
+            RtmpPhase::Publishing(publishing) => {
                 let wakes = publishing.publisher.end(context.world, context.now);
                 context.wake_all(wakes);
             }
@@ -488,14 +488,14 @@ impl Handler {
 
     /// Nothing is answered any more, because of a fault, and the link stays.
     fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.stage = Stage::Silent;
+        self.stage = RtmpPhase::Silent;
         context.established();
     }
 
     fn turn_away(&mut self, id: u32, status: Status<'static>, context: &mut Context<'_, Worker>) {
         self.replies.push(Reply::Status(id, status));
         self.leave(context);
-        self.stage = Stage::Leaving(context.now + FAREWELL);
+        self.stage = RtmpPhase::Leaving(context.now + FAREWELL);
     }
 
     /// Answers a request as a fault wants it.
@@ -521,7 +521,7 @@ impl Handler {
     /// What a fault answers at a phase, for the link or for who asks.
     fn fault(
         &mut self,
-        phase: Phase,
+        phase: LinkPhase,
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
     ) -> Option<Answer> {

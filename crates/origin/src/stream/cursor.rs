@@ -130,7 +130,7 @@ impl Cursor {
         let CursorState::At(position) = self.place else { return 0 };
         let preface = self.preface.iter().flat_map(|preface| &preface.packets[preface.sent..]);
         let packets = preface.chain(log.from(position.number).map(|entry| &entry.packet));
-        next.iter_mut().zip(packets).map(|(slot, packet)| *slot = Some(packet)).count()
+        next.iter_mut().zip(packets).map(|(place, packet)| *place = Some(packet)).count()
     }
 
     /// Notes that the first `packets` of the gathered packets are on their way.

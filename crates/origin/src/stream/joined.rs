@@ -1,8 +1,8 @@
 //! What viewers that are sent to together are sent, in one piece.
 
 use super::log::Log;
-use super::outlet::{Outlet, Written};
 use super::packet::View;
+use super::written::{BATCH, Written};
 use crate::counts::UnitCounts;
 
 /// Packets that are longer than this on the average are not worth a copy.
@@ -25,7 +25,7 @@ impl Joined {
     /// The packets from `from` on, as many as one write takes; `None` if they had better go one by one. Says as well
     /// what it comes to if the link takes all of it.
     pub(crate) fn of(&mut self, log: &Log, from: u64, view: View) -> Option<(&[u8], Written)> {
-        let to = log.end().min(from + Outlet::BATCH as u64);
+        let to = log.end().min(from + BATCH as u64);
         if to < from + 2 || log.before(to).bytes - log.before(from).bytes > (to - from) * SHORT {
             return None;
         }

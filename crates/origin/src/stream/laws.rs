@@ -1,7 +1,7 @@
 //! Laws of what a viewer is sent, whatever is published, however slowly it takes it.
 
 use super::log::History;
-use super::{Cursor, Joined, Kind, Log, Opening, Outlet, Packet, Settings, View};
+use super::{Cursor, DecoderSettings, Joined, Kind, Log, Opening, Outlet, Packet, View};
 use proptest::prelude::*;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn history() -> impl Strategy<Value = History> {
 
 /// What the bytes on the link say of a packet: a mark, a number, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
+enum OnLink {
     Opening { version: u32 },
     Setup(u32),
     Keyframe(u32),
@@ -66,7 +66,7 @@ fn packet(mark: u8, number: u32, bytes: usize) -> Packet {
 }
 
 /// Reads back whole packets; what is left over is the beginning of one.
-fn read(mut bytes: &[u8]) -> (Vec<Seen>, usize) {
+fn read(mut bytes: &[u8]) -> (Vec<OnLink>, usize) {
     let mut seen = Vec::new();
     while bytes.len() >= 9 {
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -75,10 +75,10 @@ fn read(mut bytes: &[u8]) -> (Vec<Seen>, usize) {
             break;
         }
         seen.push(match bytes[0] {
-            0 => Seen::Opening { version: number },
-            1 => Seen::Setup(number),
-            2 => Seen::Keyframe(number),
-            3 => Seen::Frame(number),
+            0 => OnLink::Opening { version: number },
+            1 => OnLink::Setup(number),
+            2 => OnLink::Keyframe(number),
+            3 => OnLink::Frame(number),
             mark => panic!("no packet begins with {mark}"),
         });
         bytes = &bytes[length..];
@@ -127,7 +127,7 @@ impl Bench {
         let number = self.log.end() as u32;
         let opening = (mark == 2).then(|| {
             let packets = (0..2).map(|_| packet(0, self.version, 20)).collect();
-            let settings = Arc::new(Settings { version: u64::from(self.version), packets });
+            let settings = Arc::new(DecoderSettings { version: u64::from(self.version), packets });
             Arc::new(Opening { settings, timestamp: 0, remake: |packet, _| packet.clone() })
         });
         self.log.push(packet(mark, number, bytes), opening, self.now);
@@ -202,13 +202,13 @@ proptest! {
         let mut opened = None;
         for what in seen {
             match what {
-                Seen::Opening { version } => opened = Some(version),
-                Seen::Keyframe(number) => {
+                OnLink::Opening { version } => opened = Some(version),
+                OnLink::Keyframe(number) => {
                     prop_assert!(opened.is_some(), "keyframe {number} before any opening");
                     prop_assert!(before.is_none_or(|before| number > before), "{number} after {before:?}");
                     before = Some(number);
                 }
-                Seen::Frame(number) | Seen::Setup(number) => {
+                OnLink::Frame(number) | OnLink::Setup(number) => {
                     prop_assert_eq!(before, number.checked_sub(1), "a gap that no keyframe follows");
                     before = Some(number);
                 }
@@ -226,8 +226,8 @@ proptest! {
         bench.take(usize::MAX);
         let (seen, _) = read(&bench.link);
         let numbers: Vec<u32> = seen.iter().filter_map(|what| match what {
-            Seen::Opening { .. } => None,
-            Seen::Keyframe(number) | Seen::Frame(number) | Seen::Setup(number) => Some(*number),
+            OnLink::Opening { .. } => None,
+            OnLink::Keyframe(number) | OnLink::Frame(number) | OnLink::Setup(number) => Some(*number),
         }).collect();
         // Before the first keyframe of each publication nothing is lost: there was nothing to see.
         // From there to its end, each packet was sent or is counted as lost, the keyframe itself included.

@@ -21,6 +21,14 @@ pub struct History {
     pub gop_bytes: u64,
 }
 
+/// How a stream is kept and handed out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) history: History,
+    /// How long packets may wait to be sent together.
+    pub(crate) merge: Duration,
+}
+
 impl Default for History {
     /// Ten seconds or 16 MiB of queue, a minute or 64 MiB of group.
     fn default() -> Self {

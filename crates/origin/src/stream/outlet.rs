@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::joined::Joined;
 use super::log::Log;
 use super::packet::{Packet, View};
+use super::written::{BATCH, Written};
 use crate::counts::UnitCounts;
 use std::io::IoSlice;
 
@@ -16,28 +17,12 @@ pub(crate) struct Outlet {
     cut: Option<(Packet, usize)>,
 }
 
-/// What a write came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
-    /// How many of the packets are under way, the one that was cut included.
-    pub(crate) packets: usize,
-    /// Bytes that the link took.
-    pub(crate) bytes: usize,
-    /// The units whose last byte the link took now.
-    pub(crate) sent: UnitCounts,
-    /// Whether the link took everything.
-    pub(crate) whole: bool,
-}
-
 impl Outlet {
-    /// Packets that one write takes at most. The kernel's own limit is 1,024.
-    pub(crate) const BATCH: usize = 128;
-
     pub(crate) fn new(view: View) -> Self {
         Self { view, cut: None }
     }
 
-    /// Writes what comes next for a viewer of a log, at most [`Self::BATCH`] packets, and says how many those were.
+    /// Writes what comes next for a viewer of a log, at most [`BATCH`] packets, and says how many those were.
     pub(crate) fn write_next(
         &mut self,
         log: &Log,
@@ -45,7 +30,7 @@ impl Outlet {
         joined: &mut Joined,
         sink: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
     ) -> (Written, usize) {
-        let mut next = [None; Self::BATCH];
+        let mut next = [None; BATCH];
         let from = cursor.number().filter(|_| self.cut.is_none());
         let (written, offered) = match from.and_then(|from| joined.of(log, from, self.view)) {
             Some((piece, whole)) => match sink(&[IoSlice::new(piece)]) {
@@ -64,13 +49,13 @@ impl Outlet {
         (written, offered)
     }
 
-    /// Writes what is left of a cut packet and then `packets`, at most [`Self::BATCH`].
+    /// Writes what is left of a cut packet and then `packets`, at most [`BATCH`].
     pub(crate) fn write(
         &mut self,
         packets: &[Option<&Packet>],
         sink: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
     ) -> Written {
-        let mut slices = [IoSlice::new(&[]); Self::BATCH + 1];
+        let mut slices = [IoSlice::new(&[]); BATCH + 1];
         let rest = self.rest();
         slices[0] = IoSlice::new(rest);
         let mut asked = rest.len();

@@ -144,14 +144,14 @@ pub(crate) type Remake = fn(&Packet, i64) -> Packet;
 
 /// What decoders must know before they decode. All keyframes up to the next change share it.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct DecoderSettings {
     /// A number for each change.
     pub(crate) version: u64,
     /// As they came, each at the time of its own.
     pub(crate) packets: Box<[Packet]>,
 }
 
-impl Settings {
+impl DecoderSettings {
     /// Bytes that are kept for it.
     pub(crate) fn weight(&self) -> u64 {
         self.packets.iter().map(Packet::weight).sum()
@@ -162,7 +162,7 @@ impl Settings {
 /// a stream of small keyframes and large settings would otherwise be kept at thousands of times its size.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<DecoderSettings>,
     /// The keyframe's media time in microseconds, at which all of it is sent.
     pub(crate) timestamp: i64,
     pub(crate) remake: Remake,

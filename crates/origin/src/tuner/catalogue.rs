@@ -1,10 +1,9 @@
 //! All services of a tuner server, prepared, and found by whatever they are asked for by.
 
-use super::programme::{Clips, MaterialError, Programme};
-use super::service::Service;
-use crate::config::Tuners;
-use crate::stream::History;
-use crate::worker::Terms;
+use super::material::MaterialError;
+use super::programme::{Clips, Programme};
+use super::service::{Service, Tuners};
+use crate::stream::{History, Terms};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

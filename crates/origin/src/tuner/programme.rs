@@ -1,17 +1,18 @@
 //! What a service plays, prepared once, and one playing of it, packet by packet without end.
 
-use super::service::{Material, Service};
+use super::material::{Material, MaterialError};
+use super::service::Service;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioSettings, BitRate, Clip, Frame, Settings, Source, Synthetic, SyntheticError, Track, VideoSettings,
-    append_adts, append_annex_b,
+    AudioSettings, BitRate, Clip, ClipSettings, Frame, Source, Synthetic, Track, VideoSettings, append_adts,
+    append_annex_b,
 };
 use weir_ts::TICKS_PER_SECOND;
 use weir_ts::mux::{AccessUnit, Muxer};
 use weir_ts::packet::PACKET_LENGTH;
-use weir_ts::remux::{Loop, LoopError};
+use weir_ts::remux::Loop;
 
 /// Bytes of a packet.
 pub(super) const PACKET: usize = PACKET_LENGTH;
@@ -20,39 +21,10 @@ const HIGH_RATE: u64 = 2_000_000;
 /// Decoding times count from here, so that clock references before them are not negative; 90 kHz ticks.
 const FIRST_DECODING: u64 = 90_000;
 
-/// Why a service cannot play.
-#[derive(Debug, thiserror::Error)]
-pub enum MaterialError {
-    /// It cannot be made at this rate.
-    #[error("a transport stream of {rate} cannot be made: {source}")]
-    Synthetic {
-        /// The rate that was asked for.
-        rate: BitRate,
-        /// Why.
-        source: SyntheticError,
-    },
-    /// It cannot be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// The system's words.
-        source: std::io::Error,
-    },
-    /// It cannot be looped.
-    #[error("{path}: {source}")]
-    Loop {
-        /// The file.
-        path: String,
-        /// Why.
-        source: LoopError,
-    },
-}
-
 /// What a service plays: immutable, and shared by all who play it.
 #[derive(Clone, Debug)]
 pub(crate) enum Programme {
-    Made { clip: Arc<Clip>, settings: weir_ts::mux::Settings },
+    Made { clip: Arc<Clip>, settings: weir_ts::mux::MuxSettings },
     Stored(Arc<Loop>),
 }
 
@@ -71,14 +43,14 @@ impl Programme {
                         clips.entry(rate.bps()).or_insert(Arc::new(made)).clone()
                     }
                 };
-                let settings = weir_ts::mux::Settings {
+                let settings = weir_ts::mux::MuxSettings {
                     transport_stream_id: service.service_id,
                     original_network_id: service.network_id,
                     program_number: service.service_id,
                     provider: "weir".into(),
                     name: service.name.clone(),
                     bit_rate: Some(rate.bps()),
-                    ..weir_ts::mux::Settings::default()
+                    ..weir_ts::mux::MuxSettings::default()
                 };
                 Ok(Self::Made { clip, settings })
             }
@@ -96,7 +68,7 @@ impl Programme {
 
 /// The clip for a stream of this rate: an IDR picture every half second, as broadcasters send them, and
 /// room for the packets around them.
-fn pictures(whole: BitRate) -> Settings {
+fn pictures(whole: BitRate) -> ClipSettings {
     // As many as clips have a second unless told otherwise.
     const FRAMES: u64 = 30;
     // What becomes null packets: one in twenty, about.
@@ -112,7 +84,7 @@ fn pictures(whole: BitRate) -> Settings {
     let rest = whole.bps() - whole.bps() / NULL_SHARE;
     let rest = rest.saturating_sub(TABLES + sound_packets) * 180 / PACKET as u64;
     let (width, height) = if high { (1280, 720) } else { (320, 180) };
-    Settings {
+    ClipSettings {
         video: VideoSettings {
             width,
             height,

@@ -1,16 +1,45 @@
 //! What a tuner server offers, as its owner says it.
 
-use super::programme::MaterialError;
+use super::material::{Material, MaterialError};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
-use weir_media::BitRate;
+use std::time::Duration;
 use weir_ts::{Analyser, Options};
 
 /// Bytes of a file in which its tables must show; they come ten times a second.
 const TABLES_WITHIN: u64 = 8 << 20;
+
+/// What a tuner server offers, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuners {
+    /// The services. The first is also `/1.ts`.
+    pub services: Vec<Service>,
+    /// How long packets may wait to be sent together.
+    pub merge: Duration,
+    /// How far a reader may fall behind. Who falls further loses everything that waits for it, as with a
+    /// device whose buffer runs over.
+    pub queue: Duration,
+    /// The same in bytes.
+    pub queue_bytes: u64,
+    /// Whether streams go in the chunked coding of HTTP/1.1, unless a reader asks otherwise (`?chunked=0`).
+    pub chunked: bool,
+}
+
+impl Default for Tuners {
+    /// No service; 40 ms of merging; two seconds or 16 MiB of buffer; chunked.
+    fn default() -> Self {
+        Self {
+            services: Vec::new(),
+            merge: Duration::from_millis(40),
+            queue: Duration::from_secs(2),
+            queue_bytes: 16 << 20,
+            chunked: true,
+        }
+    }
+}
 
 /// One service on a channel of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +56,6 @@ pub struct Service {
     pub channel: String,
     /// What it plays.
     pub material: Material,
-}
-
-/// What a service plays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Material {
-    /// Made H.264 and AAC with null packets up to this constant rate, all packets included.
-    Synthetic(BitRate),
-    /// A stored transport stream in a loop, at its own rate.
-    File(PathBuf),
 }
 
 /// The kinds of channels that Mirakurun knows.

@@ -3,8 +3,8 @@
 use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
 use weir_clients::{
-    ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer, HostClock,
-    HttpGet, HttpOptions, NewClient, Phase, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Step,
+    ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer,
+    HostClock, HttpGet, HttpOptions, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Step,
     Stop, Target, TargetError, Workload, WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED};
@@ -45,12 +45,12 @@ pub(super) fn play(
     let (options, clock) = (options.clone(), HostClock::read());
     let schema = Schema::new(FIGURES);
     Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { slot, request, now, .. } = client;
+        let NewClient { planned, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {
-            get: HttpGet::new(slot.number(), request, redirects.clone()),
+            get: HttpGet::new(planned.number(), request, redirects.clone()),
             reader: Reader::new(Limits::default()),
-            flv: FlvViewer::new(slot, playing, &COUNTED, options.reading(slot.client), now, shard),
+            flv: FlvViewer::new(planned, playing, &COUNTED, options.reading(planned.client), now, shard),
         }
     }))
 }
@@ -77,7 +77,7 @@ impl Player {
     fn take(&mut self, mut bytes: &[u8], now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         loop {
             match self.get.take(&mut bytes) {
-                Step::Accepted => self.flv.state.reach(Phase::Waiting, now, shard),
+                Step::Accepted => self.flv.state.reach(ClientPhase::Waiting, now, shard),
                 Step::Piece(mut piece) => loop {
                     let tag = self.reader.next(&mut piece);
                     let tag = tag.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
@@ -115,7 +115,7 @@ impl ClientSession for Player {
         let (now, shard) = (context.now, &mut *context.world);
         let mut outcome = Ok(());
         if !bytes.is_empty() {
-            let recorder = shard.of(self.flv.state.slot());
+            let recorder = shard.of(self.flv.state.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
             outcome = self.take(bytes, now, shard);

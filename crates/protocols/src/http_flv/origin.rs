@@ -18,7 +18,7 @@ pub(super) static SERVER: Server = Server {
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| {
             worker.accept();
-            Box::new(FlvSession { peer, stage: Stage::Asking(Requests::new(0)) })
+            Box::new(FlvSession { peer, stage: HttpFlvPhase::Asking(Requests::new(0)) })
         })
     }),
 };
@@ -26,10 +26,10 @@ pub(super) static SERVER: Server = Server {
 /// A session of an HTTP connection.
 struct FlvSession {
     peer: SocketAddr,
-    stage: Stage,
+    stage: HttpFlvPhase,
 }
 
-enum Stage {
+enum HttpFlvPhase {
     /// Has not asked for a stream yet.
     Asking(Requests),
     Playing(StreamViewer),
@@ -40,7 +40,7 @@ enum Stage {
 impl FlvSession {
     fn read(&mut self, mut bytes: &[u8], context: &mut Context<'_, Worker>) {
         // Who plays a stream, or is on the way out, has nothing more to say.
-        let Stage::Asking(requests) = &mut self.stage else { return };
+        let HttpFlvPhase::Asking(requests) = &mut self.stage else { return };
         match requests.take(&mut bytes) {
             Ok(Some(request)) => self.answer(&request, context),
             Ok(None) => {}
@@ -66,7 +66,7 @@ impl FlvSession {
             Some(viewer) => {
                 context.send(&head);
                 context.established();
-                self.stage = Stage::Playing(viewer);
+                self.stage = HttpFlvPhase::Playing(viewer);
                 self.pump(context);
             }
             None => self.refuse(404, context),
@@ -77,12 +77,12 @@ impl FlvSession {
         let answer = Message::response(status).field("Server", PRODUCT).keep_alive(false);
         context.send(&answer.body(format!("{}\n", reason(status))).end());
         context.answered();
-        self.stage = Stage::Leaving(context.now + FAREWELL);
+        self.stage = HttpFlvPhase::Leaving(context.now + FAREWELL);
     }
 
     /// Sends a viewer what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Playing(viewer) = &mut self.stage else { return };
+        let HttpFlvPhase::Playing(viewer) = &mut self.stage else { return };
         match viewer.pump(context) {
             StreamState::Goes => {}
             StreamState::Ended | StreamState::Close => self.end(context),
@@ -99,7 +99,9 @@ impl FlvSession {
     }
 
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        if let Stage::Playing(viewer) = std::mem::replace(&mut self.stage, Stage::Leaving(context.now)) {
+        if let HttpFlvPhase::Playing(viewer) =
+            std::mem::replace(&mut self.stage, HttpFlvPhase::Leaving(context.now))
+        {
             viewer.leave(context);
         }
     }
@@ -115,7 +117,7 @@ impl Session<Worker> for FlvSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let Stage::Playing(viewer) = &mut self.stage {
+        if let HttpFlvPhase::Playing(viewer) = &mut self.stage {
             viewer.on_woken();
         }
         self.pump(context);
@@ -123,7 +125,7 @@ impl Session<Worker> for FlvSession {
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
         match &self.stage {
-            Stage::Leaving(at) if *at <= context.now => context.close(),
+            HttpFlvPhase::Leaving(at) if *at <= context.now => context.close(),
             _ => self.pump(context),
         }
     }
@@ -138,9 +140,9 @@ impl Session<Worker> for FlvSession {
 
     fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         let next = match &mut self.stage {
-            Stage::Playing(viewer) => viewer.poll_timeout(context),
-            Stage::Leaving(at) => Some(*at),
-            Stage::Asking(_) => None,
+            HttpFlvPhase::Playing(viewer) => viewer.poll_timeout(context),
+            HttpFlvPhase::Leaving(at) => Some(*at),
+            HttpFlvPhase::Asking(_) => None,
         };
         match next {
             Some(at) => context.set_timer(at),

@@ -3,9 +3,18 @@
 use super::read::Bytes;
 use super::{CONTAINER, write};
 use crate::MAX_BLOCK;
-use crate::encoder::Codec;
 use crate::error::{Fault, Problem};
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+/// How the blocks of an object container file are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Codec {
+    /// Not at all.
+    #[default]
+    Null,
+    /// By deflate (RFC 1951).
+    Deflate,
+}
 
 /// What stands in front.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +32,19 @@ pub(crate) struct Block {
     pub(crate) at: usize,
     /// Where they end.
     pub(crate) end: usize,
+}
+
+impl Codec {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Null, Self::Deflate];
+
+    /// The name, as headers say it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Deflate => "deflate",
+        }
+    }
 }
 
 impl<'p> Header<'p> {
@@ -88,6 +110,20 @@ impl Block {
             return Err(Fault::new(Problem::SyncMarker, end));
         }
         Ok(Self { count: items, at: end - data.len(), end })
+    }
+}
+
+/// Deflates a block (RFC 1951, without any header).
+pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut deflater = Compress::new(Compression::default(), false);
+    let mut out = Vec::with_capacity(bytes.len() / 2 + 64);
+    loop {
+        let read = deflater.total_in() as usize;
+        // There is no way to fail: there always is room.
+        match deflater.compress_vec(&bytes[read..], &mut out, FlushCompress::Finish) {
+            Ok(Status::StreamEnd) | Err(_) => return out,
+            Ok(_) => out.reserve(out.capacity().max(64)),
+        }
     }
 }
 

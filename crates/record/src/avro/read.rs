@@ -152,9 +152,9 @@ impl Reader<'_> {
     fn record(&mut self, id: TypeId) -> Result<(), Fault> {
         let plan = self.plan;
         let fields = plan.fields(id);
-        let (at, slots) = self.tape.begin_record(fields.len());
+        let (at, field_starts) = self.tape.begin_record(fields.len());
         for (number, field) in fields.iter().enumerate() {
-            self.tape.slots[slots + number] = self.tape.here();
+            self.tape.field_starts[field_starts + number] = self.tape.here();
             if let Err(fault) = self.value(field.id) {
                 return Err(fault.in_field(&field.name));
             }

@@ -81,10 +81,10 @@ fn value(view: View<'_>, id: TypeId, at: u32, out: &mut Vec<u8>) -> u32 {
             out.push(0);
             return next;
         }
-        Cell::Record { slots, end } => {
+        Cell::Record { field_starts, end } => {
             // They may have come in another order.
             for (number, field) in view.plan.fields(id).iter().enumerate() {
-                value(view, field.id, view.tape.slots[slots as usize + number], out);
+                value(view, field.id, view.tape.field_starts[field_starts as usize + number], out);
             }
             return end;
         }

@@ -132,7 +132,7 @@ impl<'r> Reader<'r> {
 
     fn record(&mut self, record: &RecordShape) -> Result<(), Fault> {
         let fields = &record.fields;
-        let (at, slots) = self.tape.begin_record(fields.len());
+        let (at, field_starts) = self.tape.begin_record(fields.len());
         self.cursor.mark(b'{', "an object")?;
         let (mut found, mut guess) = (0, 0);
         let mut more = !self.cursor.none(b'}');
@@ -144,10 +144,10 @@ impl<'r> Reader<'r> {
             if let Some(number) = number {
                 let field = &fields[number];
                 // No field begins at the first cell: the record itself does.
-                if self.tape.slots[slots + number] != 0 {
+                if self.tape.field_starts[field_starts + number] != 0 {
                     return Err(Fault::new(Problem::Twice(field.name.clone()), name.at));
                 }
-                self.tape.slots[slots + number] = self.tape.here();
+                self.tape.field_starts[field_starts + number] = self.tape.here();
                 self.value(field.id).map_err(|fault| fault.in_field(&field.name))?;
                 found += 1;
                 guess = number + 1;
@@ -157,16 +157,16 @@ impl<'r> Reader<'r> {
             more = self.cursor.more(b'}', "',' or '}'")?;
         }
         if found < fields.len() {
-            return self.missing(record, slots);
+            return self.missing(record, field_starts);
         }
         self.tape.end(at, 0);
         Ok(())
     }
 
     #[cold]
-    fn missing(&self, record: &RecordShape, slots: usize) -> Result<(), Fault> {
-        let slots = &self.tape.slots[slots..];
-        let missing = record.fields.iter().zip(slots).find(|(_, slot)| **slot == 0);
+    fn missing(&self, record: &RecordShape, field_starts: usize) -> Result<(), Fault> {
+        let field_starts = &self.tape.field_starts[field_starts..];
+        let missing = record.fields.iter().zip(field_starts).find(|(_, start)| **start == 0);
         let name = missing.map(|(field, _)| field.name.clone()).unwrap_or_default();
         Err(Fault::new(Problem::Missing(name), self.cursor.at - 1))
     }

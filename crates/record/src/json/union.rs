@@ -47,8 +47,8 @@ impl Reader<'_> {
     /// vain is never tried again at every level.
     fn plain(&mut self, branches: &[TypeId]) -> Result<(), Fault> {
         let (cursor, cells, made) = (self.cursor, self.tape.cells.len(), self.tape.made.len());
-        let (slots, floats, doubles) =
-            (self.tape.slots.len(), self.tape.floats.len(), self.tape.doubles.len());
+        let (field_starts, floats, doubles) =
+            (self.tape.field_starts.len(), self.tape.floats.len(), self.tape.doubles.len());
         for (number, id) in branches.iter().enumerate() {
             if matches!(self.plan.shape(*id), Shape::Null | Shape::Map(_) | Shape::Record(_)) {
                 continue;
@@ -59,7 +59,7 @@ impl Reader<'_> {
             self.cursor = cursor;
             self.tape.cells.truncate(cells);
             self.tape.made.truncate(made);
-            self.tape.slots.truncate(slots);
+            self.tape.field_starts.truncate(field_starts);
             self.tape.floats.truncate(floats);
             self.tape.doubles.truncate(doubles);
         }

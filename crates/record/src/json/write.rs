@@ -191,14 +191,14 @@ impl<S: Sink> Text<'_, S> {
                 self.push("}");
                 return next;
             }
-            Cell::Record { slots, end } => {
+            Cell::Record { field_starts, end } => {
                 self.push("{");
                 for (number, field) in view.plan.fields(id).iter().enumerate() {
                     self.push(if number > 0 { ",\"" } else { "\"" });
                     // A name has nothing to escape.
                     self.push(&field.name);
                     self.push("\":");
-                    self.value(view, field.id, view.tape.slots[slots as usize + number]);
+                    self.value(view, field.id, view.tape.field_starts[field_starts as usize + number]);
                 }
                 self.push("}");
                 return end;

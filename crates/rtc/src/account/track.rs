@@ -34,13 +34,13 @@ pub enum Kind {
 
 /// What is agreed of a track before its first packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct TrackSettings {
     /// What it carries.
     pub kind: Kind,
     /// Ticks of its time stamps a second, at least 1.
     pub clock_rate: u32,
     /// Whether, and how, lost packets are asked for again.
-    pub nack: nack::Settings,
+    pub nack: nack::NackSettings,
 }
 
 /// The totals of a track that are counted packet by packet.
@@ -84,7 +84,7 @@ struct Candidate {
 /// The account of one track.
 #[derive(Clone, Debug)]
 pub struct Track {
-    settings: Settings,
+    settings: TrackSettings,
     source: Option<Source>,
     candidate: Option<Candidate>,
     /// The loss of sequences that ended.
@@ -118,9 +118,9 @@ struct Source {
 
 impl Track {
     /// An account of nothing.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: TrackSettings) -> Self {
         Self {
-            settings: Settings { clock_rate: settings.clock_rate.max(1), ..settings },
+            settings: TrackSettings { clock_rate: settings.clock_rate.max(1), ..settings },
             source: None,
             candidate: None,
             settled: Loss::default(),

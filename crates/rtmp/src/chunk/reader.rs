@@ -64,7 +64,7 @@ pub enum Event<'a> {
 pub struct Reader {
     limits: Limits,
     chunk_size: u32,
-    phase: Phase,
+    phase: ReaderPhase,
     /// Index of the chunk stream that the last chunk header named.
     current: usize,
     /// What is left of the current chunk.
@@ -83,7 +83,7 @@ impl Reader {
         Self {
             limits,
             chunk_size: DEFAULT_CHUNK_SIZE,
-            phase: Phase::Header,
+            phase: ReaderPhase::Header,
             current: 0,
             chunk_remaining: 0,
             consumed: 0,
@@ -100,15 +100,15 @@ impl Reader {
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Error> {
         loop {
             match self.phase {
-                Phase::Header => match self.header(input)? {
+                ReaderPhase::Header => match self.header(input)? {
                     Chunk::Incomplete => return Ok(None),
                     Chunk::Begins(header) => return Ok(Some(Event::Start(header))),
                     Chunk::Continues => {}
                 },
-                Phase::Payload => return Ok(self.payload(input)),
-                Phase::End => return self.end().map(Some),
-                Phase::Abort { chunk_stream_id } => {
-                    self.phase = Phase::Header;
+                ReaderPhase::Payload => return Ok(self.payload(input)),
+                ReaderPhase::End => return self.end().map(Some),
+                ReaderPhase::Abort { chunk_stream_id } => {
+                    self.phase = ReaderPhase::Header;
                     return Ok(Some(Event::Abort { chunk_stream_id }));
                 }
             }
@@ -120,7 +120,7 @@ impl Reader {
     /// is taken, and [`Self::next`] tells it event by event.
     #[inline]
     pub fn frame<'a>(&mut self, input: &mut &'a [u8]) -> Option<(MessageHeader, &'a [u8])> {
-        if self.phase != Phase::Header || self.pending_len > 0 {
+        if self.phase != ReaderPhase::Header || self.pending_len > 0 {
             return None;
         }
         let bytes = *input;
@@ -190,7 +190,7 @@ impl Reader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ReaderPhase {
     Header,
     Payload,
     End,
@@ -328,7 +328,7 @@ impl Reader {
                 });
             }
             self.chunk_remaining = stream.remaining.min(self.chunk_size);
-            self.phase = Phase::Payload;
+            self.phase = ReaderPhase::Payload;
             return Ok(Chunk::Continues);
         }
 
@@ -366,7 +366,7 @@ impl Reader {
         }
         stream.remaining = header.length;
         self.chunk_remaining = header.length.min(self.chunk_size);
-        self.phase = if header.length > 0 { Phase::Payload } else { Phase::End };
+        self.phase = if header.length > 0 { ReaderPhase::Payload } else { ReaderPhase::End };
         Ok(Chunk::Begins(header))
     }
 
@@ -419,9 +419,9 @@ impl Reader {
         self.chunk_remaining -= bytes.len() as u32;
         stream.remaining -= bytes.len() as u32;
         self.phase = match (stream.remaining, self.chunk_remaining) {
-            (0, _) => Phase::End,
-            (_, 0) => Phase::Header,
-            _ => Phase::Payload,
+            (0, _) => ReaderPhase::End,
+            (_, 0) => ReaderPhase::Header,
+            _ => ReaderPhase::Payload,
         };
         Some(Event::Payload { chunk_stream_id: stream.id, bytes })
     }
@@ -440,7 +440,7 @@ impl Reader {
         let stream = &self.streams[self.current];
         let ended = Event::End { chunk_stream_id: stream.id };
         let control = stream.control;
-        self.phase = Phase::Header;
+        self.phase = ReaderPhase::Header;
         match stream.kind {
             MessageKind::SetChunkSize if control == 0 || control >> 31 == 1 => {
                 return Err(Error::ChunkSize { at: self.consumed, size: control });
@@ -451,7 +451,7 @@ impl Reader {
                     self.streams.iter_mut().find(|stream| stream.id == control && stream.remaining > 0);
                 if let Some(stream) = aborted {
                     stream.remaining = 0;
-                    self.phase = Phase::Abort { chunk_stream_id: control };
+                    self.phase = ReaderPhase::Abort { chunk_stream_id: control };
                 }
             }
             _ => {}

@@ -72,7 +72,7 @@ pub enum Error {
 #[derive(Clone, Debug)]
 pub struct Reader {
     limits: Limits,
-    phase: Phase,
+    phase: ReaderPhase,
     consumed: u64,
     /// A header or a body that did not come in one piece.
     gathered: Vec<u8>,
@@ -85,7 +85,7 @@ const TAG_HEADER_LEN: usize = 11;
 const TRAILER_LEN: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum ReaderPhase {
     FileHeader,
     /// The rest of a file header that is longer than today's.
     Skip {
@@ -106,43 +106,43 @@ enum Phase {
 impl Reader {
     /// A reader at the first byte of a file.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, phase: Phase::FileHeader, consumed: 0, gathered: Vec::new(), returned: false }
+        Self { limits, phase: ReaderPhase::FileHeader, consumed: 0, gathered: Vec::new(), returned: false }
     }
 
     /// Takes bytes off the front of `input` up to the end of the next tag. `None` when `input` is used up.
     pub fn next<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Tag<'a>>, Error> {
         loop {
             match self.phase {
-                Phase::FileHeader => {
+                ReaderPhase::FileHeader => {
                     let Some(header) = self.gather::<FILE_HEADER_LEN>(input) else { return Ok(None) };
                     self.file_header(header)?;
                 }
-                Phase::Skip { left: 0 } => self.phase = Phase::Trailer { length: 0 },
-                Phase::Skip { .. } if input.is_empty() => return Ok(None),
-                Phase::Skip { left } => {
+                ReaderPhase::Skip { left: 0 } => self.phase = ReaderPhase::Trailer { length: 0 },
+                ReaderPhase::Skip { .. } if input.is_empty() => return Ok(None),
+                ReaderPhase::Skip { left } => {
                     let skipped = input.len().min(left as usize);
                     *input = &input[skipped..];
                     self.consumed += skipped as u64;
-                    self.phase = Phase::Skip { left: left - skipped as u32 };
+                    self.phase = ReaderPhase::Skip { left: left - skipped as u32 };
                 }
-                Phase::Trailer { length } => {
+                ReaderPhase::Trailer { length } => {
                     let Some(repeated) = self.gather::<TRAILER_LEN>(input) else { return Ok(None) };
                     let repeated = u32::from_be_bytes(repeated);
                     if repeated != length {
                         let at = self.consumed - TRAILER_LEN as u64;
                         return Err(Error::RepeatedLength { at, length, repeated });
                     }
-                    self.phase = Phase::TagHeader;
+                    self.phase = ReaderPhase::TagHeader;
                 }
-                Phase::TagHeader => {
+                ReaderPhase::TagHeader => {
                     let Some(header) = self.gather::<TAG_HEADER_LEN>(input) else { return Ok(None) };
                     self.tag_header(header)?;
                 }
-                Phase::Body { kind, timestamp, length } => {
+                ReaderPhase::Body { kind, timestamp, length } => {
                     if !self.has(length as usize, input) {
                         return Ok(None);
                     }
-                    self.phase = Phase::Trailer { length: length + TAG_HEADER_LEN as u32 };
+                    self.phase = ReaderPhase::Trailer { length: length + TAG_HEADER_LEN as u32 };
                     let body = self.take(length as usize, input);
                     return Ok(Some(Tag { kind, timestamp, body }));
                 }
@@ -159,7 +159,7 @@ impl Reader {
         let [b'F', b'L', b'V', 1, _flags, length @ ..] = header else { return Err(Error::Signature) };
         let length = u32::from_be_bytes(length);
         let left = length.checked_sub(FILE_HEADER_LEN as u32).ok_or(Error::HeaderLength(length))?;
-        self.phase = Phase::Skip { left };
+        self.phase = ReaderPhase::Skip { left };
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl Reader {
             return Err(Error::TagTooLong { at, length, limit });
         }
         let timestamp = u32::from_be_bytes([t3, t2, t1, t0]);
-        self.phase = Phase::Body { kind: media, timestamp, length };
+        self.phase = ReaderPhase::Body { kind: media, timestamp, length };
         Ok(())
     }
 

@@ -12,12 +12,12 @@ const FLASH_PLAYER: [u8; 4] = [9, 0, 124, 2];
 pub struct Client {
     scheme: Scheme,
     random: fastrand::Rng,
-    phase: Phase,
+    phase: HandshakePhase,
     s1: Incoming,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum HandshakePhase {
     S0,
     S1,
     S2 { left: usize },
@@ -29,7 +29,7 @@ impl Client {
         Self {
             scheme: offered,
             random: fastrand::Rng::with_seed(seed),
-            phase: Phase::S0,
+            phase: HandshakePhase::S0,
             s1: Incoming::new(),
         }
     }
@@ -51,14 +51,14 @@ impl Client {
     pub fn input(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Progress, Error> {
         loop {
             match self.phase {
-                Phase::S0 if take_version(input)? => self.phase = Phase::S1,
-                Phase::S1 if self.s1.take(input) => {
+                HandshakePhase::S0 if take_version(input)? => self.phase = HandshakePhase::S1,
+                HandshakePhase::S1 if self.s1.take(input) => {
                     out.extend(self.c2());
-                    self.phase = Phase::S2 { left: PACKET_LEN };
+                    self.phase = HandshakePhase::S2 { left: PACKET_LEN };
                 }
-                Phase::S2 { left: 0 } => return Ok(Progress::Done),
-                Phase::S2 { left } if !input.is_empty() => {
-                    self.phase = Phase::S2 { left: skip(left, input) };
+                HandshakePhase::S2 { left: 0 } => return Ok(Progress::Done),
+                HandshakePhase::S2 { left } if !input.is_empty() => {
+                    self.phase = HandshakePhase::S2 { left: skip(left, input) };
                 }
                 _ => return Ok(Progress::Pending),
             }

@@ -12,13 +12,13 @@ const MEDIA_SERVER: [u8; 4] = [4, 5, 0, 1];
 #[derive(Clone, Debug)]
 pub struct Server {
     random: fastrand::Rng,
-    phase: Phase,
+    phase: HandshakePhase,
     c1: Incoming,
     scheme: Scheme,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum HandshakePhase {
     C0,
     C1,
     C2 { left: usize },
@@ -29,7 +29,7 @@ impl Server {
     pub fn new(seed: u64) -> Self {
         Self {
             random: fastrand::Rng::with_seed(seed),
-            phase: Phase::C0,
+            phase: HandshakePhase::C0,
             c1: Incoming::new(),
             scheme: Scheme::Simple,
         }
@@ -39,14 +39,14 @@ impl Server {
     pub fn input(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Progress, Error> {
         loop {
             match self.phase {
-                Phase::C0 if take_version(input)? => self.phase = Phase::C1,
-                Phase::C1 if self.c1.take(input) => {
+                HandshakePhase::C0 if take_version(input)? => self.phase = HandshakePhase::C1,
+                HandshakePhase::C1 if self.c1.take(input) => {
                     self.answer(out);
-                    self.phase = Phase::C2 { left: PACKET_LEN };
+                    self.phase = HandshakePhase::C2 { left: PACKET_LEN };
                 }
-                Phase::C2 { left: 0 } => return Ok(Progress::Done),
-                Phase::C2 { left } if !input.is_empty() => {
-                    self.phase = Phase::C2 { left: skip(left, input) };
+                HandshakePhase::C2 { left: 0 } => return Ok(Progress::Done),
+                HandshakePhase::C2 { left } if !input.is_empty() => {
+                    self.phase = HandshakePhase::C2 { left: skip(left, input) };
                 }
                 _ => return Ok(Progress::Pending),
             }

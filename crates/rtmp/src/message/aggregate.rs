@@ -41,7 +41,7 @@ pub enum Error {
 pub struct Splitter {
     aggregate: MessageHeader,
     consumed: u32,
-    phase: Phase,
+    phase: AggregatePhase,
     header: [u8; HEADER_LEN],
     header_len: u8,
     /// What to add to a timestamp inside; known from the first message on.
@@ -52,7 +52,7 @@ const HEADER_LEN: usize = 11;
 const TRAILER_LEN: u32 = 4;
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum AggregatePhase {
     Header,
     Payload { left: u32 },
     Trailer { left: u32 },
@@ -64,7 +64,7 @@ impl Splitter {
         Self {
             aggregate,
             consumed: 0,
-            phase: Phase::Header,
+            phase: AggregatePhase::Header,
             header: [0; HEADER_LEN],
             header_len: 0,
             offset: None,
@@ -81,12 +81,12 @@ impl Splitter {
         let chunk_stream_id = self.aggregate.chunk_stream_id;
         loop {
             match self.phase {
-                Phase::Payload { left: 0 } => {
-                    self.phase = Phase::Trailer { left: TRAILER_LEN };
+                AggregatePhase::Payload { left: 0 } => {
+                    self.phase = AggregatePhase::Trailer { left: TRAILER_LEN };
                     return Ok(Some(Event::End { chunk_stream_id }));
                 }
                 _ if input.is_empty() => return Ok(None),
-                Phase::Header => {
+                AggregatePhase::Header => {
                     let missing = HEADER_LEN - usize::from(self.header_len);
                     let bytes = self.take(input, missing);
                     let at = usize::from(self.header_len);
@@ -97,15 +97,15 @@ impl Splitter {
                         return self.begin().map(Some);
                     }
                 }
-                Phase::Payload { left } => {
+                AggregatePhase::Payload { left } => {
                     let bytes = self.take(input, left as usize);
-                    self.phase = Phase::Payload { left: left - bytes.len() as u32 };
+                    self.phase = AggregatePhase::Payload { left: left - bytes.len() as u32 };
                     return Ok(Some(Event::Payload { chunk_stream_id, bytes }));
                 }
-                Phase::Trailer { left: 0 } => self.phase = Phase::Header,
-                Phase::Trailer { left } => {
+                AggregatePhase::Trailer { left: 0 } => self.phase = AggregatePhase::Header,
+                AggregatePhase::Trailer { left } => {
                     let bytes = self.take(input, left as usize);
-                    self.phase = Phase::Trailer { left: left - bytes.len() as u32 };
+                    self.phase = AggregatePhase::Trailer { left: left - bytes.len() as u32 };
                 }
             }
         }
@@ -115,7 +115,9 @@ impl Splitter {
     /// missing.
     pub fn finish(&self) -> Result<(), Error> {
         match self.phase {
-            Phase::Header if self.header_len > 0 => Err(Error::Truncated { length: self.aggregate.length }),
+            AggregatePhase::Header if self.header_len > 0 => {
+                Err(Error::Truncated { length: self.aggregate.length })
+            }
             _ => Ok(()),
         }
     }
@@ -141,7 +143,7 @@ impl Splitter {
             return Err(Error::Nested { at: self.consumed });
         }
         let offset = *self.offset.get_or_insert(self.aggregate.timestamp.wrapping_sub(timestamp));
-        self.phase = Phase::Payload { left: length };
+        self.phase = AggregatePhase::Payload { left: length };
         Ok(Event::Start(MessageHeader {
             kind,
             timestamp: timestamp.wrapping_add(offset),

@@ -1,8 +1,10 @@
 //! Links that others opened: what they may take of a turn, and when they are ended.
 
 use super::{ACCEPT_AGAIN, Shard};
-use crate::guard::{Deadlines, Guard, Guards, Verdict, taken};
-use crate::link::{Link, LinkError, State};
+use crate::entry::{Guards, taken};
+use crate::guard::{Deadlines, Guard, Verdict};
+use crate::link::Link;
+use crate::link_error::{LinkError, State};
 use crate::{Event, SessionId, World, clock};
 use std::io;
 use weir_metrics::Failure;
@@ -49,7 +51,7 @@ impl<W: World> Shard<W> {
 
     /// Bounds what an accepted link may take.
     fn guard(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         entry.turn_limit = TURN;
@@ -62,7 +64,7 @@ impl<W: World> Shard<W> {
     pub(super) fn judge_accepted(&mut self) {
         let now = clock::now();
         while let Some((_, id)) = self.guards.pop(now, &mut Guards(&mut self.entries)) {
-            let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+            let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
                 continue;
             };
             let Some(mut guard) = entry.guard.take() else { continue };

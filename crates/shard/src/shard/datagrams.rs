@@ -1,8 +1,10 @@
 //! Links of datagrams: opened, polled and read.
 
-use super::{DATAGRAMS, OpenError, READS_A_TURN, Shard};
+use super::{DATAGRAMS, READS_A_TURN, Shard};
 use crate::datagrams::{DatagramLink, Datagrams, local_for};
-use crate::link::{Endpoint, LinkError, LinkKind, Links};
+use crate::endpoint::Endpoint;
+use crate::link_error::{LinkError, OpenError};
+use crate::links::{LinkKind, Links};
 use crate::{Event, Session, SessionId, World, clock};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -34,13 +36,13 @@ impl<W: World> Shard<W> {
 
     /// Polls the link of datagrams that a session has opened.
     pub(super) fn poll_datagrams(&mut self, id: SessionId) -> Result<(), LinkError> {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return Ok(());
         };
         if std::mem::take(&mut entry.links.unpolled)
             && let Some(link) = &entry.links.datagrams
         {
-            let token = Token(id.slot as usize | DATAGRAMS);
+            let token = Token(id.key as usize | DATAGRAMS);
             let descriptor = link.descriptor();
             self.poll
                 .registry()
@@ -57,7 +59,7 @@ impl<W: World> Shard<W> {
 
     /// Reads what came before `moment`, if the session lets it wait or has not come to its end yet.
     pub(super) fn catch_up(&mut self, id: SessionId, moment: Moment) {
-        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
+        let entry = self.entries.get(id.key as usize).filter(|entry| entry.id == id);
         let link = entry.and_then(|entry| entry.links.datagrams.as_ref());
         if link.is_some_and(|link| link.is_behind(moment)) {
             self.read_datagrams_for(id, READS_TO_CATCH_UP);
@@ -66,7 +68,7 @@ impl<W: World> Shard<W> {
 
     fn read_datagrams_for(&mut self, id: SessionId, reads: usize) {
         for _ in 0..reads {
-            let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id);
+            let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id);
             let Some(link) = entry.and_then(|entry| entry.links.datagrams.as_mut()) else { return };
             let received = link.receive(&mut self.buffer, &mut self.batch);
             let met = link.take_met();
@@ -107,7 +109,7 @@ impl<W: World> Shard<W> {
         let links = Links { datagrams, unpolled: true, is_udp: true, from, ..Links::default() };
         let id = self.enter(links, session);
         if let Err(error) = self.poll_datagrams(id) {
-            return Err((self.entries.remove(id.slot as usize).session, error));
+            return Err((self.entries.remove(id.key as usize).session, error));
         }
         self.tell(id, Event::Opening);
         self.tell(id, Event::Connected);
@@ -116,13 +118,13 @@ impl<W: World> Shard<W> {
 
     /// Whether datagrams of a session wait to be read together.
     pub(super) fn lets_wait(&self, id: SessionId) -> bool {
-        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
+        let entry = self.entries.get(id.key as usize).filter(|entry| entry.id == id);
         entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(|link| link.waits())
     }
 
     /// A session's wish: its datagrams are read in rounds from now on, or at every event.
     pub(super) fn wish_to_wait(&mut self, id: SessionId, wait: bool) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         if let Some(link) = &mut entry.links.datagrams {
@@ -133,7 +135,7 @@ impl<W: World> Shard<W> {
 
     /// Takes the datagrams of a session out of the poll, or puts them back, as is best now.
     fn settle_waiting(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         let Some(link) = &mut entry.links.datagrams else { return };
@@ -145,7 +147,7 @@ impl<W: World> Shard<W> {
         } else {
             registry.register(
                 &mut SourceFd(&descriptor),
-                Token(id.slot as usize | DATAGRAMS),
+                Token(id.key as usize | DATAGRAMS),
                 Interest::READABLE,
             )
         };

@@ -1,7 +1,9 @@
 //! What comes on sessions' own links is read: into the shard's one buffer, decrypted, and told.
 
 use super::{RECEIVE_BUFFER, Shard};
-use crate::link::{EachKind, Link, LinkKind, State};
+use crate::link::Link;
+use crate::link_error::State;
+use crate::links::{EachKind, LinkKind};
 use crate::{Event, SessionId, World, clock};
 
 impl<W: World> Shard<W> {
@@ -16,7 +18,7 @@ impl<W: World> Shard<W> {
 
     /// Whether a link is to be read in any case, behind the events of this turn or in the next one.
     pub(super) fn is_queued(&self, id: SessionId, kind: LinkKind) -> bool {
-        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id);
+        let entry = self.entries.get(id.key as usize).filter(|entry| entry.id == id);
         entry.is_some_and(|entry| entry.queued[kind as usize])
     }
 
@@ -41,7 +43,7 @@ impl<W: World> Shard<W> {
         if self.tell_given_back(id) {
             return;
         }
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         let (mut left, ended) = (entry.turn_limit, entry.ended.take());
@@ -61,7 +63,7 @@ impl<W: World> Shard<W> {
     /// Reads once, at most `left` bytes of this turn, and tells the session. Says whether it read all that it may;
     /// `None`: nothing waited, the session has ended, or it has given back what it was told.
     fn read_once(&mut self, id: SessionId, left: &mut usize) -> Option<bool> {
-        let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
+        let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)?;
         entry.choked = entry.is_choked();
         let (paused, limit) = (entry.paused || entry.choked, entry.read_limit.min(*left));
         let link = entry.links.stream.as_mut().filter(|link| !paused && link.state != State::Connecting)?;
@@ -91,7 +93,7 @@ impl<W: World> Shard<W> {
             if let Some(error) = decrypted.end
                 && self.stream_of(id).is_some_and(|link| link.state != State::Connecting)
             {
-                match self.entries.get_mut(id.slot as usize) {
+                match self.entries.get_mut(id.key as usize) {
                     Some(entry) if !entry.given_back.is_empty() => entry.ended = Some(Box::new(error)),
                     _ => self.end(id, &error),
                 }
@@ -117,13 +119,13 @@ impl<W: World> Shard<W> {
     }
 
     fn stream_of(&self, id: SessionId) -> Option<&Link> {
-        let entry = self.entries.get(id.slot as usize).filter(|entry| entry.id == id)?;
+        let entry = self.entries.get(id.key as usize).filter(|entry| entry.id == id)?;
         entry.links.stream.as_ref()
     }
 
     /// Tells a session what it has given back. `true`: it has given something back again, or is not read from.
     fn tell_given_back(&mut self, id: SessionId) -> bool {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return true;
         };
         if entry.given_back.is_empty() {

@@ -1,7 +1,9 @@
 //! The link beside a session's own: polled, read and ended apart from it.
 
 use super::{READS_A_TURN, RECEIVE_BUFFER, SIDE, Shard};
-use crate::link::{Link, LinkError, LinkKind, State};
+use crate::link::Link;
+use crate::link_error::{LinkError, State};
+use crate::links::LinkKind;
 use crate::{Event, SessionId, Side, World};
 use mio::{Interest, Token};
 use weir_metrics::Failure;
@@ -9,20 +11,20 @@ use weir_metrics::Failure;
 impl<W: World> Shard<W> {
     /// Polls the link that a session has opened beside its own.
     pub(super) fn poll_side(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
         entry.links.side_unpolled = false;
         let Some(link) = &mut entry.links.side else { return };
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let token = Token(id.slot as usize | SIDE);
+        let token = Token(id.key as usize | SIDE);
         if let Err(error) = self.poll.registry().register(&mut link.stream, token, interest) {
             self.end_side(id, &LinkError { failure: Failure::SocketError, words: error.to_string() });
         }
     }
 
-    pub(super) fn dispatch_side(&mut self, slot: usize, event: &mio::event::Event) {
-        let Some(id) = self.entries.get(slot).map(|entry| entry.id) else { return };
+    pub(super) fn dispatch_side(&mut self, key: usize, event: &mio::event::Event) {
+        let Some(id) = self.entries.get(key).map(|entry| entry.id) else { return };
         let has_share = self.is_queued(id, LinkKind::Side);
         if event.is_writable() || event.is_error() {
             match self.side_of(id).map(Link::writable) {
@@ -55,7 +57,7 @@ impl<W: World> Shard<W> {
     /// Reads once and tells the session. Says whether it read all that it may; `None`: nothing waited, or the link has
     /// ended.
     fn read_side_once(&mut self, id: SessionId) -> Option<bool> {
-        let entry = self.entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)?;
+        let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)?;
         let link = entry.links.side.as_mut().filter(|link| link.state != State::Connecting)?;
         let n = match link.read(&mut self.buffer[..RECEIVE_BUFFER]) {
             Ok(Some(n)) => n,

@@ -24,7 +24,7 @@ pub struct Elementary {
 
 /// What the stream is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct MuxSettings {
     /// For the PAT.
     pub transport_stream_id: u16,
     /// For the SDT.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub pcr_interval: u64,
 }
 
-impl Default for Settings {
+impl Default for MuxSettings {
     fn default() -> Self {
         Self {
             transport_stream_id: 1,

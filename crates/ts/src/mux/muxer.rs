@@ -1,7 +1,7 @@
 //! Access units in, packets out.
 
 use super::packets::{Field, Packetiser, Pieces};
-use super::{NULL_PACKET, Settings, tables};
+use super::{MuxSettings, NULL_PACKET, tables};
 use crate::clock::TICKS_PER_SECOND;
 use crate::packet::{PACKET_LENGTH, Pcr, pid};
 use crate::pes::{TIMESTAMP_WRAP, write_timestamp};
@@ -32,11 +32,11 @@ enum Track {
 /// Writes one program.
 ///
 /// Units are given in the order of their decoding times, video and audio together. At a constant bit rate a unit is
-/// sent [`Settings::lead`] before it is decoded, null packets fill the time up to there, and each clock reference
+/// sent [`MuxSettings::lead`] before it is decoded, null packets fill the time up to there, and each clock reference
 /// is exactly what the number of packets before it makes. Without one, time is that of the units.
 #[derive(Clone, Debug)]
 pub struct Muxer {
-    settings: Settings,
+    settings: MuxSettings,
     pat: Packetiser,
     pmt: Packetiser,
     sdt: Packetiser,
@@ -56,7 +56,7 @@ pub struct Muxer {
 
 impl Muxer {
     /// A muxer that has written nothing yet.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: MuxSettings) -> Self {
         let pid = |stream: Option<super::Elementary>| Packetiser::new(stream.map_or(pid::NULL, |s| s.pid));
         Self {
             pat: Packetiser::new(pid::PAT),

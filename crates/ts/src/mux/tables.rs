@@ -1,6 +1,6 @@
 //! The sections of PAT, PMT and SDT.
 
-use super::{Elementary, Settings};
+use super::{Elementary, MuxSettings};
 use crate::packet::pid;
 use crate::section::crc;
 
@@ -19,14 +19,14 @@ fn section(table_id: u8, extension: u16, version: u8, payload: &[u8]) -> Vec<u8>
 }
 
 /// The program association table.
-pub fn pat(settings: &Settings, version: u8) -> Vec<u8> {
+pub fn pat(settings: &MuxSettings, version: u8) -> Vec<u8> {
     let mut payload = settings.program_number.to_be_bytes().to_vec();
     payload.extend((0xE000 | settings.pmt_pid).to_be_bytes());
     section(0x00, settings.transport_stream_id, version, &payload)
 }
 
 /// The program map.
-pub fn pmt(settings: &Settings, version: u8) -> Vec<u8> {
+pub fn pmt(settings: &MuxSettings, version: u8) -> Vec<u8> {
     let clock = settings.video.or(settings.audio).map_or(pid::NULL, |stream| stream.pid);
     let mut payload = (0xE000 | clock).to_be_bytes().to_vec();
     payload.extend([0xF0, 0]);
@@ -39,7 +39,7 @@ pub fn pmt(settings: &Settings, version: u8) -> Vec<u8> {
 }
 
 /// The service description table, with one service (ETSI EN 300 468 sections 5.2.3 and 6.2.33).
-pub fn sdt(settings: &Settings, version: u8) -> Vec<u8> {
+pub fn sdt(settings: &MuxSettings, version: u8) -> Vec<u8> {
     const TELEVISION: u8 = 1;
     const RADIO: u8 = 2;
     let kind = if settings.video.is_some() { TELEVISION } else { RADIO };

@@ -8,13 +8,13 @@ use crate::section::Section;
 use crate::tables::{Program, Watch};
 
 impl Scan {
-    pub(super) fn sections(&mut self, slot: usize, payload: &[u8], start: bool) {
-        let Some(mut assembler) = self.records[slot].sections.take() else { return };
-        let pid = self.lanes[slot].pid;
-        let is_pmt = self.records[slot].is_pmt;
+    pub(super) fn sections(&mut self, index: usize, payload: &[u8], start: bool) {
+        let Some(mut assembler) = self.records[index].sections.take() else { return };
+        let pid = self.states[index].pid;
+        let is_pmt = self.records[index].is_pmt;
         let mut roles = false;
         assembler.payload(payload, start, &mut |section| roles |= self.section(pid, is_pmt, section));
-        self.records[slot].sections = Some(assembler);
+        self.records[index].sections = Some(assembler);
         if roles {
             self.give_out_roles();
         }
@@ -73,17 +73,17 @@ impl Scan {
         }
         let now = self.clock.at(self.place);
         for program in 0..self.tables.programs.len() {
-            let slot = self.slot(self.tables.programs[program].pmt_pid);
-            self.records[slot].is_pmt = true;
-            self.read_sections(slot);
+            let index = self.index_of(self.tables.programs[program].pmt_pid);
+            self.records[index].is_pmt = true;
+            self.read_sections(index);
             for component in 0..self.tables.programs[program].components.len() {
                 let (pid, codec) = {
                     let component = &self.tables.programs[program].components[component];
                     (component.pid, component.codec)
                 };
                 let needed = self.tables.programs[program].needs(codec);
-                let slot = self.slot(pid);
-                let record = &mut self.records[slot];
+                let index = self.index_of(pid);
+                let record = &mut self.records[index];
                 record.codec = Some(codec);
                 record.needed |= needed;
                 record.presence = Watch::from(now);

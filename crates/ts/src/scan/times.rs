@@ -16,12 +16,12 @@ const PTS_LIMIT: u64 = TICKS_PER_SECOND / 10 * 7;
 const PTS_JUMP: i64 = 45_000;
 
 impl Scan {
-    pub(super) fn pcr(&mut self, slot: usize, pcr: Pcr, announced: bool) {
-        let pid = self.lanes[slot].pid;
+    pub(super) fn pcr(&mut self, index: usize, pcr: Pcr, announced: bool) {
+        let pid = self.states[index].pid;
         self.counts.pcrs += 1;
         let breaks = self.counts.gap_events + self.counts.illegal_duplicates;
         let reference = Reference { pcr, place: self.place, breaks };
-        let tick = self.records[slot].pcr.get_or_insert_default().observe(reference, announced);
+        let tick = self.records[index].pcr.get_or_insert_default().observe(reference, announced);
         if let Some(step) = tick.out_of_range {
             self.counts.pcr_discontinuity_indicator_error += 1;
             self.find(Some(pid), FindingKind::PcrOutOfRange { step });
@@ -53,7 +53,7 @@ impl Scan {
         if now.0 >= self.next_sweep && self.place >= self.next_sweep_place {
             self.sweep(now);
             self.next_sweep = now.0 + SWEEP;
-            self.next_sweep_place = self.place + self.lanes.len() as u64 / 8;
+            self.next_sweep_place = self.place + self.states.len() as u64 / 8;
         }
     }
 
@@ -97,9 +97,9 @@ impl Scan {
             }
         }
         let pts_limit = PTS_LIMIT + self.clock.leeway();
-        for slot in 1..self.lanes.len() {
-            let (pid, packets) = (self.lanes[slot].pid, self.lanes[slot].packets);
-            let record = &mut self.records[slot];
+        for index in 1..self.states.len() {
+            let (pid, packets) = (self.states[index].pid, self.states[index].packets);
+            let record = &mut self.records[index];
             let late = record.stamps.as_mut().is_some_and(|stamps| stamps.missing(now, pts_limit));
             let mut gone = false;
             if record.codec.is_some_and(|codec| codec.is_video() || codec.is_audio()) {
@@ -131,12 +131,12 @@ impl Scan {
         self.find(Some(pid), FindingKind::PtsLate);
     }
 
-    pub(super) fn pes(&mut self, slot: usize, payload: &[u8], random_access: bool) {
+    pub(super) fn pes(&mut self, index: usize, payload: &[u8], random_access: bool) {
         let Some(header) = PesHeader::parse(payload) else { return };
         let now = self.clock.at(self.place);
         let leeway = self.clock.leeway();
-        let pid = self.lanes[slot].pid;
-        let record = &mut self.records[slot];
+        let pid = self.states[index].pid;
+        let record = &mut self.records[index];
         record.counts.pes_packets += 1;
         let codec = record.codec;
         let unnamed = !self.roles_are_known && header.is_media();
@@ -160,7 +160,7 @@ impl Scan {
                 self.pts_late(pid);
             }
         }
-        let record = &mut self.records[slot];
+        let record = &mut self.records[index];
         if let Some(codec) = codec
             && record.first_random_access.is_none()
             && (random_access || codec.begins(payload.get(header.length..).unwrap_or(&[])))

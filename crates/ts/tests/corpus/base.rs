@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use weir_ts::mux::{AccessUnit, Muxer, NULL_PACKET, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer, NULL_PACKET};
 use weir_ts::packet::{AdaptationField, Packet, pid};
 use weir_ts::{Analyser, Counts, Options, Report};
 
@@ -20,7 +20,7 @@ pub(crate) const PACKET_TICKS: u64 = 188 * 8 * 27_000_000 / BIT_RATE;
 pub(crate) fn clean() -> &'static [Bytes188] {
     static STREAM: OnceLock<Vec<Bytes188>> = OnceLock::new();
     STREAM.get_or_init(|| {
-        let mut muxer = Muxer::new(Settings { bit_rate: Some(BIT_RATE), ..Settings::default() });
+        let mut muxer = Muxer::new(MuxSettings { bit_rate: Some(BIT_RATE), ..MuxSettings::default() });
         let mut bytes = Vec::new();
         let (mut picture, mut frame) = (0, 0);
         while picture < 125 {

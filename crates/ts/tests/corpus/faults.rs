@@ -368,7 +368,7 @@ fn other_tables_and_wrong_checksums_on_pid_0_are_told() {
     packets[place][20] ^= 1;
     assert_eq!(analyse(&joined(&packets)).counts, Counts { crc_error: 1, ..sound(clean()) });
     let mut other = Vec::new();
-    let section = weir_ts::mux::sdt(&weir_ts::mux::Settings::default(), 0);
+    let section = weir_ts::mux::sdt(&weir_ts::mux::MuxSettings::default(), 0);
     Packetiser::new(pid::PAT).section(&section, &mut other);
     let mut packets = clean().to_vec();
     let counter = packets[place][3];

@@ -1,6 +1,6 @@
 //! Clock references that are seconds apart, at a rate that is never the same: what SRS sends over HTTP.
 
-use weir_ts::mux::{AccessUnit, Muxer, Settings};
+use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 use weir_ts::packet::{AdaptationField, Packet, Pcr};
 use weir_ts::{Analyser, Counts, Options, TICKS_PER_SECOND};
 
@@ -11,7 +11,7 @@ const SECONDS: u64 = 30;
 /// 25 pictures a second, each group of two seconds of another size, in no constant rate, with a clock reference on its
 /// keyframe alone.
 fn stream() -> Vec<Bytes188> {
-    let mut muxer = Muxer::new(Settings { pcr_interval: 2 * TICKS_PER_SECOND, ..Settings::default() });
+    let mut muxer = Muxer::new(MuxSettings { pcr_interval: 2 * TICKS_PER_SECOND, ..MuxSettings::default() });
     let mut bytes = Vec::new();
     for picture in 0..SECONDS * 25 {
         let dts = 90_000 + picture * 3_600;

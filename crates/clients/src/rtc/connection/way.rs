@@ -55,7 +55,7 @@ impl Connection {
         server: Server,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        debug!(target: "rtc", client = self.slot.number(), "goes by a relay");
+        debug!(target: "rtc", client = self.planned.number(), "goes by a relay");
         let (home, name) = (self.endpoint.address.ip(), self.request.host());
         let relay = Relay::begin(server, home, name, &self.terms.redirects, context)?;
         self.relay = Some(Box::new(relay));
@@ -72,7 +72,7 @@ impl Connection {
         match event {
             Side::Connected => {
                 let sent = relay.connected(context);
-                context.world.of(self.slot).count(SENT, sent);
+                context.world.of(self.planned).count(SENT, sent);
                 Ok(())
             }
             Side::Closed { failure, words } => relay.closed(*failure, words, &self.terms.redirects, context),
@@ -106,10 +106,10 @@ impl Connection {
         };
         match relay.unwrap(context.now, frame)? {
             Unwrapped::Datagram(source, bytes) => return Ok(Relayed::Datagram(source, bytes)),
-            Unwrapped::Strange => context.world.of(self.slot).count(STRANGE, 1),
+            Unwrapped::Strange => context.world.of(self.planned).count(STRANGE, 1),
             Unwrapped::Nothing => self.flush_relay(context),
             Unwrapped::Allocated(relayed) => {
-                debug!(target: "rtc", client = self.slot.number(), %relayed, "the relay has an address for it");
+                debug!(target: "rtc", client = self.planned.number(), %relayed, "the relay has an address for it");
                 if let Some(negotiation) = &mut self.negotiation {
                     negotiation
                         .transport
@@ -128,7 +128,7 @@ impl Connection {
         if let Some(relay) = &mut self.relay {
             let (world, mut link) = context.split();
             let sent = relay.flush(&mut link);
-            world.of(self.slot).count(SENT, sent);
+            world.of(self.planned).count(SENT, sent);
         }
     }
 
@@ -146,7 +146,7 @@ impl Connection {
             }
             None => {
                 context.send_datagram(destination, datagram);
-                context.world.of(self.slot).count(SENT, datagram.len() as u64);
+                context.world.of(self.planned).count(SENT, datagram.len() as u64);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a client subscribes to, and what it is answered.
 
 use super::{
-    Answer, Broker, Context, MqttSession, Phase, Qos, ReasonCode, Role, Subject, Version, Why, reason,
+    Answer, Broker, Context, LinkPhase, MqttSession, Qos, ReasonCode, Role, Subject, Version, Why, reason,
 };
 use weir_mqtt::PacketKind;
 use weir_mqtt::packet::{Suback, Subscribe, Unsuback, Unsubscribe};
@@ -14,7 +14,7 @@ impl MqttSession {
             context.world.counts.subscribers += 1;
             let number = context.world.settings.registry.next_viewer();
             self.subscriber =
-                Some(Role::begin(Phase::Play, Subject::Viewer(number), &mut self.script, context));
+                Some(Role::begin(LinkPhase::Play, Subject::Viewer(number), &mut self.script, context));
         }
         let refusal = match self.subscriber.as_ref().and_then(|subscriber| subscriber.answer.as_ref()) {
             Some(Answer::Nothing) => return,

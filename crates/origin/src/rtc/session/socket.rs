@@ -1,6 +1,6 @@
 //! OvenMediaEngine's dialogue in a WebSocket: an offer is asked for, and answered.
 
-use super::{OFFER_OPTIONS, RtcSession, Stage, UNSENT_LIMIT, role};
+use super::{OFFER_OPTIONS, RtcPhase, RtcSession, UNSENT_LIMIT, role};
 use crate::fault::{Answer as Decree, Cut};
 use crate::rtc::answer::usual_status;
 use crate::rtc::hub::{NewPeer, remote};
@@ -53,17 +53,18 @@ impl RtcSession {
         let socket = WebSocket::new(Role::Server);
         let stream = stream.clone();
         let (offered, session, ping_at) = (None, None, None);
-        self.stage = Stage::Socket(Box::new(Socket { socket, stream, relayed, offered, session, ping_at }));
+        self.stage =
+            RtcPhase::Socket(Box::new(Socket { socket, stream, relayed, offered, session, ping_at }));
     }
 
     /// Hears what has come over a WebSocket.
     pub(super) fn converse(&mut self, context: &mut Context<'_, Worker>) {
         let mut out = Vec::new();
-        while let Stage::Socket(socket) = &mut self.stage {
+        while let RtcPhase::Socket(socket) = &mut self.stage {
             match socket.socket.poll(&mut out) {
                 Ok(Some(Incoming::Text(text))) => {
                     if let Some(said) = self.hear(&text, context)
-                        && let Stage::Socket(socket) = &mut self.stage
+                        && let RtcPhase::Socket(socket) = &mut self.stage
                     {
                         socket.socket.text(&said, &mut out);
                     }
@@ -104,7 +105,7 @@ impl RtcSession {
         if !self.may_begin(context) {
             return Some(oven::refusal(503, "too many offers were asked for just now"));
         }
-        let Stage::Socket(socket) = &self.stage else { return None };
+        let RtcPhase::Socket(socket) = &self.stage else { return None };
         let (stream, relayed) = (socket.stream.clone(), socket.relayed);
         let number = match self.number(&stream, context) {
             Ok(number) => number,
@@ -138,14 +139,14 @@ impl RtcSession {
             candidates: local.candidates.clone(),
             ice_servers: context.world.settings().turn.iter().filter(|_| relayed).cloned().collect(),
         };
-        if let Stage::Socket(socket) = &mut self.stage {
+        if let RtcPhase::Socket(socket) = &mut self.stage {
             socket.offered = Some(Offered { transport, description, sources, number, session });
         }
         Some(oven::offer(&offer))
     }
 
     fn answered(&mut self, sdp: &str, context: &mut Context<'_, Worker>) -> Result<(), String> {
-        let Stage::Socket(socket) = &mut self.stage else { return Ok(()) };
+        let RtcPhase::Socket(socket) = &mut self.stage else { return Ok(()) };
         let Some(offered) = socket.offered.take() else { return Err("nothing was offered".to_owned()) };
         let answer: Description = sdp.parse().map_err(|error| format!("{error}"))?;
         let theirs = remote(&answer).ok_or("no ICE credentials or fingerprint")?;
@@ -170,7 +171,7 @@ impl RtcSession {
 
     /// Asks who is at the other end of a WebSocket for a sign of life.
     pub(super) fn ping(&mut self, context: &mut Context<'_, Worker>) {
-        let Stage::Socket(socket) = &mut self.stage else { return };
+        let RtcPhase::Socket(socket) = &mut self.stage else { return };
         if socket.ping_at.is_some_and(|at| at <= context.now) {
             socket.ping_at = Some(context.now + context.world.settings().patience.idle / 2);
             let mut out = Vec::new();
@@ -182,7 +183,7 @@ impl RtcSession {
     /// The viewer of a WebSocket leaves.
     pub(super) fn leave(&mut self, context: &mut Context<'_, Worker>) {
         let session = match &mut self.stage {
-            Stage::Socket(socket) => socket.session.take(),
+            RtcPhase::Socket(socket) => socket.session.take(),
             _ => None,
         };
         if let Some(session) = session {

@@ -19,13 +19,13 @@ use weir_rtc::rtcp::SenderFigures;
 use weir_rtc::sdp::{Agreement, MediaKind, extension};
 
 /// A track.
-pub(super) struct Lane {
+pub(super) struct TrackReceiver {
     pub(super) kind: MediaKind,
     pub(super) payload_type: u8,
     pub(super) clock_rate: u32,
     pub(super) repair: Option<u8>,
     pub(super) frame_marking: Option<u8>,
-    pub(super) track: Track,
+    pub(super) account: Track,
     pub(super) requests: PictureRequests,
     pub(super) asks: bool,
     pub(super) assembler: Option<Box<Assembler>>,
@@ -63,15 +63,15 @@ pub(super) struct Totals {
     pub(super) requests: u64,
 }
 
-impl Lane {
+impl TrackReceiver {
     pub(super) fn new(agreed: &Agreement, options: &RtcOptions) -> Self {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
         let asks_again = options.nack && gives("nack");
-        let settings = account::Settings {
+        let settings = account::TrackSettings {
             kind: if is_video { Kind::Video } else { Kind::Audio },
             clock_rate: agreed.format.clock_rate,
-            nack: if asks_again { nack::Settings::default() } else { nack::Settings::OFF },
+            nack: if asks_again { nack::NackSettings::default() } else { nack::NackSettings::OFF },
         };
         let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);
         Self {
@@ -80,8 +80,8 @@ impl Lane {
             clock_rate: agreed.format.clock_rate,
             repair: agreed.repair,
             frame_marking: marking.map(|it| it.identifier).filter(|_| is_video),
-            track: Track::new(settings),
-            requests: PictureRequests::new(picture::Settings::default()),
+            account: Track::new(settings),
+            requests: PictureRequests::new(picture::PictureRequestSettings::default()),
             asks: options.pli && is_video && gives("nack pli"),
             assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
             jitter: Extent::default(),
@@ -94,13 +94,13 @@ impl Lane {
     }
 
     fn came(&self) -> Came {
-        let (counts, loss) = (self.track.counts(), self.track.loss());
+        let (counts, loss) = (self.account.counts(), self.account.loss());
         Came { expected: loss.expected, lost: loss.lost(), packets: counts.packets, bytes: self.media }
     }
 
     /// A sender report came; one of another source is passed over.
     pub(super) fn sender_report(&mut self, sender: u32, figures: &SenderFigures) {
-        if self.track.ssrc() == Some(sender) {
+        if self.account.ssrc() == Some(sender) {
             let came = self.came();
             self.sent.report(figures, came);
         }
@@ -115,7 +115,7 @@ impl Lane {
     }
 
     pub(super) fn book_freezes(&mut self, recorder: &mut Recorder) {
-        let freezes = self.track.freezes();
+        let freezes = self.account.freezes();
         if freezes.count() > self.booked.freezes {
             let count = freezes.count() - self.booked.freezes;
             let length = freezes.total() - self.booked.frozen;
@@ -130,8 +130,9 @@ impl Lane {
 
     /// Books what has come since the last time; of what is missing, so much.
     pub(super) fn book(&mut self, lost: u64, gaps: u64, recorder: &mut Recorder) {
-        let (counts, frames, keyframes) = (self.track.counts(), self.track.frames(), *self.track.keyframes());
-        let nack = self.track.nack();
+        let (counts, frames, keyframes) =
+            (self.account.counts(), self.account.frames(), *self.account.keyframes());
+        let nack = self.account.nack();
         let now = Totals {
             packets: counts.packets,
             lost: lost.max(self.booked.lost),

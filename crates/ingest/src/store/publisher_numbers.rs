@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A set of publishers and sequence numbers. Numbers that follow each other cost nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(HashMap<u64, BTreeMap<u64, u64>>);
+pub(crate) struct PublisherNumbers(HashMap<u64, BTreeMap<u64, u64>>);
 
-impl Seen {
+impl PublisherNumbers {
     /// Puts one in; `false` if it was there.
     pub(crate) fn insert(&mut self, publisher: u64, number: u64) -> bool {
         // First numbers of ranges, and their last.
@@ -38,7 +38,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_set(numbers in prop::collection::vec((0_u64..3, prop_oneof![0_u64..40, u64::MAX - 3..=u64::MAX]), 0..200)) {
-            let (mut seen, mut truth) = (Seen::default(), HashSet::new());
+            let (mut seen, mut truth) = (PublisherNumbers::default(), HashSet::new());
             for (publisher, number) in numbers {
                 prop_assert_eq!(seen.insert(publisher, number), truth.insert((publisher, number)));
             }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_are_one_range() {
-        let mut seen = Seen::default();
+        let mut seen = PublisherNumbers::default();
         for number in (0..1_000).step_by(2).chain((1..1_000).step_by(2)) {
             assert!(seen.insert(7, number));
         }

@@ -24,7 +24,7 @@ pub enum Arrival {
     Early,
 }
 
-/// What an account lacks of the messages of one publisher, whose end is known.
+/// What an deliveries lacks of the messages of one publisher, whose end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unreceived {
     /// Messages behind the last that came.
@@ -37,7 +37,7 @@ pub struct Unreceived {
 
 /// All publishers that were heard.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct DeliveryTracker {
     places: HashMap<u64, usize>,
     tracks: Vec<Track>,
     /// The publisher of the last message, and its place.
@@ -57,7 +57,7 @@ struct Track {
     ended: bool,
 }
 
-impl Account {
+impl DeliveryTracker {
     /// A message came. `first` is the number from which its publisher's messages should have come, if it is the first
     /// of them that does. `None` if there are more publishers than can be followed.
     #[inline]
@@ -190,10 +190,10 @@ mod tests {
     use std::collections::HashSet;
 
     fn follow(numbers: impl IntoIterator<Item = u64>) -> (u64, u64, u64) {
-        let mut account = Account::default();
+        let mut deliveries = DeliveryTracker::default();
         let (mut missing, mut late, mut again) = (0, 0, 0);
         for number in numbers {
-            match account.take(7, number, || 0).unwrap() {
+            match deliveries.take(7, number, || 0).unwrap() {
                 Arrival::Ahead { missing: more } => missing += more,
                 Arrival::Late => (missing, late) = (missing - 1, late + 1),
                 Arrival::Again => again += 1,
@@ -213,34 +213,37 @@ mod tests {
 
     #[test]
     fn publishers_are_told_apart_and_may_be_joined_in_the_middle() {
-        let mut account = Account::default();
-        assert_eq!(account.take(1, 500, || 500), Some(Arrival::Ahead { missing: 0 }));
-        assert_eq!(account.take(2, 5, || 0), Some(Arrival::Ahead { missing: 5 }));
-        assert_eq!(account.take(1, 502, || 0), Some(Arrival::Ahead { missing: 1 }));
-        assert_eq!(account.take(2, 6, || 0), Some(Arrival::Ahead { missing: 0 }));
+        let mut deliveries = DeliveryTracker::default();
+        assert_eq!(deliveries.take(1, 500, || 500), Some(Arrival::Ahead { missing: 0 }));
+        assert_eq!(deliveries.take(2, 5, || 0), Some(Arrival::Ahead { missing: 5 }));
+        assert_eq!(deliveries.take(1, 502, || 0), Some(Arrival::Ahead { missing: 1 }));
+        assert_eq!(deliveries.take(2, 6, || 0), Some(Arrival::Ahead { missing: 0 }));
     }
 
     #[test]
     fn what_lacks_at_the_end_is_what_did_not_come_less_what_nobody_knows_of() {
-        let mut account = Account::default();
+        let mut deliveries = DeliveryTracker::default();
         for number in [2, 3, 6] {
-            account.take(7, number, || 2);
+            deliveries.take(7, number, || 2);
         }
         // 4, 5 are missing before the last that came, 7 to 9 behind it.
-        let unreceived = |excused: &[(u64, u64)]| account.unreceived(7, 10, excused);
+        let unreceived = |excused: &[(u64, u64)]| deliveries.unreceived(7, 10, excused);
         assert_eq!(unreceived(&[]), Unreceived { behind: 3, ..Unreceived::default() });
         assert_eq!(
             unreceived(&[(0, 1), (5, 8), (9, 12)]),
             Unreceived { behind: 3, excused: 3, excused_behind: 2 }
         );
-        assert_eq!(account.unreceived(7, 5, &[(4, 5)]), Unreceived { excused: 1, ..Unreceived::default() });
-        assert_eq!(account.unreceived(8, 5, &[]), Unreceived::default());
+        assert_eq!(
+            deliveries.unreceived(7, 5, &[(4, 5)]),
+            Unreceived { excused: 1, ..Unreceived::default() }
+        );
+        assert_eq!(deliveries.unreceived(8, 5, &[]), Unreceived::default());
         // One that should be heard and never was.
-        account.expect(9, 4);
-        assert_eq!((account.next_of(9), account.next_of(8)), (Some(4), None));
-        assert_eq!(account.unreceived(9, 6, &[]).behind, 2);
-        assert_eq!(account.take(9, 3, || 0), Some(Arrival::Early));
-        assert_eq!(account.take(9, 5, || 0), Some(Arrival::Ahead { missing: 1 }));
+        deliveries.expect(9, 4);
+        assert_eq!((deliveries.next_of(9), deliveries.next_of(8)), (Some(4), None));
+        assert_eq!(deliveries.unreceived(9, 6, &[]).behind, 2);
+        assert_eq!(deliveries.take(9, 3, || 0), Some(Arrival::Early));
+        assert_eq!(deliveries.take(9, 5, || 0), Some(Arrival::Ahead { missing: 1 }));
     }
 
     proptest! {
@@ -250,9 +253,9 @@ mod tests {
             end in 0..80_u64,
             cuts in prop::collection::btree_set(0..80_u64, 0..12),
         ) {
-            let mut account = Account::default();
+            let mut deliveries = DeliveryTracker::default();
             for number in &came {
-                account.take(7, *number, || 0);
+                deliveries.take(7, *number, || 0);
             }
             let cuts: Vec<u64> = cuts.into_iter().collect();
             let excused: Vec<(u64, u64)> = cuts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
@@ -260,7 +263,7 @@ mod tests {
             let lacks = |number: &u64| !came.contains(number);
             let within = |number: &u64| excused.iter().any(|(from, to)| (from..to).contains(&number));
             let end = end.max(highest + 1);
-            let found = account.unreceived(7, end, &excused);
+            let found = deliveries.unreceived(7, end, &excused);
             prop_assert_eq!(found.behind, end - highest - 1);
             prop_assert_eq!(found.excused, (0..end).filter(lacks).filter(within).count() as u64);
         }
