@@ -180,7 +180,7 @@ fn places<'a>(sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Vec<Sighting
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::Role;
+    use crate::role::Role;
 
     fn facts() -> WorkloadFacts {
         WorkloadFacts {

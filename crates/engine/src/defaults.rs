@@ -2,7 +2,7 @@
 //! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
 use crate::scenario::{Scenario, WorkloadSpec};
-use crate::summary::Role;
+use crate::role::Role;
 use crate::threshold::Threshold;
 use weir_protocols::of_url;
 

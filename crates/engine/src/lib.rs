@@ -29,6 +29,7 @@ mod machine;
 mod overrides;
 pub mod plan;
 pub mod record;
+mod role;
 pub mod run;
 pub mod scenario;
 pub mod series;

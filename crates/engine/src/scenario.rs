@@ -8,7 +8,7 @@ use crate::background::BackgroundSpec;
 use crate::ingest::IntoSpec;
 use crate::plan::{Schedule, Stage};
 use crate::series::{Order, Step, Variants};
-use crate::summary::Role;
+use crate::role::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

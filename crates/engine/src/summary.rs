@@ -11,6 +11,7 @@ use weir_metrics::{Failure, Side, Unit};
 use weir_observe::{Environment, MachineFacts, MachineUsage, MachineValues, TargetEnvironment};
 
 pub use crate::machine::{MachineFigure, MachineSummary};
+pub use crate::role::Role;
 pub use weir_clients::{Column as ClientColumn, ColumnUnit, Place, Statistic};
 
 /// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.
@@ -150,29 +151,6 @@ pub struct ThresholdResult {
     /// Whether it was asked because nobody asked for its figure.
     #[serde(default)]
     pub default: bool,
-}
-
-/// What a workload's clients did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Viewers, subscribers.
-    Play,
-    /// Publishers.
-    Publish,
-    /// A consumer that saves messages: weir's ingester, or another's that is asked.
-    Ingest,
-}
-
-impl Role {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Play => "play",
-            Self::Publish => "publish",
-            Self::Ingest => "ingest",
-        }
-    }
 }
 
 /// One workload.
