@@ -5,13 +5,13 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
-pub mod accept;
 pub mod aggregator;
 mod arrivals;
 pub mod background;
 pub mod capacity;
 mod cells;
 mod channel;
+pub mod checks;
 mod clients;
 mod counts;
 mod date;
@@ -41,4 +41,3 @@ mod totals;
 mod verdict;
 
 pub use event::EventLine;
-pub use verdict::CHECKS;

@@ -3,7 +3,7 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
-use crate::accept::CheckName;
+use crate::checks::CheckName;
 use crate::background::BackgroundSpec;
 use crate::ingest::IntoSpec;
 use crate::plan::{Schedule, Stage};
