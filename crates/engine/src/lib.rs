@@ -38,6 +38,7 @@ mod steadiness;
 pub mod summary;
 pub mod threshold;
 mod totals;
+mod units;
 mod verdict;
 
 pub use event::EventLine;

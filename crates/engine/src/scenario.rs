@@ -3,12 +3,12 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
-use crate::checks::CheckName;
 use crate::background::BackgroundSpec;
+use crate::checks::CheckName;
 use crate::ingest::IntoSpec;
 use crate::plan::{Schedule, Stage};
-use crate::series::{Order, Step, Variants};
 use crate::role::Role;
+use crate::series::{Order, Step, Variants};
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

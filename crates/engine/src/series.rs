@@ -5,9 +5,11 @@ mod figures;
 mod summary;
 mod variant;
 
+pub use crate::units::FigureUnit;
+pub use figures::SeriesFigure;
 pub use summary::{
-    Counted, Difference, Ending, FigureUnit, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary,
-    VariantComparison, VariantSummary, VariantThreshold,
+    Counted, Difference, Ending, LAYOUT, SeriesFacts, SeriesRun, SeriesSummary, VariantComparison,
+    VariantSummary, VariantThreshold,
 };
 pub use variant::{Variant, Variants};
 
