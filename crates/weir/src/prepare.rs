@@ -115,7 +115,7 @@ pub(crate) fn plan(scenario: &Scenario, wrong: Exit) -> Result<Plan, Failure> {
 
 fn of_scenario(error: &ScenarioError, scenario: &Scenario, wrong: Exit) -> Failure {
     let failure = Failure::new(wrong, error.to_string());
-    match error.workload(scenario) {
+    match scenario.workload_of(error) {
         Some(position) => failure.of(Part::Workload(position)),
         None => failure,
     }

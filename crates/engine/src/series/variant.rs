@@ -36,7 +36,7 @@ impl Variants {
     pub(crate) fn of(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str::<Head>(text)
             .map(|head| head.variants)
-            .map_err(|error| crate::scenario::explain(&error))
+            .map_err(|error| crate::scenario::explanation::explain(&error))
     }
 
     /// Whether there is none.
