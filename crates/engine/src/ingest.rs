@@ -11,10 +11,6 @@ pub use consumer::{Both, Consumed, Consumer, Counted, Place, Trouble};
 pub use ingested::{Classic, Ingested, Span};
 pub use intake::{Consuming, MakeConsumer, Messages};
 
-use crate::scenario;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use weir_metrics::Schema;
 
 /// What the protocol of a workload that saves is called where figures are looked up.
@@ -46,37 +42,4 @@ weir_metrics::figures! {
 /// The figures of a protocol, those of a workload that saves included.
 pub fn schema_of(protocol: &str) -> Option<Schema> {
     if protocol == PROTOCOL { Some(SCHEMA) } else { weir_protocols::schema_of(protocol) }
-}
-
-/// The key `into` of a workload: what records are, and where they go. A password is never in it: it comes from a file or
-/// from the environment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct IntoSpec {
-    /// Where rows go: `sqlite:FILE`, `postgres://user@host/database` or `parquet:DIR`.
-    pub save: Option<String>,
-    /// File whose first line is the password of the database.
-    pub save_password_file: Option<PathBuf>,
-    /// The Avro schema of the records (.avsc); payloads are saved as they come if absent.
-    pub schema: Option<PathBuf>,
-    /// How records are encoded, `avro` or `json`; Avro if absent.
-    pub format: Option<String>,
-    /// What is around a record in Avro: `schemaless`, `single-object` or `container`.
-    pub avro_encoding: Option<String>,
-    /// The table; the schema's name if absent.
-    pub table: Option<String>,
-    /// Empty the table before each run: what was in it is gone.
-    pub empty: bool,
-    /// What of a commit is on the disk when it counts: `full`, `normal` (a crash of the machine may take the last commits) or
-    /// `off` (it may damage a file of SQLite); `full` if absent.
-    pub durability: Option<String>,
-    /// Records of a transaction, at most; 1,000 if absent, of Parquet 50,000.
-    #[schemars(range(min = 1))]
-    pub batch: Option<u32>,
-    /// How long the first record of a transaction waits for others; 50 ms if absent, of Parquet 1 s.
-    #[schemars(with = "Option<String>")]
-    pub linger: Option<scenario::Span>,
-    /// How long nothing may come, with messages missing, before they are lost; 1 s if absent, beside a background 5 s.
-    #[schemars(with = "Option<String>")]
-    pub settle: Option<scenario::Span>,
 }

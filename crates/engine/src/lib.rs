@@ -7,7 +7,7 @@
 
 pub mod aggregator;
 mod arrivals;
-pub mod background;
+mod background;
 pub mod capacity;
 mod cells;
 mod channel;

@@ -3,19 +3,24 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
-pub(crate) mod error;
+mod background;
+mod error;
 pub(crate) mod explanation;
-pub(crate) mod written;
+mod into;
+mod steps;
+mod variants;
+mod written;
 
+pub use background::BackgroundSpec;
 pub use error::ScenarioError;
+pub use into::IntoSpec;
+pub use steps::{Fill, Step, shown_command};
+pub use variants::{Order, Variant, Variants};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
 
-use crate::background::BackgroundSpec;
 use crate::checks::CheckName;
-use crate::ingest::IntoSpec;
 use crate::plan::{Schedule, Stage};
 use crate::role::Role;
-use crate::series::{Order, Step, Variants};
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! What a series comes to: a value made of the summaries of its runs.
 
 use super::figures::{SeriesFigure, figures};
-use super::{Order, Variant};
 use crate::ingest::Classic;
+use crate::scenario::{Order, Variant};
 use crate::summary::{Outcome, RunFacts, Summary, ThresholdResult, VerdictState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
