@@ -17,6 +17,7 @@ mod counts;
 mod date;
 mod defaults;
 mod event;
+mod facts;
 mod generator;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
@@ -29,6 +30,7 @@ mod machine;
 mod overrides;
 pub mod plan;
 pub mod record;
+mod report;
 mod role;
 pub mod run;
 pub mod scenario;
@@ -42,3 +44,4 @@ mod units;
 mod verdict;
 
 pub use event::EventLine;
+pub use facts::WorkloadFacts;

@@ -12,7 +12,7 @@ use weir_clients::mqtt::PublishTimes;
 use weir_clients::{
     KeyNumbers, Link, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError,
 };
-use weir_engine::aggregator::WorkloadFacts;
+use weir_engine::WorkloadFacts;
 use weir_engine::lines::Part;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
