@@ -6,6 +6,7 @@ pub use slice::Slice;
 
 use crate::channel::Readers;
 use crate::event::EventLine;
+use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
 use crate::loads::{host_load, process_load};
 use crate::plan::{Plan, StageSpan, planned_at};
@@ -19,7 +20,6 @@ use crate::summary::{
 use crate::threshold::Threshold;
 use crate::totals::Totals;
 use crate::{counts, machine, summary, verdict};
-use serde::{Deserialize, Serialize};
 use slice::SliceTotals;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,32 +36,6 @@ const DRAWN_THREADS: usize = 12;
 /// Figures of what begins in a stage: they are taken from its ramp on.
 const OF_THE_RAMP: [&str; 8] =
     ["startup", "connect", "handshake", "request", "first_byte", "first_frame", "start_lag", "started"];
-
-/// What is known of a workload before it runs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WorkloadFacts {
-    /// Its name.
-    pub name: String,
-    /// What its clients do.
-    pub role: Role,
-    /// Its protocol, which says the figures.
-    pub protocol: String,
-    /// Where to, without secrets.
-    pub targets: Vec<String>,
-    /// What each client's source sends, where the scenario says so.
-    pub expect: Option<BitRate>,
-    /// Time between two frames of what it publishes.
-    pub frame_time_seconds: Option<f64>,
-    /// How long a viewer that plays may get no media.
-    #[serde(default)]
-    pub timeout_seconds: f64,
-    /// Whether it is there only to disturb the others.
-    #[serde(default)]
-    pub background: bool,
-    /// The servers that its clients go to, if there are several.
-    #[serde(default)]
-    pub servers: Vec<String>,
-}
 
 /// Sums up a run, second by second.
 #[derive(Debug)]

@@ -1,12 +1,11 @@
 //! What the readers of each channel counted, and who met the gaps in it.
 
-use crate::aggregator::WorkloadFacts;
-use crate::clients;
+use crate::clients::{self, ReaderRecord};
 use crate::event::EventLine;
+use crate::facts::WorkloadFacts;
 use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_clients::Column;
-use weir_metrics::Failure;
 use weir_protocols::columns_of;
 
 /// Sightings of one gap lie this near to each other on the stream's clock, in seconds: each reader reckons it from
@@ -23,17 +22,6 @@ const GAPS: &str = "ts.gap_events";
 pub(crate) struct Readers {
     accounts: Vec<ReaderRecord>,
     sightings: Vec<Sighting>,
-}
-
-#[derive(Debug)]
-pub(crate) struct ReaderRecord {
-    pub(crate) channel: u32,
-    pub(crate) client: u32,
-    /// `None` for one that never read.
-    pub(crate) since: Option<f64>,
-    pub(crate) until: f64,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) numbers: Vec<Option<f64>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +168,8 @@ fn places<'a>(sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Vec<Sighting
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::Role;
+    use crate::role::Role;
+    use weir_metrics::Failure;
 
     fn facts() -> WorkloadFacts {
         WorkloadFacts {

@@ -1,8 +1,20 @@
 //! What each client of a workload left behind, and all of them together.
 
-use crate::channel::ReaderRecord;
 use crate::summary::{ClientFigure, ClientRow, ClientStates, ClientsSummary, StateCount};
 use weir_clients::{Column, ColumnUnit, Statistic};
+use weir_metrics::Failure;
+
+/// What one client said when it ended.
+#[derive(Debug)]
+pub(crate) struct ReaderRecord {
+    pub(crate) channel: u32,
+    pub(crate) client: u32,
+    /// `None` for one that never read.
+    pub(crate) since: Option<f64>,
+    pub(crate) until: f64,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) numbers: Vec<Option<f64>>,
+}
 
 /// Sums up the clients of a workload: `planned` of them, of which some left an account. None: nobody did.
 pub(crate) fn of_accounts(

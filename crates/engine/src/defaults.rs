@@ -1,8 +1,8 @@
 //! What a run asks of its target unless somebody says otherwise: a function of the scenario's workloads, so that every
 //! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
+use crate::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
-use crate::summary::Role;
 use crate::threshold::Threshold;
 use weir_protocols::of_url;
 

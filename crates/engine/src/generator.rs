@@ -2,15 +2,15 @@
 
 use crate::arrivals::Arrivals;
 use crate::cells::Cells;
-use crate::ingest::intake::Taken;
 use crate::plan::{Plan, PlannedSlot};
+use crate::report::Report;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{ClientFailure, ClientRecord, Gap, PlannedStart, ShardRecorder, Workload};
+use weir_clients::{PlannedStart, ShardRecorder, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, Shard, clock};
@@ -42,23 +42,6 @@ pub(crate) struct GeneratorConfig {
     pub(crate) number: usize,
     /// Whether it drives what only disturbs the others: how busy it is says nothing about them.
     pub(crate) background: bool,
-}
-
-/// What leaves a generator thread once a second.
-pub(crate) struct Report {
-    pub(crate) shard: usize,
-    pub(crate) second: u32,
-    /// One a workload.
-    pub(crate) figures: Vec<Recorder>,
-    pub(crate) remarks: Vec<ClientFailure>,
-    /// Whether this thread has no client, and none still to begin.
-    pub(crate) deserted: bool,
-    pub(crate) gaps: Vec<Gap>,
-    pub(crate) client_records: Vec<ClientRecord>,
-    /// What became of messages, of the workload that saves them.
-    pub(crate) taken: Option<(u16, Taken)>,
-    /// Whether this was the last.
-    pub(crate) last: bool,
 }
 
 struct Generator {

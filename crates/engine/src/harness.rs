@@ -1,7 +1,7 @@
 //! Scenarios, thresholds and run directories, read from bytes: what the fuzz targets `grammars` and `run_directory` share
 //! with their tests. Nothing here is part of a run.
 
-use crate::aggregator::WorkloadFacts;
+use crate::facts::WorkloadFacts;
 use crate::ingest::schema_of;
 use crate::record::{self, RunHead};
 use crate::scenario::{BitRateText, Scenario};

@@ -5,18 +5,19 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
-pub mod accept;
 pub mod aggregator;
 mod arrivals;
-pub mod background;
+mod background;
 pub mod capacity;
 mod cells;
 mod channel;
+pub mod checks;
 mod clients;
 mod counts;
 mod date;
 mod defaults;
 mod event;
+mod facts;
 mod generator;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
@@ -29,6 +30,8 @@ mod machine;
 mod overrides;
 pub mod plan;
 pub mod record;
+mod report;
+mod role;
 pub mod run;
 pub mod scenario;
 pub mod series;
@@ -37,7 +40,8 @@ mod steadiness;
 pub mod summary;
 pub mod threshold;
 mod totals;
+mod units;
 mod verdict;
 
 pub use event::EventLine;
-pub use verdict::CHECKS;
+pub use facts::WorkloadFacts;

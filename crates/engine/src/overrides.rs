@@ -1,7 +1,8 @@
 //! What a command line says of a scenario instead of its file: single keys, clients, the time, and where relative paths
 //! begin. Values only; nothing here reads a file.
 
-use crate::scenario::{Scenario, ScenarioError, Span, WorkloadSpec, nearest_key};
+use crate::scenario::explanation::nearest_key;
+use crate::scenario::{Scenario, ScenarioError, Span, WorkloadSpec};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 

@@ -4,9 +4,10 @@
 //! `observe.ndjson` and `events.ndjson`. `summary.json` and the reports come last, under a temporary
 //! name that is renamed.
 
-use crate::aggregator::{Aggregator, WorkloadFacts};
+use crate::aggregator::Aggregator;
 use crate::date::Date;
 use crate::event::EventLine;
+use crate::facts::WorkloadFacts;
 use crate::plan::Schedule;
 use crate::scenario::Scenario;
 use crate::summary::RunFacts;

@@ -1,13 +1,15 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
-use crate::aggregator::{Aggregator, WorkloadFacts};
+use crate::aggregator::Aggregator;
 use crate::cells::Cells;
 use crate::event::EventLine;
-use crate::generator::{self, GeneratorConfig, Report};
-use crate::ingest::intake::{self, Taken};
+use crate::facts::WorkloadFacts;
+use crate::generator::{self, GeneratorConfig};
+use crate::ingest::intake;
 use crate::ingest::{Consuming, Trouble};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
+use crate::report::{Report, Taken};
 use crate::scenario::Scenario;
 use crate::summary::{Outcome, Role, RunFacts, Summary};
 use std::collections::BTreeMap;

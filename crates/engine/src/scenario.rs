@@ -3,22 +3,34 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
-use crate::accept::CheckName;
-use crate::background::BackgroundSpec;
-use crate::ingest::IntoSpec;
+mod background;
+mod error;
+pub(crate) mod explanation;
+mod into;
+mod steps;
+mod variants;
+mod written;
+
+pub use background::BackgroundSpec;
+pub use error::ScenarioError;
+pub use into::IntoSpec;
+pub use steps::{Fill, Step, shown_command};
+pub use variants::{Order, Variant, Variants};
+pub use written::{BitRateText, OneOrMany, SizeText, Span};
+
+use crate::checks::CheckName;
 use crate::plan::{Schedule, Stage};
-use crate::series::{Order, Step, Variants};
-use crate::summary::Role;
+use crate::role::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
-use weir_clients::{KeyNumbers, SecretUrl, meant};
-use weir_metrics::{BitRate, parse_bytes, parse_duration, parse_rate};
+use weir_clients::{KeyNumbers, SecretUrl};
+use weir_metrics::parse_rate;
 use weir_observe::InterfaceName;
-use weir_protocols::{Given, Output, declared, of_url};
+use weir_protocols::{Given, Output, of_url};
 
 /// Longest time that a ramp takes when no `arrival` is given.
 const DEFAULT_RAMP: f64 = 5.0;
@@ -160,211 +172,13 @@ pub struct StageSpec {
     pub ramp: Option<Span>,
 }
 
-/// One text, or a list.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct OneOrMany(pub Vec<String>);
-
-impl JsonSchema for OneOrMany {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "OneOrMany".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
-    }
-}
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = OneOrMany;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a URL or a list of URLs")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
-                Ok(OneOrMany(vec![text.to_owned()]))
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
-                let mut urls = Vec::new();
-                while let Some(url) = list.next_element()? {
-                    urls.push(url);
-                }
-                Ok(OneOrMany(urls))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-/// Declares a value that is written as a text: parsed when read, kept as it was written.
-macro_rules! written {
-    ($(#[doc = $doc:literal])* $name:ident($inner:ty), $parse:expr) => {
-        $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct $name {
-            text: String,
-            value: $inner,
-        }
-
-        impl $name {
-            /// The value.
-            pub fn get(&self) -> $inner {
-                self.value
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = weir_metrics::ParseUnitError;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                let parse: fn(&str) -> Result<$inner, weir_metrics::ParseUnitError> = $parse;
-                Ok(Self { value: parse(text)?, text: text.to_owned() })
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.text)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-
-written! {
-    /// A span of time as it was written: `10m`.
-    Span(Duration), parse_duration
-}
-written! {
-    /// A bit rate as it was written: `500kbps`.
-    BitRateText(BitRate), |text| text.parse()
-}
-
-written! {
-    /// A number of bytes as it was written: `512KiB`.
-    SizeText(u64), parse_bytes
-}
-
-impl SizeText {
-    /// So many bytes.
-    pub fn from_bytes(value: u64) -> Self {
-        Self { text: format!("{value}B"), value }
-    }
-
-    /// As it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
-impl From<Duration> for Span {
-    fn from(value: Duration) -> Self {
-        Self { text: format!("{}s", value.as_secs_f64()), value }
-    }
-}
-
-impl Default for Span {
-    fn default() -> Self {
-        Duration::ZERO.into()
-    }
-}
-
-/// A scenario that cannot be run; says where and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
-    /// The file could not be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// The system's words.
-        source: std::io::Error,
-    },
-    /// The file is not a scenario.
-    #[error("{path}:{text}")]
-    Parse {
-        /// The file.
-        path: String,
-        /// Line, column, what is wrong, and the nearest known key.
-        text: String,
-    },
-    /// A workload does not say what it does, or says it twice.
-    #[error("workload '{0}': give one of `play`, `publish`, `ingest` and `probe`, with at least one URL")]
-    Verb(String),
-    /// A workload says when in two ways.
-    #[error("workload '{0}': give either `stages`, or `clients` and `duration`, not both")]
-    TwoSchedules(String),
-    /// A viewers' workload has no end.
-    #[error("workload '{0}': say for how long: `duration: 30s`, `stages`, or of MQTT publishers a `count`")]
-    NoDuration(String),
-    /// A quantity could not be read.
-    #[error("workload '{workload}': {source}")]
-    Quantity {
-        /// The workload.
-        workload: String,
-        /// What is wrong.
-        source: weir_metrics::ParseUnitError,
-    },
-    /// A command line says of a key what it cannot be.
-    #[error("{flag}: {words}")]
-    Override {
-        /// As it stands on the command line.
-        flag: String,
-        /// What is wrong.
-        words: String,
-    },
-    /// The background cannot be had.
-    #[error("background: {0}")]
-    Background(&'static str),
-    /// Several workloads save messages, and which of them one is to be saved by cannot be told.
-    #[error("workload '{0}': one `ingest` or `probe` is all that a run has; compare several with `variants`")]
-    SeveralSave(String),
-    /// There is nothing to do.
-    #[error("the scenario has no workloads; add one under `workloads:`")]
-    Empty,
-}
-
-impl ScenarioError {
-    /// Which workload of the scenario it is about, if one.
-    pub fn workload(&self, scenario: &Scenario) -> Option<usize> {
-        let label = match self {
-            Self::Verb(label)
-            | Self::TwoSchedules(label)
-            | Self::NoDuration(label)
-            | Self::SeveralSave(label)
-            | Self::Quantity { workload: label, .. } => label,
-            Self::Read { .. }
-            | Self::Parse { .. }
-            | Self::Override { .. }
-            | Self::Background(_)
-            | Self::Empty => {
-                return None;
-            }
-        };
-        // Of several that have no name of their own it is not known which one is meant.
-        let mut named = (0..).zip(&scenario.workloads).filter(|(_, spec)| spec.label() == *label);
-        let (position, _) = named.next()?;
-        named.next().is_none().then_some(position)
-    }
-}
-
 impl Scenario {
     /// Reads a scenario's text; the error is `line:column: what is wrong`.
     ///
     /// # Errors
     /// The text is not strictly a scenario.
     pub fn parse(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str(text).map_err(|error| explain(&error))
+        serde_saphyr::from_str(text).map_err(|error| explanation::explain(&error))
     }
 
     /// The schedules, one a workload, as the plan takes them.
@@ -388,6 +202,15 @@ impl Scenario {
             saves: !saving.is_empty(),
         };
         self.workloads.iter().map(|spec| spec.schedule(others)).collect()
+    }
+
+    /// Position of the workload that an error is about, if it is about one.
+    pub fn workload_of(&self, error: &ScenarioError) -> Option<usize> {
+        let label = error.label()?;
+        // Of several that have no name of their own it is not known which one is meant.
+        let mut named = (0..).zip(&self.workloads).filter(|(_, spec)| spec.label() == label);
+        let (position, _) = named.next()?;
+        named.next().is_none().then_some(position)
     }
 
     /// Whether it is over when a count was published and all messages are accounted for.
@@ -586,48 +409,6 @@ impl WorkloadSpec {
         let publish = of_url(self.publish.0.first()?)?.publish.as_ref()?;
         Some((publish.output)(&self.options, 0))
     }
-}
-
-/// `line:column: what`, with the nearest known key for an unknown one.
-pub(crate) fn explain(error: &serde_saphyr::Error) -> String {
-    let text = error.to_string();
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let first = first.strip_prefix("error: ").unwrap_or(first);
-    // The library repeats the place in words.
-    let (place, what) = match error.location() {
-        Some(at) => {
-            let words = format!("line {} column {}: ", at.line(), at.column());
-            (format!("{}:{}: ", at.line(), at.column()), first.strip_prefix(&words).unwrap_or(first))
-        }
-        None => (String::new(), first),
-    };
-    let what = match (error.without_snippet(), nearest_key(what)) {
-        (serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. }, _) => {
-            format!("key `{key}` stands there twice; leave one out")
-        }
-        (serde_saphyr::Error::DuplicateMappingKey { key: None, .. }, _) => {
-            "a key stands there twice; leave one out".to_owned()
-        }
-        (_, Some((unknown, nearest))) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
-        _ => match what.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
-            Some((unknown, _)) => {
-                format!("unknown key `{unknown}`; `weir schema scenario` has all that there are")
-            }
-            None => what.to_owned(),
-        },
-    };
-    format!("{place}{what}")
-}
-
-/// The unknown key and the known one that was meant, out of the library's
-/// "unknown field `x`, expected one of a, b".
-pub(crate) fn nearest_key(text: &str) -> Option<(&str, &str)> {
-    let (unknown, known) = text.strip_prefix("unknown field `")?.split_once("`, expected ")?;
-    let known = known.strip_prefix("one of ").unwrap_or(known);
-    let known: Vec<_> = known.split([',', ' ']).map(|key| key.trim_matches('`')).collect();
-    // Of a workload the options of protocols are keys as well.
-    let options = known.contains(&"publish").then(|| declared().keys().map(String::as_str));
-    Some((unknown, meant(unknown, known.iter().copied().chain(options.into_iter().flatten()))?))
 }
 
 #[cfg(test)]

@@ -3,54 +3,16 @@
 
 mod figures;
 mod summary;
-mod variant;
 
+pub use crate::units::FigureUnit;
+pub use figures::SeriesFigure;
 pub use summary::{
-    Counted, Difference, Ending, FigureUnit, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary,
-    VariantComparison, VariantSummary, VariantThreshold,
+    Counted, Difference, Ending, LAYOUT, SeriesFacts, SeriesRun, SeriesSummary, VariantComparison,
+    VariantSummary, VariantThreshold,
 };
-pub use variant::{Variant, Variants};
 
-use crate::scenario::{Scenario, ScenarioError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-
-/// In which order the runs of a series are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Every variant once, then all in reverse, then forward again: what one leaves behind, and what changes slowly on the
-    /// machine, is spread over all of them. Of two variants each comes first as often if `repeat` is even.
-    #[default]
-    Interleaved,
-    /// All repetitions of the first variant, then those of the next.
-    Sequential,
-}
-
-/// Something to do before or after each run. Commands run in a shell, in the scenario file's folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
-    /// A command that must end well: `psql -c 'truncate t'`.
-    Run(String),
-    /// A command that goes on beside the run, such as a server in the foreground, and is ended after it.
-    Start(String),
-    /// `host:port` that must take a TCP connection, within 30 s.
-    Wait(String),
-    /// A file of the target with `{key}` in it, filled with the variant's values.
-    Fill(Fill),
-}
-
-/// A file that is written anew for each run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Fill {
-    /// The file with `{key}` in it.
-    pub from: PathBuf,
-    /// Where it is written.
-    pub to: PathBuf,
-}
+use crate::scenario::{Order, Scenario, ScenarioError, Step, Variant, Variants};
+use std::path::Path;
 
 /// One variant of a scenario file, ready to be run: the file as it reads with the variant's values in their places.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,22 +46,6 @@ pub fn turns(variants: usize, repetitions: u32, order: Order) -> Vec<Turn> {
             })
             .collect(),
     }
-}
-
-impl Step {
-    /// Leaves of a command what may be shown.
-    pub(crate) fn forget_secrets(&mut self) {
-        if let Self::Run(command) | Self::Start(command) = self {
-            *command = shown_command(command);
-        }
-    }
-}
-
-/// A command as it may be shown: its program, as a password may be among its words.
-pub fn shown_command(command: &str) -> String {
-    let program = command.split_whitespace().next().unwrap_or_default();
-    // A shell's assignment before the program may be the password itself.
-    if program.contains('=') { "…".to_owned() } else { format!("{program} …") }
 }
 
 impl Variation {

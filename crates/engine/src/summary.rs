@@ -7,10 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::ServerVersion;
-use weir_metrics::{Failure, Side, Unit};
+use weir_metrics::{Failure, Side};
 use weir_observe::{Environment, MachineFacts, MachineUsage, MachineValues, TargetEnvironment};
 
 pub use crate::machine::{MachineFigure, MachineSummary};
+pub use crate::role::Role;
+pub use crate::units::BaseUnit;
 pub use weir_clients::{Column as ClientColumn, ColumnPosition, ColumnUnit, Statistic};
 
 /// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.
@@ -150,29 +152,6 @@ pub struct ThresholdResult {
     /// Whether it was asked because nobody asked for its figure.
     #[serde(default)]
     pub default: bool,
-}
-
-/// What a workload's clients did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Viewers, subscribers.
-    Play,
-    /// Publishers.
-    Publish,
-    /// A consumer that saves messages: weir's ingester, or another's that is asked.
-    Ingest,
-}
-
-impl Role {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Play => "play",
-            Self::Publish => "publish",
-            Self::Ingest => "ingest",
-        }
-    }
 }
 
 /// One workload.
@@ -449,53 +428,6 @@ pub struct FigureValue {
     /// The number or the distribution.
     #[serde(flatten)]
     pub value: Value,
-}
-
-/// Units as printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BaseUnit {
-    /// Plain number.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
-    /// Bits a second.
-    BitsPerSecond,
-}
-
-impl BaseUnit {
-    /// The ending of a key in machine-readable output, as [`Unit::suffix`].
-    pub const fn suffix(self) -> &'static str {
-        match self {
-            Self::Count => "",
-            Self::Bytes => "_bytes",
-            Self::Seconds => "_seconds",
-            Self::BitsPerSecond => "_bps",
-        }
-    }
-}
-
-impl From<ColumnUnit> for BaseUnit {
-    fn from(unit: ColumnUnit) -> Self {
-        match unit {
-            ColumnUnit::Bytes => Self::Bytes,
-            ColumnUnit::Seconds => Self::Seconds,
-            ColumnUnit::BitsPerSecond => Self::BitsPerSecond,
-            ColumnUnit::Count | ColumnUnit::PerSecond | ColumnUnit::Word(_) => Self::Count,
-        }
-    }
-}
-
-impl From<Unit> for BaseUnit {
-    fn from(unit: Unit) -> Self {
-        match unit {
-            Unit::Count => Self::Count,
-            Unit::Bytes => Self::Bytes,
-            Unit::Micros => Self::Seconds,
-        }
-    }
 }
 
 /// A number or a distribution.

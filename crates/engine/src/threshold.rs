@@ -1,7 +1,7 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
-use crate::series::FigureUnit;
-use crate::summary::{BaseUnit, FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
+use crate::summary::{FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
+use crate::units::{BaseUnit, FigureUnit};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use weir_clients::meant;

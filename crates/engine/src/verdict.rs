@@ -3,7 +3,7 @@
 //! A run is invalid when weir was at fault, degraded when half of a limit was reached; the target's
 //! own trouble never counts here.
 
-use crate::accept::CheckName;
+use crate::checks::CheckName;
 use crate::ingest::{Imbalance, Ingested, Stage};
 use crate::summary::{Reason, Slots, StageSummary, Value, Verdict, VerdictState};
 use weir_metrics::{Recorder, Side, common};
@@ -47,24 +47,6 @@ const HOST_BUSY: f64 = 0.50;
 const OTHERS_MATTER: f64 = 0.10;
 /// Steps of the wall clock, together.
 const CLOCK_STEP_SECONDS: f64 = 0.05;
-
-/// The names of all checks, as `--accept` takes them.
-pub const CHECKS: &[&str] = &[
-    "generator_thread",
-    "generator_pause",
-    "generator_cores",
-    "send_lag",
-    "missed_slots",
-    "local_failures",
-    "socket_drops",
-    "softirq",
-    "run_queue",
-    "cpu_steal",
-    "cpu_throttling",
-    "host_busy",
-    "clock_step",
-    "lost_count",
-];
 
 /// What the whole run shows.
 pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
@@ -389,6 +371,7 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::CHECKS;
     use crate::summary::{BaseUnit, FigureValue, Figures, Spread};
     use weir_observe::{HostSummary, OtherProcesses, OthersSummary, ProcessSummary};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use weir_engine::EventLine;
-use weir_engine::aggregator::WorkloadFacts;
+use weir_engine::WorkloadFacts;
 use weir_engine::record::{self, RecordError, RecordWriter, RunHead};
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::{Outcome, Role, RunFacts};

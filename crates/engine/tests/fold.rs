@@ -1,7 +1,8 @@
 //! What a run comes to, from intervals that were made up.
 
 use weir_engine::EventLine;
-use weir_engine::aggregator::{Aggregator, WorkloadFacts};
+use weir_engine::WorkloadFacts;
+use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
 use weir_engine::threshold::Threshold;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_engine::EventLine;
-use weir_engine::aggregator::{Aggregator, WorkloadFacts};
+use weir_engine::WorkloadFacts;
+use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, asked};
 use weir_engine::scenario::{Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};

@@ -9,9 +9,10 @@ use crate::stages::{state_tone, state_word};
 use crate::surroundings;
 use crate::text::Text;
 use std::io;
+use weir_engine::scenario::Order;
 use weir_engine::series::{
-    Counted, Difference, Ending, FigureUnit, Order, SeriesFigure, SeriesRun, SeriesSummary,
-    VariantComparison, VariantSummary,
+    Counted, Difference, Ending, FigureUnit, SeriesFigure, SeriesRun, SeriesSummary, VariantComparison,
+    VariantSummary,
 };
 use weir_engine::summary::Outcome;
 

@@ -4,7 +4,8 @@ mod fixture;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use weir_engine::series::{Ending, Order, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variant};
+use weir_engine::scenario::{Order, Variant};
+use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::VerdictState;
 use weir_report::{FORMATS, Text, series_schema, write_series};
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use weir_clients::mqtt::MqttVersion;
-use weir_engine::accept::CheckName;
+use weir_engine::checks::CheckName;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
 use weir_observe::InterfaceName;

@@ -18,8 +18,8 @@ use weir_engine::capacity::{
 };
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
-use weir_engine::scenario::{Scenario, Span, StageSpec};
-use weir_engine::series::{Ending, Step as ScenarioStep, Variation};
+use weir_engine::scenario::{Scenario, Span, StageSpec, Step as ScenarioStep};
+use weir_engine::series::{Ending, Variation};
 use weir_engine::summary::Role;
 use weir_engine::threshold::Threshold;
 use weir_metrics::parse_rate;

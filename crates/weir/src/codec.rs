@@ -13,7 +13,8 @@ use std::hint::black_box;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use weir_engine::series::{Order, turns};
+use weir_engine::scenario::Order;
+use weir_engine::series::turns;
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
 use weir_report::{CodecComparison, CodecSubject, EncodingTimes};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_clients::mqtt::{MqttSource, PublishTimes};
 use weir_clients::{Workload, shown};
 use weir_consumer::Probe;
-use weir_engine::aggregator::WorkloadFacts;
+use weir_engine::WorkloadFacts;
 use weir_engine::ingest::{self, Consuming, Messages};
 use weir_engine::plan::Plan;
 use weir_engine::scenario::{Scenario, Span, WorkloadSpec};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
-use weir_engine::ingest::IntoSpec;
+use weir_engine::scenario::IntoSpec;
 use weir_ingest::{
     ClientOptions, Counts, Decode, Destination, DestinationError, Durability, IngestError, IngestSettings,
     Metrics, Outcome, Source, UnknownDurability,

@@ -12,7 +12,7 @@ use weir_clients::mqtt::PublishTimes;
 use weir_clients::{
     KeyNumbers, Link, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError,
 };
-use weir_engine::aggregator::WorkloadFacts;
+use weir_engine::WorkloadFacts;
 use weir_engine::lines::Part;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
@@ -115,7 +115,7 @@ pub(crate) fn plan(scenario: &Scenario, wrong: Exit) -> Result<Plan, Failure> {
 
 fn of_scenario(error: &ScenarioError, scenario: &Scenario, wrong: Exit) -> Failure {
     let failure = Failure::new(wrong, error.to_string());
-    match error.workload(scenario) {
+    match scenario.workload_of(error) {
         Some(position) => failure.of(Part::Workload(position)),
         None => failure,
     }

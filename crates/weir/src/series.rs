@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weir_engine::lines::Part;
 use weir_engine::record;
-use weir_engine::scenario::{Scenario, ScenarioError};
+use weir_engine::scenario::{Scenario, ScenarioError, Variant};
 use weir_engine::series::{
-    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variant, Variation, turns,
+    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variation, turns,
 };
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_shard::clock;

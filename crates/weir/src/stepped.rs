@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
-use weir_engine::series::Variant;
+use weir_engine::scenario::Variant;
 use weir_engine::summary::{Outcome, Summary};
 
 /// One run of a scenario, with its steps.

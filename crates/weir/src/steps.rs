@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use weir_engine::series::{Fill, Step, Variant, shown_command};
+use weir_engine::scenario::{Fill, Step, Variant, shown_command};
 
 /// How often a command, a port or the wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);

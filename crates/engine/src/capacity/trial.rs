@@ -2,11 +2,11 @@
 
 use super::{Trial, Verdict};
 use crate::aggregator::Slice;
-use crate::series::FigureUnit;
 use crate::summary::{
     FailureCount, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,
 };
 use crate::threshold::Threshold;
+use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_metrics::Estimate;

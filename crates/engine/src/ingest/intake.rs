@@ -3,12 +3,12 @@
 
 use super::account::{Account, Stage};
 use super::consumer::{Both, Consumed, Consumer, Counted, Trouble};
-use super::ingested::{Classic, Ingested, Span};
-use super::{
+use super::figures::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
-use crate::generator::Report;
+use super::ingested::{Classic, Ingested, Span};
+use crate::report::{Report, Taken};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
@@ -69,15 +69,6 @@ pub(crate) struct IntakeConfig {
     pub(crate) ready: Sender<Result<(), Trouble>>,
     /// Brings the beginning of second 0, and the length of the plan.
     pub(crate) begin: Receiver<(Moment, Duration)>,
-}
-
-/// How a workload that saves has ended.
-#[derive(Debug)]
-pub(crate) enum Taken {
-    /// All is counted that will come, or the run was over.
-    Over(Box<Ingested>),
-    /// It stands still, or something has failed.
-    Failed(Trouble),
 }
 
 /// How the waiting ended.

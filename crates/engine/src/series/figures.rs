@@ -1,8 +1,23 @@
 //! The figures of a run that a series compares.
 
-use super::summary::{FigureUnit, SeriesFigure};
 use crate::ingest::Ingested;
-use crate::summary::{Figures, Role, StageSummary, Summary, Value, WorkloadSummary};
+use crate::role::Role;
+use crate::summary::{Figures, StageSummary, Summary, Value, WorkloadSummary};
+use crate::units::FigureUnit;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A figure of runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SeriesFigure {
+    /// Its name: `bitrate`, `startup.p99`; before it the workload's name if there are several, and the stage's number if
+    /// there are several: `play.2.startup.p99`.
+    pub name: String,
+    /// Its title in the table; none if it stands only here.
+    pub title: Option<String>,
+    /// Its unit.
+    pub unit: FigureUnit,
+}
 
 /// The figures of a run, those with titles first, in the order of the table.
 pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
@@ -178,18 +193,6 @@ impl FigureList {
         self.put(place, "payload", "Bytes a payload", Bytes, by(ingested.payload_bytes, account.published));
         if ingested.table_bytes > 0 {
             self.put(place, "row", "Bytes a row", Bytes, by(ingested.table_bytes, account.counted));
-        }
-    }
-}
-
-impl From<crate::summary::BaseUnit> for FigureUnit {
-    fn from(unit: crate::summary::BaseUnit) -> Self {
-        use crate::summary::BaseUnit;
-        match unit {
-            BaseUnit::Count => Self::Count,
-            BaseUnit::Bytes => Self::Bytes,
-            BaseUnit::Seconds => Self::Seconds,
-            BaseUnit::BitsPerSecond => Self::BitsPerSecond,
         }
     }
 }

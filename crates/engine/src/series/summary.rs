@@ -1,8 +1,8 @@
 //! What a series comes to: a value made of the summaries of its runs.
 
-use super::figures::figures;
-use super::{Order, Variant};
+use super::figures::{SeriesFigure, figures};
 use crate::ingest::Classic;
+use crate::scenario::{Order, Variant};
 use crate::summary::{Outcome, RunFacts, Summary, ThresholdResult, VerdictState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,36 +58,6 @@ pub enum Ending {
     Interrupted,
     /// A run could not be begun: why.
     Failed(String),
-}
-
-/// A figure of runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SeriesFigure {
-    /// Its name: `bitrate`, `startup.p99`; before it the workload's name if there are several, and the stage's number if
-    /// there are several: `play.2.startup.p99`.
-    pub name: String,
-    /// Its title in the table; none if it stands only here.
-    pub title: Option<String>,
-    /// Its unit.
-    pub unit: FigureUnit,
-}
-
-/// What a figure of runs is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FigureUnit {
-    /// Plain number.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
-    /// Bits a second.
-    BitsPerSecond,
-    /// Percent of one core.
-    Percent,
-    /// 0 to 1.
-    Ratio,
 }
 
 /// One variant.
@@ -396,6 +366,7 @@ impl VariantComparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::FigureUnit;
 
     fn run(variant: &str, repetition: u32, bitrate: f64, verdict: VerdictState) -> SeriesRun {
         SeriesRun {

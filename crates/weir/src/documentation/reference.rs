@@ -287,7 +287,7 @@ fn the_page_of_figures_is_that_of_the_declarations() {
         page,
         "\n## Checks of the verdict\n\n[Their limits](../method.md#17-the-verdict); `--accept` takes these names.\n\n"
     );
-    for check in weir_engine::CHECKS {
+    for check in weir_engine::checks::CHECKS {
         let _ = writeln!(page, "- `{check}`");
     }
     assert_up_to_date("figures.md", &page);

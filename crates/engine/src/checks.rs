@@ -1,9 +1,26 @@
-//! Checks of the verdict by name, so that a person can accept what one of them finds: steal on a rented machine.
+//! The checks of the verdict by name, so that a person can accept what one of them finds: steal on a rented machine.
 
-use crate::verdict::CHECKS;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use weir_clients::meant;
+
+/// The names of all checks, as `--accept` takes them.
+pub const CHECKS: &[&str] = &[
+    "generator_thread",
+    "generator_pause",
+    "generator_cores",
+    "send_lag",
+    "missed_slots",
+    "local_failures",
+    "socket_drops",
+    "softirq",
+    "run_queue",
+    "cpu_steal",
+    "cpu_throttling",
+    "host_busy",
+    "clock_step",
+    "lost_count",
+];
 
 /// The name of a check of the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

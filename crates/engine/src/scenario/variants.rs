@@ -7,6 +7,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// In which order the runs of a series are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Every variant once, then all in reverse, then forward again: what one leaves behind, and what changes slowly on the
+    /// machine, is spread over all of them. Of two variants each comes first as often if `repeat` is even.
+    #[default]
+    Interleaved,
+    /// All repetitions of the first variant, then those of the next.
+    Sequential,
+}
+
 /// What stands in braces in a scenario and is no key of a variant.
 const TAKEN: [&str; 3] = ["i", "seq", "client"];
 
@@ -36,7 +48,7 @@ impl Variants {
     pub(crate) fn of(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str::<Head>(text)
             .map(|head| head.variants)
-            .map_err(|error| crate::scenario::explain(&error))
+            .map_err(|error| super::explanation::explain(&error))
     }
 
     /// Whether there is none.

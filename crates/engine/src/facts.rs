@@ -1,0 +1,31 @@
+//! What is known of a workload before it runs.
+
+use crate::role::Role;
+use serde::{Deserialize, Serialize};
+use weir_metrics::BitRate;
+
+/// What is known of a workload before it runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkloadFacts {
+    /// Its name.
+    pub name: String,
+    /// What its clients do.
+    pub role: Role,
+    /// Its protocol, which says the figures.
+    pub protocol: String,
+    /// Where to, without secrets.
+    pub targets: Vec<String>,
+    /// What each client's source sends, where the scenario says so.
+    pub expect: Option<BitRate>,
+    /// Time between two frames of what it publishes.
+    pub frame_time_seconds: Option<f64>,
+    /// How long a viewer that plays may get no media.
+    #[serde(default)]
+    pub timeout_seconds: f64,
+    /// Whether it is there only to disturb the others.
+    #[serde(default)]
+    pub background: bool,
+    /// The servers that its clients go to, if there are several.
+    #[serde(default)]
+    pub servers: Vec<String>,
+}

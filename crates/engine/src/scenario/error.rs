@@ -1,0 +1,74 @@
+//! What keeps a scenario from being run.
+
+/// A scenario that cannot be run; says where and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// The file could not be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The file is not a scenario.
+    #[error("{path}:{text}")]
+    Parse {
+        /// The file.
+        path: String,
+        /// Line, column, what is wrong, and the nearest known key.
+        text: String,
+    },
+    /// A workload does not say what it does, or says it twice.
+    #[error("workload '{0}': give one of `play`, `publish`, `ingest` and `probe`, with at least one URL")]
+    Verb(String),
+    /// A workload says when in two ways.
+    #[error("workload '{0}': give either `stages`, or `clients` and `duration`, not both")]
+    TwoSchedules(String),
+    /// A viewers' workload has no end.
+    #[error("workload '{0}': say for how long: `duration: 30s`, `stages`, or of MQTT publishers a `count`")]
+    NoDuration(String),
+    /// A quantity could not be read.
+    #[error("workload '{workload}': {source}")]
+    Quantity {
+        /// The workload.
+        workload: String,
+        /// What is wrong.
+        source: weir_metrics::ParseUnitError,
+    },
+    /// A command line says of a key what it cannot be.
+    #[error("{flag}: {words}")]
+    Override {
+        /// As it stands on the command line.
+        flag: String,
+        /// What is wrong.
+        words: String,
+    },
+    /// The background cannot be had.
+    #[error("background: {0}")]
+    Background(&'static str),
+    /// Several workloads save messages, and which of them one is to be saved by cannot be told.
+    #[error("workload '{0}': one `ingest` or `probe` is all that a run has; compare several with `variants`")]
+    SeveralSave(String),
+    /// There is nothing to do.
+    #[error("the scenario has no workloads; add one under `workloads:`")]
+    Empty,
+}
+
+impl ScenarioError {
+    /// Label of the workload that it is about, if it is about one.
+    pub fn label(&self) -> Option<&str> {
+        match self {
+            Self::Verb(label)
+            | Self::TwoSchedules(label)
+            | Self::NoDuration(label)
+            | Self::SeveralSave(label)
+            | Self::Quantity { workload: label, .. } => Some(label),
+            Self::Read { .. }
+            | Self::Parse { .. }
+            | Self::Override { .. }
+            | Self::Background(_)
+            | Self::Empty => None,
+        }
+    }
+}
