@@ -25,7 +25,7 @@ impl BatchedReads {
     }
 
     /// When the next round is.
-    pub(crate) fn next(&self) -> Option<Moment> {
+    pub(crate) fn poll_timeout(&self) -> Option<Moment> {
         let mut steps = (self.done + 1..).take(ROUNDS as usize);
         let next = steps.find(|step| !self.members[round_of(*step)].is_empty())?;
         Some(Moment::from_nanos(next * TICK.as_nanos() as u64))
@@ -75,12 +75,12 @@ mod tests {
     #[test]
     fn each_has_its_turn_once_in_three_steps_and_in_a_round_of_its_own() {
         let mut rounds = BatchedReads::default();
-        assert_eq!(rounds.next(), None);
+        assert_eq!(rounds.poll_timeout(), None);
         let ids: Vec<_> = (0..9).map(SessionId::made_up).collect();
         ids.iter().for_each(|id| rounds.join(*id, at(1_001)));
         let mut turns = Vec::new();
         for _ in 0..9 {
-            let now = rounds.next().unwrap();
+            let now = rounds.poll_timeout().unwrap();
             let mut taken = Vec::new();
             rounds.take(now, &mut taken);
             assert_eq!(taken.len(), 3);
@@ -100,7 +100,7 @@ mod tests {
         let mut rounds = BatchedReads::default();
         let id = SessionId::made_up(3);
         rounds.join(id, at(1_001));
-        let turn = rounds.next().unwrap();
+        let turn = rounds.poll_timeout().unwrap();
         assert_eq!(turn, at(1_020));
         let from = |millis| BatchedReads::turn_from(id, at(millis));
         assert_eq!([from(961), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_080)]);
@@ -113,6 +113,6 @@ mod tests {
         rounds.leave(SessionId::made_up(2));
         let mut taken = Vec::new();
         rounds.take(at(5_000), &mut taken);
-        assert_eq!((taken.len(), rounds.next()), (3, None));
+        assert_eq!((taken.len(), rounds.poll_timeout()), (3, None));
     }
 }

@@ -184,7 +184,7 @@ impl<W: World> Shard<W> {
         let id = self.insert(link, endpoint.from, session).map_err(|(session, error)| {
             (session, LinkError { failure: Failure::SocketError, words: error.to_string() })
         })?;
-        self.tell(id, Event::Opening);
+        self.dispatch(id, Event::Opening);
         Ok(id)
     }
 
@@ -212,7 +212,7 @@ impl<W: World> Shard<W> {
 
     /// Asks a session to end; one that has ended already takes no notice.
     pub fn stop(&mut self, id: SessionId) {
-        self.tell(id, Event::Stop);
+        self.dispatch(id, Event::Stop);
     }
 
     /// For how long, since the last call, nothing was read that came.
@@ -225,11 +225,16 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
-        let guards = self.guards.next(&mut Guards(&mut self.entries));
-        let next = [self.timers.next(&mut self.entries), self.rounds.next(), self.accept_again, guards]
-            .into_iter()
-            .flatten()
-            .fold(until, Moment::min);
+        let guards = self.guards.poll_timeout(&mut Guards(&mut self.entries));
+        let next = [
+            self.timers.poll_timeout(&mut self.entries),
+            self.rounds.poll_timeout(),
+            self.accept_again,
+            guards,
+        ]
+        .into_iter()
+        .flatten()
+        .fold(until, Moment::min);
         let idle = self.unread.iter().all(Vec::is_empty) && self.wake.is_empty() && !self.unread_mail;
         let began = clock::now();
         let timeout = if idle { next.since(began) } else { Duration::ZERO };
@@ -339,7 +344,7 @@ impl<W: World> Shard<W> {
         let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) else { return };
         match link.writable() {
             Ok(true) => self.connected(id),
-            Ok(false) if link.has_room_again() => self.tell(id, Event::Writable),
+            Ok(false) if link.has_room_again() => self.dispatch(id, Event::Writable),
             Ok(false) => {}
             Err(error) => self.end(id, &error),
         }
@@ -357,7 +362,7 @@ impl<W: World> Shard<W> {
     fn connected(&mut self, id: SessionId) {
         if let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) {
             link.has_room_again();
-            self.tell(id, Event::Connected);
+            self.dispatch(id, Event::Connected);
         }
     }
 
@@ -366,9 +371,9 @@ impl<W: World> Shard<W> {
         let (failure, words) = (error.failure, &*error.words);
         if self.alive(id).is_some_and(|entry| entry.links.has_more()) {
             self.hang_up(id);
-            return self.tell(id, Event::HungUp { failure, words });
+            return self.dispatch(id, Event::HungUp { failure, words });
         }
-        self.tell(id, Event::Closed { failure, words });
+        self.dispatch(id, Event::Closed { failure, words });
         if self.alive(id).is_some_and(|entry| !entry.stands_by) {
             self.remove(id);
         }
@@ -395,7 +400,7 @@ impl<W: World> Shard<W> {
     }
 
     /// Tells a session one event and carries out what it asks for.
-    fn tell(&mut self, id: SessionId, event: Event<'_>) {
+    fn dispatch(&mut self, id: SessionId, event: Event<'_>) {
         let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
@@ -441,7 +446,9 @@ impl<W: World> Shard<W> {
             if let Some(span) = actions.silence {
                 guard.allow_silence(span);
             }
-            let next = actions.progress.map_or(guard.next(), |progress| guard.settle(progress, clock::now()));
+            let next = actions
+                .progress
+                .map_or(guard.poll_timeout(), |progress| guard.settle(progress, clock::now()));
             self.guards.set(id, &mut guard.deadline, Some(next));
         }
         let gave_back = !actions.given_back.is_empty();
@@ -461,7 +468,7 @@ impl<W: World> Shard<W> {
             return self.remove(id);
         }
         if unpolled && let Err(error) = self.poll_datagrams(id) {
-            self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
+            self.dispatch(id, Event::Closed { failure: error.failure, words: &error.words });
             return self.remove(id);
         }
         if let Some(wait) = actions.datagrams_wait {
@@ -520,7 +527,7 @@ impl<W: World> Shard<W> {
         while let Some((deadline, id)) = self.timers.pop(now, &mut self.entries) {
             // What came before the deadline is told before it.
             self.catch_up(id, deadline);
-            self.tell(id, Event::Timer);
+            self.dispatch(id, Event::Timer);
         }
     }
 
@@ -528,7 +535,7 @@ impl<W: World> Shard<W> {
         // Those that wake others in turn are served in the next turn, so that no pair can spin here.
         let mut woken = std::mem::take(&mut self.wake);
         for id in woken.drain(..) {
-            self.tell(id, Event::Woken);
+            self.dispatch(id, Event::Woken);
         }
         if self.wake.is_empty() {
             self.wake = woken;

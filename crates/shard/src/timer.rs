@@ -50,7 +50,7 @@ impl TimerQueue {
     }
 
     /// The next deadline.
-    pub(crate) fn next(&mut self, deadlines: &mut impl Deadlines) -> Option<Moment> {
+    pub(crate) fn poll_timeout(&mut self, deadlines: &mut impl Deadlines) -> Option<Moment> {
         self.first(deadlines).map(|(at, _)| at)
     }
 
@@ -187,7 +187,7 @@ mod tests {
         for moment in [10, 30, 20] {
             sessions.set(1, Some(at(moment)), &mut queue);
         }
-        assert_eq!(queue.next(&mut sessions), Some(at(20)), "nobody wakes at 10");
+        assert_eq!(queue.poll_timeout(&mut sessions), Some(at(20)), "nobody wakes at 10");
         let mut passed = Vec::new();
         for now in 0..40 {
             while queue.pop(at(now), &mut sessions).is_some() {
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(queue.pop(at(5), &mut sessions), Some((at(5), SessionId::made_up(1))));
         sessions.set(1, Some(at(40)), &mut queue);
         sessions.set(1, None, &mut queue);
-        assert_eq!(queue.next(&mut sessions), None);
+        assert_eq!(queue.poll_timeout(&mut sessions), None);
     }
 
     /// A moment from now that is often a tick, seldom a far one.
@@ -262,7 +262,7 @@ mod tests {
                     Step::Wait => now = expected.iter().flatten().min().map_or(now, |next| now.max(*next)),
                 }
                 let next = expected.iter().flatten().min().copied();
-                prop_assert_eq!(queue.next(&mut sessions), next);
+                prop_assert_eq!(queue.poll_timeout(&mut sessions), next);
                 let mut last = Moment::default();
                 while let Some((passed, id)) = queue.pop(now, &mut sessions) {
                     prop_assert!(last <= passed);

@@ -323,9 +323,9 @@ mod tests {
     fn who_takes_its_last_answer_slowly_is_sent_all_of_it() {
         let mut rig = Rig::new(Worker::new(settings()));
         let mut session = HttpSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
-        rig.tell(&mut session, Event::Connected);
+        rig.dispatch(&mut session, Event::Connected);
         rig.room = 10;
-        rig.tell(&mut session, Event::Bytes(b"GET /api/version HTTP/1.1\r\nConnection: close\r\n\r\n"));
+        rig.dispatch(&mut session, Event::Bytes(b"GET /api/version HTTP/1.1\r\nConnection: close\r\n\r\n"));
         rig.advance(&mut session, 10 * FAREWELL);
         assert!(!rig.closed, "{} bytes wait", rig.unsent.len());
         rig.make_room(&mut session, 1 << 20);
