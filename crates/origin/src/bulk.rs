@@ -65,7 +65,7 @@ impl BulkSession {
             Self::Receiving { total, .. } => {
                 *total += bytes.len() as u64;
                 context.world.bulk.received += bytes.len() as u64;
-                self.tell(context);
+                self.report_total(context);
             }
             // Who receives has nothing more to say.
             Self::Sending { .. } => {}
@@ -73,7 +73,7 @@ impl BulkSession {
     }
 
     /// Tells a client that sends how much has come, if it is time.
-    fn tell(&mut self, context: &mut Context<'_, Worker>) {
+    fn report_total(&mut self, context: &mut Context<'_, Worker>) {
         let Self::Receiving { total, told, next } = self else { return };
         if *total == *told {
             return;
@@ -113,7 +113,7 @@ impl Session<Worker> for BulkSession {
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
         match self {
             Self::Asking(_) => {}
-            Self::Receiving { .. } => self.tell(context),
+            Self::Receiving { .. } => self.report_total(context),
             Self::Sending { .. } => self.send(context),
         }
     }

@@ -301,7 +301,7 @@ impl Viewer {
     }
 
     /// Sends something of the protocol's own, at a packet boundary.
-    pub(crate) fn say(&mut self, words: &[u8], context: &mut Context<'_, Worker>) {
+    pub(crate) fn send(&mut self, words: &[u8], context: &mut Context<'_, Worker>) {
         let mut bytes = words.len();
         let (rest, sent) = self.outlet.send_rest(|rest| context.send(rest));
         bytes += rest;

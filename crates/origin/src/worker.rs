@@ -49,7 +49,7 @@ pub(crate) struct OriginSettings {
 const MOST_TROUBLES: usize = 100;
 
 impl OriginSettings {
-    pub(crate) fn tell(&self, trouble: ForwardTrouble) {
+    pub(crate) fn report_trouble(&self, trouble: ForwardTrouble) {
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         if troubles.len() < MOST_TROUBLES {
             troubles.push(trouble);

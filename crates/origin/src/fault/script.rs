@@ -150,13 +150,13 @@ impl Script {
         let together = !self.active.iter().any(|active| matches!(active.action, Action::Swap(_)));
         let mut run: Option<(u32, Ruling)> = None;
         for unit in 0..packet.units {
-            let part = packet.part(unit..unit + 1);
+            let part = packet.slice(unit..unit + 1);
             let ruling = self.rule(&part, now);
             if together && run.as_ref().is_some_and(|(_, same)| *same == ruling) {
                 continue;
             }
             if let Some((begin, same)) = run.take() {
-                on(packet.part(begin..unit), same);
+                on(packet.slice(begin..unit), same);
             }
             if together && ruling.keeps() {
                 run = Some((unit, ruling));
@@ -166,7 +166,7 @@ impl Script {
         }
         match run {
             Some((0, same)) => on(packet.clone(), same),
-            Some((begin, same)) => on(packet.part(begin..packet.units), same),
+            Some((begin, same)) => on(packet.slice(begin..packet.units), same),
             None => {}
         }
     }

@@ -162,7 +162,7 @@ impl Broker {
     }
 
     /// The next message for a client: of those that are kept first, after at most `steps` that are not for it.
-    pub(crate) fn next(&mut self, key: InboxKey, steps: &mut usize) -> Option<Delivery> {
+    pub(crate) fn next_delivery(&mut self, key: InboxKey, steps: &mut usize) -> Option<Delivery> {
         let inbox = &mut self.inboxes[key.0];
         while let Some(search) = inbox.searches.front_mut() {
             if let Some(publication) = self.retained.find(search, steps) {

@@ -45,7 +45,7 @@ pub(crate) struct Hub {
     pub(super) wakes: Vec<SessionId>,
     /// Streams whose sound was left out.
     mute: BTreeSet<Arc<str>>,
-    /// When [`Self::time`] is to be called.
+    /// When [`Self::handle_timeout`] is to be called.
     pub(super) next: Option<Moment>,
 }
 
@@ -218,10 +218,12 @@ impl Hub {
                                 peer.pump(&self.feeds[feed], &mut service);
                             }
                         }
-                        Datagram::Rtcp => wants_keyframe = peer.hear(bytes, &self.feeds[feed], &mut service),
+                        Datagram::Rtcp => {
+                            wants_keyframe = peer.on_rtcp(bytes, &self.feeds[feed], &mut service)
+                        }
                         _ => service.counts.strange += 1,
                     }
-                    let next = peer.next();
+                    let next = peer.poll_timeout();
                     if wants_keyframe {
                         self.want_keyframe(feed, worker, now);
                     }
@@ -234,7 +236,7 @@ impl Hub {
                             ingest.channel.receive(source, bytes, &mut service);
                         }
                         Datagram::Rtp => ingest.receive(bytes, &mut service),
-                        Datagram::Rtcp => ingest.hear(bytes, &mut service),
+                        Datagram::Rtcp => ingest.on_rtcp(bytes, &mut service),
                         _ => service.counts.strange += 1,
                     }
                     continue;
@@ -245,7 +247,7 @@ impl Hub {
         for (_, ingest) in &mut self.ingests {
             let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
             ingest.after_batch(&mut Service { now, worker, link, counts, outbox, wakes });
-            let next = ingest.next();
+            let next = ingest.poll_timeout();
             self.next = Some(self.next.map_or(next, |before| before.min(next)));
         }
     }
@@ -269,7 +271,7 @@ impl Hub {
                 let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
                 let mut service = Service { now, worker, link, counts, outbox, wakes };
                 peer.pump(&self.feeds[peer.feed], &mut service);
-                let wish = peer.next();
+                let wish = peer.poll_timeout();
                 next = Some(next.map_or(wish, |before| before.min(wish)));
             }
         }
@@ -277,7 +279,7 @@ impl Hub {
     }
 
     /// Time has passed.
-    pub(super) fn time(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+    pub(super) fn handle_timeout(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
         if self.next.is_none_or(|next| next > now) {
             return;
         }
@@ -293,16 +295,16 @@ impl Hub {
             }
         };
         for (at, peer) in &mut self.peers {
-            if peer.next() <= now && !peer.channel.is_gone {
-                peer.time(&self.feeds[peer.feed], &mut service);
+            if peer.poll_timeout() <= now && !peer.channel.is_gone {
+                peer.handle_timeout(&self.feeds[peer.feed], &mut service);
             }
-            judge(PeerRef::Viewer(at), peer.channel.is_gone, peer.next());
+            judge(PeerRef::Viewer(at), peer.channel.is_gone, peer.poll_timeout());
         }
         for (at, ingest) in &mut self.ingests {
-            if ingest.next() <= now && !ingest.channel.is_gone {
-                ingest.time(&mut service);
+            if ingest.poll_timeout() <= now && !ingest.channel.is_gone {
+                ingest.handle_timeout(&mut service);
             }
-            judge(PeerRef::Publisher(at), ingest.channel.is_gone, ingest.next());
+            judge(PeerRef::Publisher(at), ingest.channel.is_gone, ingest.poll_timeout());
         }
         self.next = next;
         for peer in gone {

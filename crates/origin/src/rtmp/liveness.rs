@@ -51,7 +51,7 @@ impl Liveness {
     }
 
     /// When to look.
-    pub(super) fn next(&self) -> Moment {
+    pub(super) fn poll_timeout(&self) -> Moment {
         self.next
     }
 
