@@ -123,7 +123,7 @@ impl Client {
 
     /// Asks for an allocation.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
-        self.ask(Ask::Allocate, 0, out);
+        self.request(Ask::Allocate, 0, out);
     }
 
     /// Whether there is an allocation.
@@ -152,7 +152,7 @@ impl Client {
             && self.peers[at].bind_at.is_none()
         {
             self.peers[at].bind_at = Some(now + CHANNEL);
-            self.ask(Ask::Bind(peer), 0, out);
+            self.request(Ask::Bind(peer), 0, out);
         }
     }
 
@@ -244,7 +244,7 @@ impl Client {
             let realm = told.or(before).ok_or(TurnError::Incomplete("REALM"))?;
             let key = key(&self.username, &realm, &self.password);
             self.challenge = Some(Challenge { realm, nonce: nonce.to_vec(), key });
-            self.ask(ask, tries + 1, out);
+            self.request(ask, tries + 1, out);
             return Ok(Event::Nothing);
         }
         match ask {
@@ -277,7 +277,7 @@ impl Client {
         if self.refresh_at.is_some_and(|at| at <= now) {
             // The answer says when it is due again.
             self.refresh_at = None;
-            self.ask(Ask::Refresh { lifetime: LIFETIME }, 0, out);
+            self.request(Ask::Refresh { lifetime: LIFETIME }, 0, out);
         }
         for at in 0..self.peers.len() {
             let peer = &mut self.peers[at];
@@ -291,10 +291,10 @@ impl Client {
                 peer.bind_at = Some(now + CHANNEL);
             }
             if permits {
-                self.ask(Ask::Permit(address), 0, out);
+                self.request(Ask::Permit(address), 0, out);
             }
             if binds {
-                self.ask(Ask::Bind(address), 0, out);
+                self.request(Ask::Bind(address), 0, out);
             }
         }
     }
@@ -302,7 +302,7 @@ impl Client {
     /// Gives the allocation back (RFC 8656 section 8).
     pub fn end(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.allocated) {
-            self.ask(Ask::Refresh { lifetime: 0 }, 0, out);
+            self.request(Ask::Refresh { lifetime: 0 }, 0, out);
         }
         self.refresh_at = None;
         self.peers.clear();
@@ -321,11 +321,11 @@ impl Client {
         }
         let permit_at = Some(now + PERMISSION);
         self.peers.push(Peer { address, permit_at, bind_at: None, is_bound: false });
-        self.ask(Ask::Permit(address), 0, out);
+        self.request(Ask::Permit(address), 0, out);
         Some(self.peers.len() - 1)
     }
 
-    fn ask(&mut self, ask: Ask, tries: u8, out: &mut Vec<u8>) {
+    fn request(&mut self, ask: Ask, tries: u8, out: &mut Vec<u8>) {
         let transaction = transaction();
         let channel = |peer| {
             let at = self.peers.iter().position(|known| known.address == peer).unwrap_or(0);
