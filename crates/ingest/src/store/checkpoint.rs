@@ -28,7 +28,7 @@ impl Checkpointer {
     }
 
     /// Has it done soon. Asked again before it begins, it is done once.
-    pub(super) fn ask(&self) {
+    pub(super) fn request(&self) {
         if let Some(wish) = &self.wish {
             let _ = wish.try_send(());
         }

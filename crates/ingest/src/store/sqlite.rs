@@ -290,7 +290,7 @@ impl Store for Sqlite {
             && let Some(checkpointer) = &self.checkpointer
         {
             self.fresh = 0;
-            checkpointer.ask();
+            checkpointer.request();
         }
         Ok(saved)
     }
