@@ -135,7 +135,7 @@ impl Relay {
         self.frames = Frames::default();
         self.client = Client::new(&self.server.username, &self.server.credential);
         self.next_try = (!self.addresses.is_empty()).then(|| context.now + PATIENCE);
-        let failed = |OpenError { failure, words }| (failure, self.say(&words));
+        let failed = |OpenError { failure, words }| (failure, self.explain(&words));
         context.open_side(&Endpoint::tcp(address)).map_err(failed)
     }
 
@@ -158,7 +158,7 @@ impl Relay {
         if !self.is_open && !self.addresses.is_empty() {
             return self.go_on(redirects, context);
         }
-        Err((failure, self.say(if words.is_empty() { "it closed the link" } else { words })))
+        Err((failure, self.explain(if words.is_empty() { "it closed the link" } else { words })))
     }
 
     /// What takes the frames off the link, to be given back with [`Self::put_back`].
@@ -190,7 +190,7 @@ impl Relay {
             }
             Ok(Event::Nothing) => Ok(Unwrapped::Nothing),
             Ok(Event::Strange) => Ok(Unwrapped::Strange),
-            Err(error) => Err((of_turn(&error), self.say(&error.to_string()))),
+            Err(error) => Err((of_turn(&error), self.explain(&error.to_string()))),
         }
     }
 
@@ -252,17 +252,17 @@ impl Relay {
             return (Failure::ConnectTimeout, format!("the TURN server's name was not found: {target}"));
         }
         if !self.is_open {
-            return (Failure::ConnectTimeout, self.say("the link was not established in time"));
+            return (Failure::ConnectTimeout, self.explain("the link was not established in time"));
         }
         if !self.client.is_allocated() {
-            return (Failure::HandshakeTimeout, self.say("it did not answer in time"));
+            return (Failure::HandshakeTimeout, self.explain("it did not answer in time"));
         }
         let words = self.denied.as_deref().unwrap_or("no candidate of the server answered by it in time");
-        (Failure::IceTimeout, self.say(words))
+        (Failure::IceTimeout, self.explain(words))
     }
 
     /// Words with the server's place before them.
-    pub(super) fn say(&self, words: &str) -> String {
+    pub(super) fn explain(&self, words: &str) -> String {
         format!("TURN server {}: {words}", self.address)
     }
 }

@@ -289,7 +289,7 @@ impl Sending {
     }
 
     /// A compound RTCP packet came.
-    pub(super) fn hear(
+    pub(super) fn on_rtcp(
         &mut self,
         now: Moment,
         bytes: &mut [u8],

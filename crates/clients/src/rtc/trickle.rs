@@ -47,7 +47,7 @@ impl Trickle {
     }
 
     /// There is something to tell: whether a link is to be opened for it.
-    pub(super) fn tell(&mut self) -> bool {
+    pub(super) fn request(&mut self) -> bool {
         self.again = self.is_asking;
         !std::mem::replace(&mut self.is_asking, true)
     }
@@ -58,7 +58,7 @@ impl Trickle {
     }
 
     /// The patch.
-    pub(super) fn say(&mut self, request: &Request, resource: &Url, fragment: &str) -> Vec<u8> {
+    pub(super) fn patch(&mut self, request: &Request, resource: &Url, fragment: &str) -> Vec<u8> {
         (self.responses, self.answer) = (Responses::asked(), None);
         request.patch(resource, self.entity_tag.as_deref(), fragment)
     }
