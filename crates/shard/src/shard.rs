@@ -249,7 +249,7 @@ impl<W: World> Shard<W> {
         }
         // Taken before the events: a link that one of them has read for its share of this turn is read again in the next.
         let unread = std::mem::take(&mut self.unread);
-        events.iter().for_each(|event| self.dispatch(event));
+        events.iter().for_each(|event| self.on_ready(event));
         self.events = events;
         if std::mem::take(&mut self.unread_mail) {
             self.take_mail();
@@ -266,7 +266,7 @@ impl<W: World> Shard<W> {
         Ok(())
     }
 
-    fn dispatch(&mut self, event: &mio::event::Event) {
+    fn on_ready(&mut self, event: &mio::event::Event) {
         let token = event.token().0;
         if event.token() == WAKER {
             return self.take_mail();
@@ -276,7 +276,7 @@ impl<W: World> Shard<W> {
             return;
         }
         if token & SIDE != 0 {
-            return self.dispatch_side(token & !SIDE, event);
+            return self.on_side_ready(token & !SIDE, event);
         }
         if token & DATAGRAMS != 0 {
             if let Some(id) = self.entries.get(token & !DATAGRAMS).map(|entry| entry.id)

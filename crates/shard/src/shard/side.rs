@@ -23,7 +23,7 @@ impl<W: World> Shard<W> {
         }
     }
 
-    pub(super) fn dispatch_side(&mut self, key: usize, event: &mio::event::Event) {
+    pub(super) fn on_side_ready(&mut self, key: usize, event: &mio::event::Event) {
         let Some(id) = self.entries.get(key).map(|entry| entry.id) else { return };
         let has_share = self.is_queued(id, LinkKind::Side);
         if event.is_writable() || event.is_error() {
