@@ -1,4 +1,4 @@
-//! The session with the broker: what comes goes into the inbox, and is acknowledged when it is said to be saved.
+//! The session with the broker. Messages go into the inbox, and are acknowledged when the saving thread has saved them.
 
 use crate::counts::Counts;
 use crate::inbound::{InboundMessage, KEPT_OF_LARGE, Origin, ReadBuffer};
@@ -219,7 +219,8 @@ impl Receiver {
         self.common.counts.subscribed.store(1, Relaxed);
     }
 
-    /// Acknowledges what is saved, begins to read again, says goodbye: whatever the saving thread has told.
+    /// The saving thread has made progress: acknowledges what is saved, reads on if there is room again, and disconnects when
+    /// everything is done.
     fn on_progress(&mut self, context: &mut Context<'_, ReceiverState>) {
         let now = context.now;
         let settled = std::mem::take(&mut context.world.settled);

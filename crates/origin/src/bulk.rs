@@ -1,4 +1,4 @@
-//! The far end of bulk TCP streams.
+//! The peer of background TCP streams.
 
 use crate::worker::Worker;
 use std::io::IoSlice;
@@ -24,7 +24,7 @@ pub(crate) enum BulkSession {
         /// When it may be told again.
         next: Moment,
     },
-    /// It receives blocks of `block` bytes; `left` bytes of the one under way are still to be sent.
+    /// The client receives blocks of `block` bytes; `left` bytes of the one under way are still to be sent.
     Sending { block: usize, left: usize },
 }
 
@@ -67,7 +67,7 @@ impl BulkSession {
                 context.world.bulk.received += bytes.len() as u64;
                 self.report_total(context);
             }
-            // Who receives has nothing more to say.
+            // A client that receives sends nothing more.
             Self::Sending { .. } => {}
         }
     }
@@ -78,7 +78,7 @@ impl BulkSession {
         if *total == *told {
             return;
         }
-        // Who does not read what it is told is not told more.
+        // A client that does not read the totals gets no more of them.
         if *next <= context.now && context.unsent() == 0 {
             context.send(&total.to_be_bytes());
             *told = *total;

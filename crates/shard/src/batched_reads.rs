@@ -1,22 +1,22 @@
-//! Whose turn it is to be read, of those that are not read at every event.
+//! Sessions whose sockets are not read at every event but together, every 60 ms.
 
 use crate::SessionId;
 use crate::timer::TICK;
 use weir_metrics::Moment;
 
-/// BatchedReads, one a [`TICK`], until a session has its turn again: not all are read at one moment.
+/// Rounds, one a [`TICK`], until a session has its turn again, so that not all are read at one moment.
 const ROUNDS: u64 = 3;
 
-/// Sessions that are read every 60 ms, each in the round of its own.
+/// Sessions that are read every 60 ms, each in its round.
 #[derive(Debug, Default)]
 pub(crate) struct BatchedReads {
     members: [Vec<SessionId>; ROUNDS as usize],
-    /// The last step that had its round.
+    /// The last step whose sessions were read.
     done: u64,
 }
 
 impl BatchedReads {
-    /// One more.
+    /// A session joins the batched reads.
     pub(crate) fn join(&mut self, id: SessionId, now: Moment) {
         if self.members.iter().all(Vec::is_empty) {
             self.done = step_of(now);
@@ -39,12 +39,12 @@ impl BatchedReads {
         Moment::from_nanos(turn * TICK.as_nanos() as u64)
     }
 
-    /// One less.
+    /// A session leaves them.
     pub(crate) fn leave(&mut self, id: SessionId) {
         self.members[round_of(id.key.into())].retain(|member| *member != id);
     }
 
-    /// Takes those out whose turn has come; they have no other until they join again.
+    /// Takes the sessions out whose turn has come; they have to join again for their next.
     pub(crate) fn take(&mut self, now: Moment, taken: &mut Vec<SessionId>) {
         let last = step_of(now);
         let first = (self.done + 1).max((last + 1).saturating_sub(ROUNDS));

@@ -267,7 +267,7 @@ mod tests {
         let mut guard = Guard::new(LIMITS, second(0));
         guard.settle(Progress::Answered, second(10));
         assert_eq!(guard.judge(second(25), || taken(5_000, 15)), Verdict::NoRequest(LIMITS.request));
-        // And nobody has longer who has not asked at all, though it acknowledges a handshake of TLS.
+        // A peer that has not sent a request at all has no longer, although it acknowledges a TLS handshake.
         let mut guard = Guard::new(LIMITS, second(0));
         assert_eq!(guard.judge(second(15), || taken(5_000, 0)), Verdict::NoRequest(LIMITS.request));
     }

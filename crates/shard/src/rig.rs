@@ -43,7 +43,7 @@ pub struct Rig<W> {
     pub datagram_address: SocketAddr,
     /// Whether it opened one.
     pub hears_datagrams: bool,
-    /// The datagrams that it has sent, and to whom.
+    /// The datagrams that it has sent, with their destinations.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
     /// Datagrams that the kernel has dropped, as the session is told.
     pub dropped: u64,
@@ -53,7 +53,7 @@ pub struct Rig<W> {
     pub side_sent: Vec<u8>,
     /// Whether its last call asked for a read.
     pub pulled: bool,
-    /// Whom it woke.
+    /// The sessions that it woke.
     pub woken: Vec<SessionId>,
     /// Whether it has said that the peer has said what it wants.
     pub established: bool,

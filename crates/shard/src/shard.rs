@@ -1,4 +1,4 @@
-//! The loop: polls, reads into one buffer, tells sessions, carries out their actions.
+//! The loop: polls, reads into one buffer, dispatches events to sessions, carries out their actions.
 
 mod accepted;
 mod crowd;
@@ -72,7 +72,7 @@ pub struct Shard<W: World> {
     wake: Vec<SessionId>,
     /// Links that were left with something to read, to be read in the next turn; each stands there once.
     unread: EachKind<Vec<SessionId>>,
-    /// Who lets datagrams wait.
+    /// Sessions whose datagrams wait to be read together.
     rounds: BatchedReads,
     /// Of them, those who are read in this turn.
     turns: Vec<SessionId>,
@@ -205,7 +205,7 @@ impl<W: World> Shard<W> {
         Ok(())
     }
 
-    /// Wakes sessions, for whoever works between two turns: [`Event::Woken`] comes with the next one.
+    /// Wakes sessions, for code that runs between two turns: [`Event::Woken`] comes with the next one.
     pub fn wake_all(&mut self, ids: impl IntoIterator<Item = SessionId>) {
         self.wake.extend(ids);
     }

@@ -96,8 +96,8 @@ impl Responses {
         self.asked.push_back(method == "HEAD");
     }
 
-    /// Takes the next part off the front of `bytes`; `None` when they are used up. Whoever was answered 101 has another
-    /// protocol in what is left.
+    /// Takes the next part off the front of `bytes`; `None` when they are used up. After a
+    /// response 101 the bytes that are left belong to another protocol.
     ///
     /// # Errors
     /// What came is no answer, or may be read in two ways: the connection is of no more use.
@@ -129,7 +129,7 @@ impl Responses {
         }
     }
 
-    /// How far the answer under way has come: what is said of it when the connection ends.
+    /// What the end of the connection means for the answer under way: whether it is whole.
     pub fn ending(&self) -> Ending {
         match &self.body {
             Some(Body::UntilClose | Body::Over) => Ending::Whole,

@@ -95,11 +95,11 @@ struct Viewer {
 /// What a subscriber asks for.
 pub(super) struct TopicFilter {
     pub(super) filter: String,
-    /// The deliveries that is kept together with the others of a shared subscription.
+    /// What has come, if it is counted together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
 }
 
-/// Who keeps the deliveries. Those that share a subscription keep one together, and it is taken once a read.
+/// Where deliveries are tracked. Subscribers that share a subscription share a tracker, which each locks once a read.
 enum Following {
     Alone(Box<Group>),
     Shared(Arc<Mutex<Group>>),

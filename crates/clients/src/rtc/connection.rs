@@ -43,7 +43,7 @@ pub(super) struct Terms {
     pub(super) redirects: Redirects,
 }
 
-/// What a connection has come to.
+/// A step that a connection has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Milestone {
     /// The server has consented.
@@ -70,7 +70,7 @@ pub(super) struct Connection {
     terms: Arc<Terms>,
     request: Arc<Request>,
     endpoint: Endpoint,
-    /// What is said over the link; over HTTP it ends with the answer.
+    /// The signalling over the link; over HTTP it ends with the answer.
     dialogue: Option<Box<Dialogue>>,
     /// The session's own place, to be deleted.
     resource: Option<Box<Url>>,
@@ -87,7 +87,7 @@ pub(super) struct Connection {
     sources: Sources,
     keys: Option<Box<Keys>>,
     has_keys: bool,
-    /// When the transport wants to be told the time.
+    /// When the transport's next timeout is due.
     transport_due: Option<Moment>,
     path: Option<SocketAddr>,
     path_lost: Option<Moment>,
@@ -99,7 +99,7 @@ pub(super) struct Connection {
     steps: Vec<(Spread, Duration)>,
     look_at: Moment,
     dropped: u64,
-    /// Is over; what is left is the goodbye, until then.
+    /// The session is over; its end may be sent and answered until this moment.
     leaving: Option<Moment>,
 }
 
@@ -502,8 +502,8 @@ impl Connection {
         [self.transport_due, look, spare, relay].into_iter().flatten().min()
     }
 
-    /// What is said of a client that waits for media, or to send some, and has waited for too long; `None` when that
-    /// is not for want of a connection.
+    /// The failure of a client that has waited too long to receive or send media; `None` if its connection stands, so
+    /// that something else is the cause.
     pub(super) fn overdue(&self) -> Option<End> {
         match (self.has_keys, self.path, &self.relay) {
             (true, _, _) => None,
@@ -558,7 +558,7 @@ impl Connection {
         }
     }
 
-    /// Says goodbye. The session ends when that was heard, or soon.
+    /// Ends the session with the server. The client is over when the server has answered, or after [`FAREWELL`].
     pub(super) fn depart(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         self.look(context);
@@ -591,7 +591,7 @@ impl Connection {
         }
     }
 
-    /// Until when the goodbye may take, once it was said.
+    /// The moment until which the server may answer the end of the session, once it was sent.
     pub(super) fn leaving(&self) -> Option<Moment> {
         self.leaving
     }

@@ -35,7 +35,7 @@ const NAME: &str = "weir";
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadTotals {
     pub(super) packets: u64,
-    /// Bytes of payload, as far as headers tell.
+    /// Bytes of payload, by what the headers say.
     pub(super) media: u64,
     /// The first packet of a keyframe came.
     pub(super) keyframe_begun: bool,

@@ -30,7 +30,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The first that is reached over TCP, of those that signalling names; or why there is none.
+    /// The first server of the signalling's list that is reached over TCP, or why none can be used.
     pub(super) fn choose(servers: &[IceServer]) -> Result<Self, &'static str> {
         let places = servers.iter().flat_map(|server| server.urls.iter().map(move |url| (server, url)));
         let places: Vec<(&IceServer, TurnServer)> =
@@ -246,7 +246,7 @@ impl Relay {
         self.client.end(&mut self.out);
     }
 
-    /// What is said of a client that has waited for too long for a path.
+    /// The failure of a client that has waited too long for a path.
     pub(super) fn overdue(&self) -> End {
         if let Some(target) = &self.sought {
             return (Failure::ConnectTimeout, format!("the TURN server's name was not found: {target}"));
@@ -261,7 +261,7 @@ impl Relay {
         (Failure::IceTimeout, self.explain(words))
     }
 
-    /// Words with the server's place before them.
+    /// An error's text with the server's address before it.
     pub(super) fn explain(&self, words: &str) -> String {
         format!("TURN server {}: {words}", self.address)
     }

@@ -779,7 +779,7 @@ impl Dispatcher<'_> {
         self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(packet_id));
     }
 
-    /// An acknowledgement for nothing. A server that resumed a session may repeat one; else it is none.
+    /// An acknowledgement for nothing. A server that resumed a session may repeat one; otherwise it is a violation.
     fn stray(&self) -> Result<(), Violation> {
         if self.session.was_resumed() { Ok(()) } else { Err(Violation::AcknowledgesNothing) }
     }

@@ -66,7 +66,7 @@ impl HttpSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        // Who reads a stream, or is on the way out, has nothing more to say.
+        // A client that reads a stream or leaves sends nothing that matters.
         if !matches!(self.phase, HttpPhase::Asking) {
             return;
         }

@@ -121,7 +121,7 @@ impl MqttSession {
         let mut input = bytes;
         self.work = 0;
         while matches!(self.phase, MqttPhase::Accepted | MqttPhase::Connected) && self.cut.is_none() {
-            // Who asks for much lets others ask in between.
+            // A client that asks for much work gives others their turn in between.
             if self.work >= WORK_A_TURN {
                 context.give_back(input);
                 break;

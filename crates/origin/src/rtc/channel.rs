@@ -109,7 +109,7 @@ impl Channel {
         }
     }
 
-    /// When to call [`Self::handle_timeout`]; who is gone is to be removed at once.
+    /// When to call [`Self::handle_timeout`]; at once if the peer is gone and has to be removed.
     pub(super) fn poll_timeout(&self) -> Option<Moment> {
         if self.is_gone {
             return Some(Moment::from_nanos(0));

@@ -1,4 +1,4 @@
-//! What the sessions of one worker share of WebRTC: where media goes out, and to whom.
+//! What the WebRTC sessions of one worker share: the port, and the viewers and publishers behind it.
 
 use super::channel::{Channel, Service};
 use super::counts::Counts;
@@ -160,7 +160,7 @@ impl Hub {
         }
     }
 
-    /// Asks the publisher of a stream for a keyframe. Who has to be woken, if it is one of this worker's.
+    /// Asks the publisher of a stream for a keyframe. Returns the session to wake if the publisher is this worker's.
     pub(crate) fn ask_keyframe(&mut self, stream: &str, now: Moment) -> Option<SessionId> {
         let (_, ingest) = self.ingests.iter_mut().find(|(_, ingest)| &*ingest.name == stream)?;
         ingest.wants_keyframe(now);
@@ -168,7 +168,7 @@ impl Hub {
         Some(self.port)
     }
 
-    /// The peer of a session leaves. Who has to be woken, if it is one of this worker's.
+    /// The peer of a session leaves. Returns the session to wake if the peer is this worker's.
     pub(crate) fn dismiss(&mut self, session: u64, now: Moment) -> Option<SessionId> {
         match *self.by_session.get(&session)? {
             PeerRef::Viewer(at) => self.peers[at].channel.is_gone = true,

@@ -13,7 +13,7 @@ use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, Compound, SenderFigures};
 use weir_rtc::rtp::Header;
 
-/// Units that are sent at a time to one who has much to catch up with.
+/// Units that are sent at a time to a viewer that has many to catch up with, so that other peers are not held up.
 const BURST: usize = 64;
 /// How long until its next turn then.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -15,7 +15,7 @@ use weir_rtc::{nack, rtx};
 
 /// Bytes of one access unit.
 const ACCESS_UNIT: usize = 8 << 20;
-/// A publisher that has sent no keyframe for so long is asked for one: browsers send none of themselves, and whoever comes
+/// A publisher that has sent no keyframe for this long is asked for one. Browsers send none unasked, and a new viewer
 /// begins at the last one.
 const KEYFRAME: Duration = Duration::from_secs(4);
 /// What is missing is asked for as long as what came behind it waits.
@@ -139,7 +139,8 @@ impl TrackReceiver {
         self.judge(now);
     }
 
-    /// Time has passed.
+    /// The moment of [`Self::poll_timeout`] passed: packets that were waited for are given up, and a keyframe is requested if it
+    /// is time.
     pub(super) fn handle_timeout(&mut self, now: Moment, at: i64, remux: &mut Remux, take: Take<'_>) {
         if self.reorder.due().is_some_and(|due| due <= now) {
             let (mut out, reorder) = Out::of(self, now, at, remux, take);

@@ -1,4 +1,4 @@
-//! One accepted RTMP connection: a viewer, a publisher, or someone who is still asking.
+//! One accepted RTMP connection: a viewer, a publisher, or a client that has not said yet which.
 
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;

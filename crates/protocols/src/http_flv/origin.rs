@@ -39,7 +39,7 @@ enum HttpFlvPhase {
 
 impl FlvSession {
     fn read(&mut self, mut bytes: &[u8], context: &mut Context<'_, Worker>) {
-        // Who plays a stream, or is on the way out, has nothing more to say.
+        // A viewer that plays or leaves sends nothing that matters.
         let HttpFlvPhase::Asking(requests) = &mut self.phase else { return };
         match requests.take(&mut bytes) {
             Ok(Some(request)) => self.answer(&request, context),

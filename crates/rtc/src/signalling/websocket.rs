@@ -122,7 +122,7 @@ impl WebSocket {
         self.send(Message::text(text), out);
     }
 
-    /// Appends a ping: whoever is at the other end answers it (section 5.5.2).
+    /// Appends a ping, which the peer answers (section 5.5.2).
     pub fn ping(&mut self, out: &mut Vec<u8>) {
         self.send(Message::Ping(Default::default()), out);
     }

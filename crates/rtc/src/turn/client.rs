@@ -131,8 +131,8 @@ impl Client {
         self.allocated
     }
 
-    /// Appends a datagram to a peer as it must be wrapped; a permission is asked for if there is none yet. Without an
-    /// allocation, or with too many peers, the datagram is gone, as datagrams may be.
+    /// Appends a datagram to a peer as it must be wrapped; a permission is requested first if it has none. Without an
+    /// allocation, or with too many peers, the datagram is dropped, as UDP may drop it.
     pub fn send(&mut self, now: Moment, peer: SocketAddr, datagram: &[u8], out: &mut Vec<u8>) {
         let Some(at) = self.peer(now, peer, out) else { return };
         let number = FIRST_CHANNEL + at as u16;
@@ -156,7 +156,7 @@ impl Client {
         }
     }
 
-    /// Who is behind a channel.
+    /// The peer of a channel.
     pub fn peer_of(&self, channel: u16) -> Option<SocketAddr> {
         let at = usize::from(channel.checked_sub(FIRST_CHANNEL)?);
         self.peers.get(at).filter(|peer| peer.bind_at.is_some()).map(|peer| peer.address)
@@ -184,7 +184,7 @@ impl Client {
         let asked = self.pending.iter().position(|pending| pending.transaction == message.transaction);
         let is_answer = matches!(message.class, Class::Success | Class::Error);
         let Some(at) = asked.filter(|_| is_answer) else { return Ok(Event::Strange) };
-        // Who does not know the password may not answer (RFC 8489 section 9.2.5); errors may be without a tag.
+        // An answer must prove that its sender knows the password (RFC 8489 section 9.2.5); errors may be without a tag.
         let key = self.challenge.as_ref().map(|challenge| challenge.key);
         if key.is_some_and(|key| message.is_authentic(&key) == Some(false)) {
             return Ok(Event::Strange);
@@ -308,7 +308,7 @@ impl Client {
         self.peers.clear();
     }
 
-    /// The place of a peer, who is allowed to answer from now on.
+    /// The index of a peer, which is allowed to answer from now on.
     fn peer(&mut self, now: Moment, address: SocketAddr, out: &mut Vec<u8>) -> Option<usize> {
         if !self.allocated {
             return None;

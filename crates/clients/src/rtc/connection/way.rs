@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// The answer to what was told, or the end of the link that was for it.
+    /// The answer to a PATCH with candidates, or the end of the link that it was sent over.
     pub(super) fn on_trickle_answer(&mut self, next: Next, context: &mut Context<'_, ShardRecorder>) {
         match next {
             Next::Wait => {}

@@ -57,7 +57,7 @@ impl RtcSession {
             RtcPhase::Socket(Box::new(Socket { socket, stream, relayed, offered, session, ping_at }));
     }
 
-    /// Hears what has come over a WebSocket.
+    /// Handles what has come over a WebSocket.
     pub(super) fn converse(&mut self, context: &mut Context<'_, Worker>) {
         let mut out = Vec::new();
         while let RtcPhase::Socket(socket) = &mut self.phase {
@@ -82,7 +82,7 @@ impl RtcSession {
         }
     }
 
-    /// What is answered to a message.
+    /// The answer to a message.
     fn on_message(&mut self, text: &str, context: &mut Context<'_, Worker>) -> Option<String> {
         let request = match oven::Request::parse(text) {
             Ok(request) => request,
@@ -169,7 +169,7 @@ impl RtcSession {
         Ok(())
     }
 
-    /// Asks who is at the other end of a WebSocket for a sign of life.
+    /// Pings the peer of a WebSocket, to notice one that is gone.
     pub(super) fn ping(&mut self, context: &mut Context<'_, Worker>) {
         let RtcPhase::Socket(socket) = &mut self.phase else { return };
         if socket.ping_at.is_some_and(|at| at <= context.now) {
