@@ -34,7 +34,7 @@ fn requests(pieces: &[&[u8]]) -> Heard<Request> {
 
 fn answers(pieces: &[&[u8]]) -> Heard<(Response, Vec<u8>)> {
     let (mut responses, mut heard) = (Responses::new(), Vec::<(Response, Vec<u8>)>::new());
-    ["GET", "HEAD", "POST", "GET"].iter().for_each(|method| responses.ask(method));
+    ["GET", "HEAD", "POST", "GET"].iter().for_each(|method| responses.on_request(method));
     for mut piece in pieces.iter().copied() {
         loop {
             match responses.take(&mut piece) {

@@ -121,7 +121,7 @@ impl SecretUrl {
 }
 
 /// The key at the end of the place of an RTMP URL: all that stands behind the first part of the path, which is the
-/// application. An instance of the application (`live/inst/KEY`) cannot be told from a key with a `/`, and is hidden,
+/// application. An instance of the application (`live/inst/KEY`) looks like a key with a `/`, and is hidden,
 /// too. A single part is an application without a stream.
 fn key_in<'a>(parts: &Parts<'a>) -> Option<&'a str> {
     if !parts.scheme.to_ascii_lowercase().starts_with("rtmp") {

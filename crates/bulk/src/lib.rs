@@ -86,7 +86,7 @@ pub fn consent(bytes: &[u8]) -> Result<bool, Malformed> {
 /// A line without its end, if it is whole.
 fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     let heard = &bytes[..bytes.len().min(LINE_LIMIT)];
-    // Who speaks something else may never end a line.
+    // A peer that speaks another protocol may never end a line.
     let whole = heard.len().min(NAME.len());
     if heard[..whole] != NAME.as_bytes()[..whole] {
         return Err(malformed(heard));

@@ -272,7 +272,7 @@ impl ClientState {
 }
 
 impl ClientPhase {
-    /// What is said of a client that enters it.
+    /// The phase's name in the log of a client.
     const fn name(self) -> &'static str {
         match self {
             Self::Connecting => "connects",

@@ -1,6 +1,6 @@
 //! What a client leaves behind when it ends: one number a column, for tables of clients and of channels.
 //!
-//! A protocol declares its columns; whoever adds clients up, or prints them, reads declarations.
+//! A protocol declares its columns; code that adds clients up or prints them reads the declarations.
 
 /// One column.
 #[derive(Clone, Copy, Debug, PartialEq)]

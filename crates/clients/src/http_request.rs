@@ -55,7 +55,7 @@ impl Request {
     /// The request that follows from an answer that leads elsewhere. Credentials go along to the same server only.
     ///
     /// # Errors
-    /// The place is none that a viewer can go to; says why.
+    /// Why a viewer cannot follow the redirect.
     pub(crate) fn redirected(&self, location: Option<&str>) -> Result<Self, String> {
         let location = location.ok_or("it does not say where to")?;
         let url = uri::resolve(self.target.url().reveal(), location).map_err(|error| error.to_string())?;
@@ -66,7 +66,7 @@ impl Request {
         Ok(Self::of(target, &self.fields))
     }
 
-    /// Where.
+    /// The server and path that the request is for.
     pub fn target(&self) -> &Target {
         &self.target
     }

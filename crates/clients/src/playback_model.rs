@@ -1,4 +1,4 @@
-//! What every viewer makes of the frames it gets, whatever the protocol: playout, drift, the source's rate.
+//! What every viewer measures on the frames that it receives, whatever the protocol: playout, drift, the source's rate.
 
 use crate::drift::Drift;
 use crate::playout::{Change, Playout};
@@ -14,40 +14,42 @@ use weir_metrics::{Moment, Recorder};
 /// Bytes that one read of a crowd client may wait for.
 const BATCH: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
 
-/// The same of a stream that has more than [`BATCH`] in [`SHORTEST_CYCLE`]. With a quarter more, one read
-/// still takes it all.
+/// The upper bound for a stream that has more than [`BATCH`] in [`SHORTEST_CYCLE`]. With a quarter more, one read of the
+/// shard's 256 KiB still takes it all.
 const LARGEST_BATCH: usize = 192 * 1024;
 
-/// A crowd client of a fast stream reads about so often.
+/// About how often a crowd client of a fast stream reads.
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
-/// Below so many bytes a client that does not play reads at every event.
+/// A client that does not play yet leaves at least this many bytes in the kernel before it reads; with a smaller low-water mark
+/// it reads at every event.
 const SMALLEST_SHARE: usize = 1_024;
 
-/// A stream's rate is not guessed from less media than this.
+/// A stream's rate is not estimated from less media time than this, in microseconds: five frames at 25 a second.
 const SHORTEST_SAMPLE: i64 = 200_000;
 
-/// With less than this left until it runs dry, a crowd client does not look before that.
+/// A crowd client that runs dry within this time does not look before that moment: a look is not worth its cost then.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 
-/// A batch is so much of the stream.
+/// The length of stream that a batch holds.
 const CYCLE: Duration = Duration::from_secs(2);
 
 /// Crowd clients read and look at moments that are multiples of this, many at once: each wake-up of an idle
 /// thread costs as much as several reads.
 const TICK: Duration = weir_shard::TICK.saturating_mul(2);
 
-/// So many clients with numbers in a row, as far as they share a thread, read together. A server that sends the same
-/// to each in turn has put what they get side by side, so the first read of them warms the memory for the others.
+/// This many clients with consecutive numbers read at the same moment if they share a thread. The server has just
+/// written the same pages for each of them, so only the first read pays for the cache misses.
 const TOGETHER: u32 = 16;
 
-/// Of a stream whose batches come so fast that fewer ticks are between two reads, batches alone set the pace.
+/// If a stream's batches fill so fast that fewer ticks than this lie between two reads, the batches alone set the pace.
 const FEWEST_TICKS: u32 = 5;
 
 /// How often a client that does not play reads what waits, and books the time of a stall that lasts.
 const IDLE_READ: Duration = Duration::from_secs(1);
 
-/// The rate of a stream without pictures is looked at so often, instead of once a group of pictures.
+/// How often the rate of a stream without pictures is estimated, in microseconds of its media time; with pictures it is once
+/// a group of pictures.
 const SOUND_PIECE: i64 = 1_000_000;
 
 /// How a viewer reads.
@@ -59,21 +61,20 @@ pub enum Reading {
     Crowd,
 }
 
-/// A viewer that plays. Its client hands over every frame, says when a read has ended and when a
-/// deadline has passed; it books what follows.
+/// The playback of one viewer. Its client passes in every frame, the end of every read and every deadline that passed;
+/// the model records startup, stalls, drift and the source's rate.
 ///
-/// A crowd client's batch waits in the kernel, where the model cannot see it. So before the model
-/// stalls, [`Self::handle_timeout`] looks how many bytes wait. Without the largest frame so far and taken at
-/// a third over the stream's mean rate, they show for how long the model surely goes on; if that is not long,
-/// or nothing came since the last look, what waits is read. Only if that is nothing does the model
-/// stall, as of the moment when it ran dry. A client that fills its buffer, at the start or in a stall,
-/// waits for a quarter of what it lacks, again and again, and in the end for each frame: so it plays
-/// from the right one, unless frames are then four times as small as they were, and a server that
-/// falls behind does not make its viewers expensive.
+/// A crowd client's batch waits in the kernel, where the model cannot see its frames. Before the model would stall,
+/// [`Self::handle_timeout`] therefore asks how many bytes wait. The largest frame so far is subtracted from them, and the
+/// rest is converted to time at a third over the stream's mean rate: for that long the model certainly plays on. If that
+/// is not long, or nothing came since the last look, the client reads. Only if nothing was there does the model stall, as
+/// of the moment at which it ran dry. A client that fills its buffer, at the start or in a stall, repeatedly waits for a
+/// quarter of what it lacks, and in the end for each frame. So it starts to play with the right frame, unless frames are
+/// then four times as small as before, and a server that falls behind does not make its viewers expensive.
 ///
-/// Viewers of one stream would read in step: all at once, and then none for two seconds. So each has its own moments,
-/// up to three quarters of a batch apart, and shares them only with neighbours: clients with numbers near its own.
-/// What waits need only last until the next of them.
+/// Without more, the viewers of one stream would read in step: all at once, and then none for two seconds. Each viewer
+/// therefore reads at moments of its own, up to three quarters of a batch apart, which it shares only with the
+/// `TOGETHER` clients of its block of numbers (see `next_own`). What waits has to last until the next of them.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaybackModel {
     reading: Reading,
@@ -86,7 +87,7 @@ pub struct PlaybackModel {
     media: i64,
     /// Bytes of frames since the first, that one included.
     bytes: u64,
-    /// Bytes of the first, a keyframe as a rule: too large to guess a rate from.
+    /// Bytes of the first frame. It usually is a keyframe, which is too large to estimate a bit rate from.
     first: u32,
     /// Bytes of the largest frame.
     largest: u32,
@@ -98,15 +99,15 @@ pub struct PlaybackModel {
     /// Media time, bytes and frames that are in the source's rate, the first frame apart: it has no time before it.
     measured: (i64, u64, u64),
     batch: usize,
-    /// Where between two reads of others its own moments are, in parts of 2³².
+    /// The offset of its own moments within the time between two of them, in parts of 2³².
     phase: u32,
-    /// The next of them.
+    /// The next of its own moments.
     own: Option<Moment>,
     /// The last read that brought a frame.
     last_read: Moment,
     /// The last read or look, whether it brought any or not.
     looked: Moment,
-    /// For how long what waits surely is enough.
+    /// For how long what waits in the kernel is certainly enough.
     covered: Duration,
     read_brought_frames: bool,
     pulling: bool,
@@ -185,9 +186,9 @@ impl PlaybackModel {
         }
     }
 
-    /// So many bytes of a stream that keeps its own clock came in the read of `now`, up to this media time in
-    /// microseconds. Such a stream has no frames: it is measured in pieces, as one without pictures. Its first
-    /// bytes, which lead up to the time where counting begins, are in no rate. Of its source, `frames` are of that time.
+    /// The read of `now` brought `bytes` of a stream that keeps its own clock, up to this media time in microseconds. Such a stream has no frames: it is measured in pieces, as one without pictures. Its first
+    /// bytes, which lead up to the time at which counting begins, are in no rate. `frames` is how many frames the source has
+    /// in that time.
     #[inline]
     pub fn progress(&mut self, now: Moment, media: i64, bytes: u32, frames: u64, recorder: &mut Recorder) {
         let media = match self.origin {
@@ -242,8 +243,8 @@ impl PlaybackModel {
         }
     }
 
-    /// The moment of [`Self::poll_timeout`] passed, and so many bytes wait unread, if it [asks](Self::asks). Says whether
-    /// they must be read now; then [`Self::end_of_read`] follows even if nothing waited.
+    /// The moment of [`Self::poll_timeout`] passed. `unread` is how many bytes wait in the kernel, if the model
+    /// [asks](Self::asks) for it. Returns whether they must be read now; then [`Self::end_of_read`] follows even if nothing waited.
     pub fn handle_timeout(&mut self, now: Moment, unread: usize, recorder: &mut Recorder) -> bool {
         if self.reading == Reading::Witness
             && let Some(drift) = self.drift.handle_timeout(now)
@@ -267,8 +268,13 @@ impl PlaybackModel {
         self.next_look().is_some_and(|look| look <= now)
     }
 
-    /// The next of its own moments, but not before a quarter of the time between two: what was just read need not be
-    /// looked for again.
+    /// The next of its own moments, but not before a quarter of the time between two of them: the client has just read.
+    ///
+    /// Moments are computed from the clock and not from the last read, so that all clients of a block arrive at the same
+    /// ones without knowing of each other: the clock is divided into spans of `between`, and the block's `phase` says where
+    /// in each span its moment lies. `between` must be the same for all of them. Each client estimates the stream's rate from
+    /// what it has read itself, so estimates differ a little; the number of ticks is rounded down to three binary digits,
+    /// which makes nearly all of them agree.
     fn next_own(&self, now: Moment) -> Option<Moment> {
         if self.reading == Reading::Witness || self.playout.runs_dry().is_none() {
             return None;
@@ -277,7 +283,6 @@ impl PlaybackModel {
         if ticks < FEWEST_TICKS {
             return None;
         }
-        // Three binary digits: neighbours that guess the rate a little differently agree all the same.
         let rounding = ticks.ilog2() - 2;
         let ticks = ticks >> rounding << rounding;
         let between = (TICK * ticks).as_nanos() as u64;
@@ -313,7 +318,7 @@ impl PlaybackModel {
     /// When to look what waits: before the model runs dry.
     fn next_look(&self) -> Option<Moment> {
         let Some(dry) = self.playout.runs_dry() else {
-            // The server's last words may be too few to reach the mark.
+            // The last bytes of a server may be too few to reach the low-water mark.
             return (self.reading == Reading::Crowd).then(|| self.looked + IDLE_READ);
         };
         let dry = dry + self.covered;
@@ -407,14 +412,14 @@ impl PlaybackModel {
         self.bytes.saturating_sub(u64::from(self.first)).max(1)
     }
 
-    /// How many bytes the stream has had in so much media time.
+    /// The bytes that the stream had in this much media time.
     fn bytes_in(&self, span: Duration) -> usize {
         let media = self.media.max(1) as u64;
         let bytes = self.sample().saturating_mul(span.as_micros() as u64) / media;
         bytes.min(LARGEST_BATCH as u64) as usize
     }
 
-    /// In how much media time the stream has had so many bytes.
+    /// The media time that the stream took for this many bytes.
     fn span_of(&self, bytes: usize) -> Duration {
         Duration::from_micros(self.media.max(0) as u64 * bytes as u64 / self.sample())
     }

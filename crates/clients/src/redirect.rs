@@ -18,7 +18,7 @@ pub(crate) enum Redirect {
     Sought,
     /// The way there.
     Found(Endpoint),
-    /// There is none; says why.
+    /// The redirect leads nowhere; the text says why.
     None(String),
 }
 

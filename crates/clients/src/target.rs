@@ -76,7 +76,7 @@ pub enum TargetError {
     /// The scheme is not one of the verb's.
     #[error("{url}: cannot {verb} {scheme}://{}; known: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownScheme {
-        /// The URL, as far as its host: behind it there may be a secret, of which only its scheme could tell.
+        /// The URL up to its host. Only the scheme could tell where a secret stands behind it.
         url: String,
         /// What was asked for: play or publish.
         verb: &'static str,
@@ -181,8 +181,7 @@ pub enum TargetError {
 }
 
 impl TargetError {
-    /// For a URL of a scheme that is none of `known`.
-    /// The error about a URL whose scheme is none of those that a verb knows.
+    /// The error about a URL whose scheme is not among `known`, the schemes of a verb.
     pub fn unknown_scheme(
         url: &str,
         verb: &'static str,
@@ -249,7 +248,7 @@ pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), Targ
 /// The scheme of a URL, in lower case.
 ///
 /// # Errors
-/// There is none.
+/// The text has no scheme.
 pub fn scheme_of(url: &str) -> Result<String, TargetError> {
     match url.split_once("://") {
         Some((scheme, _)) if !scheme.is_empty() => Ok(scheme.to_ascii_lowercase()),

@@ -78,9 +78,9 @@ fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     let mut rig = Rig::new(ShardRecorder::new([found.schema]));
     let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now };
     let mut session = found.start(planned, rig.now, &mut rig.world);
-    rig.tell(&mut *session, Event::Opening);
-    rig.tell(&mut *session, Event::Connected);
-    rig.tell(&mut *session, Event::Bytes(Response::refusal("404 Not Found").head().as_bytes()));
+    rig.dispatch(&mut *session, Event::Opening);
+    rig.dispatch(&mut *session, Event::Connected);
+    rig.dispatch(&mut *session, Event::Bytes(Response::refusal("404 Not Found").head().as_bytes()));
     let figures = rig.world.take_figures().remove(0);
     assert_eq!(figures.failures().collect::<Vec<_>>(), [(Failure::Unavailable, 1)]);
     let said = rig.world.take_remarks().remove(0).words;

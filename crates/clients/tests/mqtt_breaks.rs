@@ -54,8 +54,8 @@ impl Stage {
         let client = workload.start(planned, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
         let mut stage = Self { rig, client, reader, version };
-        stage.tell(Event::Opening);
-        stage.tell(Event::Connected);
+        stage.dispatch(Event::Opening);
+        stage.dispatch(Event::Connected);
         stage
     }
 
@@ -85,16 +85,16 @@ impl Stage {
         self.hear(if self.version == Version::V5 { v5 } else { v311 });
     }
 
-    fn tell(&mut self, event: Event<'_>) {
-        self.rig.tell(&mut *self.client, event);
+    fn dispatch(&mut self, event: Event<'_>) {
+        self.rig.dispatch(&mut *self.client, event);
         if self.rig.pulled {
             self.rig.pulled = false;
-            self.rig.tell(&mut *self.client, Event::Bytes(&[]));
+            self.rig.dispatch(&mut *self.client, Event::Bytes(&[]));
         }
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.tell(Event::Bytes(bytes));
+        self.dispatch(Event::Bytes(bytes));
     }
 
     fn handle_timeout(&mut self, millis: u64) {
@@ -102,7 +102,7 @@ impl Stage {
     }
 
     fn breaks(&mut self) {
-        self.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        self.dispatch(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
         self.reader = Reader::new(self.version, Limits::default());
     }
 
@@ -111,7 +111,7 @@ impl Stage {
         for _ in 0..100 {
             self.handle_timeout(10);
             if self.rig.reopened.take().is_some() {
-                return self.tell(Event::Connected);
+                return self.dispatch(Event::Connected);
             }
         }
         panic!("it does not come back");
@@ -183,7 +183,7 @@ fn a_publisher_outlives_a_broker_that_restarts_and_keeps_its_schedule() {
     assert_eq!(late, (4..=first_due).map(|number| (number, false)).collect::<Vec<_>>());
     // What it was late is the broker's doing and not weir's.
     stage.handle_timeout(300);
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     let (ended, figures) = stage.ended();
     assert_eq!(ended, [Ending::OnTime]);
     assert_eq!((own(&figures, "mqtt.reconnects"), own(&figures, "mqtt.held_up")), (1, 1));
@@ -252,7 +252,7 @@ fn a_broker_that_does_not_come_back_has_failed_its_client_when_that_is_told_to_s
             stage.breaks();
         }
         stage.handle_timeout(20);
-        stage.tell(Event::Stop);
+        stage.dispatch(Event::Stop);
         assert!(stage.rig.closed);
         let words = stage.rig.world.take_remarks().remove(0).words;
         let (ended, figures) = stage.ended();
@@ -302,7 +302,7 @@ fn a_subscriber_comes_back_and_what_it_has_missed_is_lost() {
         assert_eq!(stage.figure("playing"), 1);
         let last = message(&stage, 5, 100, true);
         stage.hear(&last);
-        stage.tell(Event::Stop);
+        stage.dispatch(Event::Stop);
         let (ended, figures) = stage.ended();
         assert_eq!(ended, [Ending::OnTime]);
         assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 0));
@@ -318,7 +318,7 @@ fn without_its_last_message_a_publishers_end_is_not_known() {
             let bytes = message(&stage, number, 100, last && number == 2);
             stage.hear(&bytes);
         }
-        stage.tell(Event::Stop);
+        stage.dispatch(Event::Stop);
         let figures = stage.ended().1;
         assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (1, open));
     }
@@ -352,7 +352,7 @@ fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apa
     let mut stage = Stage::subscriber(&MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
     let bytes = message(&stage, 0, 1_000, false);
     stage.hear(&bytes[..500]);
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     let figures = stage.ended().1;
     assert_eq!((figures.counter(UNITS), own(&figures, "mqtt.cut"), figures.counter(MEDIA)), (0, 1, 0));
 }
@@ -381,10 +381,10 @@ fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came
     for number in [0, 1, 2, 4] {
         subscriber.hear(&packets[number]);
     }
-    publisher.tell(Event::Stop);
+    publisher.dispatch(Event::Stop);
     publisher.handle_timeout(500);
     assert_eq!(publisher.ended().0, [Ending::OnTime]);
-    subscriber.tell(Event::Stop);
+    subscriber.dispatch(Event::Stop);
     let figures = subscriber.ended().1;
     // 3, 5, 6, 7 and 8; nobody knows whether the broker ever had 9.
     assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 5, 0));
@@ -400,7 +400,7 @@ fn a_subscriber_that_is_told_to_stop_waits_for_what_is_on_its_way() {
     publisher.handle_timeout(150);
     let sent = publisher.rig.take_sent();
     assert_eq!(publisher.ended().0, [Ending::OnTime]);
-    subscriber.tell(Event::Stop);
+    subscriber.dispatch(Event::Stop);
     subscriber.handle_timeout(300);
     assert!(!subscriber.rig.closed, "two messages are on their way");
     // The DISCONNECT behind them is not the broker's to hand on.

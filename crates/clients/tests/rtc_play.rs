@@ -30,10 +30,10 @@ fn a_viewer_plays_with_its_first_whole_keyframe_and_says_goodbye() {
         // A witness decrypts on, the others do not.
         let decrypted = counter(&stage.figures(), "rtc.decrypted");
         assert_eq!(decrypted, if client == 0 { 6 } else { 0 });
-        stage.tell(Event::Stop);
+        stage.dispatch(Event::Stop);
         assert_eq!(stage.rig.world.take_ended()[0].1, Ending::OnTime);
         assert!(stage.rig.reopened.is_some() && !stage.rig.closed);
-        stage.tell(Event::Connected);
+        stage.dispatch(Event::Connected);
         let said = String::from_utf8(stage.rig.take_sent()).unwrap();
         assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
         stage.answer("200 OK", "", "");
@@ -62,7 +62,7 @@ fn a_viewer_that_gets_no_packet_for_its_timeout_plays_no_more_although_the_path_
         assert_eq!(supply(&mut stage), [0, 1, 1], "client {client}");
         stage.keyframe(6, server_address());
         assert_eq!(supply(&mut stage), [1, 0, 0], "client {client}");
-        stage.tell(Event::Stop);
+        stage.dispatch(Event::Stop);
         assert_eq!(supply(&mut stage), [0, 0, 0], "client {client}");
     }
 }
@@ -113,7 +113,7 @@ fn what_a_server_may_answer_is_told_apart() {
         assert!(stage.rig.closed);
     }
     let (mut stage, _) = Stage::new(0);
-    stage.tell(Event::HungUp { failure: Failure::ClosedByPeer, words: "" });
+    stage.dispatch(Event::HungUp { failure: Failure::ClosedByPeer, words: "" });
     assert_eq!(stage.failure().0, Failure::ClosedByPeer);
 }
 
@@ -224,7 +224,7 @@ fn a_gap_in_the_sound_is_no_freeze() {
             }
         }
     }
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     let figures = stage.figures();
     assert!(counter(&figures, "rtc.audio_packets") >= 100);
     assert_eq!((counter(&figures, "rtc.freezes"), counter(&figures, "rtc.frozen")), (0, 0));

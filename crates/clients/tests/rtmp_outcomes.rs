@@ -121,16 +121,16 @@ fn a_link_that_cannot_be_had_or_breaks_is_named_by_the_system() {
     for workload in [player(), publisher()] {
         for failure in [Failure::ConnectionRefused, Failure::OutOfPorts] {
             let mut dialogue = Dialogue::new(&workload, 0, POLITE);
-            dialogue.tell(Event::Closed { failure, words: "the system's words" });
+            dialogue.dispatch(Event::Closed { failure, words: "the system's words" });
             assert_failed(&mut dialogue, failure, "the system's words");
         }
         let mut dialogue = Dialogue::new(&workload, 0, POLITE);
         dialogue.connect();
-        dialogue.tell(Event::Closed { failure: Failure::Reset, words: "reset by peer" });
+        dialogue.dispatch(Event::Closed { failure: Failure::Reset, words: "reset by peer" });
         assert_failed(&mut dialogue, Failure::Reset, "reset by peer");
         let mut dialogue = Dialogue::new(&workload, 0, POLITE);
         dialogue.connect();
-        dialogue.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        dialogue.dispatch(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
         assert_failed(&mut dialogue, Failure::ClosedByPeer, "closed the link");
     }
 }
@@ -139,8 +139,8 @@ fn a_link_that_cannot_be_had_or_breaks_is_named_by_the_system() {
 fn a_server_that_speaks_something_else_is_malformed() {
     for workload in [player(), publisher()] {
         let mut dialogue = Dialogue::new(&workload, 0, POLITE);
-        dialogue.tell(Event::Connected);
-        dialogue.tell(Event::Bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+        dialogue.dispatch(Event::Connected);
+        dialogue.dispatch(Event::Bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
         assert_failed(&mut dialogue, Failure::MalformedInput, "handshake");
     }
 }
@@ -182,7 +182,7 @@ fn a_server_that_says_goodbye_before_it_closes_has_ended_the_stream() {
     let mut dialogue = playing();
     dialogue.server.end_play(1);
     dialogue.talk();
-    dialogue.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+    dialogue.dispatch(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
     assert_failed(&mut dialogue, Failure::StreamEnded, "");
 }
 
@@ -197,7 +197,7 @@ fn a_client_that_is_stopped_says_goodbye_and_is_on_time_wherever_it_stands() {
             if steps > 1 {
                 dialogue.advance(Duration::from_millis(100));
             }
-            dialogue.tell(Event::Stop);
+            dialogue.dispatch(Event::Stop);
             let sent = dialogue.rig.sent.clone();
             assert_eq!(!sent.is_empty(), steps > 0, "a goodbye needs a link");
             dialogue.talk();

@@ -48,7 +48,7 @@ fn each_startup_phase_is_as_long_as_the_clock_says() {
     let workload = players();
     let mut dialogue = Dialogue::new(&workload, WITNESS, POLITE);
     dialogue.advance(ms(10));
-    dialogue.tell(Event::Connected);
+    dialogue.dispatch(Event::Connected);
     // The server answers the handshake after 20 ms, the rest after 30 ms, at once.
     dialogue.advance(ms(20));
     dialogue.talk();
@@ -107,7 +107,7 @@ fn held(client: u32) -> Recorder {
         }
         dialogue.advance(ms(40));
     }
-    dialogue.tell(Event::Stop);
+    dialogue.dispatch(Event::Stop);
     dialogue.outcome().2
 }
 
@@ -147,7 +147,7 @@ fn a_viewer_whose_source_stops_plays_no_more_after_its_timeout_and_again_with_th
         send(&mut dialogue, 500);
         dialogue.advance(ms(1_100));
         assert_eq!(supply(&mut dialogue), (1, 0, 0), "client {client} has a frame again");
-        dialogue.tell(Event::Stop);
+        dialogue.dispatch(Event::Stop);
         assert_eq!(supply(&mut dialogue), (0, 0, 0));
     }
 }
@@ -252,7 +252,7 @@ fn a_stream_that_stops_stalls_until_the_end_and_drifts_on() {
             let highest = figures.signed(DRIFT).value_at_quantile(1.0);
             assert!((29_900_000..=30_100_000).contains(&highest), "{highest}");
         }
-        dialogue.tell(Event::Stop);
+        dialogue.dispatch(Event::Stop);
         let figures = dialogue.outcome().2;
         assert_eq!(value(&figures, STALL_LENGTH) / 100, 290);
     }
@@ -325,7 +325,7 @@ fn a_stamp_tells_latency_and_which_frames_are_missing() {
         }
         dialogue.advance(ms(40));
     }
-    dialogue.tell(Event::Stop);
+    dialogue.dispatch(Event::Stop);
     let figures = dialogue.outcome().2;
     assert_eq!((figures.counter(STAMPED), figures.counter(LOST)), (450, dropped));
     assert_eq!((figures.counter(REORDERED), figures.counter(DUPLICATE)), (0, 0));
@@ -367,7 +367,7 @@ fn a_stamp_is_found_behind_all_that_an_encoder_puts_in_front_of_a_keyframe() {
             dialogue.talk();
             dialogue.advance(ms(40));
         }
-        dialogue.tell(Event::Stop);
+        dialogue.dispatch(Event::Stop);
         let figures = dialogue.outcome().2;
         assert_eq!((figures.counter(STAMPED), figures.counter(LOST)), (100, 0), "chunks of {chunk_size}");
     }

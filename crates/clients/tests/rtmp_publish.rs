@@ -82,7 +82,7 @@ fn a_generator_that_was_late_sends_everything_and_says_how_late() {
     let before = dialogue.outcome().2.counter(FRAMES);
     // The clock leaps: the loop was busy elsewhere for a second.
     dialogue.rig.now = dialogue.rig.now + Duration::from_secs(1);
-    dialogue.tell(weir_shard::Event::Timer);
+    dialogue.dispatch(weir_shard::Event::Timer);
     dialogue.talk();
     let figures = dialogue.outcome().2;
     assert_eq!(before + figures.counter(FRAMES), 26);

@@ -42,22 +42,22 @@ impl Viewer {
         let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
         let session = workload.start(planned, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };
-        viewer.tell(Event::Opening);
+        viewer.dispatch(Event::Opening);
         viewer
     }
 
     fn connected(client: u32) -> Self {
         let mut viewer = Self::new(client);
-        viewer.tell(Event::Connected);
+        viewer.dispatch(Event::Connected);
         viewer
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn dispatch(&mut self, event: Event<'_>) {
         self.rig.unread = self.waiting.len();
-        self.rig.tell(&mut *self.session, event);
+        self.rig.dispatch(&mut *self.session, event);
         if std::mem::take(&mut self.rig.pulled) && !self.rig.closed {
             let bytes = std::mem::take(&mut self.waiting);
-            self.rig.tell(&mut *self.session, Event::Bytes(&bytes));
+            self.rig.dispatch(&mut *self.session, Event::Bytes(&bytes));
         }
     }
 
@@ -66,7 +66,7 @@ impl Viewer {
         self.waiting.extend_from_slice(bytes);
         if !self.rig.closed && !self.waiting.is_empty() && self.waiting.len() >= self.rig.low_water {
             let bytes = std::mem::take(&mut self.waiting);
-            self.rig.tell(&mut *self.session, Event::Bytes(&bytes));
+            self.rig.dispatch(&mut *self.session, Event::Bytes(&bytes));
         }
     }
 
@@ -75,7 +75,7 @@ impl Viewer {
         while let Some(at) = self.rig.timer.filter(|at| *at <= end && !self.rig.closed) {
             self.rig.now = self.rig.now.max(at);
             self.rig.timer = None;
-            self.tell(Event::Timer);
+            self.dispatch(Event::Timer);
         }
         self.rig.now = end;
         self.deliver(&[]);
@@ -85,10 +85,10 @@ impl Viewer {
     fn close(&mut self) {
         let bytes = std::mem::take(&mut self.waiting);
         if !bytes.is_empty() && !self.rig.closed {
-            self.rig.tell(&mut *self.session, Event::Bytes(&bytes));
+            self.rig.dispatch(&mut *self.session, Event::Bytes(&bytes));
         }
         if !self.rig.closed {
-            self.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+            self.dispatch(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
         }
     }
 
@@ -129,7 +129,7 @@ fn each_startup_phase_is_as_long_as_the_clock_says() {
     let response = Response::ok(Framing::Chunked, stream(2));
     let mut viewer = Viewer::new(WITNESS);
     viewer.advance(ms(10));
-    viewer.tell(Event::Connected);
+    viewer.dispatch(Event::Connected);
     let sent = String::from_utf8(viewer.rig.take_sent()).unwrap();
     assert!(sent.starts_with("GET /x.ts HTTP/1.1\r\nHost: 127.0.0.1\r\n"), "{sent}");
     assert!(sent.contains("\r\nAuthorization: Basic dXNlcjpzZWNyZXQ=\r\n"), "{sent}");
@@ -182,7 +182,7 @@ fn what_was_cut_out_is_lost_and_nothing_else() {
     let mut viewer = Viewer::connected(WITNESS);
     viewer.deliver(response.head().as_bytes());
     viewer.deliver(&response.body);
-    viewer.tell(Event::Stop);
+    viewer.dispatch(Event::Stop);
     let figures = viewer.outcome().2;
     let counted = ["ts.lost_packets", "ts.gap_events", "ts.aribts_drops", "ts.illegal_duplicates"];
     assert_eq!(
@@ -205,7 +205,7 @@ fn readers_of_one_stream_place_its_gaps_alike_and_keep_accounts() {
             viewer.deliver(piece);
         }
         viewer.advance(ms(1_000));
-        viewer.tell(Event::Stop);
+        viewer.dispatch(Event::Stop);
         let account = viewer.rig.world.take_client_records().remove(0);
         assert_eq!((account.target, account.at.since(account.since.unwrap())), (0, ms(1_000)));
         let columns = ts::COLUMNS;
@@ -240,7 +240,7 @@ fn held(client: u32) -> Recorder {
         }
         viewer.advance(ms(20));
     }
-    viewer.tell(Event::Stop);
+    viewer.dispatch(Event::Stop);
     let (ending, _, figures) = viewer.outcome();
     assert_eq!(ending, Some(Ending::OnTime));
     figures
@@ -301,7 +301,7 @@ fn a_clock_that_jumps_is_a_jump_of_its_size_and_no_stall() {
         viewer.deliver(piece);
         viewer.advance(ms(40));
     }
-    viewer.tell(Event::Stop);
+    viewer.dispatch(Event::Stop);
     let figures = viewer.outcome().2;
     assert_eq!(figures.counter(TIMESTAMP_JUMPS), 1);
     let size = figures.signed(TIMESTAMP_JUMP).value_at_quantile(1.0);
@@ -330,7 +330,7 @@ fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {
             viewer.deliver(&bytes);
             viewer.advance(ms(40));
         }
-        viewer.tell(Event::Stop);
+        viewer.dispatch(Event::Stop);
         let figures = viewer.outcome().2;
         assert_eq!((figures.counter(TIMESTAMP_JUMPS), figures.counter(STALLS)), (0, 0));
         assert!(number(&figures, "ts.pcr_repetition_error") >= 18);
@@ -384,7 +384,7 @@ fn a_redirect_is_followed_to_its_end() {
         viewer.deliver(Response { fields, ..Response::refusal("302 Found") }.head().as_bytes());
         assert_eq!(viewer.rig.reopened.take().unwrap().address, address.parse().unwrap());
         viewer.advance(ms(10));
-        viewer.tell(Event::Connected);
+        viewer.dispatch(Event::Connected);
         let sent = String::from_utf8(viewer.rig.take_sent()).unwrap();
         assert!(sent.starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{sent}");
         assert_eq!(sent.contains("Authorization"), address == "127.0.0.1:80", "{sent}");
@@ -405,7 +405,7 @@ fn redirects_in_a_circle_and_to_nowhere_end() {
     for _ in 0..5 {
         viewer.deliver(again.head().as_bytes());
         assert!(viewer.rig.reopened.take().is_some() && !viewer.rig.closed);
-        viewer.tell(Event::Connected);
+        viewer.dispatch(Event::Connected);
     }
     viewer.deliver(again.head().as_bytes());
     viewer
@@ -416,7 +416,7 @@ fn redirects_in_a_circle_and_to_nowhere_end() {
     viewer.deliver(Response { fields, ..Response::refusal("302 Found") }.head().as_bytes());
     for _ in 0..200 {
         // The name is looked for beside the shard; the clock of the rig stands still for that.
-        viewer.tell(Event::Timer);
+        viewer.dispatch(Event::Timer);
         if viewer.rig.closed {
             break;
         }
@@ -493,7 +493,7 @@ fn what_is_no_http_and_no_transport_stream_is_malformed_at_once() {
 #[test]
 fn a_viewer_that_must_stop_before_it_is_connected_did_not_fail() {
     let mut viewer = Viewer::new(CROWD);
-    viewer.tell(Event::Stop);
+    viewer.dispatch(Event::Stop);
     let (ending, _, figures) = viewer.outcome();
     assert_eq!((ending, viewer.rig.closed), (Some(Ending::OnTime), true));
     assert_eq!(figures.gauge(ACTIVE), 0);

@@ -1,4 +1,4 @@
-//! What is saved in one transaction: rows, messages that are none, and what to acknowledge afterwards.
+//! What is saved in one transaction: rows, messages that could not be decoded, and what to acknowledge afterwards.
 
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::payload_hash::PayloadHash;
@@ -52,7 +52,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An empty one, for rows of so many columns.
+    /// An empty batch for rows with this many columns.
     pub(crate) fn new(columns: usize) -> Self {
         Self { rows: Rows::new(columns), ..Self::default() }
     }
@@ -73,8 +73,8 @@ impl Batch {
         }
     }
 
-    /// Adds the message at this place of the opened buffer. `decode` appends its records to the rows and says how many
-    /// they are, or why there are none.
+    /// Adds the message at this position of the opened buffer. `decode` appends its records to the rows and returns their
+    /// number, or why the message could not be decoded.
     #[inline]
     pub(crate) fn add(
         &mut self,

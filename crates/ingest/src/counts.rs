@@ -1,4 +1,4 @@
-//! What was counted: by the threads that work, for whoever asks meanwhile, and for the summary.
+//! Counters that the working threads write, and that live output and the summary read.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub struct Counts {
     pub messages: AtomicU64,
     /// Bytes of their payloads.
     pub bytes: AtomicU64,
-    /// Records of the messages that are settled; a message that is none counts as one.
+    /// Records of the messages that are settled; a message that could not be decoded counts as one.
     pub records: AtomicU64,
     /// Records that are in the table, and were not before.
     pub saved: AtomicU64,
@@ -65,7 +65,7 @@ impl Counts {
         counter.load(Relaxed)
     }
 
-    /// Records that are still to come, of so many that are asked for.
+    /// Records that are still to come, of the `count` that were asked for.
     pub(crate) fn left(&self, count: Option<u64>) -> u64 {
         let done = Self::of(&self.saved) + Self::of(&self.dead_lettered);
         count.map_or(u64::MAX, |count| count.saturating_sub(done))

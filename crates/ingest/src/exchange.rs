@@ -26,7 +26,7 @@ pub(crate) struct Saving {
 #[derive(Debug)]
 pub(crate) struct Nobody;
 
-/// Both sides, for rows of so many columns.
+/// Both sides, for rows with this many columns.
 pub(crate) fn exchange(columns: usize) -> (Filling, Saving) {
     let (full, to_save) = channel();
     let (emptied, to_fill) = channel();
@@ -83,7 +83,7 @@ impl Saving {
 
     /// Gives an emptied batch back, whose records are counted.
     pub(crate) fn give_back(&self, batch: Batch) {
-        // Who fills no more needs none.
+        // The filling side may be gone; then it needs no more batches.
         let _ = self.emptied.send(batch);
     }
 }

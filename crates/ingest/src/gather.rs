@@ -125,7 +125,7 @@ impl Gatherer<'_> {
     }
 }
 
-/// The records of a message, or why there are none.
+/// The records of a message, or why it could not be decoded.
 #[inline]
 fn decode(
     decode: &mut Decode,

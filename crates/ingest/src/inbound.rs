@@ -6,7 +6,7 @@ use weir_mqtt::PacketId;
 /// Bytes that are kept of a message that is over the limit: enough to see what it was.
 pub(crate) const KEPT_OF_LARGE: usize = 64 * 1024;
 
-/// Who sent a message, and which one of his it is.
+/// The publisher of a message and the message's number, by its mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     /// The publisher's number.

@@ -1,4 +1,4 @@
-//! The session with the broker: what comes goes into the inbox, and is acknowledged when it is said to be saved.
+//! The session with the broker. Messages go into the inbox, and are acknowledged when the saving thread has saved them.
 
 use crate::counts::Counts;
 use crate::inbound::{InboundMessage, KEPT_OF_LARGE, Origin, ReadBuffer};
@@ -126,7 +126,7 @@ impl Receiver {
         now: Moment,
     ) -> Self {
         Self {
-            client: Client::new(common.options.clone(), session, time(now)),
+            client: Client::new(common.options.clone(), session, since_start(now)),
             common,
             phase: ReceiverPhase::Connecting,
             connection,
@@ -153,7 +153,7 @@ impl Receiver {
             received,
             outcome: Heard::default(),
         };
-        let outcome = self.client.input(bytes, time(now), &mut |event| reading.hear(event));
+        let outcome = self.client.input(bytes, since_start(now), &mut |event| reading.on_event(event));
         let heard = reading.outcome;
         let counts = &self.common.counts;
         Counts::add(&counts.messages, heard.messages);
@@ -208,7 +208,7 @@ impl Receiver {
         let options = SubscriptionOptions { retain_handling, ..SubscriptionOptions::qos(self.common.qos) };
         let subscription = [Subscription { filter: &self.common.filter, options }];
         self.client
-            .subscribe(&subscription, &Properties::NONE, 0, time(now))
+            .subscribe(&subscription, &Properties::NONE, 0, since_start(now))
             .map_err(|error| (error.to_string(), true))?;
         (self.phase, self.deadline) = (ReceiverPhase::Subscribing, Some(now + PATIENCE));
         Ok(())
@@ -219,8 +219,9 @@ impl Receiver {
         self.common.counts.subscribed.store(1, Relaxed);
     }
 
-    /// Acknowledges what is saved, begins to read again, says goodbye: whatever the saving thread has told.
-    fn told(&mut self, context: &mut Context<'_, ReceiverState>) {
+    /// The saving thread has made progress: acknowledges what is saved, reads on if there is room again, and disconnects when
+    /// everything is done.
+    fn on_progress(&mut self, context: &mut Context<'_, ReceiverState>) {
         let now = context.now;
         let settled = std::mem::take(&mut context.world.settled);
         let mut acknowledged = 0;
@@ -228,7 +229,7 @@ impl Receiver {
             // What came by an earlier connection comes again, and is acknowledged then (MQTT 5 section 4.4).
             for (_, id) in settled.iter().filter(|(connection, _)| *connection == self.connection) {
                 // Success is a reason that both packets have.
-                let written = self.client.acknowledge(*id, ReasonCode::Success, time(now));
+                let written = self.client.acknowledge(*id, ReasonCode::Success, since_start(now));
                 acknowledged += u64::from(written.is_ok());
             }
         }
@@ -248,7 +249,7 @@ impl Receiver {
         }
     }
 
-    fn time(&mut self, now: Moment) -> Result<(), (String, bool)> {
+    fn check_deadlines(&mut self, now: Moment) -> Result<(), (String, bool)> {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             let waits_for = match self.phase {
                 ReceiverPhase::Connecting => "the connection",
@@ -258,12 +259,12 @@ impl Receiver {
             };
             return Err((format!("{waits_for} did not come within {} s", PATIENCE.as_secs()), false));
         }
-        if self.client.deadline().is_some_and(|deadline| deadline <= time(now)) {
+        if self.client.deadline().is_some_and(|deadline| deadline <= since_start(now)) {
             let keep_alive = Duration::from_secs(self.client.granted().keep_alive.into());
             let answer_may_wait =
                 self.paused || self.read_again.is_some_and(|again| now.since(again) < keep_alive);
-            match self.client.handle_timeout(time(now)) {
-                Err(_) if answer_may_wait => self.client.ping(time(now)),
+            match self.client.handle_timeout(since_start(now)) {
+                Err(_) if answer_may_wait => self.client.ping(since_start(now)),
                 Err(error) => return Err((error.to_string(), false)),
                 Ok(()) => {}
             }
@@ -293,7 +294,7 @@ impl Receiver {
         [self.deadline, ping].into_iter().flatten().min()
     }
 
-    fn part(&mut self, words: String, for_good: bool, context: &mut Context<'_, ReceiverState>) {
+    fn disconnect(&mut self, words: String, for_good: bool, context: &mut Context<'_, ReceiverState>) {
         self.phase = ReceiverPhase::Over;
         self.common.counts.subscribed.store(0, Relaxed);
         // The client that is left behind is never used again.
@@ -316,9 +317,9 @@ impl Session<ReceiverState> for Receiver {
                 Ok(())
             }
             Event::Bytes(bytes) => self.read(bytes, context),
-            Event::Timer => self.time(context.now),
+            Event::Timer => self.check_deadlines(context.now),
             Event::Woken => {
-                self.told(context);
+                self.on_progress(context);
                 Ok(())
             }
             Event::Stop => {
@@ -330,7 +331,7 @@ impl Session<ReceiverState> for Receiver {
                     };
                     (self.phase, self.deadline) = (phase, deadline);
                     if phase == ReceiverPhase::Over {
-                        return self.part("stopped".to_owned(), false, context);
+                        return self.disconnect("stopped".to_owned(), false, context);
                     }
                 }
                 Ok(())
@@ -347,7 +348,7 @@ impl Session<ReceiverState> for Receiver {
             self.flush(context);
         }
         if let Err((words, for_good)) = outcome {
-            return self.part(words, for_good, context);
+            return self.disconnect(words, for_good, context);
         }
         match self.next_timer(context.now) {
             Some(at) => context.set_timer(at),
@@ -382,7 +383,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     #[inline]
-    fn hear(&mut self, event: ClientEvent<'_>) {
+    fn on_event(&mut self, event: ClientEvent<'_>) {
         match event {
             ClientEvent::Message(message) => self.message(&message),
             ClientEvent::MessageBegin { message, payload } => {
@@ -505,7 +506,7 @@ fn origin(mark: Mark) -> Origin {
     Origin { publisher: mark.publisher, sequence_number: mark.sequence_number }
 }
 
-fn time(now: Moment) -> Duration {
+fn since_start(now: Moment) -> Duration {
     Duration::from_nanos(now.as_nanos())
 }
 

@@ -1,4 +1,4 @@
-//! What is said at the end: a few lines for a person, and JSON.
+//! The summary at the end: a few lines for a person, and JSON.
 
 use crate::service::{Ended, Outcome};
 use serde_json::{Value, json};

@@ -44,8 +44,8 @@ pub fn parameter_sets(decoder_configuration: &[u8]) -> impl Iterator<Item = &[u8
 }
 
 /// Appends the AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause 5.3.3.1.2) of parameter sets, with lengths of four
-/// bytes. The first sequence parameter set says profile and level. Whether it was appended: without a sequence parameter
-/// set there is none, and no unit may be over 65,535 bytes.
+/// bytes. The first sequence parameter set says profile and level. Returns whether it was appended: that needs a
+/// sequence parameter set, and units of 65,535 bytes at most.
 pub fn append_decoder_configuration(sequence: &[&[u8]], picture: &[&[u8]], out: &mut Vec<u8>) -> bool {
     let Some(&[_, profile, constraints, level, ..]) = sequence.first().copied() else { return false };
     let fit = sequence.iter().chain(picture).all(|unit| unit.len() <= usize::from(u16::MAX));

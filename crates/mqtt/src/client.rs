@@ -179,7 +179,7 @@ impl Client {
         let read = loop {
             match reader.next(&mut input) {
                 Ok(Some(event)) => {
-                    if let Err((packet, violation)) = dispatcher.hear(&event, on) {
+                    if let Err((packet, violation)) = dispatcher.on_event(&event, on) {
                         break Err(Error {
                             packet: Some(packet),
                             violation,
@@ -382,14 +382,14 @@ impl Client {
 
     /// What outlives the connection; give it to the next one.
     pub fn into_session(mut self) -> Session {
-        self.session.part();
+        self.session.disconnect();
         self.session
     }
 
     /// The connection is gone: begins the next one, with CONNECT ready to be sent.
     pub fn reconnect(&mut self, now: Duration) {
         let mut session = std::mem::take(&mut self.session);
-        session.part();
+        session.disconnect();
         *self = Self::new(self.options.clone(), session, now);
     }
 
@@ -533,7 +533,7 @@ type Broken = (PacketKind, Violation);
 
 impl Dispatcher<'_> {
     #[inline]
-    fn hear(&mut self, event: &Event<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Broken> {
+    fn on_event(&mut self, event: &Event<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Broken> {
         match event {
             Event::Packet(Packet::Publish(publish)) if *self.stage == ClientPhase::Connected => {
                 self.message(publish, on).map_err(|violation| (PacketKind::Publish, violation))
@@ -779,7 +779,7 @@ impl Dispatcher<'_> {
         self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(packet_id));
     }
 
-    /// An acknowledgement for nothing. A server that resumed a session may repeat one; else it is none.
+    /// An acknowledgement for nothing. A server that resumed a session may repeat one; otherwise it is a violation.
     fn stray(&self) -> Result<(), Violation> {
         if self.session.was_resumed() { Ok(()) } else { Err(Violation::AcknowledgesNothing) }
     }

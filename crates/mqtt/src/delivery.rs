@@ -24,7 +24,7 @@ pub enum Arrival {
     Early,
 }
 
-/// What an deliveries lacks of the messages of one publisher, whose end is known.
+/// What a tracker lacks of the messages of one publisher, whose end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unreceived {
     /// Messages behind the last that came.

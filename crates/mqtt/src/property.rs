@@ -84,7 +84,7 @@ values! {
         |value, out: &mut Vec<u8>| out.push(u8::from(value));
     Qos:
         |fields: &mut Fields<'a>| match Qos::from_bits(fields.byte()?) {
-            // Maximum QoS 2 is said by leaving the property out (section 3.2.2.3.4).
+            // Maximum QoS 2 is expressed by leaving the property out (section 3.2.2.3.4).
             Some(qos) if qos < Qos::ExactlyOnce => Ok(qos),
             _ => Err(Violation::PropertyValue),
         },
@@ -257,7 +257,7 @@ impl<'a> Properties<'a> {
         self.present & 1 << identifier != 0
     }
 
-    /// Whether there are none.
+    /// Whether the packet has no properties.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -299,7 +299,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// Bytes on the wire with the Property Length; the length may be left out where there are none.
+    /// Bytes on the wire with the Property Length; the length may be left out without properties.
     #[inline]
     pub(crate) fn wire_len(&self) -> usize {
         integer_len(self.bytes.len()) + self.bytes.len()

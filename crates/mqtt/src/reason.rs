@@ -190,7 +190,7 @@ impl ReasonCode {
         table.iter().find(|(reason, _)| *reason == self).map_or(self.plain_name(), |(_, name)| name)
     }
 
-    /// How it is said to a person, with the server's own words if it gave any: `CONNACK 0x87 Not authorized`.
+    /// The reason as text for a person, with the server's own words if it gave any: `CONNACK 0x87 Not authorized`.
     pub fn words(self, packet: PacketKind, properties: &Properties<'_>, version: Version) -> String {
         let code = self.code_in(packet, version).unwrap_or(self.code());
         let name = self.name(packet, version);

@@ -1,4 +1,4 @@
-//! The far end of bulk TCP streams.
+//! The peer of background TCP streams.
 
 use crate::worker::Worker;
 use std::io::IoSlice;
@@ -24,7 +24,7 @@ pub(crate) enum BulkSession {
         /// When it may be told again.
         next: Moment,
     },
-    /// It receives blocks of `block` bytes; `left` bytes of the one under way are still to be sent.
+    /// The client receives blocks of `block` bytes; `left` bytes of the one under way are still to be sent.
     Sending { block: usize, left: usize },
 }
 
@@ -65,20 +65,20 @@ impl BulkSession {
             Self::Receiving { total, .. } => {
                 *total += bytes.len() as u64;
                 context.world.bulk.received += bytes.len() as u64;
-                self.tell(context);
+                self.report_total(context);
             }
-            // Who receives has nothing more to say.
+            // A client that receives sends nothing more.
             Self::Sending { .. } => {}
         }
     }
 
     /// Tells a client that sends how much has come, if it is time.
-    fn tell(&mut self, context: &mut Context<'_, Worker>) {
+    fn report_total(&mut self, context: &mut Context<'_, Worker>) {
         let Self::Receiving { total, told, next } = self else { return };
         if *total == *told {
             return;
         }
-        // Who does not read what it is told is not told more.
+        // A client that does not read the totals gets no more of them.
         if *next <= context.now && context.unsent() == 0 {
             context.send(&total.to_be_bytes());
             *told = *total;
@@ -113,7 +113,7 @@ impl Session<Worker> for BulkSession {
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
         match self {
             Self::Asking(_) => {}
-            Self::Receiving { .. } => self.tell(context),
+            Self::Receiving { .. } => self.report_total(context),
             Self::Sending { .. } => self.send(context),
         }
     }

@@ -44,7 +44,7 @@
 //!   of its units `drop` and `duplicate` befall what comes in.
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
 //!   acceptance.
-//! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. Who is a viewer shows with `play`.
+//! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. A link is known to be a viewer's from `play` on.
 //! - `beyond` counts the viewers of all workers; of a broker, its sessions.
 //! - `words` reaches to the end of the line.
 
@@ -69,7 +69,7 @@ use weir_metrics::BitRate;
 pub struct Fault {
     /// What happens.
     pub action: Action,
-    /// To whom.
+    /// What it happens to.
     pub whom: Whom,
 }
 
@@ -158,7 +158,7 @@ pub enum Why {
     },
     /// What was asked for is elsewhere.
     Moved {
-        /// Where.
+        /// The URL or path that clients are redirected to.
         to: String,
     },
 }
@@ -185,7 +185,7 @@ pub enum Damage {
     },
 }
 
-/// To whom it happens.
+/// What it happens to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whom {
     /// The origin itself.

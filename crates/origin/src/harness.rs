@@ -34,14 +34,14 @@ pub fn play(data: &[u8]) {
             let mut session = RtmpSession::new(&mut rig.world, peer());
             // Random bytes find no way through a handshake, and this one is looked at by another target.
             let shaken = [&[3][..], &[0; 2 * 1536]].concat();
-            rig.tell(&mut session, Event::Connected);
-            rig.tell(&mut session, Event::Bytes(&shaken));
+            rig.dispatch(&mut session, Event::Connected);
+            rig.dispatch(&mut session, Event::Bytes(&shaken));
             drive(&mut rig, &mut session, None, script);
         }
         1 => {
             let mut rig = Rig::new(Worker::new(settings));
             let mut session = HttpSession::new(&mut rig.world, peer());
-            rig.tell(&mut session, Event::Connected);
+            rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);
         }
         2 => {
@@ -51,13 +51,13 @@ pub fn play(data: &[u8]) {
             let hub = Hub::new(SessionId::made_up(1), local, certificate().clone(), clock);
             rig.world.rtc = Some(Box::new(hub));
             let mut session = RtcSession::new(&mut rig.world, peer());
-            rig.tell(&mut session, Event::Connected);
+            rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, Some(&mut Port), script);
         }
         3 => {
             let mut rig = Rig::new(Broker::new(settings));
             let mut session = MqttSession::new(&mut rig.world, rig.now);
-            rig.tell(&mut session, Event::Connected);
+            rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);
         }
         _ => {
@@ -65,7 +65,7 @@ pub fn play(data: &[u8]) {
             let mut session = crate::bulk::BulkSession::new(&mut rig.world);
             // Whoever receives is sent as much as the link takes.
             rig.room = 1 << 20;
-            rig.tell(&mut session, Event::Connected);
+            rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);
         }
     }
@@ -88,19 +88,19 @@ fn drive<W: World>(
             7 => rig.make_room(session, usize::from(*length) * 64),
             4 => match &mut port {
                 Some(port) => rig.tell_datagram(*port, SocketAddr::from(([127, 0, 0, 3], 3)), piece),
-                None => rig.tell(session, Event::Woken),
+                None => rig.dispatch(session, Event::Woken),
             },
-            _ => rig.tell(session, Event::Bytes(piece)),
+            _ => rig.dispatch(session, Event::Bytes(piece)),
         }
         for _ in 0..std::mem::take(&mut rig.woken).len().min(4) {
-            rig.tell(session, Event::Woken);
+            rig.dispatch(session, Event::Woken);
         }
         assert!(rig.unsent.len() <= MOST_UNSENT, "{} bytes wait", rig.unsent.len());
         rig.sent.clear();
         rig.datagrams.clear();
     }
     if !rig.closed {
-        rig.tell(session, Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        rig.dispatch(session, Event::Closed { failure: Failure::ClosedByPeer, words: "" });
     }
 }
 

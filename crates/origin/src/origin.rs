@@ -297,7 +297,7 @@ impl Listening {
     }
 }
 
-/// Takes a port without listening: the system refuses whoever comes.
+/// Takes a port without listening, so that the system refuses connections.
 fn take(address: SocketAddr) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(
         socket2::Domain::for_address(address),

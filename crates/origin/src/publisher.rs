@@ -86,7 +86,7 @@ impl Publisher {
             return cut;
         }
         let Some(gate) = &mut self.gate else {
-            self.pass(Arrival { arrived: now, packet, opening }, worker);
+            self.publish(Arrival { arrived: now, packet, opening }, worker);
             return None;
         };
         let (script, gate) = &mut **gate;
@@ -113,7 +113,7 @@ impl Publisher {
         while let Front::Units(units) = gate.1.front(Some(&mut gate.0), now) {
             for _ in 0..units {
                 if let Some(GateUnit { packet, owner }) = gate.1.pop() {
-                    self.pass(Arrival { arrived: now, packet, opening: owner }, worker);
+                    self.publish(Arrival { arrived: now, packet, opening: owner }, worker);
                 }
             }
         }
@@ -121,7 +121,7 @@ impl Publisher {
         self.gate = Some(gate);
     }
 
-    fn pass(&mut self, arrival: Arrival, worker: &mut Worker) {
+    fn publish(&mut self, arrival: Arrival, worker: &mut Worker) {
         if worker.has_peers() {
             self.shipment.push(arrival.clone());
         }
@@ -186,7 +186,7 @@ impl Publisher {
             gate.finish();
             while gate.len() > 0 {
                 if let Some(GateUnit { packet, owner }) = gate.pop() {
-                    self.pass(Arrival { arrived: now, packet, opening: owner }, worker);
+                    self.publish(Arrival { arrived: now, packet, opening: owner }, worker);
                 }
             }
         }

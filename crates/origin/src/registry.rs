@@ -1,5 +1,4 @@
-//! Who publishes which name, over all workers. Asked when a publication or a viewer begins or ends,
-//! never for a packet.
+//! The publications of all workers by name. Read when a publication or a viewer begins or ends, never for a packet.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -25,7 +25,7 @@ const FORWARD_MERGE: Duration = Duration::from_millis(40);
 /// the given microseconds. `None`: this link has no use for the packet.
 pub(crate) type Rewrite = Box<dyn Fn(&Packet, i64) -> Option<Packet>>;
 
-/// Who watches.
+/// The kind of viewer.
 pub(crate) enum Watcher {
     /// A viewer, counted, with its number and address.
     /// `said` bytes went over its link before, which wants so much of each packet.
@@ -114,7 +114,7 @@ impl Viewer {
             outlet: Outlet::new(view),
             faults,
             publication: stream_now.publication,
-            // One who comes between two publications has not missed an end.
+            // A viewer that comes between two publications has not missed an end.
             ended: !stream_now.live,
             listed: false,
             merge,
@@ -301,7 +301,7 @@ impl Viewer {
     }
 
     /// Sends something of the protocol's own, at a packet boundary.
-    pub(crate) fn say(&mut self, words: &[u8], context: &mut Context<'_, Worker>) {
+    pub(crate) fn send(&mut self, words: &[u8], context: &mut Context<'_, Worker>) {
         let mut bytes = words.len();
         let (rest, sent) = self.outlet.send_rest(|rest| context.send(rest));
         bytes += rest;

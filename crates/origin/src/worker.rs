@@ -49,7 +49,7 @@ pub(crate) struct OriginSettings {
 const MOST_TROUBLES: usize = 100;
 
 impl OriginSettings {
-    pub(crate) fn tell(&self, trouble: ForwardTrouble) {
+    pub(crate) fn report_trouble(&self, trouble: ForwardTrouble) {
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         if troubles.len() < MOST_TROUBLES {
             troubles.push(trouble);
@@ -131,7 +131,7 @@ pub(crate) struct Stream {
     waiting: Vec<SessionId>,
     /// What viewers have to be woken for.
     news: News,
-    /// Who is woken for each packet, whatever is merged for others; and whether there is one.
+    /// The session that is woken for each packet, although packets are merged for others; and whether a packet has come.
     follower: Option<SessionId>,
     fresh: bool,
 }
@@ -305,7 +305,7 @@ impl Worker {
         }
     }
 
-    /// A publication is over, here or on another worker. Its packets stay for who has not had them.
+    /// A publication is over, here or on another worker. Its packets stay for viewers that have not had them.
     pub(crate) fn end(&mut self, publication: u64) {
         if let Some(key) = self.publications.remove(&publication) {
             let stream = &mut self.streams[key.0];

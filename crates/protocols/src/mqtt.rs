@@ -255,7 +255,7 @@ fn acknowledged(given: &Given) -> bool {
 /// A version as a person writes it.
 ///
 /// # Errors
-/// What is none says what there is.
+/// The text is not a version; the error lists the versions.
 pub fn version(text: &str) -> Result<MqttVersion, String> {
     match text {
         "5" | "5.0" => Ok(MqttVersion::V5),

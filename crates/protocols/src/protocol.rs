@@ -101,7 +101,7 @@ pub struct RunContext {
     pub times: Option<Arc<PublishTimes>>,
 }
 
-/// What a publisher sends, as far as its options say it.
+/// What a publisher sends, by its options.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Output {
     /// How much.

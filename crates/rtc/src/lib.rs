@@ -29,7 +29,7 @@
 //! track: loss, order, duplicates, jitter, rate, media time and so drift, where frames end, and whether all packets of
 //! a frame came. It does not know
 //!
-//! - **that a packet is authentic**: whoever knows the addresses can add to the figures;
+//! - **that a packet is authentic**: anybody that knows the addresses can add to the figures;
 //! - **keyframes**, unless the sender marks them in an extension ([`rtp::FrameMarking`]);
 //! - **where a frame begins** when the packet before it is missing, unless the extension tells: such a frame is counted
 //!   as broken, and also apart as `unproven`;

@@ -1,6 +1,6 @@
 //! How descriptions are exchanged: OvenMediaEngine's WebSocket dialogue, and WHIP and WHEP over HTTP.
 //!
-//! Messages and answers are values here. Who carries them is the caller's matter.
+//! Messages and answers are values here. The caller carries them.
 
 pub mod http;
 pub mod oven;

@@ -52,7 +52,7 @@ const SET_UP: Timing = Timing { first: Duration::from_millis(250), most: 9 };
 /// The least time between two checks of one transport: Ta, which section 14.2 has at 50 ms and lets be as short as 5.
 const PACE: Duration = Duration::from_millis(20);
 
-/// Who says the first word in DTLS (`a=setup`, RFC 5763 section 5).
+/// The side that begins the DTLS handshake (`a=setup`, RFC 5763 section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DtlsRole {
     /// Active: sends the ClientHello.
@@ -207,7 +207,7 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// When the local address is none that a peer could reach.
+    /// When no peer could reach the local address.
     pub fn new(settings: TransportSettings) -> Result<Self, TransportError> {
         let candidate = Candidate::host(settings.local, Protocol::Udp).map_err(TransportError::Candidate)?;
         let mut transport = Self::without_candidates(settings);
@@ -252,7 +252,7 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// When the address is none that a peer could reach.
+    /// When no peer could reach the address.
     pub fn relay(&mut self, now: Moment, relayed: SocketAddr) -> Result<(), TransportError> {
         let candidate =
             Candidate::relayed(relayed, relayed, Protocol::Udp).map_err(TransportError::Candidate)?;
@@ -339,7 +339,7 @@ impl Transport {
         Reception::Taken
     }
 
-    /// Whether ICE has proven that the peer is at this address. DTLS itself proves nothing before its end, so that whoever
+    /// Whether ICE has proven that the peer is at this address. DTLS itself proves nothing before its end, so that anybody that
     /// guesses our address could take part in the handshake, or end it.
     fn is_validated(&self, source: SocketAddr) -> bool {
         self.path == Some(source) || self.ice.has_viable_remote_candidate(source)

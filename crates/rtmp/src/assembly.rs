@@ -1,7 +1,7 @@
 //! Puts messages together again, as much of them as their reader wants to see.
 //!
-//! A message that arrives in one piece is handed on where it lies. One that does not is copied, and only as far as
-//! it is wanted: a client keeps the head of a video frame, a server all of it. Messages inside an aggregate come
+//! A message that arrives in one piece is handed on where it lies. Of any other, the part that
+//! is wanted is copied: a client keeps the head of a video frame, a server all of it. Messages inside an aggregate come
 //! out like any others.
 
 use crate::chunk::{Event, MessageHeader};

@@ -1,7 +1,7 @@
 //! What messages say: their kinds, and the contents of those that are not audio or video.
 //!
 //! A message here is a payload that is complete in memory; how it was cut into chunks is
-//! [`chunk`](crate::chunk)'s affair, and what is said in which order that of the dialogues.
+//! [`chunk`](crate::chunk)'s affair, and the order of messages that of the dialogues.
 
 pub mod aggregate;
 pub mod command;

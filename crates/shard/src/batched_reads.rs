@@ -1,22 +1,22 @@
-//! Whose turn it is to be read, of those that are not read at every event.
+//! Sessions whose sockets are not read at every event but together, every 60 ms.
 
 use crate::SessionId;
 use crate::timer::TICK;
 use weir_metrics::Moment;
 
-/// BatchedReads, one a [`TICK`], until a session has its turn again: not all are read at one moment.
+/// Rounds, one a [`TICK`], until a session has its turn again, so that not all are read at one moment.
 const ROUNDS: u64 = 3;
 
-/// Sessions that are read every 60 ms, each in the round of its own.
+/// Sessions that are read every 60 ms, each in its round.
 #[derive(Debug, Default)]
 pub(crate) struct BatchedReads {
     members: [Vec<SessionId>; ROUNDS as usize],
-    /// The last step that had its round.
+    /// The last step whose sessions were read.
     done: u64,
 }
 
 impl BatchedReads {
-    /// One more.
+    /// A session joins the batched reads.
     pub(crate) fn join(&mut self, id: SessionId, now: Moment) {
         if self.members.iter().all(Vec::is_empty) {
             self.done = step_of(now);
@@ -25,7 +25,7 @@ impl BatchedReads {
     }
 
     /// When the next round is.
-    pub(crate) fn next(&self) -> Option<Moment> {
+    pub(crate) fn poll_timeout(&self) -> Option<Moment> {
         let mut steps = (self.done + 1..).take(ROUNDS as usize);
         let next = steps.find(|step| !self.members[round_of(*step)].is_empty())?;
         Some(Moment::from_nanos(next * TICK.as_nanos() as u64))
@@ -39,12 +39,12 @@ impl BatchedReads {
         Moment::from_nanos(turn * TICK.as_nanos() as u64)
     }
 
-    /// One less.
+    /// A session leaves them.
     pub(crate) fn leave(&mut self, id: SessionId) {
         self.members[round_of(id.key.into())].retain(|member| *member != id);
     }
 
-    /// Takes those out whose turn has come; they have no other until they join again.
+    /// Takes the sessions out whose turn has come; they have to join again for their next.
     pub(crate) fn take(&mut self, now: Moment, taken: &mut Vec<SessionId>) {
         let last = step_of(now);
         let first = (self.done + 1).max((last + 1).saturating_sub(ROUNDS));
@@ -75,12 +75,12 @@ mod tests {
     #[test]
     fn each_has_its_turn_once_in_three_steps_and_in_a_round_of_its_own() {
         let mut rounds = BatchedReads::default();
-        assert_eq!(rounds.next(), None);
+        assert_eq!(rounds.poll_timeout(), None);
         let ids: Vec<_> = (0..9).map(SessionId::made_up).collect();
         ids.iter().for_each(|id| rounds.join(*id, at(1_001)));
         let mut turns = Vec::new();
         for _ in 0..9 {
-            let now = rounds.next().unwrap();
+            let now = rounds.poll_timeout().unwrap();
             let mut taken = Vec::new();
             rounds.take(now, &mut taken);
             assert_eq!(taken.len(), 3);
@@ -100,7 +100,7 @@ mod tests {
         let mut rounds = BatchedReads::default();
         let id = SessionId::made_up(3);
         rounds.join(id, at(1_001));
-        let turn = rounds.next().unwrap();
+        let turn = rounds.poll_timeout().unwrap();
         assert_eq!(turn, at(1_020));
         let from = |millis| BatchedReads::turn_from(id, at(millis));
         assert_eq!([from(961), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_080)]);
@@ -113,6 +113,6 @@ mod tests {
         rounds.leave(SessionId::made_up(2));
         let mut taken = Vec::new();
         rounds.take(at(5_000), &mut taken);
-        assert_eq!((taken.len(), rounds.next()), (3, None));
+        assert_eq!((taken.len(), rounds.poll_timeout()), (3, None));
     }
 }

@@ -74,7 +74,7 @@ pub(crate) struct Batch {
 pub struct Incoming<'a> {
     /// When this machine had it; not before the one before it.
     pub arrived: Moment,
-    /// Who sent it.
+    /// The sender's address.
     pub source: SocketAddr,
     /// What it says.
     pub bytes: &'a mut [u8],
@@ -147,7 +147,8 @@ impl DatagramLink {
         let room = socket.recv_buffer_size().unwrap_or(0);
         // The kernel stamps what comes from here on.
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // What it has the kernel say of each besides, nobody asks. Where this fails it is said for nothing.
+        // quinn-udp asks the kernel for a packet's local address, which nobody reads. If this fails it costs a little and
+        // does no harm.
         let _ = sys::leave_out_packet_information(socket.as_fd(), local.is_ipv4());
         let _ =
             if local.is_ipv4() { socket.set_recv_tos_v4(false) } else { socket.set_recv_tclass_v6(false) };

@@ -93,7 +93,7 @@ impl Guard {
 
     /// Bytes came.
     #[inline]
-    pub(crate) fn hear(&mut self, now: Moment) {
+    pub(crate) fn on_input(&mut self, now: Moment) {
         self.heard = now;
     }
 
@@ -116,11 +116,11 @@ impl Guard {
             (Progress::Established, GuardPhase::Established) => {}
             (Progress::Established, _) => (self.phase, self.heard) = (GuardPhase::Established, now),
         }
-        self.next()
+        self.poll_timeout()
     }
 
     /// When to look at the link.
-    pub(crate) fn next(&self) -> Moment {
+    pub(crate) fn poll_timeout(&self) -> Moment {
         match self.phase {
             GuardPhase::Asked(since) | GuardPhase::Answered(since) => since + self.limits.request,
             GuardPhase::Established => {
@@ -132,7 +132,7 @@ impl Guard {
 
     /// Looks at the link.
     pub(crate) fn judge(&mut self, now: Moment, taken: impl FnOnce() -> Taken) -> Verdict {
-        let next = self.next();
+        let next = self.poll_timeout();
         if next > now {
             return Verdict::GoesOn(next);
         }
@@ -155,10 +155,10 @@ impl Guard {
             GuardPhase::Established if now >= self.heard + self.longest_silence() => {
                 Verdict::Idle(self.longest_silence())
             }
-            GuardPhase::Asked(_) | GuardPhase::Answered(_) if self.next() <= now => {
+            GuardPhase::Asked(_) | GuardPhase::Answered(_) if self.poll_timeout() <= now => {
                 Verdict::NoRequest(self.limits.request)
             }
-            _ => Verdict::GoesOn(self.next()),
+            _ => Verdict::GoesOn(self.poll_timeout()),
         }
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     fn who_says_nothing_of_use_is_let_go_however_much_it_sends() {
         let mut guard = Guard::new(LIMITS, second(0));
         for n in 0..15 {
-            guard.hear(second(n));
+            guard.on_input(second(n));
             assert_eq!(guard.judge(second(n), || taken(n, 0)), Verdict::GoesOn(second(15)));
         }
         assert_eq!(guard.judge(second(15), || taken(15, 0)), Verdict::NoRequest(LIMITS.request));
@@ -206,7 +206,7 @@ mod tests {
     fn who_neither_sends_nor_acknowledges_is_idle() {
         let mut guard = Guard::new(LIMITS, second(0));
         guard.settle(Progress::Established, second(0));
-        guard.hear(second(100));
+        guard.on_input(second(100));
         assert_eq!(guard.judge(second(600), || taken(0, 0)), Verdict::GoesOn(second(700)));
         assert_eq!(
             guard.judge(second(700), || taken(5_000, 0)),
@@ -220,7 +220,7 @@ mod tests {
     fn promised() -> Guard {
         let mut guard = Guard::new(LIMITS, second(0));
         guard.allow_silence(Duration::from_secs(5_400));
-        assert_eq!(guard.next(), second(15), "it has to ask for something all the same");
+        assert_eq!(guard.poll_timeout(), second(15), "it has to ask for something all the same");
         assert_eq!(guard.settle(Progress::Established, second(0)), second(600));
         guard
     }
@@ -267,7 +267,7 @@ mod tests {
         let mut guard = Guard::new(LIMITS, second(0));
         guard.settle(Progress::Answered, second(10));
         assert_eq!(guard.judge(second(25), || taken(5_000, 15)), Verdict::NoRequest(LIMITS.request));
-        // And nobody has longer who has not asked at all, though it acknowledges a handshake of TLS.
+        // A peer that has not sent a request at all has no longer, although it acknowledges a TLS handshake.
         let mut guard = Guard::new(LIMITS, second(0));
         assert_eq!(guard.judge(second(15), || taken(5_000, 0)), Verdict::NoRequest(LIMITS.request));
     }

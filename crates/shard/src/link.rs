@@ -21,7 +21,7 @@ pub(crate) struct Link {
     pub(crate) state: State,
     /// Whether bytes were refused since the last [`crate::Event::Writable`].
     refused: bool,
-    /// What a write met. The kernel says it once; the session is told when it has read what came before.
+    /// The error of a write. The kernel reports it once; the session gets it after what came before it was read.
     broken: Option<LinkError>,
     /// Whether the end will be a reset.
     resetting: bool,
@@ -142,7 +142,7 @@ impl Link {
         let mut end = None;
         while !cipher.is_empty() && end.is_none() {
             end = match tls.read_tls(&mut cipher) {
-                // The peer has said goodbye; what it sends after that is not looked at.
+                // The peer has sent close_notify; what it sends after that is ignored.
                 Ok(0) => Some(LinkError::closed()),
                 Ok(_) => open_records(tls, &mut self.stream, plain),
                 Err(error) => Some(LinkError::io(&error, self.state)),
@@ -224,7 +224,7 @@ impl Link {
         taken
     }
 
-    /// Takes note of what a write met. A full buffer is none of it: the kernel says when it has room.
+    /// Takes note of a failed write. A full buffer is no failure: the kernel reports when it has room.
     fn note(&mut self, error: &io::Error) {
         if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
             self.broken.get_or_insert_with(|| LinkError::io(error, self.state));

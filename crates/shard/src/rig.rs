@@ -43,7 +43,7 @@ pub struct Rig<W> {
     pub datagram_address: SocketAddr,
     /// Whether it opened one.
     pub hears_datagrams: bool,
-    /// The datagrams that it has sent, and to whom.
+    /// The datagrams that it has sent, with their destinations.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
     /// Datagrams that the kernel has dropped, as the session is told.
     pub dropped: u64,
@@ -53,7 +53,7 @@ pub struct Rig<W> {
     pub side_sent: Vec<u8>,
     /// Whether its last call asked for a read.
     pub pulled: bool,
-    /// Whom it woke.
+    /// The sessions that it woke.
     pub woken: Vec<SessionId>,
     /// Whether it has said that the peer has said what it wants.
     pub established: bool,
@@ -102,7 +102,7 @@ impl<W> Rig<W> {
     }
 
     /// Tells the session one event, and then what it gives back, unless it has paused.
-    pub fn tell(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
+    pub fn dispatch(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
         self.tell_once(session, event);
         while !self.left.is_empty() && !self.paused && !self.closed {
             let bytes = std::mem::take(&mut self.left);
@@ -171,13 +171,13 @@ impl<W> Rig<W> {
     ) {
         let mut bytes = bytes.to_vec();
         let batch = Batch::together(self.now, source, bytes.len(), length);
-        self.tell(session, Event::Datagrams(Datagrams::new(&mut bytes, &batch)));
+        self.dispatch(session, Event::Datagrams(Datagrams::new(&mut bytes, &batch)));
     }
 
     /// Tells the session that bytes came on the link beside its own.
     pub fn tell_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
         let mut bytes = bytes.to_vec();
-        self.tell(session, Event::Side(Side::Bytes(&mut bytes)));
+        self.dispatch(session, Event::Side(Side::Bytes(&mut bytes)));
     }
 
     /// Hands out the datagrams that were sent since the last call.
@@ -191,9 +191,9 @@ impl<W> Rig<W> {
         while let Some(at) = self.timer.filter(|at| *at <= end) {
             self.now = self.now.max(at);
             self.timer = None;
-            self.tell(session, Event::Timer);
+            self.dispatch(session, Event::Timer);
             if self.pulled {
-                self.tell(session, Event::Bytes(&[]));
+                self.dispatch(session, Event::Bytes(&[]));
             }
         }
         self.now = end;
@@ -219,7 +219,7 @@ impl<W> Rig<W> {
         };
         link.send(&waiting);
         if refused && self.unsent.is_empty() {
-            self.tell(session, Event::Writable);
+            self.dispatch(session, Event::Writable);
         }
     }
 

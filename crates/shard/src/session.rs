@@ -335,7 +335,7 @@ impl<W> Context<'_, W> {
     }
 
     /// Gives back bytes of what came that were not looked at: [`Event::Bytes`] brings them again, before anything else,
-    /// in the next turn, when other sessions have had theirs. For whom a few bytes may ask for much work.
+    /// in the next turn, when other sessions have had theirs. For protocols in which a few bytes may ask for much work.
     pub fn give_back(&mut self, bytes: &[u8]) {
         self.actions.given_back.extend_from_slice(bytes);
     }
@@ -426,7 +426,7 @@ impl<W> Context<'_, W> {
         self.actions.hang_up = true;
     }
 
-    /// Opens a link of datagrams (UDP) beside this one, from the same local address. It hears whoever knows its port.
+    /// Opens a link of datagrams (UDP) beside this one, from the same local address. It receives from any sender.
     /// The address is where this session can be reached. [`Event::Datagrams`] follows.
     ///
     /// # Errors

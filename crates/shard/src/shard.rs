@@ -1,4 +1,4 @@
-//! The loop: polls, reads into one buffer, tells sessions, carries out their actions.
+//! The loop: polls, reads into one buffer, dispatches events to sessions, carries out their actions.
 
 mod accepted;
 mod crowd;
@@ -72,7 +72,7 @@ pub struct Shard<W: World> {
     wake: Vec<SessionId>,
     /// Links that were left with something to read, to be read in the next turn; each stands there once.
     unread: EachKind<Vec<SessionId>>,
-    /// Who lets datagrams wait.
+    /// Sessions whose datagrams wait to be read together.
     rounds: BatchedReads,
     /// Of them, those who are read in this turn.
     turns: Vec<SessionId>,
@@ -184,7 +184,7 @@ impl<W: World> Shard<W> {
         let id = self.insert(link, endpoint.from, session).map_err(|(session, error)| {
             (session, LinkError { failure: Failure::SocketError, words: error.to_string() })
         })?;
-        self.tell(id, Event::Opening);
+        self.dispatch(id, Event::Opening);
         Ok(id)
     }
 
@@ -205,14 +205,14 @@ impl<W: World> Shard<W> {
         Ok(())
     }
 
-    /// Wakes sessions, for whoever works between two turns: [`Event::Woken`] comes with the next one.
+    /// Wakes sessions, for code that runs between two turns: [`Event::Woken`] comes with the next one.
     pub fn wake_all(&mut self, ids: impl IntoIterator<Item = SessionId>) {
         self.wake.extend(ids);
     }
 
     /// Asks a session to end; one that has ended already takes no notice.
     pub fn stop(&mut self, id: SessionId) {
-        self.tell(id, Event::Stop);
+        self.dispatch(id, Event::Stop);
     }
 
     /// For how long, since the last call, nothing was read that came.
@@ -225,11 +225,16 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
-        let guards = self.guards.next(&mut Guards(&mut self.entries));
-        let next = [self.timers.next(&mut self.entries), self.rounds.next(), self.accept_again, guards]
-            .into_iter()
-            .flatten()
-            .fold(until, Moment::min);
+        let guards = self.guards.poll_timeout(&mut Guards(&mut self.entries));
+        let next = [
+            self.timers.poll_timeout(&mut self.entries),
+            self.rounds.poll_timeout(),
+            self.accept_again,
+            guards,
+        ]
+        .into_iter()
+        .flatten()
+        .fold(until, Moment::min);
         let idle = self.unread.iter().all(Vec::is_empty) && self.wake.is_empty() && !self.unread_mail;
         let began = clock::now();
         let timeout = if idle { next.since(began) } else { Duration::ZERO };
@@ -244,7 +249,7 @@ impl<W: World> Shard<W> {
         }
         // Taken before the events: a link that one of them has read for its share of this turn is read again in the next.
         let unread = std::mem::take(&mut self.unread);
-        events.iter().for_each(|event| self.dispatch(event));
+        events.iter().for_each(|event| self.on_ready(event));
         self.events = events;
         if std::mem::take(&mut self.unread_mail) {
             self.take_mail();
@@ -261,7 +266,7 @@ impl<W: World> Shard<W> {
         Ok(())
     }
 
-    fn dispatch(&mut self, event: &mio::event::Event) {
+    fn on_ready(&mut self, event: &mio::event::Event) {
         let token = event.token().0;
         if event.token() == WAKER {
             return self.take_mail();
@@ -271,7 +276,7 @@ impl<W: World> Shard<W> {
             return;
         }
         if token & SIDE != 0 {
-            return self.dispatch_side(token & !SIDE, event);
+            return self.on_side_ready(token & !SIDE, event);
         }
         if token & DATAGRAMS != 0 {
             if let Some(id) = self.entries.get(token & !DATAGRAMS).map(|entry| entry.id)
@@ -339,7 +344,7 @@ impl<W: World> Shard<W> {
         let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) else { return };
         match link.writable() {
             Ok(true) => self.connected(id),
-            Ok(false) if link.has_room_again() => self.tell(id, Event::Writable),
+            Ok(false) if link.has_room_again() => self.dispatch(id, Event::Writable),
             Ok(false) => {}
             Err(error) => self.end(id, &error),
         }
@@ -357,7 +362,7 @@ impl<W: World> Shard<W> {
     fn connected(&mut self, id: SessionId) {
         if let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) {
             link.has_room_again();
-            self.tell(id, Event::Connected);
+            self.dispatch(id, Event::Connected);
         }
     }
 
@@ -366,9 +371,9 @@ impl<W: World> Shard<W> {
         let (failure, words) = (error.failure, &*error.words);
         if self.alive(id).is_some_and(|entry| entry.links.has_more()) {
             self.hang_up(id);
-            return self.tell(id, Event::HungUp { failure, words });
+            return self.dispatch(id, Event::HungUp { failure, words });
         }
-        self.tell(id, Event::Closed { failure, words });
+        self.dispatch(id, Event::Closed { failure, words });
         if self.alive(id).is_some_and(|entry| !entry.stands_by) {
             self.remove(id);
         }
@@ -395,7 +400,7 @@ impl<W: World> Shard<W> {
     }
 
     /// Tells a session one event and carries out what it asks for.
-    fn tell(&mut self, id: SessionId, event: Event<'_>) {
+    fn dispatch(&mut self, id: SessionId, event: Event<'_>) {
         let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
         };
@@ -441,7 +446,9 @@ impl<W: World> Shard<W> {
             if let Some(span) = actions.silence {
                 guard.allow_silence(span);
             }
-            let next = actions.progress.map_or(guard.next(), |progress| guard.settle(progress, clock::now()));
+            let next = actions
+                .progress
+                .map_or(guard.poll_timeout(), |progress| guard.settle(progress, clock::now()));
             self.guards.set(id, &mut guard.deadline, Some(next));
         }
         let gave_back = !actions.given_back.is_empty();
@@ -461,7 +468,7 @@ impl<W: World> Shard<W> {
             return self.remove(id);
         }
         if unpolled && let Err(error) = self.poll_datagrams(id) {
-            self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
+            self.dispatch(id, Event::Closed { failure: error.failure, words: &error.words });
             return self.remove(id);
         }
         if let Some(wait) = actions.datagrams_wait {
@@ -520,7 +527,7 @@ impl<W: World> Shard<W> {
         while let Some((deadline, id)) = self.timers.pop(now, &mut self.entries) {
             // What came before the deadline is told before it.
             self.catch_up(id, deadline);
-            self.tell(id, Event::Timer);
+            self.dispatch(id, Event::Timer);
         }
     }
 
@@ -528,7 +535,7 @@ impl<W: World> Shard<W> {
         // Those that wake others in turn are served in the next turn, so that no pair can spin here.
         let mut woken = std::mem::take(&mut self.wake);
         for id in woken.drain(..) {
-            self.tell(id, Event::Woken);
+            self.dispatch(id, Event::Woken);
         }
         if self.wake.is_empty() {
             self.wake = woken;

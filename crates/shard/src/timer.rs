@@ -6,15 +6,16 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 use weir_metrics::Moment;
 
-/// Deadlines at multiples of this cost the least: sessions that share one are woken together and kept in a list,
-/// where others are sorted.
+/// Deadlines at multiples of this cost the least: sessions with the same one are woken together and kept in a list, in
+/// constant time; other deadlines are kept in a heap.
 pub const TICK: Duration = Duration::from_millis(20);
 
-/// How many ticks ahead such lists reach; one bit each.
+/// How many ticks ahead the lists reach: 2.56 s. One word of 128 bits has a bit for each.
 const TICKS: u64 = u128::BITS as u64;
 
-/// A queue of deadlines, one a session. Moving a deadline later costs nothing: the early entry
-/// stays, and when it is the first it is queued again, so that nobody wakes for it.
+/// A queue of deadlines, one a session. Moving a deadline later costs nothing, and a playing client does that with every
+/// read: its early entry stays, and is queued again at the new moment when it becomes the first, so that no thread wakes
+/// for it.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
     ticks: Ticks,
@@ -50,7 +51,7 @@ impl TimerQueue {
     }
 
     /// The next deadline.
-    pub(crate) fn next(&mut self, deadlines: &mut impl Deadlines) -> Option<Moment> {
+    pub(crate) fn poll_timeout(&mut self, deadlines: &mut impl Deadlines) -> Option<Moment> {
         self.first(deadlines).map(|(at, _)| at)
     }
 
@@ -96,12 +97,16 @@ impl TimerQueue {
     }
 }
 
-/// Entries at ticks that are near: a ring of lists. It begins where its first entry is, less a half; ticks before that
-/// are not for it.
+/// Entries at ticks that are near, as a ring: tick *t* has its list at *t* modulo [`TICKS`], so that `TICKS` consecutive ticks,
+/// from `first` on, have a list each, and moving on frees the lists of past ticks for ticks ahead.
+///
+/// `first` only grows while the ring has entries, because a list would otherwise mean two ticks. An empty ring is placed
+/// by its next entry, half of its length before it, so that earlier deadlines which come later find room as well.
+/// What is outside goes into the heap.
 #[derive(Debug)]
 struct Ticks {
     lists: [Vec<SessionId>; TICKS as usize],
-    /// Bit *t* modulo [`TICKS`]: tick *t* has entries.
+    /// Bit *t* modulo [`TICKS`] is set if tick *t* has entries.
     occupied: u128,
     /// No entry is before this tick.
     first: u64,
@@ -129,7 +134,8 @@ impl Ticks {
         fits
     }
 
-    /// The first tick that has entries.
+    /// The first tick that has entries: rotated so that the bit of `first` is the lowest, the number of zeros below the lowest set
+    /// bit is the distance to it.
     fn first_tick(&self) -> Option<u64> {
         let ahead = self.occupied.rotate_right((self.first % TICKS) as u32).trailing_zeros();
         (self.occupied != 0).then(|| self.first + u64::from(ahead))
@@ -187,7 +193,7 @@ mod tests {
         for moment in [10, 30, 20] {
             sessions.set(1, Some(at(moment)), &mut queue);
         }
-        assert_eq!(queue.next(&mut sessions), Some(at(20)), "nobody wakes at 10");
+        assert_eq!(queue.poll_timeout(&mut sessions), Some(at(20)), "nobody wakes at 10");
         let mut passed = Vec::new();
         for now in 0..40 {
             while queue.pop(at(now), &mut sessions).is_some() {
@@ -205,7 +211,7 @@ mod tests {
         assert_eq!(queue.pop(at(5), &mut sessions), Some((at(5), SessionId::made_up(1))));
         sessions.set(1, Some(at(40)), &mut queue);
         sessions.set(1, None, &mut queue);
-        assert_eq!(queue.next(&mut sessions), None);
+        assert_eq!(queue.poll_timeout(&mut sessions), None);
     }
 
     /// A moment from now that is often a tick, seldom a far one.
@@ -262,7 +268,7 @@ mod tests {
                     Step::Wait => now = expected.iter().flatten().min().map_or(now, |next| now.max(*next)),
                 }
                 let next = expected.iter().flatten().min().copied();
-                prop_assert_eq!(queue.next(&mut sessions), next);
+                prop_assert_eq!(queue.poll_timeout(&mut sessions), next);
                 let mut last = Moment::default();
                 while let Some((passed, id)) = queue.pop(now, &mut sessions) {
                     prop_assert!(last <= passed);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// How a client secures its links.
 #[derive(Clone, Debug, Default)]
 pub struct ClientTls {
-    /// Whom it trusts.
+    /// The certificates that it trusts.
     pub trust: Trust,
     /// What it shows of itself to a server that asks.
     pub identity: Option<Identity>,
@@ -34,13 +34,13 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// Whom a client trusts.
+/// The servers that a client trusts, by their certificates.
 #[derive(Clone, Debug, Default)]
 pub enum Trust {
     /// The certificates that the system trusts.
     #[default]
     System,
-    /// Those of a PEM file (`--cacert`), and whom they have signed. A server's own certificate in that file is trusted
+    /// The certificates of a PEM file (`--cacert`), and those that they have signed. A server's own certificate in that file is trusted
     /// even if it is marked as an authority's, as `openssl req -x509` marks it.
     File(PathBuf),
     /// Those of a PEM file, or of the system, whatever name a certificate has (`sslmode=verify-ca`).

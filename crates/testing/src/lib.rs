@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 /// test is given it before it is used.
 ///
 /// The port is bound to find that out, and never listened at: a program that another thread starts meanwhile holds a copy
-/// of this socket until its `execve` is through, and whoever waits for his own server by connecting would meet that copy.
+/// of this socket until its `execve` is through, and a test that waits for its own server by connecting would reach that copy.
 ///
 /// # Panics
 /// A thousand ports in a row are taken.

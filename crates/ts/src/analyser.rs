@@ -73,7 +73,7 @@ impl Analyser {
     }
 
     /// Where decoding can begin: PAT and PMT are known, and a random access point of that program's video has come,
-    /// or of its audio when it has no video. In clear: a scrambled picture is none.
+    /// or of its audio when it has no video. A scrambled picture does not count.
     pub fn decodable(&self) -> Option<Mark> {
         self.scan.decodable()
     }

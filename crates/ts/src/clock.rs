@@ -459,7 +459,7 @@ mod tests {
             let tick = track.observe(reference, false);
             assert_eq!(tick.inaccurate.is_some(), judged, "{missing} packets, {breaks} breaks");
         }
-        // Half a packet is none that is missing.
+        // Half a packet is not a missing packet.
         let mut track = PcrTrack::default();
         steady(&mut track, 30);
         assert!(observe(&mut track, 30 * STEP + STEP / 200, 3000).inaccurate.is_some());

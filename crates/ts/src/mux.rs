@@ -37,7 +37,7 @@ pub struct MuxSettings {
     pub video: Option<Elementary>,
     /// The audio stream, if there is one.
     pub audio: Option<Elementary>,
-    /// Who provides the service; 100 bytes of UTF-8 at most.
+    /// The name of the service's provider; 100 bytes of UTF-8 at most.
     pub provider: String,
     /// What the service is called; 100 bytes of UTF-8 at most.
     pub name: String,

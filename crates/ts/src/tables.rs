@@ -56,7 +56,7 @@ pub struct Service {
     pub id: u16,
     /// ETSI EN 300 468 table 87.
     pub service_type: u8,
-    /// Who provides it.
+    /// The provider's name.
     pub provider: String,
     /// What it is called.
     pub name: String,

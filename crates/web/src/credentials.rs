@@ -1,4 +1,5 @@
-//! Who asks: user and password (RFC 7617), or a token (RFC 6750). Values of the field `Authorization`; never shown.
+//! Credentials of a request: user and password (RFC 7617), or a token (RFC 6750), as values of the field `Authorization`.
+//! They are never shown.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

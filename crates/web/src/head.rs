@@ -76,7 +76,7 @@ impl Head {
     }
 
     /// Goes on to another head of the same answer, which has what room is left.
-    pub(crate) fn pass(&mut self) {
+    pub(crate) fn continue_with_next(&mut self) {
         let passed = self.passed + self.bytes.len();
         *self = Self { passed, ..Self::new(self.beginning) };
     }

@@ -87,17 +87,17 @@ impl Responses {
     }
 
     /// Whether another request may be sent: the server has not said that it closes, and not too many wait.
-    pub fn may_ask(&self) -> bool {
+    pub fn may_request(&self) -> bool {
         self.is_open && self.asked.len() < MOST_ASKED
     }
 
     /// A request with this method has been sent.
-    pub fn ask(&mut self, method: &str) {
+    pub fn on_request(&mut self, method: &str) {
         self.asked.push_back(method == "HEAD");
     }
 
-    /// Takes the next part off the front of `bytes`; `None` when they are used up. Whoever was answered 101 has another
-    /// protocol in what is left.
+    /// Takes the next part off the front of `bytes`; `None` when they are used up. After a
+    /// response 101 the bytes that are left belong to another protocol.
     ///
     /// # Errors
     /// What came is no answer, or may be read in two ways: the connection is of no more use.
@@ -118,7 +118,7 @@ impl Responses {
             let (response, body, keep_alive) = read(self.head.bytes())?;
             // An interim answer has no body and is followed by another (RFC 9110, section 15.2).
             if (100..200).contains(&response.status) && response.status != 101 {
-                self.head.pass();
+                self.head.continue_with_next();
                 continue;
             }
             self.head.clear();
@@ -129,7 +129,7 @@ impl Responses {
         }
     }
 
-    /// How far the answer under way has come: what is said of it when the connection ends.
+    /// What the end of the connection means for the answer under way: whether it is whole.
     pub fn ending(&self) -> Ending {
         match &self.body {
             Some(Body::UntilClose | Body::Over) => Ending::Whole,
@@ -264,11 +264,11 @@ mod tests {
         ] {
             let mut responses = Responses::asked();
             responses.take(&mut format!("{head}\r\n").as_bytes()).unwrap();
-            assert_eq!(responses.may_ask(), goes_on, "{head}");
+            assert_eq!(responses.may_request(), goes_on, "{head}");
         }
         let mut responses = Responses::new();
-        (0..MOST_ASKED).for_each(|_| responses.ask("GET"));
-        assert!(!responses.may_ask());
+        (0..MOST_ASKED).for_each(|_| responses.on_request("GET"));
+        assert!(!responses.may_request());
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.into_iter().chain([0, ANSWERS.len()]).collect();
             cuts.sort_unstable();
             let mut responses = Responses::new();
-            ["GET", "HEAD", "GET", "GET", "GET"].iter().for_each(|method| responses.ask(method));
+            ["GET", "HEAD", "GET", "GET", "GET"].iter().for_each(|method| responses.on_request(method));
             let mut heard: Vec<(Response, Vec<u8>, bool)> = Vec::new();
             for cut in cuts.windows(2) {
                 let mut piece = &ANSWERS[cut[0]..cut[1]];
@@ -334,7 +334,7 @@ mod tests {
                 prop_assert_eq!(&heard[number], &(response, body.as_bytes().to_vec(), number < last));
             }
             prop_assert_eq!((heard.len(), responses.ending()), (last + 1, Ending::Whole));
-            prop_assert!(!responses.may_ask());
+            prop_assert!(!responses.may_request());
         }
 
         #[test]

@@ -6,7 +6,7 @@ use weir_mqtt::mark::HEADER_LEN;
 use weir_record::{Encoder, Format, Generator, Schema, SchemaError};
 
 /// How many different messages of records are made before a run, so that a publisher has nothing to make while it
-/// publishes: as many as that, or as fit in so many bytes. Then they come again from the first.
+/// publishes: as many as this, or as fit in [`POOL_BYTES`]. Then they come again from the first.
 const POOL: u64 = 8_192;
 const POOL_BYTES: usize = 32 << 20;
 
@@ -65,7 +65,7 @@ impl Filling {
     /// The payloads of `count` messages or of any number, the same for the same seed.
     ///
     /// # Errors
-    /// A file that cannot be read; a schema that is none; more than a packet has room for.
+    /// A file that cannot be read, text that is not a schema, or more than a packet has room for.
     pub(super) fn payloads(&self, seed: u64, count: Option<u64>) -> Result<Payloads, FillingError> {
         let mut payloads = Payloads::default();
         match self {
@@ -93,7 +93,7 @@ impl Filling {
         Ok(payloads)
     }
 
-    /// How many bytes a message has in the mean, as far as that can be known.
+    /// The mean size of a message in bytes; `None` if it is unknown before the run.
     pub fn mean_size(&self, seed: u64, count: Option<u64>) -> Option<f64> {
         match self {
             Self::Size(size) => Some(*size as f64),

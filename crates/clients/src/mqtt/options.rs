@@ -24,7 +24,7 @@ pub struct MqttOptions {
     pub version: Version,
     /// User and password for URLs that name none.
     pub credentials: Option<Credentials>,
-    /// What client identifiers begin with; the client's number follows. A name of this run's own if there is none.
+    /// What client identifiers begin with; the client's number follows. Without it, a name of this run's own.
     pub client_id: Option<String>,
     /// For how long the broker keeps the session of a client that is gone, in whole seconds; `None` for a clean one. In
     /// 3.1.1 for any time.

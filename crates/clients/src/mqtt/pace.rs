@@ -13,7 +13,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Of so many messages a second, and so many in all.
+    /// A pace of `rate` messages a second that ends after `count` messages, if there is a count.
     pub(super) fn new(start: Moment, rate: f64, count: Option<u64>) -> Self {
         Self { start, interval: 1e9 / rate.max(1e-6), count: count.unwrap_or(u64::MAX) }
     }

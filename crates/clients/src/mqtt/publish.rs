@@ -147,7 +147,7 @@ impl Publisher {
             Vec::new()
         };
         Self {
-            client: Client::new(options, session, time(now)),
+            client: Client::new(options, session, since_start(now)),
             state: ClientState::begin(planned, common.timeouts, now, shard),
             stage: PublishPhase::Working,
             maker: Maker {
@@ -181,8 +181,8 @@ impl Publisher {
         recorder.count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let (pace, version) = (self.pace, self.common.version);
-        let outcome = self.client.input(bytes, time(now), &mut |event| {
-            heard.hear(&event, &pace, version, now, shard, planned);
+        let outcome = self.client.input(bytes, since_start(now), &mut |event| {
+            heard.on_event(&event, &pace, version, now, shard, planned);
         });
         if heard.acknowledged
             && let Some(times) = &self.common.times
@@ -221,7 +221,7 @@ impl Publisher {
         let works = self.stage == PublishPhase::Working && self.state.phase() == ClientPhase::Playing;
         if works && self.reconnecting.lost(failure, words, now) {
             self.state.pause(context.world);
-            self.client.reconnect(time(now));
+            self.client.reconnect(since_start(now));
             self.forget(context.world);
             (self.blocked, self.resending) = (None, false);
             context.stand_by();
@@ -267,7 +267,7 @@ impl Publisher {
             let common = &*self.common;
             let mark = common.mark.then(|| self.maker.mark(number, common, common.clock.clocks(sent)));
             let result = self.maker.make(number, mark, common, |message| {
-                self.client.resend(resend, message, time(now)).map(|()| message.payload.len())
+                self.client.resend(resend, message, since_start(now)).map(|()| message.payload.len())
             });
             result.map_err(rejected)?;
             if self.client.output().len() > WRITE {
@@ -310,7 +310,7 @@ impl Publisher {
         let mark = common.mark.then(|| self.maker.mark(self.next, common, common.clock.clocks(now)));
         let result = self.maker.make(self.next, mark, common, |message| {
             let token = lag.min(u32::MAX.into()) << 32 | self.next & u64::from(u32::MAX);
-            self.client.publish(message, token, time(now)).map(|_| message.payload.len())
+            self.client.publish(message, token, since_start(now)).map(|_| message.payload.len())
         });
         let payload = result.map_err(rejected)?;
         self.next += 1;
@@ -442,7 +442,7 @@ impl ClientSession for Publisher {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
             None if self.state.phase() == ClientPhase::Playing => {
-                if let Err(error) = self.client.handle_timeout(time(now)) {
+                if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     return self.lose(Failure::PingTimeout, &error.to_string(), context);
                 }
             }
@@ -568,7 +568,7 @@ impl Maker {
 
 impl Heard {
     #[inline]
-    fn hear(
+    fn on_event(
         &mut self,
         event: &ClientEvent<'_>,
         pace: &Pace,
@@ -616,7 +616,7 @@ fn number_of(token: u64) -> u64 {
     token & u64::from(u32::MAX)
 }
 
-/// A number that no other publisher has, whatever run and machine: the time, well mixed, and the client.
+/// A number that no other publisher has, whatever run and machine: the since_start, well mixed, and the client.
 fn publisher_number(now: Moment, client: u32) -> u64 {
     let mut number =
         weir_shard::clock::wall_nanos() ^ now.as_nanos().rotate_left(32) ^ u64::from(client) << 20;
@@ -627,7 +627,7 @@ fn publisher_number(now: Moment, client: u32) -> u64 {
 }
 
 /// A moment as the protocol's machine takes it.
-pub(super) fn time(now: Moment) -> Duration {
+pub(super) fn since_start(now: Moment) -> Duration {
     Duration::from_nanos(now.as_nanos())
 }
 

@@ -85,7 +85,7 @@ impl Published {
         }
     }
 
-    /// What an deliveries lacks. `complete`: whether it has subscribed with [`Self::subscribe`], so that it should have
+    /// What a tracker lacks. `complete`: whether it has subscribed with [`Self::subscribe`], so that it should have
     /// heard publishers that began later from their first message on.
     pub(super) fn lacking(
         &self,

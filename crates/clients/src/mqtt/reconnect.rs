@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// How long a client tries. Brokers that read gigabytes of persistence at their start take most of a minute.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is said of a broker that does not answer CONNECT, and of one that closes the link without a word.
+/// The errors about a broker that does not answer CONNECT, and about one that closes the link without a reason.
 pub(super) const NO_CONSENT: &str = "the broker did not consent in time";
 pub(super) const CLOSED: &str = "the broker closed the link";
 

@@ -1,4 +1,4 @@
-//! A place to subscribe to, for whoever is no virtual client.
+//! A topic to subscribe to, for code that is not a virtual client.
 
 use super::workload::plain;
 use super::{SCHEMES, topic};
@@ -25,7 +25,7 @@ impl MqttSource {
     /// Reads a URL and finds the way. Asks the resolver, so it may take a while.
     ///
     /// # Errors
-    /// A URL that leads nowhere, a filter that is none, or TLS settings that cannot be made.
+    /// A URL that leads nowhere, a malformed topic filter, or TLS settings that cannot be made.
     pub fn find(url: &str, tls: &ClientTls) -> Result<Self, WorkloadError> {
         let target = Target::parse(url, "ingest", SCHEMES)?;
         let filter = topic::filter(&target, 0)?;

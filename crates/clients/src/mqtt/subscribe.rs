@@ -4,7 +4,7 @@ use super::figures::{
     AWAY, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
     UNMARKED,
 };
-use super::publish::{moment, time};
+use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::{refusal, trace};
@@ -95,11 +95,11 @@ struct Viewer {
 /// What a subscriber asks for.
 pub(super) struct TopicFilter {
     pub(super) filter: String,
-    /// The deliveries that is kept together with the others of a shared subscription.
+    /// What has come, if it is counted together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
 }
 
-/// Who keeps the deliveries. Those that share a subscription keep one together, and it is taken once a read.
+/// Where deliveries are tracked. Subscribers that share a subscription share a tracker, which each locks once a read.
 enum Following {
     Alone(Box<Group>),
     Shared(Arc<Mutex<Group>>),
@@ -141,7 +141,7 @@ impl Subscriber {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
-            client: Client::new(options, session, time(now)),
+            client: Client::new(options, session, since_start(now)),
             reconnecting: Reconnecting::new(again, planned.client),
             viewer: Viewer {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
@@ -179,7 +179,7 @@ impl Subscriber {
                     (&mut *guard, true)
                 }
             };
-            let outcome = self.client.input(bytes, time(now), &mut |event| {
+            let outcome = self.client.input(bytes, since_start(now), &mut |event| {
                 trace::heard(planned.number(), &event);
                 match event {
                     ClientEvent::Message(message) => {
@@ -211,7 +211,7 @@ impl Subscriber {
                     ClientEvent::Subscribed { suback, .. } => {
                         totals.granted(&suback, common, now, group, recorder);
                     }
-                    other => totals.hear(&other, common.version),
+                    other => totals.on_event(&other, common.version),
                 }
             });
             viewer.resumed |= totals.session_present;
@@ -262,7 +262,7 @@ impl Subscriber {
         let now = context.now;
         let options = SubscriptionOptions::qos(self.viewer.common.qos);
         let subscription = [Subscription { filter: &self.viewer.filter, options }];
-        let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, time(now));
+        let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, since_start(now));
         asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 
@@ -285,7 +285,7 @@ impl Subscriber {
         let works = viewer.state.phase() == ClientPhase::Playing && !viewer.stopping;
         if works && self.reconnecting.lost(failure, words, now) {
             viewer.state.pause(context.world);
-            self.client.reconnect(time(now));
+            self.client.reconnect(since_start(now));
             context.stand_by();
             Ok(())
         } else {
@@ -357,7 +357,7 @@ impl ClientSession for Subscriber {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
             None if self.viewer.state.phase() == ClientPhase::Playing => {
-                if let Err(error) = self.client.handle_timeout(time(now)) {
+                if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;
                 }
             }
@@ -547,7 +547,7 @@ impl ReadTotals {
     }
 
     #[cold]
-    fn hear(&mut self, event: &ClientEvent<'_>, version: Version) {
+    fn on_event(&mut self, event: &ClientEvent<'_>, version: Version) {
         match event {
             ClientEvent::Connected(connack) => {
                 (self.connected, self.session_present) = (true, connack.session_present);

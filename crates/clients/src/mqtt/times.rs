@@ -1,4 +1,4 @@
-//! What publishers sent and had acknowledged, and when: for whoever takes their messages in the same run.
+//! What publishers sent and had acknowledged, and when: read by the consumer of their messages in the same run.
 
 use std::sync::atomic::AtomicU64;
 use weir_metrics::Stretch;

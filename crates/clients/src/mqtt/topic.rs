@@ -21,7 +21,7 @@ impl Topic {
     /// The topic names of a URL.
     ///
     /// # Errors
-    /// There is none, or it has a wildcard.
+    /// The URL has no topic, or the topic has a wildcard.
     pub(super) fn of(target: &Target, client: u32) -> Result<Self, TargetError> {
         let text = text(target)?.replace(CLIENT, &client.to_string());
         let parts: Vec<_> = text.split(SEQUENCE).map(str::to_owned).collect();
@@ -62,7 +62,7 @@ impl Topic {
 /// The topic filter of a URL.
 ///
 /// # Errors
-/// There is none, or it is not well-formed.
+/// The URL has no topic filter, or the filter is malformed.
 pub(super) fn filter(target: &Target, client: u32) -> Result<String, TargetError> {
     let text = text(target)?.replace(CLIENT, &client.to_string());
     match Filter::parse(&text) {

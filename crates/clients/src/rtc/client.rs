@@ -13,7 +13,7 @@ use weir_metrics::{Failure, Moment};
 use weir_rtc::Datagram;
 use weir_shard::{Context, Datagrams, Incoming, Side};
 
-/// What comes within this time is one arrival: packets of one picture, as a rule.
+/// Datagrams that come within this time are handled as one arrival: usually they are the packets of one picture.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Where a client stands, and its way to the server.
@@ -54,7 +54,7 @@ pub(super) trait Role {
     /// When to call [`Self::handle_timeout`].
     fn poll_timeout(&self, line: &Line) -> Option<Moment>;
 
-    /// What is said of a client that waits for too long, though it has keys.
+    /// The failure of a client that has keys and has waited too long for media.
     fn overdue(&self) -> Option<End> {
         None
     }
@@ -82,7 +82,7 @@ impl<R: Role> Client<R> {
     ) -> Result<(), End> {
         match milestone {
             Some(Milestone::Consent) => {
-                self.line.state.reach(ClientPhase::Waiting, context.now, context.world)
+                self.line.state.reach(ClientPhase::Waiting, context.now, context.world);
             }
             Some(Milestone::Keys) => {
                 if let Some(keys) = self.line.connection.take_keys() {

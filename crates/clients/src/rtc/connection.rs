@@ -43,7 +43,7 @@ pub(super) struct Terms {
     pub(super) redirects: Redirects,
 }
 
-/// What a connection has come to.
+/// A step that a connection has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Milestone {
     /// The server has consented.
@@ -70,7 +70,7 @@ pub(super) struct Connection {
     terms: Arc<Terms>,
     request: Arc<Request>,
     endpoint: Endpoint,
-    /// What is said over the link; over HTTP it ends with the answer.
+    /// The signalling over the link; over HTTP it ends with the answer.
     dialogue: Option<Box<Dialogue>>,
     /// The session's own place, to be deleted.
     resource: Option<Box<Url>>,
@@ -87,7 +87,7 @@ pub(super) struct Connection {
     sources: Sources,
     keys: Option<Box<Keys>>,
     has_keys: bool,
-    /// When the transport wants to be told the time.
+    /// When the transport's next timeout is due.
     transport_due: Option<Moment>,
     path: Option<SocketAddr>,
     path_lost: Option<Moment>,
@@ -99,7 +99,7 @@ pub(super) struct Connection {
     steps: Vec<(Spread, Duration)>,
     look_at: Moment,
     dropped: u64,
-    /// Is over; what is left is the goodbye, until then.
+    /// The session is over; its end may be sent and answered until this moment.
     leaving: Option<Moment>,
 }
 
@@ -145,7 +145,7 @@ impl Connection {
         if self.leaving.is_some() {
             debug!(target: "rtc", client, "ends its session (DELETE)");
             if let Some(resource) = self.resource.take() {
-                self.say(&self.request.delete(&resource), context);
+                self.send(&self.request.delete(&resource), context);
             }
             return Ok(());
         }
@@ -153,8 +153,8 @@ impl Connection {
             (&mut self.trickle, &self.resource, &self.negotiation)
         {
             debug!(target: "rtc", client, "tells its candidates (PATCH)");
-            let words = trickle.say(&self.request, resource, &negotiation.fragment());
-            self.say(&words, context);
+            let words = trickle.patch(&self.request, resource, &negotiation.fragment());
+            self.send(&words, context);
             return Ok(());
         }
         let offer = match self.terms.signalling {
@@ -171,7 +171,7 @@ impl Connection {
             }
         };
         if let Some(dialogue) = &self.dialogue {
-            self.say(&dialogue.begin(&self.request, &offer), context);
+            self.send(&dialogue.begin(&self.request, &offer), context);
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Connection {
         }
         if let Some(trickle) = self.trickle.as_mut().filter(|trickle| trickle.is_asking()) {
             let next = trickle.read(bytes);
-            self.told(next, context);
+            self.on_trickle_answer(next, context);
             return Ok(None);
         }
         let mut milestone = None;
@@ -215,16 +215,16 @@ impl Connection {
             let Some(dialogue) = &mut self.dialogue else { break };
             let mut out = Vec::new();
             let heard = dialogue.read(&self.request, &mut bytes, &mut out);
-            self.say(&out, context);
+            self.send(&out, context);
             match heard? {
-                Some(heard) => milestone = milestone.or(self.hear(heard, context)?),
+                Some(heard) => milestone = milestone.or(self.on_signalling(heard, context)?),
                 None => break,
             }
         }
         Ok(milestone)
     }
 
-    fn hear(
+    fn on_signalling(
         &mut self,
         heard: Heard,
         context: &mut Context<'_, ShardRecorder>,
@@ -254,7 +254,7 @@ impl Connection {
                 if trickles {
                     self.trickle = Some(Box::new(Trickle::new(entity_tag)));
                     if !self.is_relay_wanted {
-                        self.tell_candidates(context);
+                        self.send_candidates(context);
                     }
                 }
             }
@@ -279,7 +279,7 @@ impl Connection {
                 if let Some(dialogue) = &mut self.dialogue {
                     dialogue.answer(&answer, &mut out);
                 }
-                self.say(&out, context);
+                self.send(&out, context);
                 self.consider(&offer.ice_servers, context)?;
             }
             Heard::Goodbye(words) => return Err((Failure::StreamEnded, words)),
@@ -291,7 +291,7 @@ impl Connection {
         Ok(Some(Milestone::Consent))
     }
 
-    fn say(&self, words: &[u8], context: &mut Context<'_, ShardRecorder>) {
+    fn send(&self, words: &[u8], context: &mut Context<'_, ShardRecorder>) {
         if !words.is_empty() {
             context.send(words);
             context.world.of(self.planned).count(SENT, words.len() as u64);
@@ -502,8 +502,8 @@ impl Connection {
         [self.transport_due, look, spare, relay].into_iter().flatten().min()
     }
 
-    /// What is said of a client that waits for media, or to send some, and has waited for too long; `None` when that
-    /// is not for want of a connection.
+    /// The failure of a client that has waited too long to receive or send media; `None` if its connection stands, so
+    /// that something else is the cause.
     pub(super) fn overdue(&self) -> Option<End> {
         match (self.has_keys, self.path, &self.relay) {
             (true, _, _) => None,
@@ -541,12 +541,12 @@ impl Connection {
         }
         if let Some(trickle) = self.trickle.as_mut().filter(|trickle| trickle.is_asking()) {
             let next = trickle.end();
-            self.told(next, context);
+            self.on_trickle_answer(next, context);
             return Ok(None);
         }
         let Some(dialogue) = &mut self.dialogue else { return Ok(None) };
         match dialogue.end(&self.request) {
-            Some(heard) => self.hear(heard?, context),
+            Some(heard) => self.on_signalling(heard?, context),
             None => {
                 let words =
                     if words.is_empty() { "the server closed the link of the signalling" } else { words };
@@ -558,7 +558,7 @@ impl Connection {
         }
     }
 
-    /// Says goodbye. The session ends when that was heard, or soon.
+    /// Ends the session with the server. The client is over when the server has answered, or after [`FAREWELL`].
     pub(super) fn depart(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         self.look(context);
@@ -579,7 +579,7 @@ impl Connection {
         if let Some(mut dialogue) = self.dialogue.take() {
             dialogue.goodbye(&mut words);
         }
-        self.say(&words, context);
+        self.send(&words, context);
         (self.transport_due, self.spare) = (None, None);
         let resource = self.resource.as_ref();
         match resource.and_then(|resource| self.request.door_of(resource, &self.endpoint)) {
@@ -591,7 +591,7 @@ impl Connection {
         }
     }
 
-    /// Until when the goodbye may take, once it was said.
+    /// The moment until which the server may answer the end of the session, once it was sent.
     pub(super) fn leaving(&self) -> Option<Moment> {
         self.leaving
     }

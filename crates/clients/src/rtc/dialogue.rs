@@ -1,4 +1,4 @@
-//! What is said to the server before there is a path: WHEP or WHIP over HTTP, or OvenMediaEngine's dialogue in a WebSocket.
+//! Signalling with the server: WHEP or WHIP over HTTP, or OvenMediaEngine's dialogue in a WebSocket.
 
 use super::refusal::{of_http, of_oven, of_upgrade};
 use super::request::Request;
@@ -11,7 +11,7 @@ use weir_web::{Ending, Part, Response, Responses};
 /// The longest answer that is read.
 const LONGEST: usize = weir_rtc::sdp::MOST_BYTES;
 
-/// Who talks how.
+/// The signalling that a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signalling {
     /// WHEP and WHIP over HTTP: we offer.
@@ -25,7 +25,7 @@ pub(super) enum Signalling {
 pub(super) enum Heard {
     /// The WebSocket is open: nothing to be done but what has been said already.
     Open,
-    /// An answer to our offer, and what is said about the session.
+    /// An answer to our offer, and the session's URL with what else the response says of it.
     Answer(Box<http::Session>),
     /// An offer.
     Offer(Box<oven::Offer>),

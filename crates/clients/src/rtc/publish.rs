@@ -82,7 +82,8 @@ impl Role for Publisher {
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         if let Some(sending) = &mut self.sending {
-            line.connection.with_sender(context, |recorder, send| sending.hear(now, bytes, recorder, send));
+            line.connection
+                .with_sender(context, |recorder, send| sending.on_rtcp(now, bytes, recorder, send));
         }
     }
 

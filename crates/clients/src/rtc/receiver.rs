@@ -35,7 +35,7 @@ const NAME: &str = "weir";
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadTotals {
     pub(super) packets: u64,
-    /// Bytes of payload, as far as headers tell.
+    /// Bytes of payload, by what the headers say.
     pub(super) media: u64,
     /// The first packet of a keyframe came.
     pub(super) keyframe_begun: bool,
@@ -312,7 +312,7 @@ impl Receiver {
             }
         }
         if self.tracks.iter().any(|track| track.requests.poll_timeout().is_some_and(|due| due <= now)) {
-            self.ask(now, send);
+            self.request_missing(now, send);
         }
     }
 
@@ -354,7 +354,7 @@ impl Receiver {
                 send(&self.out);
             }
         }
-        self.ask(now, send);
+        self.request_missing(now, send);
         self.ice_round_trip = ice_round_trip;
         self.end_seconds(now, recorder);
     }
@@ -441,7 +441,7 @@ impl Receiver {
     }
 
     /// Asks for what is missing: packets, or a keyframe.
-    fn ask(&mut self, now: Moment, send: &mut dyn FnMut(&[u8])) {
+    fn request_missing(&mut self, now: Moment, send: &mut dyn FnMut(&[u8])) {
         self.out.clear();
         for track in &mut self.tracks {
             let Some(media) = track.account.ssrc() else { continue };

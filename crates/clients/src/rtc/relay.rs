@@ -30,7 +30,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The first that is reached over TCP, of those that signalling names; or why there is none.
+    /// The first server of the signalling's list that is reached over TCP, or why none can be used.
     pub(super) fn choose(servers: &[IceServer]) -> Result<Self, &'static str> {
         let places = servers.iter().flat_map(|server| server.urls.iter().map(move |url| (server, url)));
         let places: Vec<(&IceServer, TurnServer)> =
@@ -135,7 +135,7 @@ impl Relay {
         self.frames = Frames::default();
         self.client = Client::new(&self.server.username, &self.server.credential);
         self.next_try = (!self.addresses.is_empty()).then(|| context.now + PATIENCE);
-        let failed = |OpenError { failure, words }| (failure, self.say(&words));
+        let failed = |OpenError { failure, words }| (failure, self.explain(&words));
         context.open_side(&Endpoint::tcp(address)).map_err(failed)
     }
 
@@ -158,7 +158,7 @@ impl Relay {
         if !self.is_open && !self.addresses.is_empty() {
             return self.go_on(redirects, context);
         }
-        Err((failure, self.say(if words.is_empty() { "it closed the link" } else { words })))
+        Err((failure, self.explain(if words.is_empty() { "it closed the link" } else { words })))
     }
 
     /// What takes the frames off the link, to be given back with [`Self::put_back`].
@@ -190,7 +190,7 @@ impl Relay {
             }
             Ok(Event::Nothing) => Ok(Unwrapped::Nothing),
             Ok(Event::Strange) => Ok(Unwrapped::Strange),
-            Err(error) => Err((of_turn(&error), self.say(&error.to_string()))),
+            Err(error) => Err((of_turn(&error), self.explain(&error.to_string()))),
         }
     }
 
@@ -246,23 +246,23 @@ impl Relay {
         self.client.end(&mut self.out);
     }
 
-    /// What is said of a client that has waited for too long for a path.
+    /// The failure of a client that has waited too long for a path.
     pub(super) fn overdue(&self) -> End {
         if let Some(target) = &self.sought {
             return (Failure::ConnectTimeout, format!("the TURN server's name was not found: {target}"));
         }
         if !self.is_open {
-            return (Failure::ConnectTimeout, self.say("the link was not established in time"));
+            return (Failure::ConnectTimeout, self.explain("the link was not established in time"));
         }
         if !self.client.is_allocated() {
-            return (Failure::HandshakeTimeout, self.say("it did not answer in time"));
+            return (Failure::HandshakeTimeout, self.explain("it did not answer in time"));
         }
         let words = self.denied.as_deref().unwrap_or("no candidate of the server answered by it in time");
-        (Failure::IceTimeout, self.say(words))
+        (Failure::IceTimeout, self.explain(words))
     }
 
-    /// Words with the server's place before them.
-    pub(super) fn say(&self, words: &str) -> String {
+    /// An error's text with the server's address before it.
+    pub(super) fn explain(&self, words: &str) -> String {
         format!("TURN server {}: {words}", self.address)
     }
 }

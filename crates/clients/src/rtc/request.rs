@@ -21,7 +21,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// A request for a target; `None` if its URL is none of HTTP.
+    /// A request for a target; `None` if its URL is not an HTTP URL.
     pub(super) fn new(target: &Target, options: &RtcOptions) -> Option<Self> {
         let base = target.base();
         let place = base.split_once("://").map(|(_, place)| place)?;

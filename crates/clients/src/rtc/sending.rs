@@ -44,7 +44,7 @@ pub(super) struct Sending {
     /// The next frame to send.
     frame: Frame,
     start: Moment,
-    /// Media time at which the source began: it begins anew when a keyframe is asked for.
+    /// Media time at which the source began: it starts over when a keyframe is requested.
     base: Duration,
     stamps: u32,
     pictures: Sender,
@@ -90,7 +90,7 @@ fn sender(ssrc: u32, agreed: &Agreement) -> Sender {
 }
 
 impl Sound {
-    /// Whether sound of this media time is to be sent. Material that began anew has some that was.
+    /// Whether sound of this media time is to be sent. Material that started over brings some that was sent already.
     fn takes(&self, media_time: Duration, packet: &[u8]) -> bool {
         media_time + Self::length(packet) / 2 >= self.next
     }
@@ -146,7 +146,7 @@ impl Sending {
     /// Begins with the material's first frame, now.
     ///
     /// # Errors
-    /// A server that takes no pictures, keys that are none, material that cannot be read.
+    /// A server that takes no pictures, keys that cannot be used, material that cannot be read.
     pub(super) fn new(keys: &Keys, source: Box<dyn Source + Send>, now: Moment) -> Result<Self, End> {
         let of = |kind| keys.agreed.iter().find(|agreed| agreed.kind == kind);
         let video = of(MediaKind::Video);
@@ -289,7 +289,7 @@ impl Sending {
     }
 
     /// A compound RTCP packet came.
-    pub(super) fn hear(
+    pub(super) fn on_rtcp(
         &mut self,
         now: Moment,
         bytes: &mut [u8],

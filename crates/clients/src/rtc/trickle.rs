@@ -1,5 +1,5 @@
 //! Candidates that are told after the offer, by PATCH, where a server of WHEP or WHIP takes them (RFC 9725 section
-//! 4.3.1). Who does not take them has them in the offer.
+//! 4.3.1). Other servers get them in the offer.
 
 use super::request::Request;
 use url::Url;
@@ -46,8 +46,8 @@ impl Trickle {
         }
     }
 
-    /// There is something to tell: whether a link is to be opened for it.
-    pub(super) fn tell(&mut self) -> bool {
+    /// There are candidates to send. Returns whether a link has to be opened for them.
+    pub(super) fn request(&mut self) -> bool {
         self.again = self.is_asking;
         !std::mem::replace(&mut self.is_asking, true)
     }
@@ -58,7 +58,7 @@ impl Trickle {
     }
 
     /// The patch.
-    pub(super) fn say(&mut self, request: &Request, resource: &Url, fragment: &str) -> Vec<u8> {
+    pub(super) fn patch(&mut self, request: &Request, resource: &Url, fragment: &str) -> Vec<u8> {
         (self.responses, self.answer) = (Responses::asked(), None);
         request.patch(resource, self.entity_tag.as_deref(), fragment)
     }

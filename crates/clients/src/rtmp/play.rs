@@ -108,7 +108,7 @@ impl ClientSession for Player {
             let recorder = shard.of(viewer.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
-            let read = self.client.input(bytes, &mut |event| viewer.hear(event, now, shard));
+            let read = self.client.input(bytes, &mut |event| viewer.on_event(event, now, shard));
             viewer.flv.book(now, shard);
             outcome = read.map_err(|error| (Failure::MalformedInput, error.to_string()));
             if let Some(refusal) = viewer.refused.take() {
@@ -168,7 +168,7 @@ impl ClientSession for Player {
 
 impl Viewer {
     #[inline]
-    fn hear(&mut self, event: ClientEvent<'_>, now: Moment, shard: &mut ShardRecorder) {
+    fn on_event(&mut self, event: ClientEvent<'_>, now: Moment, shard: &mut ShardRecorder) {
         trace::heard(self.planned().number(), &event);
         match event {
             ClientEvent::Media(media) => {

@@ -240,7 +240,7 @@ impl ClientSession for Publisher {
         shard.of(planned).count(RECEIVED, bytes.len() as u64);
         let mut heard = Heard::default();
         let state = &mut self.state;
-        let outcome = self.client.input(bytes, &mut |event| heard.hear(event, state, now, shard));
+        let outcome = self.client.input(bytes, &mut |event| heard.on_event(event, state, now, shard));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         match heard {
             Heard { refused: Some(end), .. } => Err(end),
@@ -284,7 +284,7 @@ impl ClientSession for Publisher {
 }
 
 impl Heard {
-    fn hear(
+    fn on_event(
         &mut self,
         event: ClientEvent<'_>,
         state: &mut ClientState,

@@ -100,7 +100,7 @@ impl Fetcher {
         loop {
             match self.responses.take(&mut bytes) {
                 Ok(Some(Part::Head(response))) => {
-                    if let Some(outcome) = self.hear(&response) {
+                    if let Some(outcome) = self.on_response(&response) {
                         return Some(outcome);
                     }
                 }
@@ -116,7 +116,7 @@ impl Fetcher {
     }
 
     /// What an answer without a document comes to.
-    fn hear(&self, response: &Response) -> Option<Result<Next, FetchError>> {
+    fn on_response(&self, response: &Response) -> Option<Result<Next, FetchError>> {
         match response.status {
             200..=299 => None,
             _ if response.is_redirect() => {

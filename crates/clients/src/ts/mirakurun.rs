@@ -99,7 +99,7 @@ impl DiscoveryError {
     }
 }
 
-/// A service, as far as it matters here (`Service` in the API of Mirakurun).
+/// The fields of a service that are needed here (`Service` in the API of Mirakurun).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Service {
@@ -155,7 +155,7 @@ pub fn play(
     let mut servers = Vec::new();
     for url in urls {
         let server = Server::new(Target::parse(url, "play", SCHEMES)?, http)?;
-        // Resolved here, so that a name without an address is said as for every other URL.
+        // Resolved here, so that a name without an address is the same error as for every other URL.
         endpoints.find(&server.root)?;
         let services = server.find(mirakurun, &mut endpoints)?;
         for service in services {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// knows beyond the others is its drift.
 const FIRST_WITNESSES: u32 = 1;
 
-/// Who says that the streams are there.
+/// Where the list of streams comes from.
 pub(super) enum Source {
     /// Whoever wrote the URLs.
     Urls,

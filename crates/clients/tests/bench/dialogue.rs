@@ -62,12 +62,12 @@ impl Dialogue {
             closed: false,
             waiting: Vec::new(),
         };
-        dialogue.tell(Event::Opening);
+        dialogue.dispatch(Event::Opening);
         dialogue
     }
 
-    pub fn tell(&mut self, event: Event<'_>) {
-        self.rig.tell(&mut *self.client, event);
+    pub fn dispatch(&mut self, event: Event<'_>) {
+        self.rig.dispatch(&mut *self.client, event);
         self.answer_pull();
     }
 
@@ -91,7 +91,7 @@ impl Dialogue {
         self.waiting.extend_from_slice(bytes);
         if !self.rig.closed && !self.waiting.is_empty() && self.waiting.len() >= self.rig.low_water {
             let bytes = std::mem::take(&mut self.waiting);
-            self.rig.tell(&mut *self.client, Event::Bytes(&bytes));
+            self.rig.dispatch(&mut *self.client, Event::Bytes(&bytes));
         }
     }
 
@@ -101,7 +101,7 @@ impl Dialogue {
         while let Some(at) = self.rig.timer.filter(|at| *at <= end && !self.rig.closed) {
             self.rig.now = self.rig.now.max(at);
             self.rig.timer = None;
-            self.tell(Event::Timer);
+            self.dispatch(Event::Timer);
         }
         self.rig.now = end;
         // What a lowered mark uncovers is there at once.
@@ -111,13 +111,13 @@ impl Dialogue {
     fn answer_pull(&mut self) {
         if std::mem::take(&mut self.rig.pulled) && !self.rig.closed {
             let bytes = std::mem::take(&mut self.waiting);
-            self.rig.tell(&mut *self.client, Event::Bytes(&bytes));
+            self.rig.dispatch(&mut *self.client, Event::Bytes(&bytes));
         }
     }
 
     /// Connects, and takes what there is to take before media.
     pub fn connect(&mut self) {
-        self.tell(Event::Connected);
+        self.dispatch(Event::Connected);
         self.talk();
     }
 

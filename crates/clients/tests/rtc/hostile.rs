@@ -68,7 +68,7 @@ fn replayed_packets_are_told_by_who_decrypts_and_by_who_does_not() {
     let mut crowd = Stage::quiet(5);
     let genuine = crowd.keyframe(4, server_address());
     genuine.iter().for_each(|datagram| crowd.hear(datagram));
-    crowd.tell(Event::Stop);
+    crowd.dispatch(Event::Stop);
     let figures = crowd.figures();
     assert_eq!((counter(&figures, "duplicate"), counter(&figures, "lost")), (4, 0));
 }
@@ -191,11 +191,11 @@ fn told_stage(texts: &[String]) -> Stage {
     let key = asked.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
     let accept = websocket::accept(key);
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
-    stage.tell(Event::Bytes(head.as_bytes()));
+    stage.dispatch(Event::Bytes(head.as_bytes()));
     let mut out = Vec::new();
     let mut socket = WebSocket::new(Role::Server);
     texts.iter().for_each(|text| socket.text(text, &mut out));
-    out.chunks(10_000).for_each(|piece| stage.tell(Event::Bytes(piece)));
+    out.chunks(10_000).for_each(|piece| stage.dispatch(Event::Bytes(piece)));
     stage
 }
 

@@ -23,7 +23,7 @@ fn playing() -> (Stage, WebSocket) {
     let key = asked.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
     let accept = websocket::accept(key);
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
-    stage.tell(Event::Bytes(head.as_bytes()));
+    stage.dispatch(Event::Bytes(head.as_bytes()));
     let mut socket = WebSocket::new(Role::Server);
     let heard = |stage: &mut Stage, socket: &mut WebSocket| {
         socket.input(&stage.rig.take_sent());
@@ -37,7 +37,7 @@ fn playing() -> (Stage, WebSocket) {
     let mut out = Vec::new();
     let offer = Offer { id: 7, sdp, candidates: Vec::new(), ice_servers: Vec::new() };
     socket.text(&oven::offer(&offer), &mut out);
-    stage.tell(Event::Bytes(&out));
+    stage.dispatch(Event::Bytes(&out));
     let Request::Answer { id: 7, sdp, .. } = heard(&mut stage, &mut socket) else { panic!("no answer") };
     server.accept(&sdp, stage.rig.now);
     stage.server = Some(server);
@@ -55,19 +55,19 @@ fn a_publisher_that_leaves_is_one_ending_however_the_server_says_it() {
             Farewell::WebSocket => {
                 let mut out = Vec::new();
                 socket.close(1000, &mut out);
-                stage.tell(Event::Bytes(&out));
+                stage.dispatch(Event::Bytes(&out));
             }
             Farewell::Association => {
                 stage.server.as_mut().unwrap().transport.close();
                 stage.exchange();
             }
-            Farewell::Link => stage.tell(Event::HungUp { failure: Failure::ClosedByPeer, words: "" }),
+            Farewell::Link => stage.dispatch(Event::HungUp { failure: Failure::ClosedByPeer, words: "" }),
         }
         let (failure, words) = stage.failure();
         assert_eq!(failure, Failure::StreamEnded, "{words}");
     }
     // A link that breaks is none.
     let (mut stage, _) = playing();
-    stage.tell(Event::HungUp { failure: Failure::Reset, words: "reset" });
+    stage.dispatch(Event::HungUp { failure: Failure::Reset, words: "reset" });
     assert_eq!(stage.failure().0, Failure::Reset);
 }

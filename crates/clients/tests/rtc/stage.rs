@@ -71,8 +71,8 @@ impl Stage {
         let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
         let viewer = workload.start(planned, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
-        stage.tell(Event::Opening);
-        stage.tell(Event::Connected);
+        stage.dispatch(Event::Opening);
+        stage.dispatch(Event::Connected);
         let said = stage.said();
         let fragment = said.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:"));
         stage.user_fragment = fragment.unwrap_or_default().to_owned();
@@ -84,13 +84,13 @@ impl Stage {
         String::from_utf8_lossy(&self.rig.take_sent()).into_owned()
     }
 
-    pub(crate) fn tell(&mut self, event: Event<'_>) {
-        self.rig.tell(&mut *self.viewer, event);
+    pub(crate) fn dispatch(&mut self, event: Event<'_>) {
+        self.rig.dispatch(&mut *self.viewer, event);
     }
 
     pub(crate) fn answer(&mut self, status: &str, fields: &str, body: &str) {
         let text = format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len());
-        self.tell(Event::Bytes(text.as_bytes()));
+        self.dispatch(Event::Bytes(text.as_bytes()));
     }
 
     /// The server answers as servers do, and the two agree on keys.

@@ -9,7 +9,7 @@ use weir_shard::{Event, Side};
 
 /// What a viewer says when it is stopped, and where.
 fn goodbye(stage: &mut Stage) -> (String, String) {
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     assert_eq!(stage.rig.world.take_ended()[0].1, Ending::OnTime);
     farewell(stage)
 }
@@ -18,7 +18,7 @@ fn goodbye(stage: &mut Stage) -> (String, String) {
 fn farewell(stage: &mut Stage) -> (String, String) {
     let endpoint = stage.rig.reopened.take().expect("a link for the goodbye");
     stage.rig.take_sent();
-    stage.tell(Event::Connected);
+    stage.dispatch(Event::Connected);
     (endpoint.address.to_string(), stage.said())
 }
 
@@ -37,7 +37,7 @@ fn a_session_is_deleted_where_the_server_says_that_it_is() {
     }
     // A server that says no place can only be left.
     let mut stage = Stage::playing_with(0, Setup::Passive, "");
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     assert!(stage.rig.reopened.is_none() && stage.rig.closed);
 }
 
@@ -107,7 +107,7 @@ fn trickling() -> (Stage, String) {
 
 fn patched(stage: &mut Stage) -> String {
     assert!(stage.rig.reopened.take().is_some(), "a link for a patch");
-    stage.tell(Event::Connected);
+    stage.dispatch(Event::Connected);
     stage.said()
 }
 
@@ -158,7 +158,7 @@ fn a_server_that_takes_no_candidates_is_told_none_and_played() {
         assert_eq!(crate::stage::counter(&stage.figures(), "played"), 1);
     }
     let (mut stage, _) = trickling();
-    stage.tell(Event::HungUp { failure: Failure::ConnectionRefused, words: "refused" });
+    stage.dispatch(Event::HungUp { failure: Failure::ConnectionRefused, words: "refused" });
     assert!(!stage.rig.closed && stage.rig.world.take_ended().is_empty());
     // Who does not offer it is not asked.
     let stage =
@@ -191,7 +191,7 @@ fn a_relay_is_used_where_the_server_is_not_reached_without() {
     stage.handle_timeout(Duration::from_secs(1));
     let endpoint = stage.rig.side.as_ref().expect("a link to the relay").address.to_string();
     assert_eq!(endpoint, "127.0.0.7:3479");
-    stage.tell(Event::Side(Side::Connected));
+    stage.dispatch(Event::Side(Side::Connected));
     assert_eq!(stage.rig.side_sent[..4], ALLOCATE);
 
     // It has none that UDP reaches.
@@ -202,9 +202,9 @@ fn a_relay_is_used_where_the_server_is_not_reached_without() {
     stage.answer("201 Created", LINK, &answer);
     assert!(stage.rig.side.is_some());
     // The relay refuses, where it is said to be, and where the signalling is.
-    stage.tell(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
+    stage.dispatch(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
     assert_eq!(stage.rig.side.as_ref().unwrap().address.to_string(), "127.0.0.1:3479");
-    stage.tell(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
+    stage.dispatch(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
     let (failure, words) = stage.failure();
     assert_eq!((failure, &*words), (Failure::ConnectionRefused, "TURN server 127.0.0.1:3479: refused"));
     let (_, said) = farewell(&mut stage);
@@ -246,7 +246,7 @@ fn a_path_that_is_found_while_a_relay_is_asked_stays() {
     stage.answer("201 Created", LINK, &answer);
     stage.handle_timeout(Duration::from_millis(2_100));
     assert!(stage.rig.side.is_some(), "the server is slow");
-    stage.tell(Event::Side(Side::Connected));
+    stage.dispatch(Event::Side(Side::Connected));
     stage.server = Some(server);
     for _ in 0..100 {
         stage.exchange();
@@ -275,7 +275,7 @@ fn the_address_of_a_relay_is_told_where_the_server_takes_candidates() {
     let fields = format!("{LINK}Accept-Patch: application/trickle-ice-sdpfrag\r\n");
     stage.answer("201 Created", &fields, &answer);
     assert!(stage.rig.reopened.is_none(), "there is nothing to tell yet");
-    stage.tell(Event::Side(Side::Connected));
+    stage.dispatch(Event::Side(Side::Connected));
     let asked = std::mem::take(&mut stage.rig.side_sent);
     // 192.0.2.7:49152, hidden; in two pieces.
     let granted =
@@ -303,7 +303,7 @@ fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
         let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
         stage.answer("201 Created", LINK, &answer);
         assert!(stage.rig.side.is_some(), "it was asked for");
-        stage.tell(Event::Side(Side::Connected));
+        stage.dispatch(Event::Side(Side::Connected));
         stage
     };
     let mut stage = begin();
@@ -319,7 +319,7 @@ fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
     assert_eq!(words, "TURN server 127.0.0.7:3479: it did not answer in time");
 
     let mut stage = begin();
-    stage.tell(Event::Side(Side::Closed { failure: Failure::ClosedByPeer, words: "" }));
+    stage.dispatch(Event::Side(Side::Closed { failure: Failure::ClosedByPeer, words: "" }));
     assert_eq!(
         stage.failure(),
         (Failure::ClosedByPeer, "TURN server 127.0.0.7:3479: it closed the link".to_owned())
@@ -338,7 +338,7 @@ fn a_token_goes_with_every_request_and_nowhere_else() {
     stage.answer("201 Created", fields, &answer);
     let patch = patched(&mut stage);
     assert!(proves(&patch) && !patch.contains("If-Match"), "{patch}");
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     let (_, said) = farewell(&mut stage);
     assert!(proves(&said) && said.starts_with("DELETE"), "{said}");
     // Not to a place that the server makes up elsewhere.
@@ -346,7 +346,7 @@ fn a_token_goes_with_every_request_and_nowhere_else() {
     let (mut stage, said) = Stage::of(0, WHEP, &rtc);
     let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
     stage.answer("201 Created", "Location: http://127.0.0.2:10/s\r\n", &answer);
-    stage.tell(Event::Stop);
+    stage.dispatch(Event::Stop);
     let (endpoint, said) = farewell(&mut stage);
     assert!(endpoint == "127.0.0.2:10" && said.starts_with("DELETE") && !said.contains("s3cr3t"), "{said}");
 }

@@ -40,7 +40,7 @@ impl Checkpointer {
     }
 
     /// Waits for the checkpoint that is being made. While one is, a commit can make none, and a log that no checkpoint has
-    /// read to its end never begins anew: with a disk slower than the commits it would grow without a bound.
+    /// read to its end never starts over: with a disk slower than the commits it would grow without a bound.
     pub(super) fn wait(&mut self) {
         if std::mem::take(&mut self.is_busy) {
             // Without its thread there is nothing to wait for.
@@ -67,7 +67,7 @@ fn work(connection: &Connection, requests: &Receiver<()>, done: &Sender<()>) {
 
 fn open(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // Unless durability is off, the log is on the disk before the file is touched, and the file before the log begins anew.
+    // Unless durability is off, the log is on the disk before the file is touched, and the file before the log starts over.
     connection.pragma_update(None, "synchronous", durability.of_sqlite())?;
     // SQLite opens what it has only when it is first asked for something.
     connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
@@ -76,7 +76,7 @@ fn open(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
 
 #[cfg(test)]
 mod tests {
-    /// Before 3.51.3 a log could begin anew unseen by a checkpoint of another connection, which then lost commits
+    /// Before 3.51.3 a log could start over unseen by a checkpoint of another connection, which then lost commits
     /// (SQLite, "Write-Ahead Logging", "The WAL-Reset Bug").
     #[test]
     fn this_sqlite_stands_two_connections_that_checkpoint() {

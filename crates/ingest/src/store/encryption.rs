@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use weir_shard::tls::{ClientTls, Identity, Trust};
 
-/// Whether to encrypt, and how well to know the server.
+/// Whether to encrypt, and how strictly the server's certificate is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Disable,
@@ -16,7 +16,7 @@ pub(super) enum Mode {
     VerifyFull,
 }
 
-/// What a URL asks for.
+/// The encryption that a URL asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Encryption {
     pub(super) mode: Mode,
@@ -64,7 +64,7 @@ impl Encryption {
         Ok(ClientTls { trust: self.trust(), identity })
     }
 
-    /// Whom to trust. Who names roots wants them checked, also where anyone would do.
+    /// The certificates to trust. If the URL names roots, they are checked even in modes that accept any server.
     fn trust(&self) -> Trust {
         match (self.mode, &self.roots) {
             (Mode::Disable, _) | (Mode::Prefer | Mode::Require, None) => Trust::Anyone,

@@ -398,7 +398,7 @@ impl Store for Parquet {
     }
 
     fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
-        // After a failure this is opened again, which reads anew what is there.
+        // After a failure this is opened again, which reads again what is there.
         self.add(batch, part).map_err(|error| self.fail(&error))
     }
 
@@ -447,7 +447,7 @@ fn taken(directory: &Path) -> Result<(u64, u64), ParquetError> {
     Ok((rows, bytes))
 }
 
-/// All files of Parquet in a directory, whoever wrote them.
+/// All Parquet files in a directory, also those that another program wrote.
 fn parquet_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files = entries.collect::<io::Result<Vec<_>>>()?;

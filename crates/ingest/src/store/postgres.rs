@@ -17,10 +17,11 @@ use std::io::Write;
 /// Microseconds from 1970 to 2000, where PostgreSQL's time begins.
 const EPOCH: i64 = 946_684_800_000_000;
 
-/// After a batch that held something twice, so many are not tried the fast way: what was in flight comes again.
+/// After a batch with a row that was saved already, this many batches are saved by the way that bears such rows. After a
+/// reconnection the broker sends the messages in flight again, so more of them are likely.
 const CAREFUL: u32 = 16;
 
-/// Up to so many bytes a row stays in one piece, the most that there may be (PostgreSQL, "CREATE TABLE"). From 2 kB on
+/// A row of up to this many bytes stays in one piece; it is the largest `toast_tuple_target` (PostgreSQL, "CREATE TABLE"). From 2 kB on
 /// it would be compressed, and if that is of no use, which numbers rarely are, cut up and put into another table.
 const INLINE_BYTES: u32 = 8_160;
 

@@ -25,7 +25,7 @@ const PAGE_BYTES: u32 = 16 << 10;
 /// Memory for pages, in KiB: a batch and its index. Pages that find no room are written one by one, and some of them twice.
 const CACHE_KIB: i32 = 16 << 10;
 
-/// Bytes of the log from which on a commit writes into the file what is not there yet, and the log begins anew.
+/// Bytes of the log from which on a commit writes into the file what is not there yet, and the log starts over.
 const CHECKPOINT_BYTES: u32 = 32 << 20;
 
 /// Bytes of rows after which that is begun beside the commits, so that little is left to be done by one. A commit waits for one
@@ -430,7 +430,7 @@ struct Insert<'a> {
 }
 
 impl Insert<'_> {
-    /// Inserts the row whose own values are bound, in so many parameters.
+    /// Inserts the row whose own values are bound to the first `bound` parameters.
     #[inline]
     fn put(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<Fate> {
         bind_source(&mut self.statement, bound, source)?;
@@ -466,7 +466,7 @@ impl Insert<'_> {
     }
 }
 
-/// Binds what says where a row came from, behind so many parameters.
+/// Binds where a row came from to the parameters behind the first `after`.
 #[inline]
 fn bind_source(statement: &mut Statement<'_>, after: usize, source: &Source<'_>) -> rusqlite::Result<()> {
     let number = |number: Option<u64>| number.map(|number| number as i64);

@@ -8,7 +8,7 @@ use crate::{MAX_PACKET_SIZE, Qos, Version};
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Who acknowledges messages that come.
+/// What acknowledges messages that come: the client itself, or its caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Acknowledging {
     /// The client, as soon as the caller has been told of the message.
@@ -38,7 +38,7 @@ pub struct WillOptions {
 pub struct ClientOptions {
     /// The version to speak.
     pub version: Version,
-    /// Who the client is; may be empty.
+    /// The client identifier; may be empty.
     pub client_id: String,
     /// Whether an earlier session is to be thrown away.
     pub clean_start: bool,
@@ -66,7 +66,7 @@ pub struct ClientOptions {
     pub topic_alias_maximum: u16,
     /// How many messages of QoS 1 and 2 the client sends before the first is acknowledged, if the server takes as many.
     pub window: u16,
-    /// Who acknowledges messages that come.
+    /// What acknowledges messages that come: the client itself, or its caller.
     pub acknowledging: Acknowledging,
     /// How to authenticate beyond user name and password; MQTT 5 only.
     pub authentication_method: Option<String>,

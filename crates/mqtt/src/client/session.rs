@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// The connection is over.
-    pub(super) fn part(&mut self) {
+    pub(super) fn disconnect(&mut self) {
         // Requests are not part of the session, nor is what the caller had not acknowledged: it comes again.
         let requests =
             self.flight.waiting(|awaits| matches!(awaits, Awaits::Suback(_) | Awaits::Unsuback(_)));
@@ -114,7 +114,7 @@ impl Session {
 
     /// The server has kept it: lists what is to be sent again (MQTT-4.4.0-1), and says what is to be released again.
     pub(super) fn resume(&mut self) -> Vec<PacketId> {
-        self.part();
+        self.disconnect();
         self.resumed = true;
         let messages = self.flight.waiting(|awaits| matches!(awaits, Awaits::Puback | Awaits::Pubrec));
         let flight = &self.flight;

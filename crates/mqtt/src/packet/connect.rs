@@ -20,7 +20,7 @@ pub struct Connect<'a> {
     pub keep_alive: u16,
     /// Properties.
     pub properties: Properties<'a>,
-    /// Who the client is; may be empty.
+    /// The client identifier; may be empty.
     pub client_id: &'a str,
     /// What to publish if the connection ends in disorder.
     pub will: Option<Will<'a>>,

@@ -21,7 +21,7 @@ pub struct Publish<'a> {
     pub packet_id: Option<PacketId>,
     /// Properties.
     pub properties: Properties<'a>,
-    /// What is said.
+    /// The message itself.
     pub payload: &'a [u8],
 }
 

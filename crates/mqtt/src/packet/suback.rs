@@ -29,7 +29,7 @@ impl<'a> ReasonCodes<'a> {
         self.codes.len()
     }
 
-    /// Whether there are none.
+    /// Whether the packet has no reason codes.
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

@@ -11,13 +11,13 @@ pub struct Effect {
     pub at: Moment,
     /// Position of the fault in the configuration.
     pub fault: usize,
-    /// To whom.
+    /// What it was done to.
     pub subject: Subject,
     /// What.
     pub what: What,
 }
 
-/// To whom it was done.
+/// What it was done to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A link, by its number.

@@ -292,7 +292,7 @@ impl Whom {
         }
     }
 
-    /// To whom it happens unless said otherwise.
+    /// What an action happens to if the fault does not say.
     fn usual(action: &Action) -> Self {
         match action {
             Action::Refuse | Action::Burn { .. } => Self::Origin,

@@ -146,17 +146,17 @@ impl Script {
         if packet.units == 1 {
             return hand_out(packet.clone(), self.rule(packet, now), on);
         }
-        // Who is swapped goes after the next one that counts the same way: each has to be looked at.
+        // A unit that is swapped goes after the next unit that counts the same way, so each unit has to be looked at.
         let together = !self.active.iter().any(|active| matches!(active.action, Action::Swap(_)));
         let mut run: Option<(u32, Ruling)> = None;
         for unit in 0..packet.units {
-            let part = packet.part(unit..unit + 1);
+            let part = packet.slice(unit..unit + 1);
             let ruling = self.rule(&part, now);
             if together && run.as_ref().is_some_and(|(_, same)| *same == ruling) {
                 continue;
             }
             if let Some((begin, same)) = run.take() {
-                on(packet.part(begin..unit), same);
+                on(packet.slice(begin..unit), same);
             }
             if together && ruling.keeps() {
                 run = Some((unit, ruling));
@@ -166,7 +166,7 @@ impl Script {
         }
         match run {
             Some((0, same)) => on(packet.clone(), same),
-            Some((begin, same)) => on(packet.part(begin..packet.units), same),
+            Some((begin, same)) => on(packet.slice(begin..packet.units), same),
             None => {}
         }
     }
@@ -303,8 +303,7 @@ impl Script {
         .min()
     }
 
-    /// What is answered at a phase, if not what the protocol wants, to who offers these credentials while so many viewers are
-    /// there.
+    /// The scripted answer at a phase, if there is one, to a client with these credentials while `present` viewers are there.
     pub(crate) fn answer(
         &mut self,
         phase: LinkPhase,

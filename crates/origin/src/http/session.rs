@@ -25,7 +25,7 @@ pub(crate) struct HttpSession {
     peer: SocketAddr,
     link: u64,
     faults: LinkFaults,
-    stage: HttpPhase,
+    phase: HttpPhase,
     requests: Requests,
     /// Bytes sent before the peer became a reader.
     said: u64,
@@ -57,7 +57,7 @@ impl HttpSession {
             peer,
             link,
             faults: LinkFaults::of(&worker.settings().faults, link),
-            stage: HttpPhase::Asking,
+            phase: HttpPhase::Asking,
             // Nothing here takes a body.
             requests: Requests::new(0),
             said: 0,
@@ -66,8 +66,8 @@ impl HttpSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        // Who reads a stream, or is on the way out, has nothing more to say.
-        if !matches!(self.stage, HttpPhase::Asking) {
+        // A client that reads a stream or leaves sends nothing that matters.
+        if !matches!(self.phase, HttpPhase::Asking) {
             return;
         }
         if self.requests.is_empty() && self.fault(LinkPhase::Handshake, None, None, context).is_some() {
@@ -75,7 +75,7 @@ impl HttpSession {
             return;
         }
         let (mut rest, mut answered) = (bytes, 0);
-        while matches!(self.stage, HttpPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
+        while matches!(self.phase, HttpPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
             if answered == ANSWERS_A_TURN {
                 return context.give_back(rest);
             }
@@ -83,14 +83,14 @@ impl HttpSession {
             match self.requests.take(&mut rest) {
                 Ok(Some(request)) => self.answer(&request, context),
                 Ok(None) => {}
-                Err(bad) => self.say(error(bad.status(), None), false, false, context),
+                Err(bad) => self.respond(error(bad.status(), None), false, false, context),
             }
         }
     }
 
     /// Nothing is answered any more, because of a fault, and the link stays.
     fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.stage = HttpPhase::Silent;
+        self.phase = HttpPhase::Silent;
         context.established();
     }
 
@@ -140,7 +140,7 @@ impl HttpSession {
             || Box::new(|packet, by| Some(tuner::remake(packet, by))),
             context,
         );
-        self.stage = HttpPhase::Playing(Box::new(Playing { viewer, station, chunked }));
+        self.phase = HttpPhase::Playing(Box::new(Playing { viewer, station, chunked }));
         context.established();
         self.pump(context);
     }
@@ -168,10 +168,16 @@ impl HttpSession {
     }
 
     fn reply(&mut self, answer: Message, request: &Request, context: &mut Context<'_, Worker>) {
-        self.say(answer, request.method == "HEAD", request.keep_alive, context);
+        self.respond(answer, request.method == "HEAD", request.keep_alive, context);
     }
 
-    fn say(&mut self, answer: Message, head_only: bool, keep_alive: bool, context: &mut Context<'_, Worker>) {
+    fn respond(
+        &mut self,
+        answer: Message,
+        head_only: bool,
+        keep_alive: bool,
+        context: &mut Context<'_, Worker>,
+    ) {
         let answer = answer.keep_alive(keep_alive);
         let bytes = if head_only { answer.end_of_head() } else { answer.end() };
         self.said += bytes.len() as u64;
@@ -181,7 +187,7 @@ impl HttpSession {
 
     fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.answered();
-        self.stage = if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + FAREWELL) };
+        self.phase = if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + FAREWELL) };
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);
         }
@@ -189,14 +195,14 @@ impl HttpSession {
 
     /// Sends a reader what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let HttpPhase::Playing(playing) = &mut self.stage else { return };
+        let HttpPhase::Playing(playing) = &mut self.phase else { return };
         match playing.viewer.pump(context) {
             Standing::Same | Standing::Begun => {}
             Standing::Ended if playing.chunked => {
-                playing.viewer.say(LAST_CHUNK, context);
+                playing.viewer.send(LAST_CHUNK, context);
                 context.answered();
                 self.leave(context);
-                self.stage = HttpPhase::Leaving(context.now + FAREWELL);
+                self.phase = HttpPhase::Leaving(context.now + FAREWELL);
             }
             Standing::Ended => self.cut = Some(Cut::Close),
             Standing::Cut(cut) => self.cut = Some(cut),
@@ -204,25 +210,10 @@ impl HttpSession {
         }
     }
 
-    fn time(&mut self, context: &mut Context<'_, Worker>) {
-        let now = context.now;
-        if let Some(cut) = self.faults.cut(context.world, now) {
-            self.cut = Some(cut);
-            return;
-        }
-        match &mut self.stage {
-            HttpPhase::Playing(_) => self.pump(context),
-            // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
-            HttpPhase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
-            HttpPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
-            HttpPhase::Asking | HttpPhase::Leaving(_) | HttpPhase::Silent => {}
-        }
-    }
-
     /// Sets the one deadline of the session.
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let deadline = match &mut self.stage {
+        let deadline = match &mut self.phase {
             HttpPhase::Playing(playing) => playing.viewer.deadline(context.world, now),
             HttpPhase::Leaving(at) => Some(*at),
             HttpPhase::Asking | HttpPhase::Silent => None,
@@ -245,12 +236,12 @@ impl HttpSession {
 
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        match std::mem::replace(&mut self.stage, HttpPhase::Asking) {
+        match std::mem::replace(&mut self.phase, HttpPhase::Asking) {
             HttpPhase::Playing(playing) => {
                 playing.viewer.leave(context);
                 tuner::leave(playing.station, context.world);
             }
-            other => self.stage = other,
+            other => self.phase = other,
         }
     }
 
@@ -281,14 +272,25 @@ impl Session<Worker> for HttpSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let HttpPhase::Playing(playing) = &mut self.stage {
+        if let HttpPhase::Playing(playing) = &mut self.phase {
             playing.viewer.woken();
         }
         self.pump(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
-        self.time(context);
+        let now = context.now;
+        if let Some(cut) = self.faults.cut(context.world, now) {
+            self.cut = Some(cut);
+            return;
+        }
+        match &mut self.phase {
+            HttpPhase::Playing(_) => self.pump(context),
+            // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
+            HttpPhase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
+            HttpPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
+            HttpPhase::Asking | HttpPhase::Leaving(_) | HttpPhase::Silent => {}
+        }
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
@@ -323,9 +325,9 @@ mod tests {
     fn who_takes_its_last_answer_slowly_is_sent_all_of_it() {
         let mut rig = Rig::new(Worker::new(settings()));
         let mut session = HttpSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
-        rig.tell(&mut session, Event::Connected);
+        rig.dispatch(&mut session, Event::Connected);
         rig.room = 10;
-        rig.tell(&mut session, Event::Bytes(b"GET /api/version HTTP/1.1\r\nConnection: close\r\n\r\n"));
+        rig.dispatch(&mut session, Event::Bytes(b"GET /api/version HTTP/1.1\r\nConnection: close\r\n\r\n"));
         rig.advance(&mut session, 10 * FAREWELL);
         assert!(!rig.closed, "{} bytes wait", rig.unsent.len());
         rig.make_room(&mut session, 1 << 20);

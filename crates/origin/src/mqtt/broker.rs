@@ -1,4 +1,4 @@
-//! What all sessions of a broker share: who has subscribed to what, what waits for whom, and the counts.
+//! What all sessions of a broker share: subscriptions, the messages that wait for each client, and the counts.
 
 use super::inbox::{Delivery, Inbox, InboxKey};
 use super::publication::Publication;
@@ -162,7 +162,7 @@ impl Broker {
     }
 
     /// The next message for a client: of those that are kept first, after at most `steps` that are not for it.
-    pub(crate) fn next(&mut self, key: InboxKey, steps: &mut usize) -> Option<Delivery> {
+    pub(crate) fn next_delivery(&mut self, key: InboxKey, steps: &mut usize) -> Option<Delivery> {
         let inbox = &mut self.inboxes[key.0];
         while let Some(search) = inbox.searches.front_mut() {
             if let Some(publication) = self.retained.find(search, steps) {
@@ -204,7 +204,7 @@ impl Broker {
         if filter.share.is_none() && wanted {
             let search = self.retained.search(filter, options, identifier);
             let searches = &mut self.inboxes[key.0].searches;
-            // Who asks again is told from the beginning, and once.
+            // A client that subscribes again gets the retained messages from the beginning, and once.
             searches.retain(|search| !search.is_of(filter));
             searches.push_back(search);
         }
@@ -251,7 +251,7 @@ impl Broker {
         for _ in 0..times {
             matched |= self.hand_out(from, &publication, wake);
         }
-        // Who published it learns nothing of a fault.
+        // The publisher learns nothing of a fault.
         matched || times == 0 && self.subscriptions.has_any(&publication.topic)
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct InboxKey(pub(super) usize);
 
-/// What waits for one client, and for whom.
+/// What waits for one client.
 #[derive(Debug)]
 pub(super) struct Inbox {
     pub(super) session: SessionId,

@@ -71,8 +71,8 @@ impl Retained {
         Search { pattern, options, identifier, before: self.next, after: None }
     }
 
-    /// The next message on a subscriber's way, after at most `steps` others, which are counted down. `None`: there is
-    /// none up to there; if `steps` are left, there is none at all.
+    /// The next message on a subscriber's way, after at most `steps` others, which are counted down. `None`: no
+    /// message was found within these steps; if some are left, there is no further one at all.
     pub(super) fn find(&self, search: &mut Search, steps: &mut usize) -> Option<Arc<Publication>> {
         // All topics that match begin with what stands before the first wildcard, the slash before it left out: sport/#
         // matches sport as well (section 4.7.1.2).

@@ -49,7 +49,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct MqttSession {
     link: u64,
     reader: Reader,
-    stage: MqttPhase,
+    phase: MqttPhase,
     /// Faults of the link.
     script: Option<Box<Script>>,
     publisher: Option<Role>,
@@ -93,7 +93,7 @@ impl MqttSession {
         Self {
             link,
             reader: Reader::new(Version::V5, limits),
-            stage: MqttPhase::Accepted,
+            phase: MqttPhase::Accepted,
             script: Script::of(&broker.settings.faults, Subject::Link(link)),
             publisher: None,
             subscriber: None,
@@ -120,8 +120,8 @@ impl MqttSession {
         let mut reader = std::mem::replace(&mut self.reader, Reader::new(self.version, Limits::default()));
         let mut input = bytes;
         self.work = 0;
-        while matches!(self.stage, MqttPhase::Accepted | MqttPhase::Connected) && self.cut.is_none() {
-            // Who asks for much lets others ask in between.
+        while matches!(self.phase, MqttPhase::Accepted | MqttPhase::Connected) && self.cut.is_none() {
+            // A client that asks for much work gives others their turn in between.
             if self.work >= WORK_A_TURN {
                 context.give_back(input);
                 break;
@@ -129,11 +129,11 @@ impl MqttSession {
             match reader.next(&mut input) {
                 Ok(Some(Heard::Packet(packet))) => {
                     self.work += 1;
-                    let before = self.stage;
+                    let before = self.phase;
                     if let Err(violation) = self.packet(&packet, context) {
                         self.refuse(violation.reason(), context);
                     }
-                    if before == MqttPhase::Accepted && self.stage == MqttPhase::Connected {
+                    if before == MqttPhase::Accepted && self.phase == MqttPhase::Connected {
                         reader.set_limits(Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET });
                     }
                 }
@@ -150,7 +150,7 @@ impl MqttSession {
     }
 
     fn packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
-        match (packet, self.stage) {
+        match (packet, self.phase) {
             (Packet::Connect(connect), MqttPhase::Accepted) => self.connect(connect, context),
             (_, MqttPhase::Accepted) => return Err(Violation::FirstPacket),
             (Packet::Connect(_), _) => return Err(Violation::SecondConnect),
@@ -162,7 +162,7 @@ impl MqttSession {
             }
             (Packet::Subscribe(subscribe), _) => self.subscribe(subscribe, context),
             (Packet::Unsubscribe(unsubscribe), _) => self.unsubscribe(unsubscribe, context),
-            (Packet::Pingreq, _) => self.say(&Packet::Pingresp),
+            (Packet::Pingreq, _) => self.send(&Packet::Pingresp),
             (Packet::Disconnect(disconnect), _) => {
                 if disconnect.reason != ReasonCode::DisconnectWithWill {
                     self.will = None;
@@ -184,7 +184,7 @@ impl MqttSession {
         match fault(&mut self.script, LinkPhase::Connect, offered.as_deref(), context) {
             Some(Answer::Nothing) => {
                 context.established();
-                return self.stage = MqttPhase::Silent;
+                return self.phase = MqttPhase::Silent;
             }
             Some(Answer::Refusal { why, code, words }) => {
                 let usual = match why {
@@ -238,14 +238,14 @@ impl MqttSession {
                 Publish { qos: will.qos, retain: will.retain, ..Publish::new(will.topic, will.payload) };
             Publication::of(&publish)
         });
-        self.stage = MqttPhase::Connected;
+        self.phase = MqttPhase::Connected;
         context.established();
         let connack = Connack {
             session_present: false,
             reason: ReasonCode::Success,
             properties: properties.properties(),
         };
-        self.say(&Packet::Connack(connack));
+        self.send(&Packet::Connack(connack));
     }
 
     fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
@@ -305,21 +305,21 @@ impl MqttSession {
             // MQTT 3.1.1 has one way to say it.
             let outcome = if self.version == Version::V311 { ReasonCode::Success } else { outcome };
             context.world.counts.acknowledged += 1;
-            self.say(&Packet::Puback(Acknowledgement::of(id, outcome)));
+            self.send(&Packet::Puback(Acknowledgement::of(id, outcome)));
         }
         Ok(())
     }
 
     /// Sends a subscriber what waits for it, until its link takes no more.
     fn pump(&mut self, context: &mut Context<'_, Broker>) {
-        let (Some(key), MqttPhase::Connected) = (self.inbox, self.stage) else { return };
+        let (Some(key), MqttPhase::Connected) = (self.inbox, self.phase) else { return };
         let now = context.now;
         let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_mut());
         let rules = script.as_ref().is_some_and(|script| script.rules_units());
         if let Some(script) = script.filter(|_| rules) {
             let mut steps = MESSAGES_A_TURN;
             while self.gate.len() < HELD_BACK
-                && let Some(delivery) = context.world.next(key, &mut steps)
+                && let Some(delivery) = context.world.next_delivery(key, &mut steps)
             {
                 let unit = unit_of(delivery.publication.payload.len());
                 let ruling = script.rule(&unit, now);
@@ -358,7 +358,7 @@ impl MqttSession {
                     }
                 }
             } else {
-                let next = context.world.next(key, &mut steps);
+                let next = context.world.next_delivery(key, &mut steps);
                 if next.is_none() && context.world.has_more(key) {
                     continue;
                 }
@@ -407,7 +407,7 @@ impl MqttSession {
         }
     }
 
-    fn say(&mut self, packet: &Packet<'_>) {
+    fn send(&mut self, packet: &Packet<'_>) {
         let written = packet.encode(self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "{packet:?}");
     }
@@ -422,14 +422,14 @@ impl MqttSession {
         let fits = reason.code_in(PacketKind::Connack, self.version).is_some();
         let reason = if fits { reason } else { ReasonCode::ServerUnavailable };
         let connack = Connack { session_present: false, reason, properties: properties.properties() };
-        self.say(&Packet::Connack(connack));
-        self.stage = MqttPhase::Leaving(now + FAREWELL);
+        self.send(&Packet::Connack(connack));
+        self.phase = MqttPhase::Leaving(now + FAREWELL);
     }
 
     /// Ends a connection that breaks the standard, or asks for what there is not (MQTT 5 section 4.13).
     fn refuse(&mut self, reason: ReasonCode, context: &Context<'_, Broker>) {
         let now = context.now;
-        match (self.version, self.stage) {
+        match (self.version, self.phase) {
             (Version::V5, MqttPhase::Accepted)
                 if reason.code_in(PacketKind::Connack, Version::V5).is_some() =>
             {
@@ -438,7 +438,7 @@ impl MqttSession {
             (Version::V5, MqttPhase::Connected) => self.farewell(reason),
             _ => {}
         }
-        self.stage = MqttPhase::Leaving(now + FAREWELL);
+        self.phase = MqttPhase::Leaving(now + FAREWELL);
     }
 
     /// The last word of MQTT 5; 3.1.1 has none.
@@ -449,32 +449,9 @@ impl MqttSession {
         }
     }
 
-    fn time(&mut self, context: &mut Context<'_, Broker>) {
-        let now = context.now;
-        let roles = [&mut self.publisher, &mut self.subscriber].into_iter().flatten();
-        let scripts = roles.filter_map(|role| role.script.as_mut()).chain(self.script.as_mut());
-        for script in scripts {
-            if let Some(cut) = script.cut(now) {
-                self.cut = Some(cut);
-                context.world.note(script.take_effects());
-                return;
-            }
-        }
-        match self.stage {
-            MqttPhase::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
-            MqttPhase::Connected
-                if self.keep_alive.is_over(now, is_read(context), || context.acknowledged()) =>
-            {
-                // MQTT-3.1.2-22.
-                self.refuse(ReasonCode::KeepAliveTimeout, context);
-            }
-            _ => {}
-        }
-    }
-
     /// When [`Self::time`] has to be asked, or [`Self::pump`].
     fn next_moment(&self) -> Option<Moment> {
-        let stage = match self.stage {
+        let phase = match self.phase {
             MqttPhase::Connected => self.keep_alive.deadline(),
             MqttPhase::Leaving(at) => Some(at),
             MqttPhase::Accepted | MqttPhase::Silent => None,
@@ -482,7 +459,7 @@ impl MqttSession {
         let roles = [&self.publisher, &self.subscriber].into_iter().flatten();
         let scripts = roles.filter_map(|role| role.script.as_ref()).chain(&self.script);
         let cut = scripts.filter_map(|script| script.next_cut()).min();
-        [stage, cut, self.resume].into_iter().flatten().min()
+        [phase, cut, self.resume].into_iter().flatten().min()
     }
 
     /// The client is gone, or has to go: its will is published if it said no goodbye.
@@ -510,7 +487,7 @@ impl Session<Broker> for MqttSession {
             script.begin(context.now);
         }
         if fault(&mut self.script, LinkPhase::Accept, None, context).is_some() {
-            self.stage = MqttPhase::Silent;
+            self.phase = MqttPhase::Silent;
             context.established();
         }
     }
@@ -527,7 +504,26 @@ impl Session<Broker> for MqttSession {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Broker>) {
-        self.time(context);
+        let now = context.now;
+        let roles = [&mut self.publisher, &mut self.subscriber].into_iter().flatten();
+        let scripts = roles.filter_map(|role| role.script.as_mut()).chain(self.script.as_mut());
+        for script in scripts {
+            if let Some(cut) = script.cut(now) {
+                self.cut = Some(cut);
+                context.world.note(script.take_effects());
+                return;
+            }
+        }
+        match self.phase {
+            MqttPhase::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
+            MqttPhase::Connected
+                if self.keep_alive.is_over(now, is_read(context), || context.acknowledged()) =>
+            {
+                // MQTT-3.1.2-22.
+                self.refuse(ReasonCode::KeepAliveTimeout, context);
+            }
+            _ => {}
+        }
     }
 
     fn handle_stop(&mut self, _: &mut Context<'_, Broker>) {
@@ -540,7 +536,7 @@ impl Session<Broker> for MqttSession {
 
     fn after_event(&mut self, context: &mut Context<'_, Broker>) {
         self.pump(context);
-        if self.cut == Some(Cut::Close) && self.stage == MqttPhase::Connected && !self.said_goodbye {
+        if self.cut == Some(Cut::Close) && self.phase == MqttPhase::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);
         }
         if !self.out.is_empty() {

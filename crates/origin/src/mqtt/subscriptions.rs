@@ -1,4 +1,4 @@
-//! Who has subscribed to what. Taking a subscription costs as much with a hundred thousand others as with none; a
+//! The subscriptions of all clients. Taking a subscription costs as much with a hundred thousand others as with none; a
 //! message is compared with the filters that have wildcards, and of the others looks up its own topic.
 
 use super::inbox::InboxKey;

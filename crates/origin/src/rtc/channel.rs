@@ -99,7 +99,7 @@ impl Channel {
     }
 
     /// A deadline passed: one of several.
-    pub(super) fn time(&mut self, service: &mut Service<'_, '_>) {
+    pub(super) fn handle_timeout(&mut self, service: &mut Service<'_, '_>) {
         if self.due.is_some_and(|due| due <= service.now) {
             self.transport.handle_timeout(service.now);
             self.drain(service);
@@ -109,8 +109,8 @@ impl Channel {
         }
     }
 
-    /// When to call [`Self::time`]; who is gone is to be removed at once.
-    pub(super) fn next(&self) -> Option<Moment> {
+    /// When to call [`Self::handle_timeout`]; at once if the peer is gone and has to be removed.
+    pub(super) fn poll_timeout(&self) -> Option<Moment> {
         if self.is_gone {
             return Some(Moment::from_nanos(0));
         }

@@ -27,7 +27,7 @@ pub(super) struct Feed {
     pub(super) key: StreamKey,
     /// The units, each one RTP payload.
     pub(super) units: Log,
-    /// Who watches.
+    /// How many viewers watch it.
     pub(super) peers: usize,
     publication: u64,
     /// The next packet of the stream.

@@ -1,4 +1,4 @@
-//! What the sessions of one worker share of WebRTC: where media goes out, and to whom.
+//! What the WebRTC sessions of one worker share: the port, and the viewers and publishers behind it.
 
 use super::channel::{Channel, Service};
 use super::counts::Counts;
@@ -45,7 +45,7 @@ pub(crate) struct Hub {
     pub(super) wakes: Vec<SessionId>,
     /// Streams whose sound was left out.
     mute: BTreeSet<Arc<str>>,
-    /// When [`Self::time`] is to be called.
+    /// When [`Self::handle_timeout`] is to be called.
     pub(super) next: Option<Moment>,
 }
 
@@ -160,7 +160,7 @@ impl Hub {
         }
     }
 
-    /// Asks the publisher of a stream for a keyframe. Who has to be woken, if it is one of this worker's.
+    /// Asks the publisher of a stream for a keyframe. Returns the session to wake if the publisher is this worker's.
     pub(crate) fn ask_keyframe(&mut self, stream: &str, now: Moment) -> Option<SessionId> {
         let (_, ingest) = self.ingests.iter_mut().find(|(_, ingest)| &*ingest.name == stream)?;
         ingest.wants_keyframe(now);
@@ -168,7 +168,7 @@ impl Hub {
         Some(self.port)
     }
 
-    /// The peer of a session leaves. Who has to be woken, if it is one of this worker's.
+    /// The peer of a session leaves. Returns the session to wake if the peer is this worker's.
     pub(crate) fn dismiss(&mut self, session: u64, now: Moment) -> Option<SessionId> {
         match *self.by_session.get(&session)? {
             PeerRef::Viewer(at) => self.peers[at].channel.is_gone = true,
@@ -218,10 +218,12 @@ impl Hub {
                                 peer.pump(&self.feeds[feed], &mut service);
                             }
                         }
-                        Datagram::Rtcp => wants_keyframe = peer.hear(bytes, &self.feeds[feed], &mut service),
+                        Datagram::Rtcp => {
+                            wants_keyframe = peer.on_rtcp(bytes, &self.feeds[feed], &mut service)
+                        }
                         _ => service.counts.strange += 1,
                     }
-                    let next = peer.next();
+                    let next = peer.poll_timeout();
                     if wants_keyframe {
                         self.want_keyframe(feed, worker, now);
                     }
@@ -234,7 +236,7 @@ impl Hub {
                             ingest.channel.receive(source, bytes, &mut service);
                         }
                         Datagram::Rtp => ingest.receive(bytes, &mut service),
-                        Datagram::Rtcp => ingest.hear(bytes, &mut service),
+                        Datagram::Rtcp => ingest.on_rtcp(bytes, &mut service),
                         _ => service.counts.strange += 1,
                     }
                     continue;
@@ -245,7 +247,7 @@ impl Hub {
         for (_, ingest) in &mut self.ingests {
             let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
             ingest.after_batch(&mut Service { now, worker, link, counts, outbox, wakes });
-            let next = ingest.next();
+            let next = ingest.poll_timeout();
             self.next = Some(self.next.map_or(next, |before| before.min(next)));
         }
     }
@@ -269,7 +271,7 @@ impl Hub {
                 let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
                 let mut service = Service { now, worker, link, counts, outbox, wakes };
                 peer.pump(&self.feeds[peer.feed], &mut service);
-                let wish = peer.next();
+                let wish = peer.poll_timeout();
                 next = Some(next.map_or(wish, |before| before.min(wish)));
             }
         }
@@ -277,7 +279,7 @@ impl Hub {
     }
 
     /// Time has passed.
-    pub(super) fn time(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
+    pub(super) fn handle_timeout(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
         if self.next.is_none_or(|next| next > now) {
             return;
         }
@@ -293,16 +295,16 @@ impl Hub {
             }
         };
         for (at, peer) in &mut self.peers {
-            if peer.next() <= now && !peer.channel.is_gone {
-                peer.time(&self.feeds[peer.feed], &mut service);
+            if peer.poll_timeout() <= now && !peer.channel.is_gone {
+                peer.handle_timeout(&self.feeds[peer.feed], &mut service);
             }
-            judge(PeerRef::Viewer(at), peer.channel.is_gone, peer.next());
+            judge(PeerRef::Viewer(at), peer.channel.is_gone, peer.poll_timeout());
         }
         for (at, ingest) in &mut self.ingests {
-            if ingest.next() <= now && !ingest.channel.is_gone {
-                ingest.time(&mut service);
+            if ingest.poll_timeout() <= now && !ingest.channel.is_gone {
+                ingest.handle_timeout(&mut service);
             }
-            judge(PeerRef::Publisher(at), ingest.channel.is_gone, ingest.next());
+            judge(PeerRef::Publisher(at), ingest.channel.is_gone, ingest.poll_timeout());
         }
         self.next = next;
         for peer in gone {

@@ -117,7 +117,7 @@ impl Ingest {
         service.wakes.extend(self.publisher.flush(service.worker));
         // A fault may hold back what has just come.
         self.publisher_due = self.publisher.deadline(service.worker, service.now);
-        self.ask(service);
+        self.request_missing(service);
         for receiver in &mut self.receivers {
             let (before, now) = receiver.book();
             let intake = &mut service.counts.intake;
@@ -134,7 +134,7 @@ impl Ingest {
     }
 
     /// RTCP came from it.
-    pub(super) fn hear(&mut self, bytes: &mut [u8], service: &mut Service<'_, '_>) {
+    pub(super) fn on_rtcp(&mut self, bytes: &mut [u8], service: &mut Service<'_, '_>) {
         let Some(opened) = self.channel.open_rtcp(bytes, service.counts) else { return };
         for packet in Compound::new(opened) {
             if let Ok(rtcp::Packet::SenderReport(report)) = packet {
@@ -150,14 +150,19 @@ impl Ingest {
     }
 
     /// A deadline passed: one of several.
-    pub(super) fn time(&mut self, service: &mut Service<'_, '_>) {
+    pub(super) fn handle_timeout(&mut self, service: &mut Service<'_, '_>) {
         let now = service.now;
-        self.channel.time(service);
+        self.channel.handle_timeout(service);
         let (publisher, worker, mut cut) = (&mut self.publisher, &mut *service.worker, None);
         for receiver in &mut self.receivers {
-            receiver.pass(now, now.micros_since(self.began), &mut self.remux, &mut |packet, opening| {
-                cut = cut.or(publisher.take(packet, opening, worker, now));
-            });
+            receiver.handle_timeout(
+                now,
+                now.micros_since(self.began),
+                &mut self.remux,
+                &mut |packet, opening| {
+                    cut = cut.or(publisher.take(packet, opening, worker, now));
+                },
+            );
         }
         if self.publisher_due <= now {
             publisher.release(worker, now);
@@ -199,13 +204,13 @@ impl Ingest {
     }
 
     /// Asks for what is missing: packets, or a keyframe.
-    fn ask(&mut self, service: &mut Service<'_, '_>) {
+    fn request_missing(&mut self, service: &mut Service<'_, '_>) {
         if !self.channel.has_keys() {
             return;
         }
         let (us, out) = (self.ssrc, service.outbox.words());
         for receiver in &mut self.receivers {
-            receiver.ask(service.now, us, &mut self.numbers, out, |out| {
+            receiver.append_requests(service.now, us, &mut self.numbers, out, |out| {
                 if out.is_empty() {
                     // A compound packet begins with a report (RFC 3550 section 6.1).
                     rtcp::append_receiver_report(us, &[], out);
@@ -224,10 +229,10 @@ impl Ingest {
         self.channel.is_gone |= cut.is_some();
     }
 
-    /// When to call [`Self::time`].
-    pub(super) fn next(&self) -> Moment {
-        let receivers = self.receivers.iter().filter_map(TrackReceiver::next).min();
-        let others = [self.channel.next(), self.feedback_at, receivers, Some(self.publisher_due)];
+    /// When to call [`Self::handle_timeout`].
+    pub(super) fn poll_timeout(&self) -> Moment {
+        let receivers = self.receivers.iter().filter_map(TrackReceiver::poll_timeout).min();
+        let others = [self.channel.poll_timeout(), self.feedback_at, receivers, Some(self.publisher_due)];
         others.into_iter().flatten().fold(self.report_at, Moment::min)
     }
 

@@ -61,7 +61,7 @@ function socket() {
 </script>
 "#;
 
-/// The page that publishes camera and microphone; with `?seconds=N` for so long, otherwise until its button is pressed.
+/// The page that publishes camera and microphone; for N seconds with `?seconds=N`, otherwise until its button is pressed.
 pub(super) const PUBLISH: &str = r#"<!doctype html>
 <meta charset="utf-8">
 <title>weir origin: publish</title>

@@ -13,7 +13,7 @@ use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, Compound, SenderFigures};
 use weir_rtc::rtp::Header;
 
-/// Units that are sent at a time to one who has much to catch up with.
+/// Units that are sent at a time to a viewer that has many to catch up with, so that other peers are not held up.
 const BURST: usize = 64;
 /// How long until its next turn then.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -90,7 +90,7 @@ impl Peer {
     }
 
     /// RTCP came from it. Whether it asks for a keyframe.
-    pub(super) fn hear(&mut self, bytes: &mut [u8], feed: &Feed, service: &mut Service<'_, '_>) -> bool {
+    pub(super) fn on_rtcp(&mut self, bytes: &mut [u8], feed: &Feed, service: &mut Service<'_, '_>) -> bool {
         let Some(opened) = self.channel.open_rtcp(bytes, service.counts) else { return false };
         let asked = service.counts.picture_losses;
         for packet in Compound::new(opened) {
@@ -253,9 +253,9 @@ impl Peer {
     }
 
     /// A deadline passed: one of several.
-    pub(super) fn time(&mut self, feed: &Feed, service: &mut Service<'_, '_>) {
+    pub(super) fn handle_timeout(&mut self, feed: &Feed, service: &mut Service<'_, '_>) {
         let now = service.now;
-        self.channel.time(service);
+        self.channel.handle_timeout(service);
         if self.go_on_at.is_some_and(|at| at <= now) {
             self.pump(feed, service);
         }
@@ -282,9 +282,9 @@ impl Peer {
         }
     }
 
-    /// When to call [`Self::time`].
-    pub(super) fn next(&self) -> Moment {
-        let others = [self.channel.next(), self.go_on_at];
+    /// When to call [`Self::handle_timeout`].
+    pub(super) fn poll_timeout(&self) -> Moment {
+        let others = [self.channel.poll_timeout(), self.go_on_at];
         others.into_iter().flatten().fold(self.report_at, Moment::min)
     }
 }

@@ -32,7 +32,7 @@ impl Session<Worker> for Port {
     fn after_event(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         let (next, wakes) = serve(context, |hub, worker, link| {
-            hub.time(now, worker, link);
+            hub.handle_timeout(now, worker, link);
             (hub.next, std::mem::take(&mut hub.wakes))
         })
         .unwrap_or_default();

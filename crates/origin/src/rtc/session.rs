@@ -66,7 +66,7 @@ pub(crate) struct RtcSession {
     peer: SocketAddr,
     link: u64,
     faults: LinkFaults,
-    stage: RtcPhase,
+    phase: RtcPhase,
     requests: Requests,
     /// When sessions were begun over this connection that may not have their keys yet.
     begun: VecDeque<Moment>,
@@ -93,7 +93,7 @@ impl RtcSession {
             peer,
             link,
             faults: LinkFaults::of(&worker.settings().faults, link),
-            stage: RtcPhase::Asking,
+            phase: RtcPhase::Asking,
             begun: VecDeque::new(),
             requests: Requests::new(REQUEST_LIMIT),
             cut: None,
@@ -101,7 +101,7 @@ impl RtcSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        match &mut self.stage {
+        match &mut self.phase {
             RtcPhase::Silent | RtcPhase::Leaving(_) => return,
             RtcPhase::Socket(socket) => {
                 // A message at a time: an offer is made for a few bytes.
@@ -116,7 +116,7 @@ impl RtcSession {
             return self.fall_silent(context);
         }
         let (mut rest, mut answered) = (bytes, 0);
-        while matches!(self.stage, RtcPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
+        while matches!(self.phase, RtcPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
             if answered == ANSWERS_A_TURN {
                 return context.give_back(rest);
             }
@@ -127,10 +127,10 @@ impl RtcSession {
                     self.answer(&request, context);
                 }
                 Ok(None) => {}
-                Err(bad) => self.say(usual(bad.status()), false, context),
+                Err(bad) => self.respond(usual(bad.status()), false, context),
             }
         }
-        if matches!(self.stage, RtcPhase::Socket(_)) {
+        if matches!(self.phase, RtcPhase::Socket(_)) {
             context.give_back(rest);
         }
     }
@@ -162,7 +162,7 @@ impl RtcSession {
                     self.watch(&stream, &offer, context)
                 };
                 return match made {
-                    Ok(answer) => self.say(answer, request.keep_alive, context),
+                    Ok(answer) => self.respond(answer, request.keep_alive, context),
                     Err(decree) => self.refuse(decree, request.keep_alive, context),
                 };
             }
@@ -179,7 +179,7 @@ impl RtcSession {
             ("GET", None) => plain(404, "ask for a stream: /APP/STREAM"),
             _ => usual(405).field("Allow", METHODS),
         };
-        self.say(answer, request.keep_alive, context);
+        self.respond(answer, request.keep_alive, context);
     }
 
     /// WHEP: an offer is answered, and a viewer comes.
@@ -350,7 +350,7 @@ impl RtcSession {
 
     /// Nothing is answered any more, because of a fault, and the link stays.
     fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.stage = RtcPhase::Silent;
+        self.phase = RtcPhase::Silent;
         context.established();
     }
 
@@ -366,37 +366,24 @@ impl RtcSession {
                     Why::Moved { to } => answer.field("Location", to),
                     Why::Rejected => answer,
                 };
-                self.say(answer, keep_alive, context);
+                self.respond(answer, keep_alive, context);
             }
         }
     }
 
-    fn say(&mut self, answer: Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
+    fn respond(&mut self, answer: Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.send(&answer.keep_alive(keep_alive).end());
         if !keep_alive {
-            self.stage = RtcPhase::Leaving(context.now + FAREWELL);
+            self.phase = RtcPhase::Leaving(context.now + FAREWELL);
         }
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);
         }
     }
 
-    fn time(&mut self, context: &mut Context<'_, Worker>) {
-        let now = context.now;
-        if let Some(cut) = self.faults.cut(context.world, now) {
-            self.cut = Some(cut);
-            return;
-        }
-        match &self.stage {
-            RtcPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
-            RtcPhase::Socket(_) => self.ping(context),
-            RtcPhase::Asking | RtcPhase::Leaving(_) | RtcPhase::Silent => {}
-        }
-    }
-
     /// Sets the one deadline of the session.
     fn arm(&self, context: &mut Context<'_, Worker>) {
-        let deadline = match &self.stage {
+        let deadline = match &self.phase {
             RtcPhase::Leaving(at) => Some(*at),
             RtcPhase::Socket(socket) => socket.ping_at,
             RtcPhase::Asking | RtcPhase::Silent => None,
@@ -439,7 +426,16 @@ impl Session<Worker> for RtcSession {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
-        self.time(context);
+        let now = context.now;
+        if let Some(cut) = self.faults.cut(context.world, now) {
+            self.cut = Some(cut);
+            return;
+        }
+        match &self.phase {
+            RtcPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
+            RtcPhase::Socket(_) => self.ping(context),
+            RtcPhase::Asking | RtcPhase::Leaving(_) | RtcPhase::Silent => {}
+        }
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {

@@ -15,7 +15,7 @@ use weir_rtc::{nack, rtx};
 
 /// Bytes of one access unit.
 const ACCESS_UNIT: usize = 8 << 20;
-/// A publisher that has sent no keyframe for so long is asked for one: browsers send none of themselves, and whoever comes
+/// A publisher that has sent no keyframe for this long is asked for one. Browsers send none unasked, and a new viewer
 /// begins at the last one.
 const KEYFRAME: Duration = Duration::from_secs(4);
 /// What is missing is asked for as long as what came behind it waits.
@@ -139,8 +139,9 @@ impl TrackReceiver {
         self.judge(now);
     }
 
-    /// Time has passed.
-    pub(super) fn pass(&mut self, now: Moment, at: i64, remux: &mut Remux, take: Take<'_>) {
+    /// The moment of [`Self::poll_timeout`] passed: packets that were waited for are given up, and a keyframe is requested if it
+    /// is time.
+    pub(super) fn handle_timeout(&mut self, now: Moment, at: i64, remux: &mut Remux, take: Take<'_>) {
         if self.reorder.due().is_some_and(|due| due <= now) {
             let (mut out, reorder) = Out::of(self, now, at, remux, take);
             reorder.handle_timeout(now, |unit| out.take(&unit));
@@ -177,7 +178,7 @@ impl TrackReceiver {
     }
 
     /// Appends what is to be asked of the publisher now; `begin` puts a report before it.
-    pub(super) fn ask(
+    pub(super) fn append_requests(
         &mut self,
         now: Moment,
         us: u32,
@@ -209,8 +210,8 @@ impl TrackReceiver {
         self.track.report_block(now)
     }
 
-    /// When [`Self::pass`] and [`Self::ask`] are to be called.
-    pub(super) fn next(&self) -> Option<Moment> {
+    /// When [`Self::handle_timeout`] and [`Self::append_requests`] are to be called.
+    pub(super) fn poll_timeout(&self) -> Option<Moment> {
         let is_video = self.kind == MediaKind::Video;
         let asks = (self.asks && self.track.ssrc().is_some()).then(|| self.requests.poll_timeout()).flatten();
         let keyframe = is_video.then_some(self.keyframe_due);
@@ -408,9 +409,9 @@ mod tests {
             });
         }
 
-        fn pass(&mut self, millis: u64) {
+        fn handle_timeout(&mut self, millis: u64) {
             let shown = &mut self.shown;
-            self.receiver.pass(at(millis), 0, &mut self.remux, &mut |packet, _| {
+            self.receiver.handle_timeout(at(millis), 0, &mut self.remux, &mut |packet, _| {
                 shown.extend((packet.kind == PacketKind::Video).then_some(packet.timestamp));
             });
         }
@@ -418,7 +419,7 @@ mod tests {
         /// What is asked for: numbers, and whether a keyframe.
         fn asked(&mut self, millis: u64) -> (Vec<u16>, bool) {
             let mut out = Vec::new();
-            self.receiver.ask(at(millis), 1, &mut Vec::new(), &mut out, |_| {});
+            self.receiver.append_requests(at(millis), 1, &mut Vec::new(), &mut out, |_| {});
             let (mut numbers, mut keyframe) = (Vec::new(), false);
             for packet in Compound::new(&out) {
                 match packet.unwrap() {
@@ -464,7 +465,7 @@ mod tests {
         }
         let asked: usize = (40..500).map(|millis| bench.asked(millis).0.len()).sum();
         assert_eq!(asked, 10, "again and again, but not for ever");
-        bench.pass(600);
+        bench.handle_timeout(600);
         assert_eq!(bench.shown, [0, 40_000, 120_000, 160_000]);
         assert_eq!(bench.asked(600), (vec![], true));
         assert_eq!(bench.asked(700), (vec![], false));
@@ -489,7 +490,7 @@ mod tests {
         }
         assert_eq!(bench.shown.len(), 10);
         assert_eq!((3_000..6_900).filter(|millis| bench.asked(*millis).1).count(), 0);
-        bench.pass(7_000);
+        bench.handle_timeout(7_000);
         assert!(bench.asked(7_001).1, "browsers send none of themselves");
     }
 

@@ -70,7 +70,7 @@ impl ForwardSession {
         if outcome.is_err() {
             return self.end("it does not speak RTMP", context);
         }
-        self.say(context);
+        self.send_output(context);
         if begins && self.viewer.is_none() {
             self.begin(context);
         }
@@ -93,16 +93,16 @@ impl ForwardSession {
         let Some(viewer) = &mut self.viewer else { return };
         if viewer.pump(context) != Standing::Same {
             self.client.close();
-            self.say(context);
+            self.send_output(context);
             self.end("", context);
         }
     }
 
-    fn say(&mut self, context: &mut Context<'_, Worker>) {
+    fn send_output(&mut self, context: &mut Context<'_, Worker>) {
         let words = std::mem::take(self.client.output());
         match &mut self.viewer {
             _ if words.is_empty() => {}
-            Some(viewer) => viewer.say(&words, context),
+            Some(viewer) => viewer.send(&words, context),
             None => context.send(&words),
         }
     }
@@ -117,7 +117,7 @@ impl ForwardSession {
             let settings = context.world.settings().clone();
             let route = &settings.routes[self.forwarding.route];
             if let Some(trouble) = self.forwarding.trouble(route, self.since.is_some(), words) {
-                settings.tell(trouble);
+                settings.report_trouble(trouble);
             }
             let again = self.forwarding.again(self.since, context.now);
             context.world.forwardings.push(again);
@@ -127,7 +127,7 @@ impl ForwardSession {
 
 impl Session<Worker> for ForwardSession {
     fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
-        self.say(context);
+        self.send_output(context);
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {

@@ -51,7 +51,7 @@ impl Liveness {
     }
 
     /// When to look.
-    pub(super) fn next(&self) -> Moment {
+    pub(super) fn poll_timeout(&self) -> Moment {
         self.next
     }
 
@@ -98,7 +98,7 @@ mod tests {
         fn waiting() -> Self {
             let mut rig = Rig::new(Worker::new(settings()));
             let mut session = RtmpSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
-            rig.tell(&mut session, Event::Connected);
+            rig.dispatch(&mut session, Event::Connected);
             let client = Client::new(ClientOptions::play("rtmp://h/live".to_owned(), "live", "nobody"), 1);
             let mut pair = Self { rig, session, client };
             while pair.exchange() {}
@@ -110,7 +110,7 @@ mod tests {
         fn exchange(&mut self) -> bool {
             let said = std::mem::take(self.client.output());
             if !said.is_empty() {
-                self.rig.tell(&mut self.session, Event::Bytes(&said));
+                self.rig.dispatch(&mut self.session, Event::Bytes(&said));
             }
             let heard = self.rig.take_sent();
             self.client.input(&heard, &mut |_: ClientEvent<'_>| {}).unwrap();

@@ -1,4 +1,4 @@
-//! One accepted RTMP connection: a viewer, a publisher, or someone who is still asking.
+//! One accepted RTMP connection: a viewer, a publisher, or a client that has not said yet which.
 
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
@@ -42,7 +42,7 @@ struct Handler {
     link: u64,
     faults: LinkFaults,
     app: String,
-    stage: RtmpPhase,
+    phase: RtmpPhase,
     replies: Vec<Reply>,
     /// What was heard in this turn.
     events: usize,
@@ -101,7 +101,7 @@ impl RtmpSession {
                 link,
                 faults: LinkFaults::of(&worker.settings().faults, link),
                 app: String::new(),
-                stage: RtmpPhase::Accepted,
+                phase: RtmpPhase::Accepted,
                 replies: Vec::new(),
                 events: 0,
                 said: 0,
@@ -111,16 +111,16 @@ impl RtmpSession {
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        if matches!(self.handler.stage, RtmpPhase::Accepted) {
-            self.handler.stage = RtmpPhase::Asking;
+        if matches!(self.handler.phase, RtmpPhase::Accepted) {
+            self.handler.phase = RtmpPhase::Asking;
             if self.handler.fault(LinkPhase::Handshake, None, context).is_some() {
                 self.handler.fall_silent(context);
             }
         }
-        if matches!(self.handler.stage, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
+        if matches!(self.handler.phase, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
             return;
         }
-        if let RtmpPhase::Playing(playing) = &mut self.handler.stage {
+        if let RtmpPhase::Playing(playing) = &mut self.handler.phase {
             playing.liveness.on_bytes();
         }
         let Self { server, handler } = self;
@@ -133,10 +133,10 @@ impl RtmpSession {
             }
             let (piece, more) = rest.split_at(rest.len().min(PIECE));
             rest = more;
-            outcome = server.input(piece, &mut |event| handler.hear(&event, context));
+            outcome = server.input(piece, &mut |event| handler.on_event(&event, context));
         }
         let bytes = &bytes[..bytes.len() - rest.len()];
-        if matches!(handler.stage, RtmpPhase::Silent) {
+        if matches!(handler.phase, RtmpPhase::Silent) {
             return;
         }
         if outcome.is_err() {
@@ -144,7 +144,7 @@ impl RtmpSession {
         }
         self.reply(context);
         self.handler.pace(bytes.len(), context);
-        if let RtmpPhase::Publishing(publishing) = &mut self.handler.stage {
+        if let RtmpPhase::Publishing(publishing) = &mut self.handler.phase {
             let wakes = publishing.publisher.flush(context.world);
             context.wake_all(wakes);
         }
@@ -165,20 +165,20 @@ impl RtmpSession {
                 Reply::Status(id, status) => self.server.send_status(id, &status),
             }
         }
-        self.say(context);
+        self.send_output(context);
         if plays {
             self.pump(context);
         }
     }
 
     /// Sends the dialogue's output.
-    fn say(&mut self, context: &mut Context<'_, Worker>) {
+    fn send_output(&mut self, context: &mut Context<'_, Worker>) {
         let words = std::mem::take(self.server.output());
         if words.is_empty() {
             return;
         }
-        match &mut self.handler.stage {
-            RtmpPhase::Playing(playing) => playing.viewer.say(&words, context),
+        match &mut self.handler.phase {
+            RtmpPhase::Playing(playing) => playing.viewer.send(&words, context),
             _ => {
                 self.handler.said += words.len() as u64;
                 context.send(&words);
@@ -191,21 +191,21 @@ impl RtmpSession {
 
     /// Sends a viewer what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let RtmpPhase::Playing(playing) = &mut self.handler.stage else { return };
+        let RtmpPhase::Playing(playing) = &mut self.handler.phase else { return };
         let id = playing.message_stream_id;
         match playing.viewer.pump(context) {
             Standing::Same => {}
             Standing::Begun => {
                 self.server
                     .send_status(id, &status("NetStream.Play.PublishNotify", "The stream is published."));
-                self.say(context);
+                self.send_output(context);
             }
             Standing::Ended => {
                 self.server.end_play(id);
-                self.say(context);
+                self.send_output(context);
                 if context.world.settings().departure == Departure::Close {
                     self.handler.leave(context);
-                    self.handler.stage = RtmpPhase::Leaving(context.now + FAREWELL);
+                    self.handler.phase = RtmpPhase::Leaving(context.now + FAREWELL);
                 }
             }
             Standing::Cut(cut) => self.handler.cut = Some(cut),
@@ -215,7 +215,7 @@ impl RtmpSession {
 
     /// Asks a viewer that is sent nothing whether it is there, and lets it go if it does not answer.
     fn look(&mut self, context: &mut Context<'_, Worker>) {
-        let RtmpPhase::Playing(playing) = &mut self.handler.stage else { return };
+        let RtmpPhase::Playing(playing) = &mut self.handler.phase else { return };
         let sent = playing.viewer.link_bytes(context.world);
         match playing.liveness.look(context.now, sent) {
             Look::Wait => {}
@@ -223,41 +223,12 @@ impl RtmpSession {
             Look::Ask => {
                 // The server's time in milliseconds, which goes round.
                 self.server.ping((context.now.as_nanos() / 1_000_000) as u32);
-                self.say(context);
-                if let RtmpPhase::Playing(playing) = &mut self.handler.stage {
+                self.send_output(context);
+                if let RtmpPhase::Playing(playing) = &mut self.handler.phase {
                     let sent = playing.viewer.link_bytes(context.world);
                     playing.liveness.on_asked(sent);
                 }
             }
-        }
-    }
-
-    fn time(&mut self, context: &mut Context<'_, Worker>) {
-        let now = context.now;
-        if let Some(cut) = self.handler.faults.cut(context.world, now) {
-            self.handler.cut = Some(cut);
-            return;
-        }
-        match &mut self.handler.stage {
-            RtmpPhase::Playing(_) => {
-                self.pump(context);
-                self.look(context);
-            }
-            RtmpPhase::Publishing(publishing) => {
-                let publisher = &mut publishing.publisher;
-                publisher.release(context.world, now);
-                let wakes = publisher.flush(context.world);
-                context.wake_all(wakes);
-                self.handler.cut = publisher.cut(context.world, now);
-                if publishing.resume.is_some_and(|at| at <= now) {
-                    publishing.resume = None;
-                    context.pause_reading(false);
-                } else if publisher.is_silent(context.world, now) {
-                    self.handler.cut = Some(Cut::Close);
-                }
-            }
-            RtmpPhase::Leaving(at) if now >= *at => self.handler.cut = Some(Cut::Close),
-            RtmpPhase::Accepted | RtmpPhase::Asking | RtmpPhase::Leaving(_) | RtmpPhase::Silent => {}
         }
     }
 
@@ -273,9 +244,9 @@ impl RtmpSession {
     /// Sets the one deadline of the session.
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let deadline = match &mut self.handler.stage {
+        let deadline = match &mut self.handler.phase {
             RtmpPhase::Playing(playing) => {
-                let look = Some(playing.liveness.next());
+                let look = Some(playing.liveness.poll_timeout());
                 playing.viewer.deadline(context.world, now).into_iter().chain(look).min()
             }
             RtmpPhase::Publishing(publishing) => {
@@ -310,14 +281,39 @@ impl Session<Worker> for RtmpSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let RtmpPhase::Playing(playing) = &mut self.handler.stage {
+        if let RtmpPhase::Playing(playing) = &mut self.handler.phase {
             playing.viewer.woken();
         }
         self.pump(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
-        self.time(context);
+        let now = context.now;
+        if let Some(cut) = self.handler.faults.cut(context.world, now) {
+            self.handler.cut = Some(cut);
+            return;
+        }
+        match &mut self.handler.phase {
+            RtmpPhase::Playing(_) => {
+                self.pump(context);
+                self.look(context);
+            }
+            RtmpPhase::Publishing(publishing) => {
+                let publisher = &mut publishing.publisher;
+                publisher.release(context.world, now);
+                let wakes = publisher.flush(context.world);
+                context.wake_all(wakes);
+                self.handler.cut = publisher.cut(context.world, now);
+                if publishing.resume.is_some_and(|at| at <= now) {
+                    publishing.resume = None;
+                    context.pause_reading(false);
+                } else if publisher.is_silent(context.world, now) {
+                    self.handler.cut = Some(Cut::Close);
+                }
+            }
+            RtmpPhase::Leaving(at) if now >= *at => self.handler.cut = Some(Cut::Close),
+            RtmpPhase::Accepted | RtmpPhase::Asking | RtmpPhase::Leaving(_) | RtmpPhase::Silent => {}
+        }
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
@@ -337,10 +333,10 @@ impl Session<Worker> for RtmpSession {
 }
 
 impl Handler {
-    fn hear(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
+    fn on_event(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
         // What follows a refusal or a silence in the same bytes is not heard.
         self.events += 1;
-        if matches!(self.stage, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
+        if matches!(self.phase, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
             return;
         }
         match event {
@@ -354,9 +350,9 @@ impl Handler {
             ServerEvent::Media(message) => self.media(message, false, context),
             ServerEvent::Metadata(message) => self.media(message, true, context),
             ServerEvent::Closed { .. } => {
-                if matches!(self.stage, RtmpPhase::Playing(_) | RtmpPhase::Publishing(_)) {
+                if matches!(self.phase, RtmpPhase::Playing(_) | RtmpPhase::Publishing(_)) {
                     self.leave(context);
-                    self.stage = RtmpPhase::Asking;
+                    self.phase = RtmpPhase::Asking;
                     context.await_request();
                 }
             }
@@ -385,7 +381,7 @@ impl Handler {
                     words.unwrap_or(usual),
                 );
                 self.replies.push(Reply::RejectConnect(status));
-                self.stage = RtmpPhase::Leaving(context.now + FAREWELL);
+                self.phase = RtmpPhase::Leaving(context.now + FAREWELL);
             }
         }
     }
@@ -412,7 +408,7 @@ impl Handler {
         });
         let viewer = Viewer::join(&watcher, &name, rewrite, || rewriter(SHARED, false), context);
         let liveness = Liveness::new(settings.patience.idle, context.now);
-        self.stage = RtmpPhase::Playing(Box::new(Playing { viewer, message_stream_id: id, liveness }));
+        self.phase = RtmpPhase::Playing(Box::new(Playing { viewer, message_stream_id: id, liveness }));
         context.established();
         self.replies.push(Reply::AcceptPlay(id));
     }
@@ -440,7 +436,7 @@ impl Handler {
         if publisher.read_rate().is_some() {
             context.limit_reads(SLOW_READ);
         }
-        self.stage = RtmpPhase::Publishing(Box::new(Publishing {
+        self.phase = RtmpPhase::Publishing(Box::new(Publishing {
             publisher,
             intake: Intake::default(),
             resume: None,
@@ -451,7 +447,7 @@ impl Handler {
     }
 
     fn media(&mut self, message: &MediaMessage<'_>, metadata: bool, context: &mut Context<'_, Worker>) {
-        let RtmpPhase::Publishing(publishing) = &mut self.stage else { return };
+        let RtmpPhase::Publishing(publishing) = &mut self.phase else { return };
         if self.cut.is_some() {
             return;
         }
@@ -465,7 +461,7 @@ impl Handler {
 
     /// Holds up the reading of a publisher that a fault has read slowly.
     fn pace(&mut self, bytes: usize, context: &mut Context<'_, Worker>) {
-        let RtmpPhase::Publishing(publishing) = &mut self.stage else { return };
+        let RtmpPhase::Publishing(publishing) = &mut self.phase else { return };
         let Some(rate) = publishing.publisher.read_rate() else { return };
         let cost = Duration::from_secs_f64(bytes as f64 * 8.0 / rate.bps());
         publishing.used = publishing.used.max(context.now) + cost;
@@ -476,26 +472,26 @@ impl Handler {
 
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        match std::mem::replace(&mut self.stage, RtmpPhase::Asking) {
+        match std::mem::replace(&mut self.phase, RtmpPhase::Asking) {
             RtmpPhase::Playing(playing) => playing.viewer.leave(context),
             RtmpPhase::Publishing(publishing) => {
                 let wakes = publishing.publisher.end(context.world, context.now);
                 context.wake_all(wakes);
             }
-            other => self.stage = other,
+            other => self.phase = other,
         }
     }
 
     /// Nothing is answered any more, because of a fault, and the link stays.
     fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.stage = RtmpPhase::Silent;
+        self.phase = RtmpPhase::Silent;
         context.established();
     }
 
     fn turn_away(&mut self, id: u32, status: Status<'static>, context: &mut Context<'_, Worker>) {
         self.replies.push(Reply::Status(id, status));
         self.leave(context);
-        self.stage = RtmpPhase::Leaving(context.now + FAREWELL);
+        self.phase = RtmpPhase::Leaving(context.now + FAREWELL);
     }
 
     /// Answers a request as a fault wants it.

@@ -48,7 +48,7 @@ impl Position {
 }
 
 impl Cursor {
-    /// A viewer who comes now: at the cached keyframe, or waiting for the next one.
+    /// A viewer that comes now: at the cached keyframe, or waiting for the next one.
     pub(crate) fn new(log: &Log) -> Self {
         let cached = if log.history().gop_cache { log.last_keyframe() } else { None };
         let place = CursorState::Waiting(cached.unwrap_or_else(|| log.end()));
@@ -65,7 +65,7 @@ impl Cursor {
         self.opened = None;
     }
 
-    /// Finds the place to go on from: a keyframe for who waits for one or is too far behind.
+    /// Finds the place to go on from: a keyframe for a viewer that waits for one or is too far behind.
     pub(crate) fn settle(&mut self, log: &Log, now: Moment) {
         match self.place {
             CursorState::Waiting(from) => {

@@ -175,7 +175,7 @@ impl Log {
         }
     }
 
-    /// Whether a viewer who comes to packet `number` now is too far behind.
+    /// Whether a viewer that comes to packet `number` now is too far behind.
     pub(crate) fn is_stale(&self, number: u64, now: Moment) -> bool {
         number < self.start
             || self.get(number).is_some_and(|entry| {

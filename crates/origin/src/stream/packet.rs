@@ -110,7 +110,7 @@ impl Packet {
     }
 
     /// Some of its units, without framing; the bytes are shared.
-    pub(crate) fn part(&self, units: Range<u32>) -> Self {
+    pub(crate) fn slice(&self, units: Range<u32>) -> Self {
         let length = self.bare.len() as u32 / self.units.max(1);
         let bare = self.bare.start + units.start * length..self.bare.start + units.end * length;
         let payload = bare.len() as u32;

@@ -29,7 +29,7 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    /// Who reads it now, over all workers.
+    /// How many readers it has now, over all workers.
     pub(crate) fn readers(&self) -> u64 {
         self.audience.load(Ordering::Relaxed)
     }
@@ -39,7 +39,7 @@ impl Catalogue {
     /// Prepares everything that will be played.
     pub(crate) fn prepare(config: &Tuners) -> Result<Self, MaterialError> {
         let Tuners { services, merge, queue, queue_bytes, chunked } = config;
-        // Any packet is as good as another to begin with: nothing has to be kept for who comes late.
+        // Any packet is as good as another to begin with: nothing has to be kept for readers that come late.
         let history = History {
             gop_cache: false,
             queue: *queue,

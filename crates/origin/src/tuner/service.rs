@@ -19,7 +19,7 @@ pub struct Tuners {
     pub services: Vec<Service>,
     /// How long packets may wait to be sent together.
     pub merge: Duration,
-    /// How far a reader may fall behind. Who falls further loses everything that waits for it, as with a
+    /// How far a reader may fall behind. A reader that falls further loses everything that waits for it, as with a
     /// device whose buffer runs over.
     pub queue: Duration,
     /// The same in bytes.

@@ -18,7 +18,7 @@ pub(super) static SERVER: Server = Server {
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| {
             worker.accept();
-            Box::new(FlvSession { peer, stage: HttpFlvPhase::Asking(Requests::new(0)) })
+            Box::new(FlvSession { peer, phase: HttpFlvPhase::Asking(Requests::new(0)) })
         })
     }),
 };
@@ -26,7 +26,7 @@ pub(super) static SERVER: Server = Server {
 /// A session of an HTTP connection.
 struct FlvSession {
     peer: SocketAddr,
-    stage: HttpFlvPhase,
+    phase: HttpFlvPhase,
 }
 
 enum HttpFlvPhase {
@@ -39,8 +39,8 @@ enum HttpFlvPhase {
 
 impl FlvSession {
     fn read(&mut self, mut bytes: &[u8], context: &mut Context<'_, Worker>) {
-        // Who plays a stream, or is on the way out, has nothing more to say.
-        let HttpFlvPhase::Asking(requests) = &mut self.stage else { return };
+        // A viewer that plays or leaves sends nothing that matters.
+        let HttpFlvPhase::Asking(requests) = &mut self.phase else { return };
         match requests.take(&mut bytes) {
             Ok(Some(request)) => self.answer(&request, context),
             Ok(None) => {}
@@ -66,7 +66,7 @@ impl FlvSession {
             Some(viewer) => {
                 context.send(&head);
                 context.established();
-                self.stage = HttpFlvPhase::Playing(viewer);
+                self.phase = HttpFlvPhase::Playing(viewer);
                 self.pump(context);
             }
             None => self.refuse(404, context),
@@ -77,12 +77,12 @@ impl FlvSession {
         let answer = Message::response(status).field("Server", PRODUCT).keep_alive(false);
         context.send(&answer.body(format!("{}\n", reason(status))).end());
         context.answered();
-        self.stage = HttpFlvPhase::Leaving(context.now + FAREWELL);
+        self.phase = HttpFlvPhase::Leaving(context.now + FAREWELL);
     }
 
     /// Sends a viewer what waits for it.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let HttpFlvPhase::Playing(viewer) = &mut self.stage else { return };
+        let HttpFlvPhase::Playing(viewer) = &mut self.phase else { return };
         match viewer.pump(context) {
             StreamState::Goes => {}
             StreamState::Ended | StreamState::Close => self.end(context),
@@ -100,7 +100,7 @@ impl FlvSession {
 
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
         if let HttpFlvPhase::Playing(viewer) =
-            std::mem::replace(&mut self.stage, HttpFlvPhase::Leaving(context.now))
+            std::mem::replace(&mut self.phase, HttpFlvPhase::Leaving(context.now))
         {
             viewer.leave(context);
         }
@@ -117,14 +117,14 @@ impl Session<Worker> for FlvSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let HttpFlvPhase::Playing(viewer) = &mut self.stage {
+        if let HttpFlvPhase::Playing(viewer) = &mut self.phase {
             viewer.on_woken();
         }
         self.pump(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
-        match &self.stage {
+        match &self.phase {
             HttpFlvPhase::Leaving(at) if *at <= context.now => context.close(),
             _ => self.pump(context),
         }
@@ -139,7 +139,7 @@ impl Session<Worker> for FlvSession {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, Worker>) {
-        let next = match &mut self.stage {
+        let next = match &mut self.phase {
             HttpFlvPhase::Playing(viewer) => viewer.poll_timeout(context),
             HttpFlvPhase::Leaving(at) => Some(*at),
             HttpFlvPhase::Asking(_) => None,

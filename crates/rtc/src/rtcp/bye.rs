@@ -19,7 +19,7 @@ impl<'a> Bye<'a> {
         Some(Self { sources, reason })
     }
 
-    /// Who leaves.
+    /// The sources that leave.
     pub fn sources(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.sources.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word))
     }

@@ -28,7 +28,7 @@ pub enum Packet<'a> {
     TransportFeedback(TransportFeedback<'a>),
     /// PLI (RFC 4585 section 6.3.1).
     PictureLoss {
-        /// Who asks.
+        /// The SSRC of the receiver that asks.
         sender: u32,
         /// The stream that needs a keyframe.
         media: u32,
@@ -92,7 +92,7 @@ impl<'a> Compound<'a> {
 impl<'a> Iterator for Compound<'a> {
     type Item = Result<Packet<'a>, ParseError>;
 
-    /// The next packet. A malformed one is passed over; after one whose end is unknown there is none.
+    /// The next packet. A malformed one is passed over; after one whose end is unknown no packet can be read.
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;

@@ -19,7 +19,7 @@ pub struct Chunks<'a> {
     rest: &'a [u8],
 }
 
-/// What is said of one source.
+/// The items about one source.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
     /// The source.
@@ -41,7 +41,7 @@ impl<'a> Description<'a> {
         Self { count, body }
     }
 
-    /// What is said of each source.
+    /// The items about each source.
     pub fn chunks(&self) -> Chunks<'a> {
         Chunks { left: self.count, rest: self.body }
     }

@@ -10,7 +10,7 @@ const LAST_REPORTS: u8 = 5;
 /// An extended report packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Extended<'a> {
-    /// Who reports.
+    /// The SSRC of the receiver that reports.
     pub sender: u32,
     blocks: &'a [u8],
 }

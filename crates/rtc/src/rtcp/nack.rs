@@ -5,7 +5,7 @@ use super::{begin, end, format, kind, u32_at};
 /// A request for packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Nack<'a> {
-    /// Who asks.
+    /// The SSRC of the receiver that asks.
     pub sender: u32,
     /// The stream.
     pub media: u32,

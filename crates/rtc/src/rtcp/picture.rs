@@ -5,7 +5,7 @@ use super::{begin, end, format, kind, u32_at};
 /// A full intra request.
 #[derive(Clone, Copy, Debug)]
 pub struct FullIntraRequest<'a> {
-    /// Who asks.
+    /// The SSRC of the receiver that asks.
     pub sender: u32,
     entries: &'a [u8],
 }

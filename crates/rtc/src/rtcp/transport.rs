@@ -21,7 +21,7 @@ const LONGEST_RUN: usize = 0x1FFF;
 /// A feedback packet, whose chunks and deltas were checked to be there.
 #[derive(Clone, Copy, Debug)]
 pub struct TransportFeedback<'a> {
-    /// Who reports.
+    /// The SSRC of the receiver that reports.
     pub sender: u32,
     /// A stream of the transport.
     pub media: u32,

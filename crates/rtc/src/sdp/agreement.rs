@@ -24,9 +24,9 @@ pub struct Local {
 /// What we want of a session.
 #[derive(Clone, Debug)]
 pub struct OfferOptions<'a> {
-    /// Who sends, seen from us.
+    /// Which sides send, seen from us.
     pub direction: Direction,
-    /// Who begins with DTLS if we are to say.
+    /// Which side begins the DTLS handshake, if the choice is ours.
     pub setup: Setup,
     /// Encodings of pictures, the best first.
     pub video: &'a [&'a str],

@@ -26,7 +26,7 @@ pub struct Media {
     pub rejected: bool,
     /// `a=mid`.
     pub identifier: String,
-    /// Who sends.
+    /// Which sides send.
     pub direction: Direction,
     /// `a=ice-ufrag`.
     pub user_fragment: Option<String>,
@@ -69,7 +69,7 @@ pub enum MediaKind {
     Other,
 }
 
-/// Who sends, seen from the side that says it.
+/// Which sides send, seen from the side whose description it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Both.
@@ -83,7 +83,7 @@ pub enum Direction {
     Inactive,
 }
 
-/// Who begins with DTLS.
+/// Which side begins the DTLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setup {
     /// Whoever answers decides.

@@ -119,20 +119,20 @@ impl WebSocket {
 
     /// Appends a text message, unless a goodbye was said.
     pub fn text(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.say(Message::text(text), out);
+        self.send(Message::text(text), out);
     }
 
-    /// Appends a ping: whoever is at the other end answers it (section 5.5.2).
+    /// Appends a ping, which the peer answers (section 5.5.2).
     pub fn ping(&mut self, out: &mut Vec<u8>) {
-        self.say(Message::Ping(Default::default()), out);
+        self.send(Message::Ping(Default::default()), out);
     }
 
     /// Appends a goodbye (1000: all is well).
     pub fn close(&mut self, code: u16, out: &mut Vec<u8>) {
-        self.say(Message::Close(Some(CloseFrame { code: code.into(), reason: Default::default() })), out);
+        self.send(Message::Close(Some(CloseFrame { code: code.into(), reason: Default::default() })), out);
     }
 
-    fn say(&mut self, message: Message, out: &mut Vec<u8>) {
+    fn send(&mut self, message: Message, out: &mut Vec<u8>) {
         // Memory takes all; nothing else is in the way but a goodbye before it.
         let _ = self.0.write(message);
         self.flush(out);

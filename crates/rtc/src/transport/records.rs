@@ -1,7 +1,7 @@
 //! Alerts that anybody can send: those in records of DTLS that nothing protects (RFC 6347 section 4.1, epoch 0).
 //!
-//! Section 4.1.2.7 has invalid records discarded in silence, because whoever guesses an address could otherwise end an
-//! association with 15 bytes. An alert of a peer without keys cannot be told from such a forgery.
+//! Section 4.1.2.7 has invalid records discarded in silence, because anybody that guesses an address could otherwise end an
+//! association with 15 bytes. An alert of a peer without keys looks the same as such a forgery.
 
 use std::borrow::Cow;
 

@@ -123,7 +123,7 @@ impl Client {
 
     /// Asks for an allocation.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
-        self.ask(Ask::Allocate, 0, out);
+        self.request(Ask::Allocate, 0, out);
     }
 
     /// Whether there is an allocation.
@@ -131,8 +131,8 @@ impl Client {
         self.allocated
     }
 
-    /// Appends a datagram to a peer as it must be wrapped; a permission is asked for if there is none yet. Without an
-    /// allocation, or with too many peers, the datagram is gone, as datagrams may be.
+    /// Appends a datagram to a peer as it must be wrapped; a permission is requested first if it has none. Without an
+    /// allocation, or with too many peers, the datagram is dropped, as UDP may drop it.
     pub fn send(&mut self, now: Moment, peer: SocketAddr, datagram: &[u8], out: &mut Vec<u8>) {
         let Some(at) = self.peer(now, peer, out) else { return };
         let number = FIRST_CHANNEL + at as u16;
@@ -152,11 +152,11 @@ impl Client {
             && self.peers[at].bind_at.is_none()
         {
             self.peers[at].bind_at = Some(now + CHANNEL);
-            self.ask(Ask::Bind(peer), 0, out);
+            self.request(Ask::Bind(peer), 0, out);
         }
     }
 
-    /// Who is behind a channel.
+    /// The peer of a channel.
     pub fn peer_of(&self, channel: u16) -> Option<SocketAddr> {
         let at = usize::from(channel.checked_sub(FIRST_CHANNEL)?);
         self.peers.get(at).filter(|peer| peer.bind_at.is_some()).map(|peer| peer.address)
@@ -184,7 +184,7 @@ impl Client {
         let asked = self.pending.iter().position(|pending| pending.transaction == message.transaction);
         let is_answer = matches!(message.class, Class::Success | Class::Error);
         let Some(at) = asked.filter(|_| is_answer) else { return Ok(Event::Strange) };
-        // Who does not know the password may not answer (RFC 8489 section 9.2.5); errors may be without a tag.
+        // An answer must prove that its sender knows the password (RFC 8489 section 9.2.5); errors may be without a tag.
         let key = self.challenge.as_ref().map(|challenge| challenge.key);
         if key.is_some_and(|key| message.is_authentic(&key) == Some(false)) {
             return Ok(Event::Strange);
@@ -244,7 +244,7 @@ impl Client {
             let realm = told.or(before).ok_or(TurnError::Incomplete("REALM"))?;
             let key = key(&self.username, &realm, &self.password);
             self.challenge = Some(Challenge { realm, nonce: nonce.to_vec(), key });
-            self.ask(ask, tries + 1, out);
+            self.request(ask, tries + 1, out);
             return Ok(Event::Nothing);
         }
         match ask {
@@ -277,7 +277,7 @@ impl Client {
         if self.refresh_at.is_some_and(|at| at <= now) {
             // The answer says when it is due again.
             self.refresh_at = None;
-            self.ask(Ask::Refresh { lifetime: LIFETIME }, 0, out);
+            self.request(Ask::Refresh { lifetime: LIFETIME }, 0, out);
         }
         for at in 0..self.peers.len() {
             let peer = &mut self.peers[at];
@@ -291,10 +291,10 @@ impl Client {
                 peer.bind_at = Some(now + CHANNEL);
             }
             if permits {
-                self.ask(Ask::Permit(address), 0, out);
+                self.request(Ask::Permit(address), 0, out);
             }
             if binds {
-                self.ask(Ask::Bind(address), 0, out);
+                self.request(Ask::Bind(address), 0, out);
             }
         }
     }
@@ -302,13 +302,13 @@ impl Client {
     /// Gives the allocation back (RFC 8656 section 8).
     pub fn end(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.allocated) {
-            self.ask(Ask::Refresh { lifetime: 0 }, 0, out);
+            self.request(Ask::Refresh { lifetime: 0 }, 0, out);
         }
         self.refresh_at = None;
         self.peers.clear();
     }
 
-    /// The place of a peer, who is allowed to answer from now on.
+    /// The index of a peer, which is allowed to answer from now on.
     fn peer(&mut self, now: Moment, address: SocketAddr, out: &mut Vec<u8>) -> Option<usize> {
         if !self.allocated {
             return None;
@@ -321,11 +321,11 @@ impl Client {
         }
         let permit_at = Some(now + PERMISSION);
         self.peers.push(Peer { address, permit_at, bind_at: None, is_bound: false });
-        self.ask(Ask::Permit(address), 0, out);
+        self.request(Ask::Permit(address), 0, out);
         Some(self.peers.len() - 1)
     }
 
-    fn ask(&mut self, ask: Ask, tries: u8, out: &mut Vec<u8>) {
+    fn request(&mut self, ask: Ask, tries: u8, out: &mut Vec<u8>) {
         let transaction = transaction();
         let channel = |peer| {
             let at = self.peers.iter().position(|known| known.address == peer).unwrap_or(0);

@@ -17,7 +17,7 @@ pub enum Frame<'a> {
     Channel(u16, &'a mut [u8]),
 }
 
-/// Bytes that are neither; what is behind them cannot be told apart any more.
+/// Bytes that are neither; where the next frame begins is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FrameError {
     /// A first byte that neither a message nor channel data has.

@@ -59,7 +59,7 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message; `None` if it is none.
+    /// Reads a message; `None` if the bytes are malformed.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let kind = u16::from_be_bytes(*bytes.first_chunk()?);
         let length = usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The port when none is said.
+/// The port if the URL has none (RFC 7065 section 3.1).
 const PORT: u16 = 3478;
 /// The same over TLS.
 const SECURE_PORT: u16 = 5349;
@@ -11,7 +11,7 @@ const SECURE_PORT: u16 = 5349;
 /// What a server is reached over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Carrier {
-    /// UDP, which is meant when nothing is said.
+    /// UDP, the default.
     Udp,
     /// TCP.
     Tcp,

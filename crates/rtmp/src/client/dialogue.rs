@@ -294,14 +294,14 @@ impl Dialogue {
     }
 
     fn tell_connection(&mut self, command: &Command<'_>) {
-        self.tell(CONNECTION_CHUNK_STREAM, 0, command);
+        self.send_command(CONNECTION_CHUNK_STREAM, 0, command);
     }
 
     fn tell_stream(&mut self, command: &Command<'_>) {
-        self.tell(STREAM_CHUNK_STREAM, self.message_stream_id, command);
+        self.send_command(STREAM_CHUNK_STREAM, self.message_stream_id, command);
     }
 
-    fn tell(&mut self, chunk_stream_id: u32, message_stream_id: u32, command: &Command<'_>) {
+    fn send_command(&mut self, chunk_stream_id: u32, message_stream_id: u32, command: &Command<'_>) {
         let mut payload = Vec::new();
         command.encode(&mut payload);
         let header = MessageHeader {

@@ -23,7 +23,7 @@ pub enum Schema {
     DigestFirst,
 }
 
-/// Who made a packet, which decides the fixed key.
+/// The side that made a packet, which decides the fixed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Maker {
     Client,

@@ -238,7 +238,7 @@ impl Dialogue {
     }
 
     pub(super) fn send_status(&mut self, message_stream_id: u32, status: &Status<'_>) {
-        self.tell(STREAM_CHUNK_STREAM, message_stream_id, &Command::on_status(status));
+        self.send_command(STREAM_CHUNK_STREAM, message_stream_id, &Command::on_status(status));
     }
 
     pub(super) fn ping(&mut self, timestamp: u32) {
@@ -259,10 +259,10 @@ impl Dialogue {
     }
 
     fn tell_connection(&mut self, command: &Command<'_>) {
-        self.tell(CONNECTION_CHUNK_STREAM, 0, command);
+        self.send_command(CONNECTION_CHUNK_STREAM, 0, command);
     }
 
-    fn tell(&mut self, chunk_stream_id: u32, message_stream_id: u32, command: &Command<'_>) {
+    fn send_command(&mut self, chunk_stream_id: u32, message_stream_id: u32, command: &Command<'_>) {
         let mut payload = Vec::new();
         command.encode(&mut payload);
         self.write(chunk_stream_id, MessageKind::CommandAmf0, message_stream_id, &payload);

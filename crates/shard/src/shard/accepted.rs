@@ -41,7 +41,7 @@ impl<W: World> Shard<W> {
             if let Ok(id) = self.insert(link, None, session) {
                 self.guard(id);
                 if open {
-                    self.tell(id, Event::Connected);
+                    self.dispatch(id, Event::Connected);
                 }
             }
         }
@@ -56,7 +56,7 @@ impl<W: World> Shard<W> {
         };
         entry.turn_limit = TURN;
         let guard = entry.guard.insert(Box::new(Guard::new(self.deadlines, clock::now())));
-        let next = guard.next();
+        let next = guard.poll_timeout();
         self.guards.set(id, &mut guard.deadline, Some(next));
     }
 

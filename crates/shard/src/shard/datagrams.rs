@@ -30,7 +30,7 @@ impl<W: World> Shard<W> {
         let links = Links { datagrams: Some(Box::new(link)), unpolled: true, ..Links::default() };
         let id = self.enter(links, session);
         self.poll_datagrams(id)?;
-        self.tell(id, Event::Opening);
+        self.dispatch(id, Event::Opening);
         Ok((id, address))
     }
 
@@ -75,7 +75,7 @@ impl<W: World> Shard<W> {
             let Some(more) = received else { return self.end_of_datagrams(id, met) };
             self.settle_waiting(id);
             let (mut buffer, batch) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.batch));
-            self.tell(id, Event::Datagrams(Datagrams::new(&mut buffer, &batch)));
+            self.dispatch(id, Event::Datagrams(Datagrams::new(&mut buffer, &batch)));
             (self.buffer, self.batch) = (buffer, batch);
             if !more {
                 return;
@@ -89,7 +89,7 @@ impl<W: World> Shard<W> {
     fn end_of_datagrams(&mut self, id: SessionId, met: Option<LinkError>) {
         let is_udp = self.alive(id).is_some_and(|entry| entry.links.is_udp);
         if let Some(error) = met.filter(|_| is_udp) {
-            self.tell(id, Event::Closed { failure: error.failure, words: &error.words });
+            self.dispatch(id, Event::Closed { failure: error.failure, words: &error.words });
             self.remove(id);
         }
     }
@@ -111,8 +111,8 @@ impl<W: World> Shard<W> {
         if let Err(error) = self.poll_datagrams(id) {
             return Err((self.entries.remove(id.key as usize).session, error));
         }
-        self.tell(id, Event::Opening);
-        self.tell(id, Event::Connected);
+        self.dispatch(id, Event::Opening);
+        self.dispatch(id, Event::Connected);
         Ok(id)
     }
 

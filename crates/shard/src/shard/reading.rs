@@ -77,7 +77,7 @@ impl<W: World> Shard<W> {
         };
         *left -= n;
         if let Some(guard) = &mut entry.guard {
-            guard.hear(clock::now());
+            guard.on_input(clock::now());
         }
         if link.is_tls() {
             self.plain.clear();
@@ -87,7 +87,7 @@ impl<W: World> Shard<W> {
                 self.connected(id);
             }
             if !plain.is_empty() {
-                self.tell(id, Event::Bytes(&plain));
+                self.dispatch(id, Event::Bytes(&plain));
             }
             // The end of a link that its session has let go of is not the end of the next one.
             if let Some(error) = decrypted.end
@@ -101,7 +101,7 @@ impl<W: World> Shard<W> {
             self.plain = plain;
         } else {
             let buffer = std::mem::take(&mut self.buffer);
-            self.tell(id, Event::Bytes(&buffer[..n]));
+            self.dispatch(id, Event::Bytes(&buffer[..n]));
             self.buffer = buffer;
         }
         let has_given_back = self.alive(id).is_none_or(|entry| !entry.given_back.is_empty());
@@ -114,7 +114,7 @@ impl<W: World> Shard<W> {
         let read = self.read_once(id, &mut left).is_some();
         // A piece of a TLS record brings nothing yet; an empty slice more after a whole one does no harm.
         if !read || self.stream_of(id).is_some_and(Link::is_tls) {
-            self.tell(id, Event::Bytes(&[]));
+            self.dispatch(id, Event::Bytes(&[]));
         }
     }
 
@@ -137,7 +137,7 @@ impl<W: World> Shard<W> {
             return true;
         }
         let bytes = std::mem::take(&mut entry.given_back);
-        self.tell(id, Event::Bytes(&bytes));
+        self.dispatch(id, Event::Bytes(&bytes));
         self.alive(id).is_none_or(|entry| !entry.given_back.is_empty())
     }
 }

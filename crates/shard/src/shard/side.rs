@@ -23,12 +23,12 @@ impl<W: World> Shard<W> {
         }
     }
 
-    pub(super) fn dispatch_side(&mut self, key: usize, event: &mio::event::Event) {
+    pub(super) fn on_side_ready(&mut self, key: usize, event: &mio::event::Event) {
         let Some(id) = self.entries.get(key).map(|entry| entry.id) else { return };
         let has_share = self.is_queued(id, LinkKind::Side);
         if event.is_writable() || event.is_error() {
             match self.side_of(id).map(Link::writable) {
-                Some(Ok(true)) => self.tell(id, Event::Side(Side::Connected)),
+                Some(Ok(true)) => self.dispatch(id, Event::Side(Side::Connected)),
                 Some(Err(error)) => self.end_side(id, &error),
                 Some(Ok(false)) | None => {}
             }
@@ -72,10 +72,10 @@ impl<W: World> Shard<W> {
             let decrypted = link.decrypt(&self.buffer[..n], &mut self.plain);
             let mut plain = std::mem::take(&mut self.plain);
             if decrypted.opened {
-                self.tell(id, Event::Side(Side::Connected));
+                self.dispatch(id, Event::Side(Side::Connected));
             }
             if !plain.is_empty() {
-                self.tell(id, Event::Side(Side::Bytes(&mut plain)));
+                self.dispatch(id, Event::Side(Side::Bytes(&mut plain)));
             }
             self.plain = plain;
             // The end of a link that its session has replaced is not the end of the next one.
@@ -86,7 +86,7 @@ impl<W: World> Shard<W> {
             }
         } else {
             let mut buffer = std::mem::take(&mut self.buffer);
-            self.tell(id, Event::Side(Side::Bytes(&mut buffer[..n])));
+            self.dispatch(id, Event::Side(Side::Bytes(&mut buffer[..n])));
             self.buffer = buffer;
         }
         Some(n == RECEIVE_BUFFER)
@@ -94,7 +94,7 @@ impl<W: World> Shard<W> {
 
     fn end_side(&mut self, id: SessionId, error: &LinkError) {
         self.hang_up_side(id);
-        self.tell(id, Event::Side(Side::Closed { failure: error.failure, words: &error.words }));
+        self.dispatch(id, Event::Side(Side::Closed { failure: error.failure, words: &error.words }));
     }
 
     pub(super) fn hang_up_side(&mut self, id: SessionId) {

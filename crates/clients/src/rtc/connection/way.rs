@@ -102,7 +102,7 @@ impl Connection {
         let frame = match frames.take(input) {
             Ok(Some(frame)) => frame,
             Ok(None) => return Ok(Relayed::UsedUp),
-            Err(error) => return Err((Failure::MalformedInput, relay.say(&error.to_string()))),
+            Err(error) => return Err((Failure::MalformedInput, relay.explain(&error.to_string()))),
         };
         match relay.unwrap(context.now, frame)? {
             Unwrapped::Datagram(source, bytes) => return Ok(Relayed::Datagram(source, bytes)),
@@ -116,7 +116,7 @@ impl Connection {
                         .relay(context.now, relayed)
                         .map_err(|error| of_transport(&error))?;
                 }
-                self.tell_candidates(context);
+                self.send_candidates(context);
                 // Keys cannot come before a datagram has.
                 self.drain(context)?;
             }
@@ -176,17 +176,17 @@ impl Connection {
     }
 
     /// Tells the server our candidates, where it takes that.
-    pub(super) fn tell_candidates(&mut self, context: &mut Context<'_, ShardRecorder>) {
+    pub(super) fn send_candidates(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
         match self.request.door_of(resource, &self.endpoint) {
-            Some(endpoint) if trickle.tell() => context.reopen(endpoint),
+            Some(endpoint) if trickle.request() => context.reopen(endpoint),
             Some(_) => {}
             None => self.trickle = None,
         }
     }
 
-    /// The answer to what was told, or the end of the link that was for it.
-    pub(super) fn told(&mut self, next: Next, context: &mut Context<'_, ShardRecorder>) {
+    /// The answer to a PATCH with candidates, or the end of the link that it was sent over.
+    pub(super) fn on_trickle_answer(&mut self, next: Next, context: &mut Context<'_, ShardRecorder>) {
         match next {
             Next::Wait => {}
             Next::Again => {

@@ -1,4 +1,4 @@
-//! One track of a receiver: its account, what is asked of its sender, and what of it goes into figures.
+//! One track of a receiver: the account of its packets, the requests to its sender, and its figures.
 
 use super::super::RtcOptions;
 use super::super::account::Extent;
@@ -36,7 +36,7 @@ pub(super) struct TrackReceiver {
     /// Bytes of payload that came, retransmissions included, and what the sender says that it has sent.
     pub(super) media: u64,
     sent: Sent,
-    /// Bytes that are missing, as far as they were told.
+    /// The missing bytes that were reported so far.
     told_missing: u64,
 }
 

@@ -41,11 +41,11 @@ fn a_client_that_may_be_silent_for_longer_than_the_origin_waits_is_told_or_waite
 /// A subscriber with a keep-alive of 10 s whose link takes nothing of a message of 8 MiB.
 fn choked() -> Client {
     let (mut rig, mut session, _) = connected(Version::V5, 10);
-    rig.tell(&mut session, Event::Bytes(&[0x82, 7, 0, 1, 0, 0, 1, b'x', 0]));
+    rig.dispatch(&mut session, Event::Bytes(&[0x82, 7, 0, 1, 0, 0, 1, b'x', 0]));
     rig.room = 0;
     let mut bytes = Vec::new();
     Publish::new("x", &vec![7; 8 << 20]).encode(Version::V5, &mut bytes).unwrap();
-    rig.tell(&mut session, Event::Bytes(&bytes));
+    rig.dispatch(&mut session, Event::Bytes(&bytes));
     assert!(rig.unsent.len() > 8 << 20);
     rig.sent.clear();
     (rig, session)
@@ -62,7 +62,7 @@ fn who_takes_a_long_message_slowly_lives_though_its_pings_are_not_read() {
     // Then it has all, and its pings are read.
     rig.make_room(&mut session, 9 << 20);
     rig.sent.clear();
-    rig.tell(&mut session, Event::Bytes(&[0xC0, 0]));
+    rig.dispatch(&mut session, Event::Bytes(&[0xC0, 0]));
     assert_eq!(rig.take_sent(), [0xD0, 0]);
     rig.advance(&mut session, Duration::from_secs(14));
     assert!(!rig.closed && rig.sent.is_empty());

@@ -12,7 +12,7 @@ use weir_shard::{Event, Rig};
 pub(super) fn connected(version: Version, keep_alive: u16) -> (Rig<Broker>, MqttSession, Vec<u8>) {
     let mut rig = Rig::new(Broker::new(settings()));
     let mut session = MqttSession::new(&mut rig.world, rig.now);
-    rig.tell(&mut session, Event::Connected);
+    rig.dispatch(&mut session, Event::Connected);
     assert!(!rig.established);
     let mut bytes = Vec::new();
     let connect = Connect {
@@ -26,7 +26,7 @@ pub(super) fn connected(version: Version, keep_alive: u16) -> (Rig<Broker>, Mqtt
         password: None,
     };
     Packet::Connect(connect).encode(version, &mut bytes).unwrap();
-    rig.tell(&mut session, Event::Bytes(&bytes));
+    rig.dispatch(&mut session, Event::Bytes(&bytes));
     assert!(rig.established && !rig.closed);
     let connack = rig.take_sent();
     (rig, session, connack)
@@ -43,13 +43,13 @@ fn what_a_few_bytes_ask_for_is_done_in_several_turns() {
         bytes.extend_from_slice(filter.as_bytes());
         bytes.push(0);
     }
-    rig.tell(&mut session, Event::Bytes(&bytes));
+    rig.dispatch(&mut session, Event::Bytes(&bytes));
     let turns = rig.given_back;
     assert!(turns > 5, "4,096 subscriptions in {turns} turns");
     // Each message is compared with all of them.
     let mut bytes = Vec::new();
     Publish::new("x/y", b"hello").encode(Version::V5, &mut bytes).unwrap();
-    rig.tell(&mut session, Event::Bytes(&bytes.repeat(1_000)));
+    rig.dispatch(&mut session, Event::Bytes(&bytes.repeat(1_000)));
     assert!(rig.given_back - turns > 50, "a thousand messages in {} turns", rig.given_back - turns);
     assert_eq!(rig.world.counts.received, 1_000);
 }
@@ -58,9 +58,9 @@ fn what_a_few_bytes_ask_for_is_done_in_several_turns() {
 fn a_packet_before_connect_is_no_longer_than_that_may_be() {
     let mut rig = Rig::new(Broker::new(settings()));
     let mut session = MqttSession::new(&mut rig.world, Moment::default());
-    rig.tell(&mut session, Event::Connected);
+    rig.dispatch(&mut session, Event::Connected);
     // CONNECT of 2 MiB.
-    rig.tell(&mut session, Event::Bytes(&[0x10, 0x80, 0x80, 0x80, 0x01]));
+    rig.dispatch(&mut session, Event::Bytes(&[0x10, 0x80, 0x80, 0x80, 0x01]));
     assert_eq!(session.reader.memory(), 0, "nothing of it is waited for; {LARGEST_BEFORE_CONNECT} might be");
     assert!(!rig.sent.is_empty(), "it is told why");
 }

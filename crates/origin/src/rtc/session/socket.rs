@@ -53,18 +53,18 @@ impl RtcSession {
         let socket = WebSocket::new(Role::Server);
         let stream = stream.clone();
         let (offered, session, ping_at) = (None, None, None);
-        self.stage =
+        self.phase =
             RtcPhase::Socket(Box::new(Socket { socket, stream, relayed, offered, session, ping_at }));
     }
 
-    /// Hears what has come over a WebSocket.
+    /// Handles what has come over a WebSocket.
     pub(super) fn converse(&mut self, context: &mut Context<'_, Worker>) {
         let mut out = Vec::new();
-        while let RtcPhase::Socket(socket) = &mut self.stage {
+        while let RtcPhase::Socket(socket) = &mut self.phase {
             match socket.socket.poll(&mut out) {
                 Ok(Some(Incoming::Text(text))) => {
-                    if let Some(said) = self.hear(&text, context)
-                        && let RtcPhase::Socket(socket) = &mut self.stage
+                    if let Some(said) = self.on_message(&text, context)
+                        && let RtcPhase::Socket(socket) = &mut self.phase
                     {
                         socket.socket.text(&said, &mut out);
                     }
@@ -82,8 +82,8 @@ impl RtcSession {
         }
     }
 
-    /// What is answered to a message.
-    fn hear(&mut self, text: &str, context: &mut Context<'_, Worker>) -> Option<String> {
+    /// The answer to a message.
+    fn on_message(&mut self, text: &str, context: &mut Context<'_, Worker>) -> Option<String> {
         let request = match oven::Request::parse(text) {
             Ok(request) => request,
             Err(error) => return Some(oven::refusal(400, &error.to_string())),
@@ -105,7 +105,7 @@ impl RtcSession {
         if !self.may_begin(context) {
             return Some(oven::refusal(503, "too many offers were asked for just now"));
         }
-        let RtcPhase::Socket(socket) = &self.stage else { return None };
+        let RtcPhase::Socket(socket) = &self.phase else { return None };
         let (stream, relayed) = (socket.stream.clone(), socket.relayed);
         let number = match self.number(&stream, context) {
             Ok(number) => number,
@@ -139,14 +139,14 @@ impl RtcSession {
             candidates: local.candidates.clone(),
             ice_servers: context.world.settings().turn.iter().filter(|_| relayed).cloned().collect(),
         };
-        if let RtcPhase::Socket(socket) = &mut self.stage {
+        if let RtcPhase::Socket(socket) = &mut self.phase {
             socket.offered = Some(Offered { transport, description, sources, number, session });
         }
         Some(oven::offer(&offer))
     }
 
     fn answered(&mut self, sdp: &str, context: &mut Context<'_, Worker>) -> Result<(), String> {
-        let RtcPhase::Socket(socket) = &mut self.stage else { return Ok(()) };
+        let RtcPhase::Socket(socket) = &mut self.phase else { return Ok(()) };
         let Some(offered) = socket.offered.take() else { return Err("nothing was offered".to_owned()) };
         let answer: Description = sdp.parse().map_err(|error| format!("{error}"))?;
         let theirs = remote(&answer).ok_or("no ICE credentials or fingerprint")?;
@@ -169,9 +169,9 @@ impl RtcSession {
         Ok(())
     }
 
-    /// Asks who is at the other end of a WebSocket for a sign of life.
+    /// Pings the peer of a WebSocket, to notice one that is gone.
     pub(super) fn ping(&mut self, context: &mut Context<'_, Worker>) {
-        let RtcPhase::Socket(socket) = &mut self.stage else { return };
+        let RtcPhase::Socket(socket) = &mut self.phase else { return };
         if socket.ping_at.is_some_and(|at| at <= context.now) {
             socket.ping_at = Some(context.now + context.world.settings().patience.idle / 2);
             let mut out = Vec::new();
@@ -182,7 +182,7 @@ impl RtcSession {
 
     /// The viewer of a WebSocket leaves.
     pub(super) fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        let session = match &mut self.stage {
+        let session = match &mut self.phase {
             RtcPhase::Socket(socket) => socket.session.take(),
             _ => None,
         };
