@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ShardRecorder, Slot, Workload};
-use weir_metrics::{Moment, Recorder};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
+use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, Shard, clock};
 
 /// Slots started between two turns of the loop, so that running clients keep their turn.
