@@ -11,8 +11,8 @@ use crate::text::Text;
 use std::io;
 use weir_engine::scenario::Order;
 use weir_engine::series::{
-    Counted, Difference, Ending, FigureUnit, SeriesFigure, SeriesRun, SeriesSummary,
-    VariantComparison, VariantSummary,
+    Counted, Difference, Ending, FigureUnit, SeriesFigure, SeriesRun, SeriesSummary, VariantComparison,
+    VariantSummary,
 };
 use weir_engine::summary::Outcome;
 
