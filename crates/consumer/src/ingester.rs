@@ -1,6 +1,6 @@
 //! weir's own ingester beside publishers: the service of [`weir_ingest`], on threads of its own.
 
-use crate::of_store;
+use crate::error::of_store;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;

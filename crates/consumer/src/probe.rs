@@ -1,10 +1,10 @@
 //! Somebody else's consumer, who is asked what came of the messages.
 
+use crate::error::ProbeError;
 use crate::gateway::{Gateway, Waiting};
 use crate::watched::{Watched, Watching};
 use std::time::Duration;
 use weir_engine::ingest::{Consumer, MakeConsumer};
-use weir_ingest::DatabaseError;
 use weir_observe::{HttpAddress, HttpTrust};
 
 /// How to ask.
@@ -14,34 +14,6 @@ pub enum Probe {
     Gateway(Gateway),
     /// A table of PostgreSQL: `sql:postgres://user@host/database#TABLE`.
     Table(Box<Watched>),
-}
-
-/// A text that names no probe. Does not show it: there may be a password in it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProbeError {
-    /// Neither of the two.
-    #[error(
-        "this is no probe; write http://HOST:PORT/csp/mqtt/rest of a gateway, or sql:postgres://user@host/database#TABLE"
-    )]
-    Unknown,
-    /// A password that ends the part of the URL that it is in.
-    #[error("write / ? # and @ in a password as %2F, %3F, %23 and %40")]
-    Password,
-    /// A database without a table.
-    #[error("say which table the other consumer fills, behind a #: sql:postgres://user@host/database#TABLE")]
-    Table,
-    /// A database, but not how to reach it.
-    #[error(transparent)]
-    Database(DatabaseError),
-}
-
-impl From<DatabaseError> for ProbeError {
-    fn from(error: DatabaseError) -> Self {
-        match error {
-            DatabaseError::Unknown => Self::Unknown,
-            error => Self::Database(error),
-        }
-    }
 }
 
 impl Probe {
@@ -85,6 +57,7 @@ impl Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_ingest::DatabaseError;
 
     #[test]
     fn a_probe_is_a_gateway_or_a_table_and_shows_no_password() {

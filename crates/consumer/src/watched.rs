@@ -1,7 +1,6 @@
 //! A table that somebody else's consumer fills: asked how many rows it has, again and again.
 
-use crate::of_store;
-use crate::probe::ProbeError;
+use crate::error::{ProbeError, of_store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;

@@ -1,41 +1,29 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+mod points;
 mod slice;
+mod stage;
+mod workload;
 
 pub use slice::Slice;
 
-use crate::channel::Readers;
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
-use crate::ingest::{Imbalance, Ingested};
-use crate::loads::{host_load, process_load};
-use crate::plan::{Plan, StageSpan, planned_at};
+use crate::plan::{Plan, planned_at};
+use crate::role::Role;
 use crate::scenario::Scenario;
-use crate::servers::ServerTotals;
-use crate::steadiness::{self, Starvation};
-use crate::summary::{
-    FailureCount, Figures, Outcome, Point, Role, RunFacts, Slots, StageSummary, Summary, ThresholdResult,
-    WorkloadPoint, WorkloadSummary,
-};
+use crate::summary::{Outcome, Point, RunFacts, Summary, ThresholdResult, WorkloadPoint, WorkloadSummary};
 use crate::threshold::Threshold;
-use crate::totals::Totals;
-use crate::{counts, machine, summary, verdict};
-use slice::SliceTotals;
+use crate::{machine, summary, verdict};
+use points::{busiest_names, by_name, workload_point};
+use stage::StageAggregator;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
-use weir_metrics::common::{
-    DRIFT, FAILED, FRAMES, LATE, LATENCY, LOST, MEDIA, MISSED, NEGATIVE_LATENCIES, NUMBERED, ON_TIME,
-    PLANNED, PLAYING, SOURCE_TIME, STALLS, STARTUP, STARVED, STARVING, TURN_LAG, WALL_LATENCIES,
-};
-use weir_metrics::{BitRate, Failure, Histogram, Interval, Recorder, Schema, Unit};
+use weir_metrics::common::{FAILED, FRAMES, PLAYING, STARVED, STARVING, TURN_LAG};
+use weir_metrics::{Failure, Interval, Schema, Unit};
 use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
-
-/// Threads whose CPU is drawn second by second.
-const DRAWN_THREADS: usize = 12;
-/// Figures of what begins in a stage: they are taken from its ramp on.
-const OF_THE_RAMP: [&str; 8] =
-    ["startup", "connect", "handshake", "request", "first_byte", "first_frame", "start_lag", "started"];
+use workload::{Source, WorkloadAggregator};
 
 /// Sums up a run, second by second.
 #[derive(Debug)]
@@ -59,59 +47,15 @@ pub struct Aggregator {
     slice_seconds: Option<u32>,
 }
 
-#[derive(Debug)]
-struct WorkloadAggregator {
-    facts: WorkloadFacts,
-    total: Totals,
-    stages: Vec<StageAggregator>,
-    readers: Readers,
-    starvation: Starvation,
-    /// What became of the messages that it saved.
-    ingested: Option<Ingested>,
-    /// Of each of its servers, if it has several, over the whole run.
-    servers: Vec<ServerTotals>,
-    /// Of each second: media bytes, and clients that played or published.
-    seconds: BTreeMap<u32, (u64, u64)>,
-}
-
-#[derive(Debug)]
-struct StageAggregator {
-    span: StageSpan,
-    /// The ramp and the hold.
-    whole: Totals,
-    window: Totals,
-    /// Media bytes of each second of the window, for steadiness.
-    media: Vec<f64>,
-    /// The latest slice of the window.
-    slice: Option<SliceTotals>,
-}
-
 impl Aggregator {
     /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
-        let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadAggregator {
-            readers: Readers::default(),
-            starvation: Starvation::default(),
-            ingested: None,
-            servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
-            seconds: BTreeMap::new(),
-            facts,
-            total: Totals::new(schema),
-            stages: plan
-                .stages
-                .iter()
-                .filter(|span| usize::from(span.workload) == number)
-                .map(|span| StageAggregator {
-                    span: *span,
-                    whole: Totals::new(schema),
-                    window: Totals::new(schema),
-                    media: Vec::new(),
-                    slice: None,
-                })
-                .collect(),
+        let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
+            let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
+            WorkloadAggregator::new(facts, schema, spans.copied())
         };
-        let workloads = workloads.into_iter().enumerate().map(fold_of).collect();
+        let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
             plan,
             workloads,
@@ -377,6 +321,23 @@ impl Aggregator {
         thresholds.iter().map(|threshold| threshold.judge(&workloads)).collect()
     }
 
+    /// From now on each stage's window is cut into slices of this many seconds, for [`Self::judge_slice`].
+    pub fn cut_into_slices(&mut self, seconds: u32) {
+        self.slice_seconds = Some(seconds.max(1));
+    }
+
+    /// Judges the slice of this workload that ended with `second`, if one did.
+    pub fn judge_slice(&self, workload: u16, second: u32, thresholds: &[Threshold]) -> Option<Slice> {
+        let length = self.slice_seconds?;
+        let workload = self.workloads.get(usize::from(workload))?;
+        let slices = workload.stages.iter().filter_map(|stage| Some((stage, stage.slice.as_ref()?)));
+        let mut over =
+            slices.filter(|(_, slice)| slice.totals.seconds == length && slice.end() == second + 1);
+        let (stage, slice) = over.next()?;
+        let source = self.published_in(workload, stage.span.window_begin..slice.end());
+        Some(workload.judge_slice(stage, slice, source, thresholds))
+    }
+
     /// The workload of this run that publishes all that `viewers` play, if there is one.
     fn publisher_of(&self, viewers: &WorkloadAggregator) -> Option<&WorkloadAggregator> {
         self.workloads.iter().find(|publishers| {
@@ -397,16 +358,19 @@ impl Aggregator {
         })
     }
 
-    /// The same of each stage of `viewers`, over the very seconds of its window: how many keyframes lie in a few seconds
-    /// is chance, and both ends have the same.
-    fn published_in_windows(&self, viewers: &WorkloadAggregator) -> Vec<Option<Source>> {
-        let publisher = self.publisher_of(viewers);
+    /// The same over these seconds, if it published in them: how many keyframes lie in a few seconds is chance, and both ends
+    /// have the same.
+    fn published_in(&self, viewers: &WorkloadAggregator, seconds: Range<u32>) -> Option<Source> {
         let on_the_whole = self.published(viewers);
-        let of = |stage: &StageAggregator| {
-            let bps = publisher?.client_bps_in(stage.span.window_begin..stage.window_end())?;
-            Some(Source { bps, fps: on_the_whole.and_then(|it| it.fps) })
-        };
-        viewers.stages.iter().map(|stage| of(stage).or(on_the_whole)).collect()
+        let bps = self.publisher_of(viewers).and_then(|publisher| publisher.client_bps_in(seconds));
+        bps.map(|bps| Source { bps, fps: on_the_whole.and_then(|it| it.fps) }).or(on_the_whole)
+    }
+
+    /// The same over the window of each stage of `viewers`.
+    fn published_in_windows(&self, viewers: &WorkloadAggregator) -> Vec<Option<Source>> {
+        let of =
+            |stage: &StageAggregator| self.published_in(viewers, stage.span.window_begin..stage.window_end());
+        viewers.stages.iter().map(of).collect()
     }
 
     fn usage(&self, stage: &StageAggregator) -> Option<UsageSummary> {
@@ -470,293 +434,5 @@ impl Aggregator {
                 }
             })
             .collect()
-    }
-}
-
-fn by_name(targets: &[weir_observe::TargetUsage]) -> BTreeMap<String, f64> {
-    let mut names = BTreeMap::new();
-    for thread in targets.iter().flat_map(|target| &target.process.threads) {
-        *names.entry(thread.name.clone()).or_insert(0.0) += thread.cpu_percent;
-    }
-    names
-}
-
-fn busiest_names<'a>(usages: impl Iterator<Item = &'a Usage>) -> Vec<String> {
-    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
-    for (name, percent) in usages.flat_map(|usage| by_name(&usage.targets)) {
-        *sums.entry(name).or_default() += percent;
-    }
-    let mut names: Vec<_> = sums.into_iter().collect();
-    names.sort_by(|a, b| b.1.total_cmp(&a.1));
-    names.into_iter().take(DRAWN_THREADS).map(|(name, _)| name).collect()
-}
-
-fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint {
-    let micros = |histogram: &Histogram<u64>, q| {
-        (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 * Unit::Micros.scale())
-    };
-    let signed = |figure, q| {
-        let values = figures.signed(figure);
-        (!values.is_empty()).then(|| values.value_at_quantile(q) as f64 * Unit::Micros.scale())
-    };
-    WorkloadPoint {
-        planned,
-        playing: figures.gauge(PLAYING),
-        failed: figures.counter(FAILED),
-        expected_bps: None,
-        actual_bps: figures.counter(MEDIA) as f64 * 8.0,
-        startup_p50_seconds: micros(figures.spread(STARTUP), 0.5),
-        startup_p99_seconds: micros(figures.spread(STARTUP), 0.99),
-        latency_p50_seconds: signed(LATENCY, 0.5),
-        latency_p99_seconds: signed(LATENCY, 0.99),
-        drift_p50_seconds: signed(DRIFT, 0.5),
-        drift_p99_seconds: signed(DRIFT, 0.99),
-        stalls: figures.counter(STALLS),
-        frames: figures.counter(FRAMES),
-        numbered: figures.counter(NUMBERED),
-        lost: figures.counter(LOST),
-    }
-}
-
-/// What a source sends to one client.
-#[derive(Clone, Copy, Debug)]
-struct Source {
-    bps: f64,
-    /// Video frames a second, where it has pictures.
-    fps: Option<f64>,
-}
-
-impl WorkloadAggregator {
-    /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
-    fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
-        self.total.add(figures);
-        self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
-        // What begins after the last stage's end (a slow startup) still belongs to that stage.
-        let stage =
-            self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
-        let Some(stage) = stage else { return };
-        stage.whole.add(figures);
-        let (begin, end) = (stage.span.window_begin, stage.span.window_end);
-        if steady && (begin..end).contains(&second) {
-            stage.window.add(figures);
-            let media = figures.counter(MEDIA) as f64;
-            stage.media.push(media);
-            if let Some(length) = slice_seconds {
-                stage.add_to_slice(second, length, media, figures);
-            }
-        }
-    }
-
-    /// Media bits a second of one of its clients, over these seconds.
-    fn client_bps_in(&self, seconds: Range<u32>) -> Option<f64> {
-        let sum = |(media, clients): (u64, u64), second: &(u64, u64)| (media + second.0, clients + second.1);
-        let (media, clients) = self.seconds.range(seconds).map(|(_, second)| second).fold((0, 0), sum);
-        (media > 0 && clients > 0).then(|| media as f64 * 8.0 / clients as f64)
-    }
-
-    /// What the source sends for one client: the scenario's word, else what the run's own publisher
-    /// sent, else the stream's rate by its own clock.
-    fn client_bps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
-        let said = self.facts.expect.map(BitRate::bps);
-        match self.facts.role {
-            Role::Publish | Role::Ingest => said,
-            // What the streams send to the far end does not come back.
-            Role::Play if self.facts.background => said,
-            Role::Play => said
-                .or(published.map(|source| source.bps))
-                .or_else(|| stretch.source_bps())
-                .or_else(|| self.total.source_bps()),
-        }
-    }
-
-    /// Video frames a second of the source, where its viewers have pictures.
-    fn source_fps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
-        if self.facts.role != Role::Play || self.facts.background {
-            return None;
-        }
-        let published = published.and_then(|source| source.fps);
-        published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
-    }
-
-    fn summary(
-        &self,
-        number: u16,
-        published: &[Option<Source>],
-        usages: &[Option<UsageSummary>],
-        cores: f64,
-        ended: Option<Duration>,
-    ) -> (WorkloadSummary, Vec<summary::Reason>) {
-        let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
-        reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
-        let mut stages = Vec::new();
-        for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
-            let mut row =
-                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
-            row.window_is_void = self.is_void(stage, &stage.media);
-            let frame_time = self.facts.frame_time_seconds;
-            row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
-            let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
-            reasons.extend(verdict::of_stage(number, &row, judged, cores, frame_time));
-            stages.push(row);
-        }
-        let mut failures: Vec<FailureCount> = self
-            .total
-            .figures
-            .failures()
-            .map(|(kind, clients)| FailureCount { kind, side: kind.side(), clients, words: String::new() })
-            .collect();
-        failures.sort_by_key(|failure| std::cmp::Reverse(failure.clients));
-        let servers = self.facts.servers.iter().zip(&self.servers);
-        let summary = WorkloadSummary {
-            failures,
-            servers: servers.map(|(name, it)| it.summary(name)).collect(),
-            ingested: self.ingested.clone(),
-            clock_uncertainty_seconds: self.clock_uncertainty(),
-            ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
-        };
-        (summary, reasons)
-    }
-
-    /// What thresholds are judged on.
-    fn summary_of(&self, stages: Vec<StageSummary>, total: Figures) -> WorkloadSummary {
-        WorkloadSummary {
-            name: self.facts.name.clone(),
-            role: self.facts.role,
-            background: self.facts.background,
-            targets: self.facts.targets.clone(),
-            stages,
-            total,
-            slots: self.slots(),
-            failures: Vec::new(),
-            servers: Vec::new(),
-            channels: Vec::new(),
-            clients: None,
-            ingested: None,
-            clock_uncertainty_seconds: None,
-        }
-    }
-
-    /// Nothing where the monotonic clock that both ends share gave every latency; wall clocks agree
-    /// as far as nobody has measured.
-    fn clock_uncertainty(&self) -> Option<f64> {
-        let figures = &self.total.figures;
-        (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
-    }
-
-    fn slots(&self) -> Slots {
-        let count = |counter| self.total.figures.counter(counter);
-        let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
-        Slots { planned: count(PLANNED), on_time, late, missed, failed }
-    }
-
-    /// Whether the media of viewers of a stream stopped, or began, in a stage's window. Streams have a rate of their own;
-    /// messages come when they come.
-    fn is_void(&self, stage: &StageAggregator, media: &[f64]) -> bool {
-        let streams = self.facts.role == Role::Play && self.total.figures.counter(SOURCE_TIME) > 0;
-        streams && stage.span.clients > 0 && steadiness::is_void(media)
-    }
-
-    /// `by_count`: the run was over when all messages were accounted for, however soon that was.
-    fn warnings(&self, by_count: bool) -> Vec<String> {
-        let starved = self.starvation.line(self.facts.timeout_seconds);
-        let mut warnings: Vec<_> =
-            starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
-        warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
-        let negative = self.total.figures.counter(NEGATIVE_LATENCIES);
-        if negative > 0 {
-            let latency = self.total.figures.signed(LATENCY);
-            let least = latency.min() as f64 * Unit::Micros.scale();
-            warnings.push(format!(
-                "{}: {negative} of {} latencies are below zero, down to {:.1} ms: the clocks of publisher and viewers disagree by that much at least; set both by one time server",
-                self.facts.name,
-                latency.len(),
-                least * 1e3
-            ));
-        }
-        if let Some(ingested) = &self.ingested {
-            let of_stage = |it: &Imbalance| format!("{}: {}: {}", self.facts.name, it.stage.name(), it.text);
-            warnings.extend(ingested.imbalances.iter().map(of_stage));
-            warnings.extend(ingested.remarks.iter().map(|remark| format!("{}: {remark}", self.facts.name)));
-        }
-        let measured = self.stages.iter().filter(|_| !self.facts.background && !by_count);
-        for stage in measured {
-            let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
-            let seconds = stage.window.seconds;
-            if seconds < 10 {
-                warnings.push(format!(
-                    "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
-                ));
-            }
-            if self.is_void(stage, &stage.media) {
-                warnings.push(format!(
-                    "{place}: no media came in one half of the window or in all of it, so that it is no window: its rates are of no state of the target"
-                ));
-            } else if let Some(change) = steadiness::unsteadiness(&stage.media) {
-                warnings.push(format!(
-                    "{place}: no steady state, the window's halves differ by {:.0} %",
-                    change * 100.0
-                ));
-            }
-        }
-        warnings
-    }
-}
-
-impl StageAggregator {
-    /// The end of the window as far as the run came.
-    fn window_end(&self) -> u32 {
-        self.span.window_begin + self.window.seconds
-    }
-
-    fn summary(
-        &self,
-        client_bps: Option<f64>,
-        usage: Option<&UsageSummary>,
-        cores: f64,
-        ended: Option<Duration>,
-    ) -> StageSummary {
-        StageSummary {
-            end_seconds: ended.map_or(self.span.end, |ended| self.span.end.min(ended)).as_secs_f64(),
-            targets: usage.map_or_else(Vec::new, |usage| {
-                usage
-                    .targets
-                    .iter()
-                    .map(|target| {
-                        let connections = target.connections.map(|figure| figure.max as u64);
-                        process_load(target.watch.to_string(), &target.process, connections)
-                    })
-                    .collect()
-            }),
-            generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
-            host: usage.map(|usage| host_load(usage, cores)),
-            ..self.row(&self.window, self.span.window_begin, client_bps)
-        }
-    }
-
-    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes.
-    fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
-        let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
-        figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
-        StageSummary {
-            stage: self.span.stage,
-            clients: self.span.clients,
-            begin_seconds: self.span.begin.as_secs_f64(),
-            end_seconds: self.span.end.as_secs_f64(),
-            window_begin_seconds: begin,
-            window_end_seconds: begin + stretch.seconds,
-            playing_mean: stretch.mean(PLAYING),
-            window_is_void: false,
-            expected_bps: client_bps
-                .filter(|_| stretch.seconds > 0)
-                .map(|bps| bps * f64::from(self.span.clients)),
-            actual_bps: stretch.actual_bps(),
-            source_fps: None,
-            figures: Figures(figures),
-            targets: Vec::new(),
-            generator: None,
-            host: None,
-            machines: Vec::new(),
-            verdict: summary::VerdictState::Valid,
-        }
     }
 }

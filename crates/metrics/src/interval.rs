@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_signed_figure_that_was_recorded_without_signs_is_read_back() {
-        let mut old = crate::recorder::empty_histogram();
+        let mut old = crate::histogram::empty_histogram();
         old.record_n(7_000, 3).unwrap();
         let key = IntervalKey { second: 0, workload: 0, server: None };
         let mut interval = Interval { key, figures: Recorder::new(Schema::new(&[])) };

@@ -9,6 +9,7 @@ mod estimate;
 mod failure;
 mod figure;
 mod first_frame;
+mod histogram;
 mod interval;
 mod moment;
 mod recorder;

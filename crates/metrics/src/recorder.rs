@@ -1,5 +1,6 @@
 //! Where a shard's clients write their figures during one interval.
 
+use crate::histogram::empty_histogram;
 use crate::{Counter, Failure, Gauge, Kind, Schema, Signed, SignedHistogram, Spread};
 use hdrhistogram::Histogram;
 
@@ -27,11 +28,6 @@ pub(crate) enum Reading<'a> {
     Number(u64),
     Spread(&'a Histogram<u64>),
     Signed(&'a SignedHistogram),
-}
-
-/// An empty histogram of three significant digits that grows as needed.
-pub(crate) fn empty_histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three significant digits are within 0 to 5")
 }
 
 impl Recorder {

@@ -1,5 +1,6 @@
 //! A histogram of signed values, out of two unsigned ones.
 
+use crate::histogram::empty_histogram;
 use hdrhistogram::Histogram;
 
 /// Counts of values on both sides of zero, three significant digits on each.
@@ -11,7 +12,7 @@ pub struct SignedHistogram {
 
 impl Default for SignedHistogram {
     fn default() -> Self {
-        Self { below: crate::recorder::empty_histogram(), above: crate::recorder::empty_histogram() }
+        Self { below: empty_histogram(), above: empty_histogram() }
     }
 }
 

@@ -4,6 +4,8 @@
 //! in command lines are replaced.
 
 mod cpu;
+mod limit;
+mod line;
 mod sysctl;
 mod target;
 mod version;
@@ -16,6 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::cpu::Cpu;
+pub use self::limit::Limit;
+use self::line::line_of;
 pub use self::sysctl::Sysctl;
 pub use self::target::TargetEnvironment;
 pub use self::version::{Version, VersionSource};
@@ -53,15 +57,6 @@ pub struct Environment {
     pub virtualisation: Virtualisation,
 }
 
-/// A soft and a hard limit; `None` is unlimited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limit {
-    /// The one in force.
-    pub soft: Option<u64>,
-    /// The one up to which it can be raised.
-    pub hard: Option<u64>,
-}
-
 impl Environment {
     /// Reads it all: some 40 small files, and nothing that fails.
     pub fn read() -> Self {
@@ -91,14 +86,6 @@ impl Environment {
 fn pretty_name(os_release: &str) -> Option<String> {
     let value = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(value.trim().trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
-}
-
-/// The content of a file of one line, without white space around it; `None` if there is none.
-fn line_of(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    // The device tree ends its strings with a zero byte.
-    Some(text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\0').to_owned())
-        .filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

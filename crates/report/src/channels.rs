@@ -1,9 +1,8 @@
 //! The table by channel, and who met the gaps in each.
 
-use crate::digest::LINE;
 use crate::document::{Cell, Column, Grid, Tone};
 use crate::quantity::{bit_rate, count};
-use crate::quote::quote;
+use crate::quote::{LINE, quote};
 use weir_engine::summary::{ChannelSummary, GapSources, WorkloadSummary};
 
 /// The tables of a workload that read channels.

@@ -3,8 +3,9 @@
 //! A value like a run's summary: nothing here measures or reads.
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::faster::{conclusion, nanos};
 use crate::json::published;
-use crate::quantity::{bytes, count, joined};
+use crate::quantity::{bytes, count};
 use crate::quote::quote;
 use crate::saving::{SavingComparison, saving_grid};
 use schemars::JsonSchema;
@@ -130,8 +131,8 @@ impl CodecComparison {
             conclusion: String::new(),
             saving: Vec::new(),
         };
-        let told = told("decoded", "decoding", comparison.time_ratio, comparison.difference_seconds);
-        comparison.conclusion = format!("{told} JSON has {:.2} times the bytes.", comparison.bytes_ratio);
+        let words = conclusion("decoded", "decoding", comparison.time_ratio, comparison.difference_seconds);
+        comparison.conclusion = format!("{words} JSON has {:.2} times the bytes.", comparison.bytes_ratio);
         Some(comparison)
     }
 
@@ -211,46 +212,6 @@ impl EncodingFigures {
             Cell::text(count(self.records_per_second.round() as u64)),
         ]
     }
-}
-
-/// In words, which of two is done faster. `ratio` is JSON's time over Avro's.
-pub(crate) fn told(done: &str, doing: &str, ratio: Estimate, difference: Estimate) -> String {
-    let Estimate { mean, low, high } = ratio;
-    if !ratio.excludes(1.0) {
-        return format!(
-            "No difference in {doing} can be told: JSON takes {mean:.2} times as long as Avro, and 1 is in the 95% \
-             confidence interval, {low:.2} to {high:.2}."
-        );
-    }
-    let (faster, slower, ratio) = if mean > 1.0 {
-        ("Avro", "JSON", ratio)
-    } else {
-        ("JSON", "Avro", Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low })
-    };
-    let Estimate { mean, low, high } = ratio;
-    let digits = if mean < 1.95 { 2 } else { 1 };
-    // The mean of differences need not lie where the mean of ratios does.
-    let agrees = (difference.mean > 0.0) == (faster == "Avro");
-    let time =
-        if agrees { format!(", {} less a record", nanos(difference.mean.abs())) } else { String::new() };
-    format!(
-        "{faster} is {done} {mean:.digits$} times as fast as {slower} (95% confidence: {low:.digits$} to \
-         {high:.digits$}){time}."
-    )
-}
-
-/// A time that is shorter than others in reports are: three digits, in nanoseconds as well.
-pub(crate) fn nanos(seconds: f64) -> String {
-    let nanos = seconds * 1e9;
-    let (number, unit) = if nanos.abs() < 999.5 { (nanos, "ns") } else { (nanos / 1e3, "µs") };
-    let digits = if number.abs() < 9.995 {
-        2
-    } else if number.abs() < 99.95 {
-        1
-    } else {
-        0
-    };
-    joined((format!("{number:.digits$}"), unit))
 }
 
 /// The JSON Schema of a comparison (draft 2020-12), made from the types: `docs/codec.schema.json`.

@@ -4,16 +4,13 @@
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
-use crate::quote::quote;
-use crate::stages::{self, state_tone, state_word};
+use crate::quote::{LINE, quote};
+use crate::stages::{self, leading, state_tone, state_word};
 use crate::{account, channels, clients, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::summary::{
     Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
-
-/// What names, titles and addresses are cut to.
-pub(crate) const LINE: usize = 200;
 
 /// Everything but the plots and the table of all figures.
 pub(crate) fn digest(summary: &Summary) -> Document {
@@ -213,16 +210,6 @@ fn failures(workload: &WorkloadSummary) -> Grid {
         ],
         rows: rows.collect(),
     }
-}
-
-/// The stages by which things that all workloads share are told: those of the workload that has the most,
-/// viewers before publishers.
-pub(crate) fn leading(summary: &Summary) -> Option<&WorkloadSummary> {
-    let rank = |workload: &&WorkloadSummary| {
-        (!workload.background, workload.stages.len(), workload.role == Role::Play)
-    };
-    // `max_by_key` takes the last of equals; the scenario's first is meant.
-    summary.workloads.iter().rev().max_by_key(rank)
 }
 
 /// The target's processes with their busiest threads, and the host, stage by stage.

@@ -1,10 +1,10 @@
 //! For a build server: outcome, verdict and thresholds as test cases.
 
 use crate::Format;
-use crate::capacity::capacity_line;
-use crate::digest::{LINE, measured};
+use crate::capacity::lines::capacity_line;
+use crate::digest::measured;
 use crate::quantity::{TIE, moment};
-use crate::quote::quote;
+use crate::quote::{LINE, quote};
 use crate::stages::state_word;
 use askama::Template;
 use std::io;

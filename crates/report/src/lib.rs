@@ -17,6 +17,7 @@ mod clients_csv;
 mod codec;
 mod digest;
 mod document;
+mod faster;
 mod machines;
 mod names;
 mod quantity;
@@ -25,6 +26,7 @@ mod saving;
 mod series;
 mod stages;
 mod stream;
+mod stream_page;
 mod surroundings;
 
 mod channels;
@@ -40,7 +42,8 @@ mod plots;
 mod servers;
 mod text;
 
-pub use crate::capacity::{capacity_line, capacity_schema, load_line, write_capacity};
+pub use crate::capacity::lines::{capacity_line, load_line};
+pub use crate::capacity::{capacity_schema, write_capacity};
 pub use crate::clients_csv::Clients;
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
 pub use crate::csv::Csv;

@@ -1,14 +1,12 @@
 //! The target's machine: one table for each way in which it was read, with what it did before the load.
 
-use crate::digest::leading;
 use crate::document::{Cell, Column, Fact, Grid, Link, Part, Section};
 use crate::quantity::{bit_rate, bytes, count, joined, number, percent, span};
-use crate::quote::quote;
+use crate::quote::{LINE, quote};
+use crate::stages::leading;
 use weir_engine::summary::{MachineFigure, MachineSummary, Summary};
 use weir_observe::{Figure, MachineFacts, MachineSource};
 
-/// What addresses are cut to.
-const LINE: usize = 200;
 /// A URL with five expressions has some two thousand characters.
 const LONGEST_URL: usize = 8_000;
 

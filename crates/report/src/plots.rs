@@ -1,10 +1,10 @@
 //! Which lines are drawn: the summary's seconds as plots.
 
-use crate::digest::leading;
 use crate::names::Names;
 use crate::plot::{Across, Band, COLOURS, Line, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count};
 use crate::quote::quote;
+use crate::stages::leading;
 use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
 
 /// What is said under the bit rate of viewers.

@@ -1,6 +1,9 @@
 //! Words of others (servers, programs, people) made fit to print: no control over the reader's terminal,
 //! no hidden direction marks, no megabytes. Escaping for a format is that format's own work.
 
+/// What names, titles and addresses are cut to.
+pub(crate) const LINE: usize = 200;
+
 /// One line of at most `limit` characters. White space is folded; what steers a terminal or the direction
 /// of writing, and what has no width, is spelled out.
 pub fn quote(text: &str, limit: usize) -> String {

@@ -1,7 +1,7 @@
 //! What `weir codec --save` measured: the same records decoded and saved, Avro against JSON, in each place.
 
-use crate::codec::{nanos, told};
 use crate::document::{Cell, Column, Fact, Grid};
+use crate::faster::{conclusion, nanos};
 use crate::quantity::{bytes, count};
 use crate::quote::quote;
 use schemars::JsonSchema;
@@ -76,7 +76,12 @@ impl SavingComparison {
             json: SavingFigures::new(json)?,
             difference_seconds,
             time_ratio,
-            conclusion: told("decoded and saved", "decoding and saving", time_ratio, difference_seconds),
+            conclusion: conclusion(
+                "decoded and saved",
+                "decoding and saving",
+                time_ratio,
+                difference_seconds,
+            ),
         })
     }
 

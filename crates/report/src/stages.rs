@@ -3,7 +3,7 @@
 use crate::document::{Cell, Column, Grid, Tone};
 use crate::names::Names;
 use crate::quantity::{NOTHING, bit_rate, bytes, count, number, percent, seconds, share};
-use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, VerdictState, WorkloadSummary};
+use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, Summary, VerdictState, WorkloadSummary};
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
 /// rows below it those of the others. `others` are all workloads of the run.
@@ -227,4 +227,14 @@ pub(crate) fn state_tone(state: VerdictState) -> Tone {
         VerdictState::Degraded => Tone::Doubtful,
         VerdictState::NothingMeasured | VerdictState::Invalid => Tone::Bad,
     }
+}
+
+/// The stages by which things that all workloads share are told: those of the workload that has the most,
+/// viewers before publishers.
+pub(crate) fn leading(summary: &Summary) -> Option<&WorkloadSummary> {
+    let rank = |workload: &&WorkloadSummary| {
+        (!workload.background, workload.stages.len(), workload.role == Role::Play)
+    };
+    // `max_by_key` takes the last of equals; the scenario's first is meant.
+    summary.workloads.iter().rev().max_by_key(rank)
 }

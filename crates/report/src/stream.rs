@@ -2,8 +2,6 @@
 //!
 //! Made from the analyser's report once, then a value like a run's summary: nothing here reads a stream or a file.
 
-mod page;
-
 use crate::json::published;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! The command line.
 
 use crate::codec::libraries::Library;
-use crate::options::{ListenOptions, OptionsOf, Plays, Publishes};
+use crate::listen::{ListenOptions, listen_address};
+use crate::options::{OptionsOf, Plays, Publishes};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -700,12 +701,6 @@ fn size(text: &str) -> Result<usize, String> {
     };
     let number: usize = number.trim().parse().map_err(|_| wrong())?;
     number.checked_mul(unit).filter(|size| (1..=256 << 20).contains(size)).ok_or_else(wrong)
-}
-
-/// `:1935` is on loopback; any other address must be asked for.
-pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
-    whole.parse().map_err(|_| format!("'{text}' is not an address; write :1935, 0.0.0.0:1935 or [::]:1935"))
 }
 
 #[cfg(test)]

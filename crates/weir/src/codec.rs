@@ -3,11 +3,12 @@
 pub(crate) mod libraries;
 
 use crate::args::Codec;
+use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
+use crate::records::schema;
 use crate::run::{interrupt_flag, refused, text, written};
 use crate::saving::Place;
 use libraries::{Library, Reader};
-use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
@@ -62,17 +63,6 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     comparison.saving = saving;
     print(&comparison, args)?;
     Ok(Exit::Passed)
-}
-
-/// No comparison can be made of what was measured.
-pub(crate) fn still() -> Failure {
-    Failure::new(Exit::Internal, "the clock of CPU time stands still")
-}
-
-/// Reads a schema from a file.
-pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| refused(path, &error))?;
-    Schema::parse(&text).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 
 fn usage(error: &dyn std::fmt::Display) -> Failure {
@@ -255,11 +245,6 @@ fn read(record: Record<'_>) {
             }
         }
     }
-}
-
-pub(crate) fn thread_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn print(comparison: &CodecComparison, args: &Codec) -> Result<(), Failure> {

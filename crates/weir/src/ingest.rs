@@ -1,9 +1,9 @@
 //! `weir ingest`: messages into a table, as a service that one runs.
 
 use crate::args::Ingest;
-use crate::codec::schema;
 use crate::exit::{Exit, Failure};
 use crate::load::span_or;
+use crate::records::{destination, schema};
 use crate::run::{interrupt_flag, refused, written};
 use crate::tls::Asked;
 use std::io::Write;
@@ -15,11 +15,11 @@ use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
 use weir_engine::scenario::IntoSpec;
 use weir_ingest::{
-    ClientOptions, Counts, Decode, Destination, DestinationError, Durability, IngestError, IngestSettings,
-    Metrics, Outcome, Source, UnknownDurability,
+    ClientOptions, Counts, Decode, Destination, Durability, IngestError, IngestSettings, Metrics, Outcome,
+    Source, UnknownDurability,
 };
+use weir_protocols::Given;
 use weir_protocols::mqtt::{Connection, Delivery};
-use weir_protocols::{Given, first_line};
 use weir_record::{Format, Framing, UnknownFraming};
 use weir_shard::clock;
 
@@ -139,7 +139,7 @@ pub(crate) fn settings(
     };
     let save = into.save.as_deref().ok_or("into: say where rows go: `save: sqlite:FILE`")?;
     let destination =
-        place(save, into.save_password_file.as_deref()).map_err(|line| format!("save: {line}"))?;
+        destination(save, into.save_password_file.as_deref()).map_err(|line| format!("save: {line}"))?;
     let is_parquet = matches!(destination, Destination::Parquet(_));
     let durability = into.durability.as_deref().map_or(Ok(Durability::Full), str::parse);
     let durability = durability.map_err(|error: UnknownDurability| format!("durability: {error}"))?;
@@ -194,23 +194,6 @@ fn format(into: &IntoSpec) -> Result<Format, String> {
         }
         other => Err(format!("format: '{other}' is no encoding; write avro or json")),
     }
-}
-
-/// A place to save to, with the password of a file or of the environment.
-pub(crate) fn place(text: &str, password_file: Option<&Path>) -> Result<Destination, String> {
-    // Not parsed as an argument: what is wrong there is shown, and this may hold a password.
-    let mut destination: Destination = text.parse().map_err(|error: DestinationError| error.to_string())?;
-    if let Destination::Postgres(database) = &mut destination {
-        let password = match password_file {
-            Some(path) => Some(first_line(path).map_err(|error| error.to_string())?),
-            None if database.has_password() => None,
-            None => std::env::var("PGPASSWORD").ok(),
-        };
-        if let Some(password) = password {
-            database.set_password(&password);
-        }
-    }
-    Ok(destination)
 }
 
 /// A name that the same command gets again, so that it goes on with the session of the one before it (FNV-1a).

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::options::served;
+use crate::listen::served;
 use crate::run::interrupt_flag;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

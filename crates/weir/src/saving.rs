@@ -1,9 +1,9 @@
 //! `weir codec --save`: the same records decoded and saved, by turns, in each place.
 
 use crate::args::Codec;
-use crate::codec::{still, thread_seconds};
+use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
-use crate::ingest::place;
+use crate::records::destination;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
@@ -34,7 +34,7 @@ struct Side {
 impl Place {
     /// Opens a place, and empties its tables.
     pub(crate) fn open(text: &str, args: &Codec, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
-        let destination = place(text, args.save_password_file.as_deref())
+        let destination = destination(text, args.save_password_file.as_deref())
             .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))?;
         let side = |format, name: &str| {
             let decode = Decode::records(schema, format);

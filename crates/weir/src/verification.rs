@@ -1,6 +1,5 @@
 //! `publish --verify`: one viewer a published stream. The default thresholds ask it for pictures and sound.
 
-use crate::load::span;
 use std::time::Duration;
 use weir_engine::scenario::{Scenario, StageSpec, WorkloadSpec};
 
@@ -31,13 +30,13 @@ pub(crate) fn add(scenario: &mut Scenario) {
     let ramp = publishers.ramp.mul_f64(f64::from(clients) / f64::from(publishers.clients.max(1)));
     let hold = publishers.ramp + publishers.hold - delay - ramp;
     if let Some(viewers) = scenario.workloads.last_mut() {
-        viewers.delay = span(delay);
+        viewers.delay = Some(delay.into());
         if endless.is_some() {
             // What has no end has none to agree on.
             (viewers.clients, viewers.duration, viewers.arrival) = (Some(clients), endless, arrival);
             viewers.stages.clear();
         } else {
-            viewers.stages = vec![StageSpec { clients, hold: hold.into(), ramp: span(ramp) }];
+            viewers.stages = vec![StageSpec { clients, hold: hold.into(), ramp: Some(ramp.into()) }];
         }
     }
 }

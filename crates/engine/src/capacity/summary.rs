@@ -1,6 +1,7 @@
 //! What a search comes to, as it is written down.
 
-use super::{Answer, LoadOutcome, Purpose, Verdict};
+use super::search::{Answer, Purpose, Verdict};
+use super::trial::LoadOutcome;
 use crate::series::Ending;
 use crate::summary::RunFacts;
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! What a trial was like: its loads, each held for some slices, and whether the target carried them.
 
-use super::{Trial, Verdict};
+use super::search::{Trial, Verdict};
 use crate::aggregator::Slice;
 use crate::summary::{
     FailureCount, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,

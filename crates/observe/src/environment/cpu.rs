@@ -5,7 +5,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::line_of;
+use super::line::line_of;
 
 /// The CPUs. A CPU is what the kernel schedules on: a core, or one of its hardware threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

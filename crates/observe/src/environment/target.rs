@@ -6,7 +6,8 @@ use procfs::process::{LimitValue, Process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Limit, Version, version};
+use super::limit::Limit;
+use super::version::{self, Version};
 use crate::reader::Reader;
 use crate::redaction::redact;
 use crate::{Watch, cgroup};

@@ -1,6 +1,6 @@
 //! The diagram of crates in ARCHITECTURE.md is that of their manifests.
 
-use super::root;
+use super::pages::root;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which crates of the workspace each crate is built with, tests and benches apart.

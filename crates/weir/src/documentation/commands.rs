@@ -1,7 +1,7 @@
 //! Commands and scenarios on the pages are such as weir takes.
 
 use super::markdown::blocks;
-use super::{pages, root};
+use super::pages::{pages, root};
 use crate::args::{Cli, qos_spelled_out};
 use clap::Parser;
 use std::ffi::OsString;

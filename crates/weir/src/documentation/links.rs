@@ -1,7 +1,7 @@
 //! Links between the pages, and the names of files in them.
 
 use super::markdown::{anchors, code_spans, links};
-use super::{Page, pages, root};
+use super::pages::{Page, pages, root};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The pages below `docs/reference`: made from the declarations of the command line, the scenario, the figures and the
 //! faults. `WEIR_WRITE=1 cargo test -p weir reference` writes them again.
 
-use super::root;
+use super::pages::root;
 use crate::args::Cli;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use serde_json::{Map, Value};

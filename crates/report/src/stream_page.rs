@@ -1,10 +1,10 @@
 //! A checked stream as a document: what it is, what is wrong with it, and where.
 
-use super::{FindingEntry, PidEntry, ProgramEntry, StreamCheck};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::quantity::{TIE, bit_rate, bytes, count, joined, seconds, share, span};
 use crate::quote::quote;
+use crate::stream::{FindingEntry, PidEntry, ProgramEntry, StreamCheck};
 
 /// Longest name out of a stream, or of a file.
 const NAME: usize = 60;

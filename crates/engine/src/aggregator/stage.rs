@@ -1,0 +1,100 @@
+//! One stage of a workload: the sums over its ramp and hold, and over its window.
+
+use super::slice::SliceTotals;
+use crate::loads::{host_load, process_load};
+use crate::plan::StageSpan;
+use crate::summary::{Figures, StageSummary, VerdictState};
+use crate::totals::Totals;
+use std::time::Duration;
+use weir_metrics::common::PLAYING;
+use weir_metrics::{Recorder, Schema};
+use weir_observe::UsageSummary;
+
+/// Figures of what begins in a stage: they are taken from its ramp on.
+const OF_THE_RAMP: [&str; 8] =
+    ["startup", "connect", "handshake", "request", "first_byte", "first_frame", "start_lag", "started"];
+
+#[derive(Debug)]
+pub(super) struct StageAggregator {
+    pub(super) span: StageSpan,
+    /// The ramp and the hold.
+    pub(super) whole: Totals,
+    pub(super) window: Totals,
+    /// Media bytes of each second of the window, for steadiness.
+    pub(super) media: Vec<f64>,
+    /// The latest slice of the window.
+    pub(super) slice: Option<SliceTotals>,
+}
+
+impl StageAggregator {
+    pub(super) fn new(span: StageSpan, schema: Schema) -> Self {
+        let (whole, window) = (Totals::new(schema), Totals::new(schema));
+        Self { span, whole, window, media: Vec::new(), slice: None }
+    }
+
+    /// Adds a second of the window to the slice that it is in.
+    pub(super) fn add_to_slice(&mut self, second: u32, length: u32, media: f64, figures: &Recorder) {
+        let slice = self.slice.get_or_insert_with(|| SliceTotals::new(second, figures.schema()));
+        if slice.totals.seconds == length {
+            *slice = SliceTotals::new(second, figures.schema());
+        }
+        slice.add(media, figures);
+    }
+
+    /// The end of the window as far as the run came.
+    pub(super) fn window_end(&self) -> u32 {
+        self.span.window_begin + self.window.seconds
+    }
+
+    pub(super) fn summary(
+        &self,
+        client_bps: Option<f64>,
+        usage: Option<&UsageSummary>,
+        cores: f64,
+        ended: Option<Duration>,
+    ) -> StageSummary {
+        StageSummary {
+            end_seconds: ended.map_or(self.span.end, |ended| self.span.end.min(ended)).as_secs_f64(),
+            targets: usage.map_or_else(Vec::new, |usage| {
+                usage
+                    .targets
+                    .iter()
+                    .map(|target| {
+                        let connections = target.connections.map(|figure| figure.max as u64);
+                        process_load(target.watch.to_string(), &target.process, connections)
+                    })
+                    .collect()
+            }),
+            generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
+            host: usage.map(|usage| host_load(usage, cores)),
+            ..self.row(&self.window, self.span.window_begin, client_bps)
+        }
+    }
+
+    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes.
+    pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
+        let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
+        figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
+        StageSummary {
+            stage: self.span.stage,
+            clients: self.span.clients,
+            begin_seconds: self.span.begin.as_secs_f64(),
+            end_seconds: self.span.end.as_secs_f64(),
+            window_begin_seconds: begin,
+            window_end_seconds: begin + stretch.seconds,
+            playing_mean: stretch.mean(PLAYING),
+            window_is_void: false,
+            expected_bps: client_bps
+                .filter(|_| stretch.seconds > 0)
+                .map(|bps| bps * f64::from(self.span.clients)),
+            actual_bps: stretch.actual_bps(),
+            source_fps: None,
+            figures: Figures(figures),
+            targets: Vec::new(),
+            generator: None,
+            host: None,
+            machines: Vec::new(),
+            verdict: VerdictState::Valid,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! One workload: its stages, its readers, its servers, and the whole of it.
+
+use super::slice::{Slice, SliceTotals};
+use super::stage::StageAggregator;
+use crate::channel::Readers;
+use crate::facts::WorkloadFacts;
+use crate::ingest::{Imbalance, Ingested};
+use crate::plan::StageSpan;
+use crate::role::Role;
+use crate::servers::ServerTotals;
+use crate::steadiness::{self, Starvation};
+use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, WorkloadSummary};
+use crate::threshold::{Scope, Threshold};
+use crate::totals::Totals;
+use crate::{counts, verdict};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+use weir_metrics::common::{
+    FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING, SOURCE_TIME,
+    WALL_LATENCIES,
+};
+use weir_metrics::{BitRate, Recorder, Schema, Unit};
+use weir_observe::UsageSummary;
+
+/// Media that may be on its way when a stretch ends: servers send in bursts, of 350 ms where SRS merges writes as it is
+/// advised to, so that by chance a stretch holds one burst more or less.
+const BURST_SECONDS: f64 = 0.5;
+
+#[derive(Debug)]
+pub(super) struct WorkloadAggregator {
+    pub(super) facts: WorkloadFacts,
+    pub(super) total: Totals,
+    pub(super) stages: Vec<StageAggregator>,
+    pub(super) readers: Readers,
+    pub(super) starvation: Starvation,
+    /// What became of the messages that it saved.
+    pub(super) ingested: Option<Ingested>,
+    /// Of each of its servers, if it has several, over the whole run.
+    pub(super) servers: Vec<ServerTotals>,
+    /// Of each second: media bytes, and clients that played or published.
+    pub(super) seconds: BTreeMap<u32, (u64, u64)>,
+}
+
+/// What a source sends to one client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    pub(super) bps: f64,
+    /// Video frames a second, where it has pictures.
+    pub(super) fps: Option<f64>,
+}
+
+impl WorkloadAggregator {
+    pub(super) fn new(facts: WorkloadFacts, schema: Schema, spans: impl Iterator<Item = StageSpan>) -> Self {
+        Self {
+            total: Totals::new(schema),
+            stages: spans.map(|span| StageAggregator::new(span, schema)).collect(),
+            readers: Readers::default(),
+            starvation: Starvation::default(),
+            ingested: None,
+            servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
+            seconds: BTreeMap::new(),
+            facts,
+        }
+    }
+
+    /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
+    pub(super) fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
+        self.total.add(figures);
+        self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
+        // What begins after the last stage's end (a slow startup) still belongs to that stage.
+        let stage =
+            self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
+        let Some(stage) = stage else { return };
+        stage.whole.add(figures);
+        let (begin, end) = (stage.span.window_begin, stage.span.window_end);
+        if steady && (begin..end).contains(&second) {
+            stage.window.add(figures);
+            let media = figures.counter(MEDIA) as f64;
+            stage.media.push(media);
+            if let Some(length) = slice_seconds {
+                stage.add_to_slice(second, length, media, figures);
+            }
+        }
+    }
+
+    /// Media bits a second of one of its clients, over these seconds.
+    pub(super) fn client_bps_in(&self, seconds: Range<u32>) -> Option<f64> {
+        let sum = |(media, clients): (u64, u64), second: &(u64, u64)| (media + second.0, clients + second.1);
+        let (media, clients) = self.seconds.range(seconds).map(|(_, second)| second).fold((0, 0), sum);
+        (media > 0 && clients > 0).then(|| media as f64 * 8.0 / clients as f64)
+    }
+
+    /// What the source sends for one client: the scenario's word, else what the run's own publisher
+    /// sent, else the stream's rate by its own clock.
+    pub(super) fn client_bps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
+        let said = self.facts.expect.map(BitRate::bps);
+        match self.facts.role {
+            Role::Publish | Role::Ingest => said,
+            // What the streams send to the far end does not come back.
+            Role::Play if self.facts.background => said,
+            Role::Play => said
+                .or(published.map(|source| source.bps))
+                .or_else(|| stretch.source_bps())
+                .or_else(|| self.total.source_bps()),
+        }
+    }
+
+    /// Video frames a second of the source, where its viewers have pictures.
+    fn source_fps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
+        if self.facts.role != Role::Play || self.facts.background {
+            return None;
+        }
+        let published = published.and_then(|source| source.fps);
+        published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
+    }
+
+    pub(super) fn summary(
+        &self,
+        number: u16,
+        published: &[Option<Source>],
+        usages: &[Option<UsageSummary>],
+        cores: f64,
+        ended: Option<Duration>,
+    ) -> (WorkloadSummary, Vec<Reason>) {
+        let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
+        reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
+        let mut stages = Vec::new();
+        for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
+            let mut row =
+                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
+            row.window_is_void = self.is_void(stage, &stage.media);
+            let frame_time = self.facts.frame_time_seconds;
+            row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
+            let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
+            reasons.extend(verdict::of_stage(number, &row, judged, cores, frame_time));
+            stages.push(row);
+        }
+        let mut failures: Vec<FailureCount> = self
+            .total
+            .figures
+            .failures()
+            .map(|(kind, clients)| FailureCount { kind, side: kind.side(), clients, words: String::new() })
+            .collect();
+        failures.sort_by_key(|failure| std::cmp::Reverse(failure.clients));
+        let servers = self.facts.servers.iter().zip(&self.servers);
+        let summary = WorkloadSummary {
+            failures,
+            servers: servers.map(|(name, it)| it.summary(name)).collect(),
+            ingested: self.ingested.clone(),
+            clock_uncertainty_seconds: self.clock_uncertainty(),
+            ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
+        };
+        (summary, reasons)
+    }
+
+    /// Judges a slice of `stage`, of whose source this is known up to the slice's end. What is counted in the slice, its levels
+    /// and its distributions are its own. A share of the clients (`failed.ratio` and its like) is of all up to now, since a
+    /// client that has failed does not come back; what begins in the ramp (`startup.p99`) and what is a share of the source's
+    /// rate (`bitrate.ratio`, `frames.ratio`) are of the stage up to now, and of the latter half a second of media may be on
+    /// their way.
+    pub(super) fn judge_slice(
+        &self,
+        stage: &StageAggregator,
+        slice: &SliceTotals,
+        source: Option<Source>,
+        thresholds: &[Threshold],
+    ) -> Slice {
+        let mut row = stage.row(&slice.totals, slice.begin, None);
+        row.window_is_void = self.is_void(stage, &slice.media);
+        let arrived = 1.0 - BURST_SECONDS / f64::from(stage.window.seconds.max(1));
+        let expected = self.client_bps(source, &stage.window).map(|bps| bps * arrived);
+        let mut so_far = stage.row(&stage.window, stage.span.window_begin, expected);
+        so_far.source_fps = self.source_fps(source, &stage.window).map(|fps| fps * arrived);
+        so_far.window_is_void = row.window_is_void;
+        let of = |row: &StageSummary, totals: &Totals| {
+            [self.summary_of(vec![row.clone()], Figures(totals.figures(|_| true)))]
+        };
+        let (of_slice, of_run, of_stage) =
+            (of(&row, &slice.totals), of(&row, &self.total), of(&so_far, &stage.window));
+        let judge = |threshold: &Threshold| {
+            threshold.judge(match threshold.scope() {
+                Scope::Slice => &of_slice,
+                Scope::Clients => &of_run,
+                Scope::SourceRate => &of_stage,
+            })
+        };
+        Slice {
+            stage: stage.span.stage,
+            clients: stage.span.clients,
+            playing: row.playing_mean,
+            actual_bps: row.actual_bps,
+            results: thresholds.iter().map(judge).collect(),
+        }
+    }
+
+    /// What thresholds are judged on.
+    fn summary_of(&self, stages: Vec<StageSummary>, total: Figures) -> WorkloadSummary {
+        WorkloadSummary {
+            name: self.facts.name.clone(),
+            role: self.facts.role,
+            background: self.facts.background,
+            targets: self.facts.targets.clone(),
+            stages,
+            total,
+            slots: self.slots(),
+            failures: Vec::new(),
+            servers: Vec::new(),
+            channels: Vec::new(),
+            clients: None,
+            ingested: None,
+            clock_uncertainty_seconds: None,
+        }
+    }
+
+    /// Nothing where the monotonic clock that both ends share gave every latency; wall clocks agree
+    /// as far as nobody has measured.
+    fn clock_uncertainty(&self) -> Option<f64> {
+        let figures = &self.total.figures;
+        (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
+    }
+
+    fn slots(&self) -> Slots {
+        let count = |counter| self.total.figures.counter(counter);
+        let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
+        Slots { planned: count(PLANNED), on_time, late, missed, failed }
+    }
+
+    /// Whether the media of viewers of a stream stopped, or began, in a stage's window. Streams have a rate of their own;
+    /// messages come when they come.
+    fn is_void(&self, stage: &StageAggregator, media: &[f64]) -> bool {
+        let streams = self.facts.role == Role::Play && self.total.figures.counter(SOURCE_TIME) > 0;
+        streams && stage.span.clients > 0 && steadiness::is_void(media)
+    }
+
+    /// `by_count`: the run was over when all messages were accounted for, however soon that was.
+    pub(super) fn warnings(&self, by_count: bool) -> Vec<String> {
+        let starved = self.starvation.line(self.facts.timeout_seconds);
+        let mut warnings: Vec<_> =
+            starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
+        warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
+        let negative = self.total.figures.counter(NEGATIVE_LATENCIES);
+        if negative > 0 {
+            let latency = self.total.figures.signed(LATENCY);
+            let least = latency.min() as f64 * Unit::Micros.scale();
+            warnings.push(format!(
+                "{}: {negative} of {} latencies are below zero, down to {:.1} ms: the clocks of publisher and viewers disagree by that much at least; set both by one time server",
+                self.facts.name,
+                latency.len(),
+                least * 1e3
+            ));
+        }
+        if let Some(ingested) = &self.ingested {
+            let of_stage = |it: &Imbalance| format!("{}: {}: {}", self.facts.name, it.stage.name(), it.text);
+            warnings.extend(ingested.imbalances.iter().map(of_stage));
+            warnings.extend(ingested.remarks.iter().map(|remark| format!("{}: {remark}", self.facts.name)));
+        }
+        let measured = self.stages.iter().filter(|_| !self.facts.background && !by_count);
+        for stage in measured {
+            let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
+            let seconds = stage.window.seconds;
+            if seconds < 10 {
+                warnings.push(format!(
+                    "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
+                ));
+            }
+            if self.is_void(stage, &stage.media) {
+                warnings.push(format!(
+                    "{place}: no media came in one half of the window or in all of it, so that it is no window: its rates are of no state of the target"
+                ));
+            } else if let Some(change) = steadiness::unsteadiness(&stage.media) {
+                warnings.push(format!(
+                    "{place}: no steady state, the window's halves differ by {:.0} %",
+                    change * 100.0
+                ));
+            }
+        }
+        warnings
+    }
+}
