@@ -219,7 +219,7 @@ impl Hub {
                             }
                         }
                         Datagram::Rtcp => {
-                            wants_keyframe = peer.on_rtcp(bytes, &self.feeds[feed], &mut service)
+                            wants_keyframe = peer.on_rtcp(bytes, &self.feeds[feed], &mut service);
                         }
                         _ => service.counts.strange += 1,
                     }
