@@ -426,7 +426,7 @@ impl Transport {
         self.alert.map(|code| (code, records::name(code)))
     }
 
-    /// Says goodbye to the peer.
+    /// Sends close_notify to the peer.
     pub fn close(&mut self) {
         if let Some(dtls) = &mut self.dtls
             && self.state == State::Keyed

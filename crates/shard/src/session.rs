@@ -1,4 +1,4 @@
-//! The seam that a protocol plugs into: what a session is told, and what it may answer.
+//! The seam that a protocol plugs into: the events of a session, and what it may do about them.
 
 use crate::datagrams::Datagrams;
 use crate::endpoint::Endpoint;
@@ -117,7 +117,7 @@ pub enum Event<'a> {
     Timer,
     /// Another session of this shard, or the world, asked for it.
     Woken,
-    /// The run wants this session to end: say goodbye and [`Context::close`].
+    /// The run wants this session to end: it should send what its protocol ends with, and [`Context::close`].
     Stop,
     /// The link is gone, and the session goes on with its datagrams.
     HungUp {
@@ -481,7 +481,7 @@ impl<W> Context<'_, W> {
         self.link.send_side(bytes);
     }
 
-    /// Lets go of the link beside this one: nothing more is told of it.
+    /// Lets go of the link beside this one: it brings no more events.
     pub fn close_side(&mut self) {
         self.link.close_side();
     }

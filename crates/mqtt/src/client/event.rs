@@ -47,7 +47,7 @@ pub enum ClientEvent<'a> {
         /// Its packet identifier.
         packet_id: PacketId,
     },
-    /// The server has a message of QoS 2, and is told to release it.
+    /// The server has a message of QoS 2, and PUBREL is sent for it.
     Received {
         /// The message's.
         token: u64,

@@ -22,7 +22,7 @@ struct Active {
     fault: usize,
     action: Action,
     counted: u64,
-    /// One more than the last repetition that was told in [`Effect`]s, for those that are told once.
+    /// One more than the last repetition that is in the [`Effect`]s, for faults with one effect a repetition.
     told: u64,
 }
 

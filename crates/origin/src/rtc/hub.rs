@@ -312,7 +312,7 @@ impl Hub {
         }
     }
 
-    /// Says goodbye to all.
+    /// Removes all peers, and closes their associations.
     pub(super) fn close(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
         let viewers = self.peers.iter().map(|(at, _)| PeerRef::Viewer(at));
         let publishers = self.ingests.iter().map(|(at, _)| PeerRef::Publisher(at));

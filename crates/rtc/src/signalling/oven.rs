@@ -115,7 +115,7 @@ pub fn answer(id: u64, sdp: &str) -> String {
     answer.to_string()
 }
 
-/// The client's goodbye.
+/// The client's command that ends the session.
 pub fn stop(id: u64) -> String {
     serde_json::json!({ "command": "stop", "id": id }).to_string()
 }
