@@ -175,7 +175,7 @@ impl<W> Rig<W> {
     }
 
     /// Tells the session that bytes came on the link beside its own.
-    pub fn tell_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
+    pub fn dispatch_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
         let mut bytes = bytes.to_vec();
         self.dispatch(session, Event::Side(Side::Bytes(&mut bytes)));
     }

@@ -548,7 +548,7 @@ impl Session<Broker> for MqttSession {
         match self.cut.take() {
             Some(cut) => {
                 self.leave(context);
-                if cut == Cut::Reset { context.reset() } else { context.close() }
+                cut.carry_out(context);
             }
             None => match self.next_moment() {
                 Some(at) => context.set_timer(at),

@@ -234,10 +234,8 @@ impl RtmpSession {
 
     fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
         self.handler.leave(context);
-        match cut {
-            Some(Cut::Reset) => context.reset(),
-            Some(Cut::Close) => context.close(),
-            None => {}
+        if let Some(cut) = cut {
+            cut.carry_out(context);
         }
     }
 
