@@ -28,7 +28,7 @@ pub(crate) enum SaverMessage {
     Settled(Vec<(u32, PacketId)>),
     /// The inbox has room again.
     Room,
-    /// It has ended.
+    /// The connection has ended.
     Finished,
 }
 

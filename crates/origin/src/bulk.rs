@@ -15,7 +15,7 @@ const REPORT: Duration = Duration::from_millis(100);
 pub(crate) enum BulkSession {
     /// Has not said what it wants; what has come of its line.
     Asking(Vec<u8>),
-    /// It sends.
+    /// The client sends.
     Receiving {
         /// Bytes so far.
         total: u64,

@@ -98,9 +98,9 @@ impl fmt::Debug for Remote {
 pub enum Output {
     /// Send this datagram.
     Send {
-        /// Where to.
+        /// The peer's address.
         destination: SocketAddr,
-        /// What.
+        /// The datagram.
         datagram: Vec<u8>,
     },
     /// Something was reached.

@@ -121,7 +121,7 @@ pub enum Event<'a> {
     Stop,
     /// The link is gone, and the session goes on with its datagrams.
     HungUp {
-        /// Why.
+        /// The kind of failure.
         failure: Failure,
         /// The words of the system or the TLS library.
         words: &'a str,
@@ -129,7 +129,7 @@ pub enum Event<'a> {
     /// The link is gone, or could not be begun; so is the session when this call returns, unless it
     /// [stands by](Context::stand_by).
     Closed {
-        /// Why.
+        /// The kind of failure.
         failure: Failure,
         /// The words of the system or the TLS library.
         words: &'a str,
@@ -145,7 +145,7 @@ pub enum Side<'a> {
     Bytes(&'a mut [u8]),
     /// It is gone; the session goes on.
     Closed {
-        /// Why.
+        /// The kind of failure.
         failure: Failure,
         /// The words of the system or the TLS library.
         words: &'a str,
@@ -236,7 +236,7 @@ impl Transmit for NoLink {
 pub(crate) enum Progress {
     /// It has to say what it wants.
     AwaitsRequest,
-    /// It was answered.
+    /// The peer's request was answered.
     Answered,
     /// It has said what it wants.
     Established,
@@ -275,7 +275,7 @@ pub struct Context<'a, W> {
 }
 
 impl<W> Context<'_, W> {
-    /// This session's name.
+    /// This session's identifier.
     pub fn id(&self) -> SessionId {
         self.id
     }
