@@ -11,7 +11,7 @@ pub type End = (Failure, String);
 /// One virtual client, as its protocol writes it: those methods whose events it cares about. What it returns as an error is
 /// how it fails; the driver books that, and closes the link.
 pub trait ClientSession {
-    /// Where it stands.
+    /// Its phase and deadlines.
     fn state(&self) -> &ClientState;
 
     /// The same, to be changed.
@@ -91,10 +91,11 @@ pub trait ClientSession {
         None
     }
 
-    /// It is about to end, and to be booked so: says goodbye, and books what only the end reveals.
+    /// The client is about to end, and to be recorded: sends what its protocol ends with, and records what only the end
+    /// reveals.
     fn leave(&mut self, _: Option<Failure>, _: &mut Context<'_, ShardRecorder>) {}
 
-    /// Until when it needs its links after its end, for a goodbye that is answered.
+    /// Until when it needs its links after its end, for a last request whose response is awaited.
     fn lingers_until(&self) -> Option<Moment> {
         None
     }
@@ -147,7 +148,7 @@ impl<C: ClientSession> Driver<C> {
             }
             Event::HungUp { failure, words } => client.handle_hung_up(failure, words, context),
             Event::Closed { failure, words } => client.handle_closed(failure, words, context),
-            // A goodbye may need its link; nothing else is of use to one that is over.
+            // The last request of a client may need its link; other events are of no use to one that is over.
             _ if client.state().is_over() => Ok(()),
             Event::Opening => {
                 client.handle_opening(context);

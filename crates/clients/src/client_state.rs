@@ -193,7 +193,7 @@ impl ClientState {
         }
     }
 
-    /// It plays again.
+    /// The client plays again after it had starved.
     pub fn resume(&mut self, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {
             self.supply = Supply::Unneeded;

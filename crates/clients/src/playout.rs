@@ -6,7 +6,7 @@ use weir_metrics::Moment;
 /// A player that starts when `start` of media is buffered, stalls when none is left, and plays on when
 /// `resume` is buffered again.
 ///
-/// It is a function of what it is told. Whether its client reads at every event or in large batches makes
+/// It is a function of its inputs. Whether its client reads at every event or in large batches makes
 /// no difference, as long as the client reads whatever waits before it lets time pass [`Self::runs_dry`].
 #[derive(Clone, Copy, Debug)]
 pub struct Playout {

@@ -44,10 +44,10 @@ pub enum Ending {
 /// How long after its planned start a client may begin and still be on time.
 pub const ON_TIME: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Something that a person will want to read, bounded in number.
+/// A client's failure for the log that a person reads; at most 20 of each kind a shard and workload are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientFailure {
-    /// When.
+    /// When it happened.
     pub at: Moment,
     /// Which client of which workload.
     pub planned: PlannedStart,

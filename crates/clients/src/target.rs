@@ -318,7 +318,7 @@ impl Target {
         SecretUrl::new(format!("{}{}", self.base(), self.path))
     }
 
-    /// As it is called in reports, where streams are told apart by the numbers of their keys.
+    /// As it is called in reports, where streams are distinguished by the numbers of their keys.
     pub fn named(&self, numbers: &mut KeyNumbers) -> String {
         self.labelled(&numbers.show(&self.url()))
     }

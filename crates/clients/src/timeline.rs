@@ -1,4 +1,4 @@
-//! The media time of a stream that is told by timestamps which wrap, jump, and come on two tracks.
+//! The media time of a stream whose timestamps wrap, jump, and come on two tracks.
 
 use std::time::Duration;
 

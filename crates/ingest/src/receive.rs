@@ -17,7 +17,8 @@ use weir_shard::{Context, Event, Session, SessionId, World, clock};
 /// How long the broker may take for the connection, and for its answers to CONNECT and SUBSCRIBE.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a goodbye may take: acknowledgements to be sent, and the broker's closing of the link.
+/// How long the end of a connection may take: the last acknowledgements and DISCONNECT are sent, and the broker closes the
+/// link.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What the saving thread tells this one.
@@ -27,7 +28,7 @@ pub(crate) enum SaverMessage {
     Settled(Vec<(u32, PacketId)>),
     /// The inbox has room again.
     Room,
-    /// It has ended.
+    /// The connection has ended.
     Finished,
 }
 
@@ -326,7 +327,7 @@ impl Session<ReceiverState> for Receiver {
                 if self.phase < ReceiverPhase::Stopping {
                     let (phase, deadline) = match self.phase {
                         ReceiverPhase::Subscribed => (ReceiverPhase::Stopping, None),
-                        // There is nobody to say goodbye to.
+                        // There is no connection to end.
                         _ => (ReceiverPhase::Over, None),
                     };
                     (self.phase, self.deadline) = (phase, deadline);
@@ -437,7 +438,7 @@ impl Reading<'_> {
         origin: Option<Origin>,
         packet: Option<PacketId>,
     ) {
-        // What comes once it is told to stop stays with the broker.
+        // What comes after the request to stop stays with the broker.
         if !self.taking {
             return;
         }

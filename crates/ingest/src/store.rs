@@ -43,11 +43,11 @@ pub(crate) struct Saved {
 /// What became of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is there now.
+    /// The row is in the table now.
     Kept,
-    /// It is there now, beside another with its publisher and number.
+    /// The row is in the table now, beside another with its publisher and number.
     KeptBeside,
-    /// It was there.
+    /// The row was there before.
     Duplicate,
 }
 

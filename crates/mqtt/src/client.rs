@@ -1,4 +1,4 @@
-//! The dialogue of one client with its server: what it sends, what it is told, what it remembers.
+//! The dialogue of one client with its server: packets sent, packets received, and the session's state.
 //!
 //! Messages that are sent are not kept: each has a token of the caller's, and when a session is resumed the caller is
 //! asked for the message of a token again. What a [`Session`] holds is a few bytes a message in flight.
@@ -340,7 +340,7 @@ impl Client {
         auth.encode(self.options.version, &mut self.output)
     }
 
-    /// Says goodbye. The connection may be closed when that is sent.
+    /// Sends DISCONNECT. The connection may be closed when it is sent.
     ///
     /// # Errors
     /// A reason or a property that DISCONNECT, or this version, does not have.
@@ -359,7 +359,7 @@ impl Client {
             return None;
         }
         Some(match self.pinged {
-            // A client that is told to say something every T says it a little earlier.
+            // A client that has to send something every T sends it a little earlier.
             None => self.last_sent + keep_alive * 3 / 4,
             Some(pinged) => pinged + keep_alive,
         })

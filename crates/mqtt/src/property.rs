@@ -238,7 +238,7 @@ pub struct Properties<'a> {
 }
 
 impl<'a> Properties<'a> {
-    /// None.
+    /// No properties.
     pub const NONE: Self = Self { bytes: &[], present: 0 };
 
     /// Takes a Property Length and that number of bytes of properties, which must be allowed in `location`.

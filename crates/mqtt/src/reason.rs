@@ -5,7 +5,7 @@ use crate::{PacketKind, Version};
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $words:literal, [$($kind:ident)*];)*) => {
-        /// A reason code (MQTT 5 section 2.4, table 2-6). The return codes of MQTT 3.1.1 are told as those that they
+        /// A reason code (MQTT 5 section 2.4, table 2-6). The return codes of MQTT 3.1.1 are mapped to those that they
         /// became.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]

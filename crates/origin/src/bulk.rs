@@ -7,7 +7,7 @@ use weir_bulk::{CONSENT, Request, ZEROS};
 use weir_metrics::Moment;
 use weir_shard::{Context, Session};
 
-/// How often a client that sends is told how much has come.
+/// How often a client that sends gets a report of the bytes received.
 const REPORT: Duration = Duration::from_millis(100);
 
 /// A session of one stream.
@@ -15,7 +15,7 @@ const REPORT: Duration = Duration::from_millis(100);
 pub(crate) enum BulkSession {
     /// Has not said what it wants; what has come of its line.
     Asking(Vec<u8>),
-    /// It sends.
+    /// The client sends.
     Receiving {
         /// Bytes so far.
         total: u64,
@@ -72,7 +72,7 @@ impl BulkSession {
         }
     }
 
-    /// Tells a client that sends how much has come, if it is time.
+    /// Reports the bytes received to a client that sends, if it is time.
     fn report_total(&mut self, context: &mut Context<'_, Worker>) {
         let Self::Receiving { total, told, next } = self else { return };
         if *total == *told {

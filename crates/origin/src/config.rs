@@ -17,7 +17,7 @@ pub struct OriginConfig {
     pub listen: Vec<Listen>,
     /// What readers of MPEG-TS can tune to.
     pub tuners: Tuners,
-    /// A TURN server that viewers by WebRTC are told of: those of OvenMediaEngine's signalling who ask for it
+    /// A TURN server that is offered to viewers by WebRTC: to those of OvenMediaEngine's signalling that ask for it
     /// (`?transport=tcp`), and all by WHEP.
     pub turn: Option<IceServer>,
     /// How many threads, each with its share of the connections.

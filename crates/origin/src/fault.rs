@@ -89,16 +89,16 @@ pub enum Action {
     Drop(Pick),
     /// Units are sent again.
     Duplicate {
-        /// Which.
+        /// Which units.
         pick: Pick,
         /// How many times more.
         times: u32,
     },
     /// Packets of a transport stream are damaged.
     Damage {
-        /// Which.
+        /// Which units.
         pick: Pick,
-        /// How.
+        /// What is changed in it.
         damage: Damage,
     },
     /// Units are sent after the one that follows them.
@@ -107,7 +107,7 @@ pub enum Action {
     Delay(Duration),
     /// From some point on, timestamps are moved.
     Jump {
-        /// When.
+        /// From which unit or moment on.
         when: When,
         /// By how many microseconds.
         by: i64,
@@ -250,7 +250,7 @@ impl Units {
 /// Which units are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// All.
+    /// All units.
     Any,
     /// Video.
     Video,

@@ -33,7 +33,7 @@ pub struct StreamViewer(Viewer);
 /// How things stand with a [`StreamViewer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamState {
-    /// It goes on.
+    /// The publication goes on.
     Goes,
     /// The publication is over, and everything of it was sent.
     Ended,

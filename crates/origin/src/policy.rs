@@ -9,17 +9,17 @@ pub enum MissingStream {
     /// It waits for a publisher.
     #[default]
     Wait,
-    /// It is told that there is no such stream.
+    /// It gets the protocol's error for a missing stream.
     Refuse,
 }
 
 /// What viewers get when their publisher goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Departure {
-    /// They are told, and wait for the next publisher.
+    /// They get the protocol's message about it, and wait for the next publisher.
     #[default]
     Stay,
-    /// They are told, and their connection is closed.
+    /// They get the protocol's message about it, and their connection is closed.
     Close,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Takes the name; `None` when another one has it. `number` is that of who publishes, if it is a
+    /// Takes the name; `None` when another one has it. `number` is the publisher's, if it is a
     /// peer. [`Self::flush`] follows.
     pub(crate) fn claim(
         name: &Arc<str>,

@@ -62,7 +62,7 @@ struct ViewerFaults {
 /// How things stand after [`Viewer::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// As before.
+    /// It goes on as before.
     Same,
     /// The stream's next publication began.
     Begun,

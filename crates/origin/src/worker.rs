@@ -77,7 +77,7 @@ pub(crate) enum Message {
     Begin { name: Arc<str>, publication: u64 },
     /// Packets of one.
     Packets { publication: u64, packets: Vec<Arrival> },
-    /// It is over.
+    /// A publication on another worker is over.
     End { publication: u64 },
     /// The peer of this WebRTC session leaves; it may be yours.
     Dismiss { session: u64 },

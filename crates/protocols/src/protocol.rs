@@ -121,11 +121,11 @@ pub struct Output {
 /// What a workload does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// It plays.
+    /// A workload that plays.
     Play,
-    /// It publishes.
+    /// A workload that publishes.
     Publish,
-    /// It saves messages.
+    /// A workload that saves messages.
     Ingest,
 }
 

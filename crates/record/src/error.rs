@@ -12,7 +12,7 @@ pub struct DecodeError {
     /// Where, in bytes from the beginning of the payload; in a compressed block of an object container file, from
     /// the beginning of the inflated block.
     pub offset: usize,
-    /// What.
+    /// What is wrong there.
     pub problem: Problem,
 }
 

@@ -19,7 +19,6 @@ pub(crate) struct Type {
     pub(crate) shape: Shape,
     /// The full name of a record, an enum, a fixed; of others that of the type.
     pub(crate) name: Box<str>,
-    pub(crate) logical: Option<Box<str>>,
     /// The fewest bytes that a value takes in Avro's binary encoding.
     pub(crate) least: u64,
     /// How long generated values are: the attribute `weir.length`.

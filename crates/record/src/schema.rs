@@ -25,7 +25,6 @@ pub struct Column {
     /// Of the items, if it is an array.
     items: Option<Kind>,
     nullable: bool,
-    logical: Option<Box<str>>,
 }
 
 /// What kind of values a column has. A union of `null` and one type counts as that type, and is nullable.
@@ -106,10 +105,9 @@ impl Column {
             },
             shape => (id, matches!(shape, Shape::Null)),
         };
-        let logical = plan.of(inner).logical.clone();
         let shape = plan.shape(inner);
         let items = if let Shape::Array(item) = shape { Some(Kind::of(plan.shape(*item))) } else { None };
-        Self { name: name.into(), kind: Kind::of(shape), items, nullable, logical }
+        Self { name: name.into(), kind: Kind::of(shape), items, nullable }
     }
 
     /// The name of the field.
@@ -130,11 +128,6 @@ impl Column {
     /// Whether a value may be `null`.
     pub fn nullable(&self) -> bool {
         self.nullable
-    }
-
-    /// The name of the logical type, if there is one: `timestamp-micros`, say. Values are those of the type beneath.
-    pub fn logical_type(&self) -> Option<&str> {
-        self.logical.as_deref()
     }
 }
 

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(reported(&mut recorder), [(65_534, 4000), (0, 4040)]);
         assert_eq!(reported(&mut recorder), []);
         recorder.arrive(at(1_020_000), 65_535);
-        // What came in between is told again, which senders pass over.
+        // What came in between is reported again, which senders ignore.
         assert_eq!(reported(&mut recorder), [(65_535, 4080), (0, 4040)]);
     }
 

@@ -125,11 +125,6 @@ impl Nack {
         self.missing.iter().map(|missing| missing.due).min()
     }
 
-    /// Sets how long to wait before asking again, once the round trip is known.
-    pub fn set_interval(&mut self, interval: Duration) {
-        self.settings.interval = interval;
-    }
-
     /// Whether anything is ever asked for.
     pub fn is_on(&self) -> bool {
         self.settings.tries > 0

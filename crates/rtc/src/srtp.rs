@@ -2,7 +2,7 @@
 //! opened in place, in the caller's buffer.
 //!
 //! [`Outbound`] and [`Inbound`] are the two directions of one transport, keyed by what DTLS exports
-//! ([`KeyingMaterial`], RFC 5764 section 4.2). No key is ever printed. Streams are told apart by their sources and come
+//! ([`KeyingMaterial`], RFC 5764 section 4.2). No key is ever printed. Streams are distinguished by their SSRCs and come
 //! into being with their first packet, inbound ones only after it proved authentic.
 
 mod cipher;

@@ -98,9 +98,9 @@ impl fmt::Debug for Remote {
 pub enum Output {
     /// Send this datagram.
     Send {
-        /// Where to.
+        /// The peer's address.
         destination: SocketAddr,
-        /// What.
+        /// The datagram.
         datagram: Vec<u8>,
     },
     /// Something was reached.
@@ -426,7 +426,7 @@ impl Transport {
         self.alert.map(|code| (code, records::name(code)))
     }
 
-    /// Says goodbye to the peer.
+    /// Sends close_notify to the peer.
     pub fn close(&mut self) {
         if let Some(dtls) = &mut self.dtls
             && self.state == State::Keyed

@@ -122,7 +122,7 @@ impl Client {
         self.dialogue.output.extend_from_slice(bytes);
     }
 
-    /// Says goodbye: takes back the publication, deletes the stream. The connection may be closed when that is sent.
+    /// Ends the stream: takes back the publication, deletes the stream. The connection may be closed when that is sent.
     pub fn close(&mut self) {
         self.dialogue.close();
     }

@@ -183,7 +183,7 @@ impl DatagramLink {
         let mut slices: [_; PIECES] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
         let (now, wall) = both_clocks();
-        // An error of a connected socket is what an earlier datagram met (ICMP): it is told once, and no end.
+        // An error of a connected socket is what an earlier datagram met (ICMP): it is reported once, and does not end the link.
         for _ in 0..PIECES {
             match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, metas) {
                 Ok(count) => {

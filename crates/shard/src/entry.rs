@@ -22,9 +22,9 @@ pub(crate) struct Entry<W> {
     pub(crate) read_limit: usize,
     /// Most bytes of one turn.
     pub(crate) turn_limit: usize,
-    /// What the session gave back: it is told these before anything else is read.
+    /// What the session gave back: it gets these bytes again before anything else is read.
     pub(crate) given_back: Vec<u8>,
-    /// The end of a TLS stream that came with what was given back: it is told behind that.
+    /// The end of a TLS stream that came with what was given back: the session gets it after those bytes.
     pub(crate) ended: Option<Box<LinkError>>,
     /// When an accepted link ends if nothing happens.
     pub(crate) guard: Option<Box<Guard>>,

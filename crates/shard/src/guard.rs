@@ -72,7 +72,7 @@ pub(crate) enum Verdict {
     GoesOn(Moment),
     /// The peer has not said what it wants.
     NoRequest(Duration),
-    /// It is silent.
+    /// The peer is silent for too long.
     Idle(Duration),
 }
 

@@ -236,7 +236,7 @@ impl Link {
         self.unsent() == 0 && self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
     }
 
-    /// Tries to send what waits, and says goodbye (RFC 8446, section 6.1) if that was all.
+    /// Tries to send what waits, and then close_notify (RFC 8446, section 6.1) if all was sent.
     pub(crate) fn close(&mut self) {
         self.flush();
         if let Some(tls) = &mut self.tls

@@ -19,9 +19,9 @@ pub struct Rig<W> {
     pub sent: Vec<u8>,
     /// What the session has sent and the link has not taken.
     pub unsent: Vec<u8>,
-    /// What waits to be read, as the session is told.
+    /// How many bytes wait to be read, for the session.
     pub unread: usize,
-    /// What the peer's machine has acknowledged, as the session is told.
+    /// How many bytes the peer's machine has acknowledged, for the session.
     pub acknowledged: u64,
     /// How many bytes the link still takes; unlimited at first.
     pub room: usize,
@@ -45,7 +45,7 @@ pub struct Rig<W> {
     pub hears_datagrams: bool,
     /// The datagrams that it has sent, with their destinations.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
-    /// Datagrams that the kernel has dropped, as the session is told.
+    /// How many datagrams the kernel has dropped, for the session.
     pub dropped: u64,
     /// Where it had a link opened beside its own, the last time.
     pub side: Option<Endpoint>,
@@ -175,7 +175,7 @@ impl<W> Rig<W> {
     }
 
     /// Tells the session that bytes came on the link beside its own.
-    pub fn tell_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
+    pub fn dispatch_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
         let mut bytes = bytes.to_vec();
         self.dispatch(session, Event::Side(Side::Bytes(&mut bytes)));
     }

@@ -1,4 +1,4 @@
-//! The seam that a protocol plugs into: what a session is told, and what it may answer.
+//! The seam that a protocol plugs into: the events of a session, and what it may do about them.
 
 use crate::datagrams::Datagrams;
 use crate::endpoint::Endpoint;
@@ -117,11 +117,11 @@ pub enum Event<'a> {
     Timer,
     /// Another session of this shard, or the world, asked for it.
     Woken,
-    /// The run wants this session to end: say goodbye and [`Context::close`].
+    /// The run wants this session to end: it should send what its protocol ends with, and [`Context::close`].
     Stop,
     /// The link is gone, and the session goes on with its datagrams.
     HungUp {
-        /// Why.
+        /// The kind of failure.
         failure: Failure,
         /// The words of the system or the TLS library.
         words: &'a str,
@@ -129,7 +129,7 @@ pub enum Event<'a> {
     /// The link is gone, or could not be begun; so is the session when this call returns, unless it
     /// [stands by](Context::stand_by).
     Closed {
-        /// Why.
+        /// The kind of failure.
         failure: Failure,
         /// The words of the system or the TLS library.
         words: &'a str,
@@ -145,7 +145,7 @@ pub enum Side<'a> {
     Bytes(&'a mut [u8]),
     /// It is gone; the session goes on.
     Closed {
-        /// Why.
+        /// The kind of failure.
         failure: Failure,
         /// The words of the system or the TLS library.
         words: &'a str,
@@ -236,7 +236,7 @@ impl Transmit for NoLink {
 pub(crate) enum Progress {
     /// It has to say what it wants.
     AwaitsRequest,
-    /// It was answered.
+    /// The peer's request was answered.
     Answered,
     /// It has said what it wants.
     Established,
@@ -275,7 +275,7 @@ pub struct Context<'a, W> {
 }
 
 impl<W> Context<'_, W> {
-    /// This session's name.
+    /// This session's identifier.
     pub fn id(&self) -> SessionId {
         self.id
     }
@@ -481,7 +481,7 @@ impl<W> Context<'_, W> {
         self.link.send_side(bytes);
     }
 
-    /// Lets go of the link beside this one: nothing more is told of it.
+    /// Lets go of the link beside this one: it brings no more events.
     pub fn close_side(&mut self) {
         self.link.close_side();
     }

@@ -405,7 +405,7 @@ impl<W: World> Shard<W> {
             return;
         };
         let is_end = matches!(event, Event::Closed { .. });
-        // What is there when these are told follows by itself, or never.
+        // What is there when a session gets these events follows by itself, or never.
         let may_pull = !is_end && !matches!(event, Event::Bytes(_) | Event::Connected | Event::HungUp { .. });
         let mut actions = Actions::default();
         entry.session.handle(
@@ -525,7 +525,7 @@ impl<W: World> Shard<W> {
     fn fire_timers(&mut self) {
         let now = clock::now();
         while let Some((deadline, id)) = self.timers.pop(now, &mut self.entries) {
-            // What came before the deadline is told before it.
+            // What came before the deadline is dispatched before it.
             self.catch_up(id, deadline);
             self.dispatch(id, Event::Timer);
         }

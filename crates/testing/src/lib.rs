@@ -1,5 +1,19 @@
 //! What the tests and benches of several crates stand on.
 
+#[cfg(feature = "servers")]
+mod mosquitto;
+#[cfg(feature = "servers")]
+mod postgresql;
+#[cfg(feature = "servers")]
+mod process;
+
+#[cfg(feature = "servers")]
+pub use mosquitto::{Mosquitto, Subscriber};
+#[cfg(feature = "servers")]
+pub use postgresql::Postgresql;
+#[cfg(feature = "servers")]
+pub use process::{Kept, interrupt, program, soon};
+
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};

@@ -165,7 +165,7 @@ impl fmt::Display for FindingKind {
 /// One thing that is wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// What.
+    /// What is wrong.
     pub kind: FindingKind,
     /// How many packets came before it.
     pub packet: u64,

@@ -34,11 +34,6 @@ pub mod pid {
 pub struct Header(pub u32);
 
 impl Header {
-    /// The sync byte is 0x47.
-    pub fn is_in_sync(self) -> bool {
-        self.0 >> 24 == u32::from(SYNC_BYTE)
-    }
-
     /// `transport_error_indicator`: at least one bit of the packet is wrong.
     pub fn transport_error(self) -> bool {
         self.0 & 0x80_0000 != 0

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_mqtt::{Qos, Version};
 
-/// A message that the broker publishes when a client is gone without a goodbye.
+/// A message that the broker publishes when a client is gone without DISCONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Will {
     /// Its topic.

@@ -97,7 +97,7 @@ enum PublishPhase {
     Working,
     /// It was told to stop then, and waits for acknowledgements.
     Stopping(Moment),
-    /// It has said goodbye, and waits for the link to take that.
+    /// It has sent DISCONNECT, and waits for the link to take that.
     Leaving,
     /// Its end is in the shard's recorder.
     Booked,
@@ -340,7 +340,7 @@ impl Publisher {
         }
     }
 
-    /// Says goodbye when all is done, or when it must.
+    /// Sends DISCONNECT when all is acknowledged, or when the time for that is over.
     fn leave_when_done(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         let in_flight = self.resending || self.client.session().in_flight() > 0;

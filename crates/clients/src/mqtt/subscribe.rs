@@ -304,7 +304,7 @@ impl Subscriber {
         }
     }
 
-    /// Says goodbye, as soon as what has been published in this run has come, or has had its time.
+    /// Sends DISCONNECT when everything that was published in this run has come, or when the time for that is over.
     fn stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.common.linger);

@@ -1,4 +1,4 @@
-//! A client's way to the keys of its session, and back: signalling, ICE, DTLS, the goodbye.
+//! A client's connection from signalling over ICE and DTLS to the keys of its session, and its end.
 
 mod way;
 
@@ -74,7 +74,7 @@ pub(super) struct Connection {
     dialogue: Option<Box<Dialogue>>,
     /// The session's own place, to be deleted.
     resource: Option<Box<Url>>,
-    /// What is told of our candidates behind the offer, where the server takes that.
+    /// Our candidates that are sent after the offer, if the server takes them.
     trickle: Option<Box<Trickle>>,
     negotiation: Option<Box<Negotiation>>,
     /// The URL asks for one: no other way is sought.
@@ -565,7 +565,7 @@ impl Connection {
         if let Some(negotiation) = &mut self.negotiation {
             negotiation.transport.close();
         }
-        // What it still says is the goodbye; whatever has failed before has been told.
+        // What it still sends is close_notify; failures before it were reported.
         while let Some(output) = self.negotiation.as_mut().and_then(|it| it.transport.poll()) {
             if let Output::Send { destination, datagram } = output {
                 self.deliver(destination, &datagram, context);

@@ -29,7 +29,7 @@ pub(super) enum Heard {
     Answer(Box<http::Session>),
     /// An offer.
     Offer(Box<oven::Offer>),
-    /// The goodbye, after an offer.
+    /// The end of the session, after an offer.
     Goodbye(String),
 }
 
@@ -98,7 +98,7 @@ impl Dialogue {
         }
     }
 
-    /// Says goodbye in a WebSocket.
+    /// Ends the session in a WebSocket.
     pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
         if let Self::Oven(Oven { socket: Some(socket), id, .. }) = self {
             if let Some(id) = id {

@@ -48,7 +48,7 @@ impl Negotiation {
         })
     }
 
-    /// What is told of our candidates behind the offer (RFC 8840 section 4.4).
+    /// The SDP fragment with our candidates that is sent after the offer (RFC 8840 section 4.4).
     pub(super) fn fragment(&self) -> String {
         let candidates: Vec<String> = self.transport.candidates().collect();
         let (user_fragment, password) = (self.transport.user_fragment(), self.transport.password());

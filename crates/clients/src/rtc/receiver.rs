@@ -487,7 +487,7 @@ impl Receiver {
         next
     }
 
-    /// The session ends: what is open is judged, and the goodbye is sent.
+    /// The session ends: frames that are open are judged, and BYE is sent.
     pub(super) fn finish(&mut self, now: Moment, recorder: &mut Recorder, send: &mut dyn FnMut(&[u8])) {
         for track in &mut self.tracks {
             track.account.finish(now);

@@ -368,7 +368,7 @@ impl Sending {
         }
     }
 
-    /// Says goodbye.
+    /// Sends BYE.
     pub(super) fn finish(&mut self, recorder: &mut Recorder, send: &mut dyn FnMut(&[u8], usize)) {
         let lost: u64 = self.reported_lost.iter().map(|lost| (*lost).max(0) as u64).sum();
         recorder.count(REPORTED_LOST, lost);

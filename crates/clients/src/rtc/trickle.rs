@@ -1,4 +1,4 @@
-//! Candidates that are told after the offer, by PATCH, where a server of WHEP or WHIP takes them (RFC 9725 section
+//! Candidates that are sent after the offer, by PATCH, where a server of WHEP or WHIP takes them (RFC 9725 section
 //! 4.3.1). Other servers get them in the offer.
 
 use super::request::Request;
@@ -6,7 +6,7 @@ use url::Url;
 use weir_rtc::signalling::http::Patched;
 use weir_web::{Ending, Part, Response, Responses};
 
-/// What is told, and how far that is.
+/// The candidates, and how far their transmission has come.
 pub(super) struct Trickle {
     /// The tag of the session as the server last gave it.
     entity_tag: Option<String>,

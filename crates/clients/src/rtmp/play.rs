@@ -141,7 +141,7 @@ impl ClientSession for Player {
         _: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         Err(match self.viewer.ended.take() {
-            // A server that says goodbye first has not broken off.
+            // A server that has ended the stream before has not broken off.
             Some(ended) => (Failure::StreamEnded, ended.1),
             None => (failure, said(words)),
         })

@@ -49,15 +49,15 @@ pub enum DiscoveryError {
     /// The server gave no answer.
     #[error("{url}: {source}; is this a Mirakurun or mirakc server?")]
     Fetch {
-        /// The place.
+        /// The URL, without secrets.
         url: String,
-        /// Why.
+        /// The error of the request.
         source: FetchError,
     },
     /// The answer is not what the API has there.
     #[error("{url}: the answer is not that of Mirakurun or mirakc: {words}")]
     NoApi {
-        /// The place.
+        /// The URL, without secrets.
         url: String,
         /// The parser's words.
         words: String,

@@ -69,7 +69,7 @@ impl Player {
         if reading == Reading::Witness {
             shard.of(planned).shift(WITNESSES, 1);
         }
-        // The timeline is for streams that are told frame by frame; here the analyser keeps the clock.
+        // The timeline is for streams that come frame by frame; here the analyser keeps the clock.
         let timeline = Timeline::new(90_000, 33);
         let options = Options { findings_per_kind: FINDINGS, ..Options::default() };
         Self {

@@ -280,8 +280,8 @@ fn the_address_of_a_relay_is_told_where_the_server_takes_candidates() {
     // 192.0.2.7:49152, hidden; in two pieces.
     let granted =
         relay_says(0x0103, &asked[8..20], &[0, 0x16, 0, 8, 0, 1, 0xE1, 0x12, 0xE1, 0x12, 0xA6, 0x45]);
-    stage.rig.tell_side(&mut *stage.viewer, &granted[..9]);
-    stage.rig.tell_side(&mut *stage.viewer, &granted[9..]);
+    stage.rig.dispatch_side(&mut *stage.viewer, &granted[..9]);
+    stage.rig.dispatch_side(&mut *stage.viewer, &granted[9..]);
     let patch = patched(&mut stage);
     assert!(patch.starts_with("PATCH /session/1 HTTP/1.1\r\n"), "{patch}");
     assert!(patch.contains("192.0.2.7 49152 typ relay") && !patch.contains("typ host"), "{patch}");
@@ -307,7 +307,7 @@ fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
         stage
     };
     let mut stage = begin();
-    stage.rig.tell_side(&mut *stage.viewer, &[0xFF, 0xFE, 0, 0]);
+    stage.rig.dispatch_side(&mut *stage.viewer, &[0xFF, 0xFE, 0, 0]);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::MalformedInput);
     assert!(words.starts_with("TURN server 127.0.0.7:3479: ") && words.contains("STUN"), "{words}");

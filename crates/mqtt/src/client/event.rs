@@ -9,7 +9,7 @@ use crate::{Qos, ReasonCode};
 pub struct Message<'a> {
     /// Its topic.
     pub topic: &'a str,
-    /// All else.
+    /// The packet as it came; its topic is empty if it had an alias.
     pub publish: Publish<'a>,
 }
 
@@ -32,7 +32,7 @@ pub enum ClientEvent<'a> {
     },
     /// The next piece of its payload.
     MessagePayload(&'a [u8]),
-    /// It is complete.
+    /// The large message is complete.
     MessageEnd {
         /// Its packet identifier, at QoS 1 and 2.
         packet_id: Option<PacketId>,
@@ -47,7 +47,7 @@ pub enum ClientEvent<'a> {
         /// Its packet identifier.
         packet_id: PacketId,
     },
-    /// The server has a message of QoS 2, and is told to release it.
+    /// The server has a message of QoS 2, and PUBREL is sent for it.
     Received {
         /// The message's.
         token: u64,

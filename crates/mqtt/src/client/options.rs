@@ -55,7 +55,7 @@ pub struct ClientOptions {
     pub will: Option<WillOptions>,
     /// How many messages of QoS 1 and 2 the server may send before the first is acknowledged; MQTT 5 only, not 0.
     pub receive_maximum: u16,
-    /// Whether a server that sends more than that is told so, and left (MQTT-3.3.4-9). mosquitto 2.0.11 sends a few
+    /// Whether the client disconnects from a server that sends more than that, with the reason (MQTT-3.3.4-9). mosquitto 2.0.11 sends a few
     /// more.
     pub strict_receive_maximum: bool,
     /// The largest packet that the server may send, in bytes; not 0.

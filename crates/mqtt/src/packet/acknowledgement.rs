@@ -18,12 +18,12 @@ pub struct Acknowledgement<'a> {
 }
 
 impl<'a> Acknowledgement<'a> {
-    /// All went well.
+    /// The acknowledgement of a message that was accepted.
     pub const fn success(packet_id: PacketId) -> Self {
         Self::of(packet_id, ReasonCode::Success)
     }
 
-    /// It went so.
+    /// The acknowledgement of a message with this reason.
     pub const fn of(packet_id: PacketId, reason: ReasonCode) -> Self {
         Self { packet_id, reason, properties: Properties::NONE }
     }

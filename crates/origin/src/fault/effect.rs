@@ -13,7 +13,7 @@ pub struct Effect {
     pub fault: usize,
     /// What it was done to.
     pub subject: Subject,
-    /// What.
+    /// The effect itself.
     pub what: What,
 }
 
@@ -59,7 +59,7 @@ pub enum What {
     Damaged {
         /// Its number, among those that the fault counts.
         unit: u64,
-        /// How.
+        /// What was changed in it.
         damage: Damage,
     },
     /// Something waited because of a stall; once for each stall.

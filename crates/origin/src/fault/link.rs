@@ -1,4 +1,4 @@
-//! The faults of one accepted link, and of who asks for something over it.
+//! The faults of one accepted link, and of the viewer or publisher that it carries.
 
 use super::script::{Answer, Cut, Script};
 use super::{Fault, LinkPhase, Subject};
@@ -22,7 +22,7 @@ impl LinkFaults {
         }
     }
 
-    /// What a fault answers at a phase, for the link or for `who` asks with these credentials.
+    /// The scripted answer at a phase, for the link or for `who`, which asks with these credentials.
     pub(crate) fn answer(
         &mut self,
         phase: LinkPhase,

@@ -5,6 +5,7 @@ use super::{Action, Counted, Damage, Effect, Fault, LinkPhase, Pick, Subject, Wh
 use crate::stream::{Kind, Packet};
 use std::time::Duration;
 use weir_metrics::{BitRate, Moment};
+use weir_shard::Context;
 
 /// The part of the configured faults that concerns one party. Decides unit by unit, from numbers and
 /// times alone: the same input has the same outcome.
@@ -22,7 +23,7 @@ struct Active {
     fault: usize,
     action: Action,
     counted: u64,
-    /// One more than the last repetition that was told in [`Effect`]s, for those that are told once.
+    /// One more than the last repetition that is in the [`Effect`]s, for faults with one effect a repetition.
     told: u64,
 }
 
@@ -56,6 +57,16 @@ impl Ruling {
 pub(crate) enum Cut {
     Reset,
     Close,
+}
+
+impl Cut {
+    /// Ends a session's link.
+    pub(crate) fn carry_out<W>(self, context: &mut Context<'_, W>) {
+        match self {
+            Self::Reset => context.reset(),
+            Self::Close => context.close(),
+        }
+    }
 }
 
 /// What is answered at a phase.

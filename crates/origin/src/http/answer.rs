@@ -3,7 +3,7 @@
 use serde::Serialize;
 use weir_web::{Message, PRODUCT, reason};
 
-/// What an error is told in.
+/// The body of an error.
 #[derive(Serialize)]
 struct ErrorBody<'a> {
     code: u16,

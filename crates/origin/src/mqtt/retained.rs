@@ -1,4 +1,4 @@
-//! The last message of each topic, kept for who subscribes later: bounded in number and in bytes, and handed out a piece
+//! The last message of each topic, kept for clients that subscribe later: bounded in number and in bytes, and handed out a piece
 //! at a time, so that nobody waits while a subscriber to everything is given everything.
 
 use super::publication::Publication;

@@ -211,7 +211,7 @@ impl MqttSession {
             debug_assert_eq!(told, Ok(()), "a short property");
         }
         if let Some(limit) = self.keep_alive.limit() {
-            // A client that is silent for too long is told so before the shard ends its link.
+            // A client that is silent for too long gets a DISCONNECT before the shard ends its link.
             context.allow_silence(limit + FAREWELL);
         }
         self.client_id = connect.client_id.to_owned();
@@ -462,7 +462,7 @@ impl MqttSession {
         [phase, cut, self.resume].into_iter().flatten().min()
     }
 
-    /// The client is gone, or has to go: its will is published if it said no goodbye.
+    /// The client is gone, or has to go: its will is published unless it sent DISCONNECT.
     fn leave(&mut self, context: &mut Context<'_, Broker>) {
         let Some(key) = self.inbox.take() else { return };
         context.world.leave(key);
@@ -548,7 +548,7 @@ impl Session<Broker> for MqttSession {
         match self.cut.take() {
             Some(cut) => {
                 self.leave(context);
-                if cut == Cut::Reset { context.reset() } else { context.close() }
+                cut.carry_out(context);
             }
             None => match self.next_moment() {
                 Some(at) => context.set_timer(at),

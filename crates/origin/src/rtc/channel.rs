@@ -132,7 +132,7 @@ impl Channel {
         }
     }
 
-    /// Says goodbye.
+    /// Closes the DTLS association.
     pub(super) fn close(&mut self, service: &mut Service<'_, '_>) {
         self.transport.close();
         while let Some(output) = self.transport.poll() {

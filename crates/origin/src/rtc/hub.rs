@@ -219,7 +219,7 @@ impl Hub {
                             }
                         }
                         Datagram::Rtcp => {
-                            wants_keyframe = peer.on_rtcp(bytes, &self.feeds[feed], &mut service)
+                            wants_keyframe = peer.on_rtcp(bytes, &self.feeds[feed], &mut service);
                         }
                         _ => service.counts.strange += 1,
                     }
@@ -312,7 +312,7 @@ impl Hub {
         }
     }
 
-    /// Says goodbye to all.
+    /// Removes all peers, and closes their associations.
     pub(super) fn close(&mut self, now: Moment, worker: &mut Worker, link: &mut Outgoing<'_>) {
         let viewers = self.peers.iter().map(|(at, _)| PeerRef::Viewer(at));
         let publishers = self.ingests.iter().map(|(at, _)| PeerRef::Publisher(at));

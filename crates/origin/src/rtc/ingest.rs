@@ -1,4 +1,4 @@
-//! One publisher by WebRTC (RFC 9725): its way to us, its tracks, and what it is told of them.
+//! One publisher by WebRTC (RFC 9725): its transport, its tracks, and the RTCP that it gets about them.
 
 use super::channel::{Channel, Service};
 use super::remux::Remux;
@@ -37,7 +37,7 @@ pub(super) struct Ingest {
     transport_sequence: Option<u8>,
     arrivals: feedback::Recorder,
     feedback_at: Option<Moment>,
-    /// Whether it wants to be told a bit rate.
+    /// Whether it has agreed on bit rate estimates (REMB).
     estimates: bool,
     report_at: Moment,
     publisher_due: Moment,
@@ -236,7 +236,7 @@ impl Ingest {
         others.into_iter().flatten().fold(self.report_at, Moment::min)
     }
 
-    /// Ends the publication, and says goodbye.
+    /// Ends the publication, and closes the DTLS association.
     pub(super) fn end(mut self, service: &mut Service<'_, '_>) {
         self.after_batch(service);
         self.channel.close(service);

@@ -405,10 +405,8 @@ impl RtcSession {
 
     fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
         self.leave(context);
-        match cut {
-            Some(Cut::Reset) => context.reset(),
-            Some(Cut::Close) => context.close(),
-            None => {}
+        if let Some(cut) = cut {
+            cut.carry_out(context);
         }
     }
 }

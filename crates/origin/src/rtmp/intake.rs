@@ -1,4 +1,4 @@
-//! What a publisher's messages are: units, keyframes, settings; and what a new viewer is told first.
+//! Sorts a publisher's messages into units, keyframes and decoder settings, which a new viewer gets first.
 
 use super::framing::{frame, retime};
 use crate::stream::{DecoderSettings, Kind, Opening, Packet};

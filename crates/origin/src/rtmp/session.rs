@@ -234,10 +234,8 @@ impl RtmpSession {
 
     fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
         self.handler.leave(context);
-        match cut {
-            Some(Cut::Reset) => context.reset(),
-            Some(Cut::Close) => context.close(),
-            None => {}
+        if let Some(cut) = cut {
+            cut.carry_out(context);
         }
     }
 
@@ -367,7 +365,7 @@ impl Handler {
             None => self.replies.push(Reply::AcceptConnect),
             Some(Answer::Nothing) => self.fall_silent(context),
             Some(Answer::Refusal { why, code, words }) => {
-                // Authentication by Adobe's plug-in is what clients know; it is told in words.
+                // Clients know the authentication of Adobe's plug-in, which is negotiated in the description's text.
                 let usual = match why {
                     Why::Unauthorized { .. } => {
                         "[ AccessManager.Reject ] : [ code=401 need auth; authmod=adobe ] : Unauthorized"
@@ -514,7 +512,7 @@ impl Handler {
         }
     }
 
-    /// What a fault answers at a phase, for the link or for who asks.
+    /// The scripted answer at a phase, for the link or for the viewer or publisher on it.
     fn fault(
         &mut self,
         phase: LinkPhase,

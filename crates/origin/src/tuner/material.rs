@@ -21,7 +21,7 @@ pub enum MaterialError {
     Synthetic {
         /// The rate that was asked for.
         rate: BitRate,
-        /// Why.
+        /// The settings' error.
         source: SyntheticError,
     },
     /// It cannot be read.
@@ -37,7 +37,7 @@ pub enum MaterialError {
     Loop {
         /// The file.
         path: String,
-        /// Why.
+        /// What the file lacks for a loop.
         source: LoopError,
     },
 }

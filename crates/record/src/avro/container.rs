@@ -9,10 +9,10 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 /// How the blocks of an object container file are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Codec {
-    /// Not at all.
+    /// They are not compressed.
     #[default]
     Null,
-    /// By deflate (RFC 1951).
+    /// They are compressed by deflate (RFC 1951).
     Deflate,
 }
 

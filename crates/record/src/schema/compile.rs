@@ -76,11 +76,9 @@ impl Compiler {
         if self.types.len() >= MAX_TYPES {
             return fail(SchemaFault::TooManyTypes);
         }
-        let text = |name| attributes.and_then(|it| it.get(name)).and_then(Value::as_str);
         let length = attributes.and_then(|it| it.get(LENGTH)).and_then(Value::as_u64);
         let length = length.and_then(|length| u32::try_from(length).ok());
-        let logical = text("logicalType").map(Into::into);
-        self.types.push(Type { shape, name: name.into(), logical, least: ENDLESS, length });
+        self.types.push(Type { shape, name: name.into(), least: ENDLESS, length });
         Ok(self.types.len() as TypeId - 1)
     }
 

@@ -8,7 +8,7 @@ pub struct SchemaError {
     /// Where in the schema, as `fields.inner.items`: names of fields, and the attributes between them. Empty at the
     /// top.
     pub path: String,
-    /// What.
+    /// What is wrong there.
     pub fault: SchemaFault,
 }
 

@@ -30,7 +30,7 @@ impl<'a> Bye<'a> {
     }
 }
 
-/// Appends a goodbye of one source, without a reason.
+/// Appends a BYE of one source, without a reason.
 pub fn append_bye(source: u32, out: &mut Vec<u8>) {
     let start = begin(1, kind::BYE, out);
     out.extend(source.to_be_bytes());

@@ -23,7 +23,7 @@ pub enum Message {
     Refused {
         /// Such as 404.
         code: u32,
-        /// Why.
+        /// The server's reason.
         error: String,
     },
     /// Something that weir has no use for, by its command.
@@ -115,7 +115,7 @@ pub fn answer(id: u64, sdp: &str) -> String {
     answer.to_string()
 }
 
-/// The client's goodbye.
+/// The client's command that ends the session.
 pub fn stop(id: u64) -> String {
     serde_json::json!({ "command": "stop", "id": id }).to_string()
 }
@@ -154,12 +154,12 @@ pub fn refusal(code: u32, error: &str) -> String {
     serde_json::json!({ "code": code, "error": error }).to_string()
 }
 
-/// What a client says, as a server reads it.
+/// A message of a client, as a server reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// It wants an offer.
+    /// It requests an offer.
     Offer,
-    /// It answers one.
+    /// It answers an offer.
     Answer {
         /// The session.
         id: u64,
@@ -168,7 +168,7 @@ pub enum Request {
         /// Candidates beside those of the description.
         candidates: Vec<String>,
     },
-    /// It leaves.
+    /// It ends the session.
     Stop,
     /// Something that weir has no use for, by its command.
     Other(String),

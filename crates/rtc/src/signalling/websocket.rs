@@ -117,7 +117,7 @@ impl WebSocket {
         outcome
     }
 
-    /// Appends a text message, unless a goodbye was said.
+    /// Appends a text message, unless a close frame was sent.
     pub fn text(&mut self, text: &str, out: &mut Vec<u8>) {
         self.send(Message::text(text), out);
     }
@@ -127,19 +127,19 @@ impl WebSocket {
         self.send(Message::Ping(Default::default()), out);
     }
 
-    /// Appends a goodbye (1000: all is well).
+    /// Appends a close frame (1000: normal closure).
     pub fn close(&mut self, code: u16, out: &mut Vec<u8>) {
         self.send(Message::Close(Some(CloseFrame { code: code.into(), reason: Default::default() })), out);
     }
 
     fn send(&mut self, message: Message, out: &mut Vec<u8>) {
-        // Memory takes all; nothing else is in the way but a goodbye before it.
+        // Writing to memory fails only behind a close frame.
         let _ = self.0.write(message);
         self.flush(out);
     }
 
     fn flush(&mut self, out: &mut Vec<u8>) {
-        // It says that a server may close now, once it has answered a goodbye.
+        // A server gets this error once it has answered a close frame: it may close the link now.
         let _ = self.0.flush();
         out.append(&mut self.0.get_mut().outbox);
     }

@@ -42,9 +42,6 @@ pub struct KeyingMaterial {
 }
 
 impl KeyingMaterial {
-    /// The label of the exporter (RFC 5764 section 4.2).
-    pub const LABEL: &'static str = "EXTRACTOR-dtls_srtp";
-
     /// How many bytes to export.
     pub fn length(profile: Profile) -> usize {
         2 * (profile.key_length() + profile.salt_length())

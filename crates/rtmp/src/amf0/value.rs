@@ -53,14 +53,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The truth value, if it is one.
-    pub fn as_boolean(&self) -> Option<bool> {
-        match self {
-            Self::Boolean(boolean) => Some(*boolean),
-            _ => None,
-        }
-    }
-
     /// The text, if it is a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {

@@ -55,7 +55,7 @@ enum State {
     Start,
     /// Media, or nothing.
     Streaming,
-    /// Nothing: it has said goodbye.
+    /// Nothing: it has deleted its stream.
     Closed,
 }
 
@@ -250,7 +250,7 @@ impl Dialogue {
                 .with("videoFunction", 1.0),
             Role::Publish => properties.with("type", "nonprivate"),
         };
-        self.tell_connection(&Command::connect(CONNECT, properties));
+        self.send_on_connection(&Command::connect(CONNECT, properties));
         self.state = State::Connect;
     }
 
@@ -258,12 +258,12 @@ impl Dialogue {
         let options = Arc::clone(&self.options);
         if options.role == Role::Publish {
             self.writer.set_chunk_size(options.chunk_size, &mut self.output);
-            self.tell_connection(&Command::release_stream(RELEASE_STREAM, &options.stream));
-            self.tell_connection(&Command::fc_publish(FC_PUBLISH, &options.stream));
+            self.send_on_connection(&Command::release_stream(RELEASE_STREAM, &options.stream));
+            self.send_on_connection(&Command::fc_publish(FC_PUBLISH, &options.stream));
         } else {
             self.announce_window(USUAL_WINDOW);
         }
-        self.tell_connection(&Command::create_stream(CREATE_STREAM));
+        self.send_on_connection(&Command::create_stream(CREATE_STREAM));
         self.state = State::CreateStream;
     }
 
@@ -286,14 +286,14 @@ impl Dialogue {
         let options = Arc::clone(&self.options);
         if matches!(self.state, State::Start | State::Streaming) {
             if options.role == Role::Publish {
-                self.tell_connection(&Command::fc_unpublish(FC_UNPUBLISH, &options.stream));
+                self.send_on_connection(&Command::fc_unpublish(FC_UNPUBLISH, &options.stream));
             }
-            self.tell_connection(&Command::delete_stream(DELETE_STREAM, self.message_stream_id));
+            self.send_on_connection(&Command::delete_stream(DELETE_STREAM, self.message_stream_id));
         }
         self.state = State::Closed;
     }
 
-    fn tell_connection(&mut self, command: &Command<'_>) {
+    fn send_on_connection(&mut self, command: &Command<'_>) {
         self.send_command(CONNECTION_CHUNK_STREAM, 0, command);
     }
 

@@ -1,4 +1,4 @@
-//! What a server says, and what it makes of what it is told.
+//! What a server sends, and how it handles what it receives.
 
 use super::{
     ConnectRequest, Error, MAX_STREAMS, MOST_HELD_BEFORE_CONNECT, MediaMessage, ServerEvent, ServerOptions,
@@ -197,13 +197,13 @@ impl Dialogue {
             .with("description", "Connection succeeded.")
             .with("objectEncoding", 0.0)
             .with("fourCcList", Value::StrictArray(vec!["*".into()]));
-        self.tell_connection(&Command::result(id, properties.into(), vec![information.into()]));
-        self.tell_connection(&Command::new("onBWDone", 0.0, Vec::new()));
+        self.send_on_connection(&Command::result(id, properties.into(), vec![information.into()]));
+        self.send_on_connection(&Command::new("onBWDone", 0.0, Vec::new()));
     }
 
     pub(super) fn reject_connect(&mut self, status: &Status<'_>) {
         if let Some(id) = self.connecting.take() {
-            self.tell_connection(&Command::error(id, status));
+            self.send_on_connection(&Command::error(id, status));
         }
     }
 
@@ -248,17 +248,17 @@ impl Dialogue {
     /// The answer to a command, if it asks for one.
     fn answer(&mut self, transaction_id: f64, arguments: Vec<Value<'_>>) {
         if transaction_id != 0.0 {
-            self.tell_connection(&Command::result(transaction_id, Value::Null, arguments));
+            self.send_on_connection(&Command::result(transaction_id, Value::Null, arguments));
         }
     }
 
-    /// What Flash Media Live Encoder is told of its own commands.
+    /// The answers to the commands that only Flash Media Live Encoder sends.
     fn fc_status(&mut self, name: &str, code: &str, stream: Option<&str>) {
         let status = Status::new(code, stream.unwrap_or_default());
-        self.tell_connection(&Command::new(name, 0.0, vec![status.to_value()]));
+        self.send_on_connection(&Command::new(name, 0.0, vec![status.to_value()]));
     }
 
-    fn tell_connection(&mut self, command: &Command<'_>) {
+    fn send_on_connection(&mut self, command: &Command<'_>) {
         self.send_command(CONNECTION_CHUNK_STREAM, 0, command);
     }
 

@@ -19,7 +19,7 @@ impl<W: World> Shard<W> {
     /// which it is.
     ///
     /// # Errors
-    /// The address is taken, or not of this machine; or no descriptor was left. The session is told nothing.
+    /// The address is taken, or not of this machine; or no descriptor was left. The session gets no event.
     pub fn open_datagrams(
         &mut self,
         local: SocketAddr,

@@ -1,4 +1,4 @@
-//! Which way datagrams go: by the connection's own socket, or by a relay; and what the server is told of it.
+//! The path of datagrams: the connection's own socket, or a relay; and the candidates that the server gets.
 
 use super::Connection;
 use crate::client_session::End;
@@ -175,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// Tells the server our candidates, where it takes that.
+    /// Sends our candidates to the server, if it takes them.
     pub(super) fn send_candidates(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
         match self.request.door_of(resource, &self.endpoint) {

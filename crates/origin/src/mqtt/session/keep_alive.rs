@@ -27,7 +27,7 @@ impl KeepAlive {
     ///
     /// MQTT 5 has that word for this case (section 3.2.2.3.14: "to inform the Client that it will disconnect the Client
     /// for inactivity sooner than the Keep Alive specified by the Client"), and without it the broker must keep to what
-    /// the client has asked for (MQTT-3.2.2-22). A client library that is told pings in time, and its user notices
+    /// the client has asked for (MQTT-3.2.2-22). A client library that knows it pings in time, and its user notices
     /// nothing. MQTT 3.1.1 has no such word: there the client's own keep-alive holds, however long, and `idle` only for
     /// one that asks for none.
     pub(super) fn agree(&mut self, version: Version, asked: u16, idle: Duration) -> Option<u16> {

@@ -1,4 +1,4 @@
-//! How long a client may be silent, and what it is told of that.
+//! How long a client may be silent, and the DISCONNECT that it gets after that.
 
 use super::MqttSession;
 use super::turns::connected;

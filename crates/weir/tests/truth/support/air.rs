@@ -1,9 +1,10 @@
 //! A stream on air: the origin in this process, whose counts are the truth, and weir's publisher.
 
-use super::process::{Kept, soon, weir};
+use super::process::weir;
 use super::run::{Measuring, Run, start_measuring};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, Origin, OriginConfig, RTMP};
+use weir_testing::{Kept, soon};
 
 /// The origin of a test, with a publisher on `live/a`.
 pub(crate) struct Air {

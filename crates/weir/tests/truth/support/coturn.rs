@@ -1,10 +1,10 @@
 //! coturn, a TURN server that shares nothing with weir, on a free loopback port.
 
 use super::free_port;
-use super::process::{Kept, program, soon};
 use std::net::TcpStream;
 use std::process::Stdio;
 use tempfile::TempDir;
+use weir_testing::{Kept, program, soon};
 
 /// A running server, with one user.
 pub(crate) struct Coturn {

@@ -1,12 +1,12 @@
 //! Debian's node_exporter and Prometheus, on free loopback ports.
 
 use super::free_port;
-use super::process::{Kept, program, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
 use tempfile::TempDir;
+use weir_testing::{Kept, program, soon};
 
 /// A running node_exporter, ended with the test.
 pub(crate) struct NodeExporter {

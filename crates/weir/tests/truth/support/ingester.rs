@@ -1,12 +1,13 @@
 //! `weir ingest` as a process: started, watched, killed, and asked what it counted.
 
-use super::process::{Kept, weir};
+use super::process::weir;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use tempfile::TempDir;
+use weir_testing::Kept;
 
 /// A running ingester.
 pub(crate) struct Ingester {

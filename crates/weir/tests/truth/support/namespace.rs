@@ -1,9 +1,9 @@
 //! Two network namespaces and a wire between them that carries so much and no more: two machines of a test's own.
 
-use super::process::program;
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use weir_testing::program;
 
 /// The addresses of the two ends.
 pub(crate) const ENDS: [&str; 2] = ["10.231.0.1", "10.231.0.2"];

@@ -1,11 +1,11 @@
 //! nginx with libnginx-mod-rtmp, on free loopback ports.
 
 use super::free_port;
-use super::process::{Kept, program, soon};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use tempfile::TempDir;
+use weir_testing::{Kept, program, soon};
 
 /// A running nginx, ended with the test.
 pub(crate) struct Nginx {

@@ -1,11 +1,11 @@
 //! node-media-server of npm, on free loopback ports.
 
 use super::free_port;
-use super::process::{Kept, program, soon};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
+use weir_testing::{Kept, program, soon};
 
 /// A running server, ended with the test.
 pub(crate) struct NodeMediaServer {

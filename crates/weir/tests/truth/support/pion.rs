@@ -1,11 +1,11 @@
 //! The peer of pion: a small program of ours in Go, built when it is needed.
 
-use super::process::Kept;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+use weir_testing::Kept;
 
 /// One running peer.
 pub(crate) struct Pion {

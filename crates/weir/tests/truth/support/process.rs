@@ -1,23 +1,12 @@
-//! Processes: weir and others, started, listened to, interrupted, and never left behind.
+//! weir as a process, run to its end.
 
-use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
 /// weir itself.
 pub(crate) fn weir() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.env("COLUMNS", "100").env_remove("NO_COLOR").stdin(Stdio::null());
-    command
-}
-
-/// A program that the tests need; `package` is where Debian has it.
-pub(crate) fn program(name: &str, package: &str) -> Command {
-    let found = Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
-    assert!(found.status.success(), "{name} is missing; apt-get install {package}");
-    let mut command = Command::new(String::from_utf8(found.stdout).unwrap().trim());
-    command.stdin(Stdio::null());
     command
 }
 
@@ -38,67 +27,4 @@ impl From<Output> for Said {
 /// Runs weir to its end.
 pub(crate) fn says<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Said {
     weir().args(arguments).output().unwrap().into()
-}
-
-/// Waits until something is so, for as long as a busy machine may need.
-pub(crate) fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what}: not within 20 s");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Ctrl-C.
-pub(crate) fn interrupt(child: &Child) {
-    let pid = Pid::from_child(child);
-    // One that has ended needs no signal.
-    let _ = kill_process(pid, Signal::INT);
-}
-
-/// A process that ends with the test.
-pub(crate) struct Kept(pub(crate) Child);
-
-impl Kept {
-    pub(crate) fn start(command: &mut Command) -> Self {
-        Self(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")))
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
-    }
-
-    pub(crate) fn interrupt(&self) {
-        interrupt(&self.0);
-    }
-
-    /// What a service manager sends.
-    pub(crate) fn terminate(&self) {
-        // One that has ended needs no signal.
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-    }
-
-    pub(crate) fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    /// Waits for its own end.
-    pub(crate) fn ended(&mut self) -> ExitStatus {
-        let mut status = None;
-        let began = Instant::now();
-        while status.is_none() {
-            assert!(began.elapsed() < Duration::from_secs(60), "process {} does not end", self.pid());
-            std::thread::sleep(Duration::from_millis(20));
-            status = self.0.try_wait().unwrap();
-        }
-        status.unwrap()
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -1,12 +1,13 @@
 //! One run of weir that writes its summary to stdout: what it measured, and what holds for every run.
 
-use super::process::{Kept, Said, weir};
+use super::process::{Said, weir};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+use weir_testing::Kept;
 
 /// A run that has ended.
 pub(crate) struct Run {

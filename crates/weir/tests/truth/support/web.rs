@@ -1,11 +1,11 @@
 //! nginx as a web server, in clear and over TLS, on free loopback ports.
 
 use super::free_port;
-use super::process::{Kept, program, soon};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+use weir_testing::{Kept, program, soon};
 
 /// A running nginx that serves the files of [`Self::root`]; what is asked for below `/to-tls/` is sent on to TLS.
 pub(crate) struct WebServer {

@@ -1,28 +1,29 @@
 //! A broker that is not weir's, and its own clients.
 
-use super::free_port;
-use super::process::{Kept, soon};
+use crate::free_port;
+use crate::process::{Kept, soon};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// mosquitto on a free port of 127.0.0.1, ended with the test.
-pub(crate) struct Mosquitto {
+pub struct Mosquitto {
     port: u16,
     process: Kept,
     directory: TempDir,
 }
 
 /// A subscriber of mosquitto's.
-pub(crate) struct Subscriber(Child);
+pub struct Subscriber(Child);
 
 impl Mosquitto {
-    pub(crate) fn start() -> Self {
+    /// A broker that keeps nothing on the disk.
+    pub fn start() -> Self {
         Self::with("persistence false")
     }
 
     /// One with more lines of configuration; `{directory}` stands for a directory of its own.
-    pub(crate) fn with(lines: &str) -> Self {
+    pub fn with(lines: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
         let lines = lines.replace("{directory}", &format!("{}/", directory.path().display()));
@@ -41,31 +42,33 @@ impl Mosquitto {
     }
 
     /// Ends it as its service manager would.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         self.process.terminate();
         self.process.ended();
     }
 
     /// Starts it again.
-    pub(crate) fn go_on(&mut self) {
+    pub fn go_on(&mut self) {
         self.process = Self::process(&self.directory, self.port);
     }
 
     /// What it has written, if its configuration says `log_dest file {directory}/log`.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap()
     }
 
-    pub(crate) fn address(&self) -> String {
+    /// Its address, `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    pub(crate) fn url(&self, topic: &str) -> String {
+    /// The URL of a topic on it.
+    pub fn url(&self, topic: &str) -> String {
         format!("mqtt://{}/{topic}", self.address())
     }
 
     /// Starts `mosquitto_sub`, and waits until it has had time to subscribe.
-    pub(crate) fn subscriber(&self, arguments: &[&str]) -> Subscriber {
+    pub fn subscriber(&self, arguments: &[&str]) -> Subscriber {
         let child = Command::new("mosquitto_sub")
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
             .args(arguments)
@@ -81,7 +84,7 @@ impl Mosquitto {
 
 impl Subscriber {
     /// What it printed, once it has ended.
-    pub(crate) fn lines(self) -> Vec<String> {
+    pub fn lines(self) -> Vec<String> {
         let output = self.0.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()

@@ -1,7 +1,7 @@
 //! PostgreSQL from Debian, with a cluster of its own, run by an unprivileged user on a free port.
 
-use super::free_port;
-use super::process::{Kept, soon};
+use crate::free_port;
+use crate::process::{Kept, soon};
 use postgres::{Client, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
@@ -12,10 +12,10 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// The password of its user `weir`.
-pub(crate) const PASSWORD: &str = "s3cr3t pass'word";
+const PASSWORD: &str = "s3cr3t pass'word";
 
 /// A running server, ended with the test.
-pub(crate) struct Postgresql {
+pub struct Postgresql {
     port: u16,
     server: Kept,
     binaries: PathBuf,
@@ -23,7 +23,8 @@ pub(crate) struct Postgresql {
 }
 
 impl Postgresql {
-    pub(crate) fn start() -> Self {
+    /// A new cluster with a user `weir` and a database `postgres`.
+    pub fn start() -> Self {
         let binaries = binaries();
         let directory = tempfile::tempdir().unwrap();
         let password = directory.path().join("password");
@@ -57,21 +58,23 @@ impl Postgresql {
     }
 
     /// Where weir saves to; the password comes by another way.
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         format!("postgres://weir@127.0.0.1:{}/postgres", self.port)
     }
 
-    pub(crate) fn password_file(&self) -> PathBuf {
+    /// A file with the password of `weir`.
+    pub fn password_file(&self) -> PathBuf {
         self.directory.path().join("password")
     }
 
-    pub(crate) fn client(&self) -> Client {
+    /// A connection of its own.
+    pub fn client(&self) -> Client {
         Client::connect(&url(self.port), NoTls).unwrap()
     }
 
     /// From now on it takes nobody in but by TLS, with a certificate of these names, which it returns as PEM. Who is
     /// connected stays.
-    pub(crate) fn only_by_tls(&self, client: &mut Client, names: &[&str]) -> String {
+    pub fn only_by_tls(&self, client: &mut Client, names: &[&str]) -> String {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let made = rcgen::generate_simple_self_signed(names).unwrap();
         let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
@@ -81,7 +84,7 @@ impl Postgresql {
 
     /// From now on it takes nobody in but by TLS and with a certificate of this authority that has the user's name. Its own
     /// is one that `openssl req -x509` makes, marked as an authority's, and is returned as PEM.
-    pub(crate) fn only_with_certificate(&self, client: &mut Client, authority: &str) -> String {
+    pub fn only_with_certificate(&self, client: &mut Client, authority: &str) -> String {
         let mut made = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         made.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let key = rcgen::KeyPair::generate().unwrap();
@@ -107,12 +110,13 @@ impl Postgresql {
     }
 
     /// Ends it at once, as an administrator would: connections are broken off.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         self.signal();
         self.server.ended();
     }
 
-    pub(crate) fn go_on(&mut self) {
+    /// Starts it again.
+    pub fn go_on(&mut self) {
         self.server = Self::server(&self.binaries, &self.directory, self.port);
     }
 

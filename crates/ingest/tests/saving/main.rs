@@ -1,0 +1,6 @@
+//! From a real mosquitto into SQLite, PostgreSQL and Parquet; each store's own reader judges.
+
+mod bench;
+mod dead_letters;
+mod misfits;
+mod values;
