@@ -7,7 +7,7 @@ use crate::accept::CheckName;
 use crate::background::BackgroundSpec;
 use crate::ingest::IntoSpec;
 use crate::plan::{Schedule, Stage};
-use crate::series::{Order, Step, Variants};
+use crate::series::{Find, Matrix, Order, Step, Variants};
 use crate::summary::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
@@ -87,11 +87,17 @@ pub struct Scenario {
     pub show_keys: bool,
     /// Variants to compare, by name, each with the values that stand in the scenario in the place of `{key}`.
     pub variants: Variants,
+    /// Keys with lists of values, every combination of which is a variant, instead of `variants`.
+    #[serde(skip_serializing_if = "Matrix::is_empty")]
+    pub matrix: Matrix,
+    /// What `weir sweep` finds out about each variant, instead of one run's figures: how much it carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub find: Option<Find>,
     /// How often each variant, or the scenario if it has none, is run; once if absent.
     #[schemars(range(min = 1, max = 10_000))]
     pub repeat: Option<u32>,
-    /// In which order these runs are made.
-    pub order: Order,
+    /// In which order these runs are made: `interleaved` if absent, `random` of `weir sweep`.
+    pub order: Option<Order>,
     /// What is done before each run: commands, servers that are started and ended with it, ports that are waited for.
     pub before: Vec<Step>,
     /// What is done after each run.

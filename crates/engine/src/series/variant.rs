@@ -1,5 +1,6 @@
 //! Variants: named values that stand for `{key}` in a scenario.
 
+use super::Matrix;
 use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -24,19 +25,25 @@ pub struct Variant {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variants(Vec<Variant>);
 
-/// The one key of a scenario that is read before its values stand in their places.
+/// The keys of a scenario that are read before its values stand in their places.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
     variants: Variants,
+    #[serde(default)]
+    matrix: Matrix,
 }
 
 impl Variants {
     /// The variants of a scenario's text.
     pub(crate) fn of(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str::<Head>(text)
-            .map(|head| head.variants)
-            .map_err(|error| crate::scenario::explain(&error))
+        let Head { variants, matrix } =
+            serde_saphyr::from_str(text).map_err(|error| crate::scenario::explain(&error))?;
+        match (variants.is_empty(), matrix.is_empty()) {
+            (_, true) => Ok(variants),
+            (true, false) => matrix.variants().map(Self),
+            (false, false) => Err("give either `variants` or a `matrix`, not both".to_owned()),
+        }
     }
 
     /// Whether there is none.
