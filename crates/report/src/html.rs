@@ -81,9 +81,10 @@ pub(crate) fn write_document(
 ) -> io::Result<()> {
     let state = document.state();
     let Document { title, badges, sections } = document;
-    let (folded, first) = sections.into_iter().partition(|section| section.detail);
-    let (heading, heading_note) = ("In pictures", "");
-    let (then, figures) = (Vec::new(), Vec::new());
+    let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
+    // The answer, its pictures, and what explains them.
+    let then = first.split_off(1.min(first.len()));
+    let (heading, heading_note, figures) = ("In pictures", "", Vec::new());
     let run = quote(name, 200);
     Page { title, state, badges, run, first, heading, heading_note, plots, then, folded, figures }
         .write_into(out)

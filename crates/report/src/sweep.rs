@@ -50,15 +50,19 @@ pub fn sweep_schema() -> String {
 /// The answer in one line: the best, those that cannot be told from it, those that are worse.
 pub fn sweep_line(summary: &SweepSummary) -> String {
     let named = |standing: Standing| {
-        let names =
-            summary.standing(standing).map(|it| format!("{} ({})", quote(&it.name, 40), short(summary, it)));
+        let unit = match standing {
+            Standing::Best => format!(" {}", summary.ranked.title),
+            _ => String::new(),
+        };
+        let named = |it: &SweepVariant| format!("{} ({}{unit})", quote(&it.name, 40), short(summary, it));
+        let names = summary.standing(standing).map(named);
         names.collect::<Vec<_>>().join(", ")
     };
     let best = named(Standing::Best);
     if best.is_empty() {
         return "nothing was learnt of any variant".to_owned();
     }
-    let mut line = format!("best: {best} {}", summary.ranked.title);
+    let mut line = format!("best: {best}");
     for (standing, words) in [
         (Standing::Alike, "cannot be told from it"),
         (Standing::Worse, "worse"),

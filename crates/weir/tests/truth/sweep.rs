@@ -86,6 +86,7 @@ fn nginx_is_searched_with_one_worker_and_with_two() {
     let (low, high) = (one["low"].as_f64().unwrap(), one["high"].as_f64().unwrap());
     assert!((8.0..=14.0).contains(&low) && high <= 15.0, "{one}\n{}", said.err);
     let two = &variant(&summary, "two")["value"];
+    // How the kernel shares arrivals out between two is chance.
     assert!(two["low"].as_f64().unwrap() >= 8.0, "{two}\n{}", said.err);
     assert_eq!(
         summary["variants"].as_array().unwrap().iter().filter(|it| it["standing"] == "best").count(),
@@ -97,7 +98,8 @@ fn nginx_is_searched_with_one_worker_and_with_two() {
     let first = sweep.path("out").join(cells[0]["directory"].as_str().unwrap());
     let search = says(["report".as_ref(), first.as_os_str()]);
     assert!(search.out.contains("viewers") && search.out.contains("001-climb"), "{}", search.out);
-    assert!(sweep.text().contains("What each variant carries"), "{}", sweep.text());
+    let text = sweep.text();
+    assert!(text.contains("best: ") && text.contains("001-") && text.contains("002-"), "{text}");
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn mosquitto_is_searched_for_messages_a_second() {
 const PLANE: &str = "
 name: plane
 matrix:
-  rate: [100kbps, 200kbps]
+  rate: [200kbps, 400kbps]
   viewers: [1, 3]
 warmup: 0s
 drain: 200ms
@@ -152,16 +154,16 @@ fn every_combination_of_a_matrix_is_run_once_a_block_and_ranked_by_the_figure_th
         assert_eq!(
             names,
             [
-                "rate-100kbps-viewers-1",
-                "rate-100kbps-viewers-3",
                 "rate-200kbps-viewers-1",
-                "rate-200kbps-viewers-3"
+                "rate-200kbps-viewers-3",
+                "rate-400kbps-viewers-1",
+                "rate-400kbps-viewers-3"
             ]
         );
     }
     // Three viewers of twice the rate are sent the most; two pairs of runs tell no difference.
-    assert_eq!(variant(&summary, "rate-200kbps-viewers-3")["standing"], "best", "{summary:#}");
-    assert_eq!(variant(&summary, "rate-100kbps-viewers-1")["standing"], "unknown");
+    assert_eq!(variant(&summary, "rate-400kbps-viewers-3")["standing"], "best", "{summary:#}");
+    assert_eq!(variant(&summary, "rate-200kbps-viewers-1")["standing"], "unknown");
     let keys: Vec<_> = summary["dimensions"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
     assert_eq!(keys, ["rate", "viewers"]);
     let page = std::fs::read_to_string(sweep.path("out/report.html")).unwrap();
