@@ -38,6 +38,7 @@ pub mod series;
 mod servers;
 mod steadiness;
 pub mod summary;
+pub mod sweep;
 pub mod threshold;
 mod totals;
 mod units;

@@ -6,16 +6,22 @@
 mod background;
 mod error;
 pub(crate) mod explanation;
+mod find;
 mod into;
+mod matrix;
 mod steps;
+mod variant;
 mod variants;
 mod written;
 
 pub use background::BackgroundSpec;
 pub use error::ScenarioError;
+pub use find::Find;
 pub use into::IntoSpec;
+pub use matrix::Matrix;
 pub use steps::{Fill, Step, shown_command};
-pub use variants::{Order, Variant, Variants};
+pub use variant::Variant;
+pub use variants::{Order, Variants};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
 
 use crate::checks::CheckName;
@@ -99,11 +105,17 @@ pub struct Scenario {
     pub show_keys: bool,
     /// Variants to compare, by name, each with the values that stand in the scenario in the place of `{key}`.
     pub variants: Variants,
+    /// Keys with lists of values, every combination of which is a variant, instead of `variants`.
+    #[serde(skip_serializing_if = "Matrix::is_empty")]
+    pub matrix: Matrix,
+    /// What `weir sweep` finds out about each variant, instead of one run's figures: how much it carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub find: Option<Find>,
     /// How often each variant, or the scenario if it has none, is run; once if absent.
     #[schemars(range(min = 1, max = 10_000))]
     pub repeat: Option<u32>,
-    /// In which order these runs are made.
-    pub order: Order,
+    /// In which order these runs are made: `interleaved` if absent, `random` of `weir sweep`.
+    pub order: Option<Order>,
     /// What is done before each run: commands, servers that are started and ended with it, ports that are waited for.
     pub before: Vec<Step>,
     /// What is done after each run.

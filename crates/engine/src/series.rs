@@ -33,7 +33,7 @@ pub struct Turn {
 }
 
 /// The runs of a series, in the order in which they are made.
-pub fn turns(variants: usize, repetitions: u32, order: Order) -> Vec<Turn> {
+pub fn turns(variants: usize, repetitions: u32, order: Order, seed: u64) -> Vec<Turn> {
     let turn = |variant, repetition| Turn { variant, repetition };
     match order {
         Order::Sequential => (0..variants)
@@ -45,6 +45,15 @@ pub fn turns(variants: usize, repetitions: u32, order: Order) -> Vec<Turn> {
                 (0..variants).map(move |at| turn(if forward { at } else { variants - 1 - at }, repetition))
             })
             .collect(),
+        Order::Random => {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let block = |repetition| {
+                let mut block: Vec<_> = (0..variants).map(|variant| turn(variant, repetition)).collect();
+                random.shuffle(&mut block);
+                block
+            };
+            (1..=repetitions).flat_map(block).collect()
+        }
     }
 }
 
@@ -106,7 +115,7 @@ mod tests {
     #[test]
     fn turns_go_forth_and_back() {
         let order = |variants, repetitions, order| {
-            turns(variants, repetitions, order)
+            turns(variants, repetitions, order, 0)
                 .iter()
                 .map(|it| (it.variant, it.repetition))
                 .collect::<Vec<_>>()
@@ -114,6 +123,21 @@ mod tests {
         assert_eq!(order(2, 3, Order::Interleaved), [(0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)]);
         assert_eq!(order(2, 2, Order::Sequential), [(0, 1), (0, 2), (1, 1), (1, 2)]);
         assert_eq!(order(1, 1, Order::default()), [(0, 1)]);
+    }
+
+    #[test]
+    fn a_random_order_has_every_variant_once_in_each_block_and_is_the_seeds() {
+        let order = |seed| turns(5, 40, Order::Random, seed);
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+        let turns = order(7);
+        for (repetition, block) in (1..).zip(turns.chunks(5)) {
+            let mut variants: Vec<_> = block.iter().map(|turn| turn.variant).collect();
+            variants.sort_unstable();
+            assert_eq!(variants, [0, 1, 2, 3, 4]);
+            assert!(block.iter().all(|turn| turn.repetition == repetition));
+        }
+        assert!((0..5).all(|variant| turns.iter().step_by(5).any(|turn| turn.variant == variant)));
     }
 
     const TEXT: &str = "

@@ -1,7 +1,8 @@
 //! The scenarios that come with weir are scenarios, and their schema is published.
 
 use std::path::{Path, PathBuf};
-use weir_engine::scenario::Scenario;
+use weir_engine::capacity::{LoadKind, Subject};
+use weir_engine::scenario::{Find, Order, Scenario};
 use weir_engine::series::{Variation, turns};
 use weir_engine::summary::Role;
 
@@ -24,10 +25,15 @@ fn all() -> Vec<PathBuf> {
     files
 }
 
-/// Those whose streams weir publishes itself: RTMP.
+/// Those whose streams weir publishes itself and plays as it publishes them: RTMP.
 fn published() -> Vec<PathBuf> {
     let mut files = files();
-    files.retain(|path| !read(path).workloads[0].publish.0.is_empty());
+    let is_rtmp = |urls: &[String]| urls.iter().any(|url| url.starts_with("rtmp://"));
+    files.retain(|path| {
+        let scenario = read(path);
+        let played = scenario.workloads.last().map_or(&[][..], |spec| &spec.play.0);
+        is_rtmp(&scenario.workloads[0].publish.0) && is_rtmp(played)
+    });
     assert!(files.len() >= 3);
     files
 }
@@ -58,7 +64,7 @@ fn each_scenario_plays_watches_and_asks() {
         let name = path.display();
         let scenario = read(&path);
         let roles: Vec<Role> = scenario.workloads.iter().map(|spec| spec.verb().unwrap().0).collect();
-        let publishes = published().contains(&path);
+        let publishes = !scenario.workloads[0].publish.0.is_empty();
         let expected = if publishes { &[Role::Publish, Role::Play][..] } else { &[Role::Play] };
         assert_eq!(roles, expected, "{name}");
         assert!(!scenario.watch.is_empty() && !scenario.thresholds.is_empty(), "{name}");
@@ -134,7 +140,39 @@ fn variants_of_a_server_differ_in_its_file() {
     let values: Vec<_> =
         variations.iter().map(|it| it.variant.as_ref().unwrap().values["chunk_size"].as_str()).collect();
     assert_eq!(values, ["4096", "60000"]);
-    assert!(turns(2, variations[0].scenario.repeat.unwrap(), variations[0].scenario.order).len() >= 8);
+    assert!(turns(2, variations[0].scenario.repeat.unwrap(), Order::default(), 0).len() >= 8);
+}
+
+#[test]
+fn sweeps_search_each_of_their_variants() {
+    for (file, names, kind) in [
+        ("nginx-workers.yaml", &["one", "two"][..], LoadKind::Clients),
+        ("mosquitto-inflight.yaml", &["default", "large"], LoadKind::Messages),
+        (
+            "oven-workers.yaml",
+            &[
+                "stream_workers-1-app_workers-1",
+                "stream_workers-1-app_workers-2",
+                "stream_workers-2-app_workers-1",
+                "stream_workers-2-app_workers-2",
+                "stream_workers-4-app_workers-1",
+                "stream_workers-4-app_workers-2",
+                "stream_workers-8-app_workers-1",
+                "stream_workers-8-app_workers-2",
+            ],
+            LoadKind::Clients,
+        ),
+    ] {
+        let path = root().join("scenarios").join(file);
+        let variations = Variation::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        let found: Vec<_> = variations.iter().map(|it| it.variant.as_ref().unwrap().name.as_str()).collect();
+        assert_eq!(found, names, "{file}");
+        for Variation { scenario, .. } in variations {
+            assert_eq!(scenario.find.map(Find::kind), Some(kind), "{file}");
+            let subject = Subject::new(scenario, kind, None, 100.0).unwrap();
+            assert!(!subject.trial(&[100], 15).plan().unwrap().slots.is_empty(), "{file}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, asked};
+use weir_engine::capacity::{LoadKind, LoadOutcome, TrialPlan, TrialSlices, Verdict, asked};
 use weir_engine::scenario::{Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
 use weir_metrics::common::{DRIFT, FRAMES, MEDIA, PLANNED, PLAYED, PLAYING, TURN_LAG};
@@ -55,7 +55,7 @@ impl Trial {
         fold.cut_into_slices(SLICE);
         let thresholds: Vec<_> = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = TrialPlan {
-            asked: asked(&thresholds, false),
+            asked: asked(&thresholds, LoadKind::Clients, false),
             loads: loads.to_vec(),
             slice_seconds: SLICE,
             slices: SLICES,
@@ -103,7 +103,7 @@ impl Trial {
             machines: Vec::new(),
             base_seconds: 0.0,
         };
-        self.slices.outcomes(&self.fold.finish(run, outcome, &Scenario::default()), 0)
+        self.slices.outcomes(&self.fold.finish(run, outcome, &Scenario::default()), &[0])
     }
 }
 

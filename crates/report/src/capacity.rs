@@ -14,7 +14,9 @@ use crate::surroundings;
 use crate::text::Text;
 use lines::{capacity_line, reason, verdict_word};
 use std::io;
-use weir_engine::capacity::{CapacitySummary, CapacityTrial, Evidence, LoadOutcome, Purpose, Verdict};
+use weir_engine::capacity::{
+    CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Verdict,
+};
 use weir_engine::series::Ending;
 use weir_engine::summary::ProcessLoad;
 
@@ -31,7 +33,10 @@ pub fn write_capacity(
     match format {
         "text" => text.write_document(&document(summary), out),
         "markdown" => crate::markdown::write_document(&document(summary), out),
-        "html" => crate::html::write_document(document(summary), &summary.run.id, &plots(summary), out),
+        "html" => {
+            let pictures = crate::html::drawn(&plots(summary));
+            crate::html::write_document(document(summary), &summary.run.id, pictures, out)
+        }
         "json" => {
             serde_json::to_writer_pretty(&mut *out, summary)?;
             out.write_all(b"\n")
@@ -99,12 +104,7 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     };
     let mut facts = vec![Fact::new("Answer", capacity_line(summary)).tone(tone)];
     if let Some(carried) = answer.bounds.lower.and_then(|lower| summary.at_with(lower, Verdict::Pass)) {
-        let mut line = format!(
-            "{} of {} played, {}",
-            count(carried.playing.round() as u64),
-            count(carried.load.into()),
-            joined(bit_rate(carried.actual_bps))
-        );
+        let mut line = carried_as(sought.kind, carried);
         if let Some((name, busiest)) = carried.targets.iter().find_map(busiest) {
             line.push_str(&format!("; {name} at {} of a core", percent(busiest)));
         }
@@ -120,12 +120,15 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     facts.push(Fact::new(
         "Search",
         format!(
-            "{} in {}; bounds within {} of each other, {} {} a second, slices of {}",
+            "{} in {}; bounds within {} of each other, {}slices of {}",
             several(summary.trials.len() as u64, "trial"),
             span(summary.run.duration_seconds),
             share(sought.precision),
-            sought.arrivals_per_second,
-            sought.of,
+            match sought.kind {
+                LoadKind::Arrivals => String::new(),
+                LoadKind::Clients => format!("{} {} a second, ", sought.arrivals_per_second, sought.of),
+                _ => format!("{} clients a second, ", sought.arrivals_per_second),
+            },
             span(sought.slice_seconds.into())
         ),
     ));
@@ -135,6 +138,24 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     ));
     facts.push(Fact::new("Definitions", "docs/method.md, section 32"));
     facts
+}
+
+/// What came at a load, as against what was asked for.
+fn carried_as(kind: LoadKind, carried: &LoadOutcome) -> String {
+    let playing = count(carried.playing.round() as u64);
+    let media = joined(bit_rate(carried.actual_bps));
+    match kind {
+        LoadKind::Clients => format!("{playing} of {} played, {media}", count(carried.load.into())),
+        LoadKind::Publishers => format!("{playing} of {} published, {media}", count(carried.load.into())),
+        LoadKind::Messages => {
+            let messages = count(carried.units_per_second.round() as u64);
+            format!("{messages} messages a second of {playing} publishers, {media}")
+        }
+        LoadKind::Arrivals => {
+            format!("{playing} that came at {} a second, {media}", count(carried.load.into()))
+        }
+        LoadKind::Streams => format!("{playing} clients of {} streams, {media}", count(carried.load.into())),
+    }
 }
 
 /// The busiest thread of a process.
@@ -267,10 +288,21 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         note: "",
     };
     let asked = Line { dashed: true, ..line("asked for", &|it| Some(f64::from(it.load))) };
+    let came: &dyn Fn(&LoadOutcome) -> Option<f64> = match summary.sought.kind {
+        LoadKind::Messages => &|it| Some(it.units_per_second),
+        _ => &|it| Some(it.playing),
+    };
     let target = |it: &LoadOutcome| {
         (!it.targets.is_empty()).then(|| it.targets.iter().map(|target| target.cpu_percent).sum())
     };
-    plots.push(against("Playing", COUNT, vec![line("playing", &|it| Some(it.playing)), asked]));
+    plots.push(match summary.sought.kind {
+        LoadKind::Messages => against("Messages a second", COUNT, vec![line("messages", came), asked]),
+        LoadKind::Clients | LoadKind::Publishers => {
+            against("Playing", COUNT, vec![line("playing", came), asked])
+        }
+        // Clients are another number than the load.
+        LoadKind::Arrivals | LoadKind::Streams => against("Playing", COUNT, vec![line("playing", came)]),
+    });
     plots.push(against("Media", BIT_RATE, vec![line("media", &|it| Some(it.actual_bps))]));
     plots.push(against(
         "CPU",

@@ -5,7 +5,7 @@ use crate::Format;
 use crate::account::brief;
 use crate::digest::{digest, several};
 use crate::document::{Badge, ColumnKind, Document, Part, Section, Tone};
-use crate::plot::{Drawing, Plot};
+use crate::plot::Plot;
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number};
 use crate::quote::quote;
@@ -41,11 +41,21 @@ struct Page {
     run: String,
     /// What was run, and its tables.
     first: Vec<Section>,
-    plots: Vec<Drawing>,
+    /// What the pictures are called together, and what is said of them.
+    heading: &'static str,
+    heading_note: &'static str,
+    plots: Vec<Picture>,
     /// What explains them.
     then: Vec<Section>,
     folded: Vec<Section>,
     figures: Vec<AllFigures>,
+}
+
+/// A drawing, complete in itself.
+pub(crate) struct Picture {
+    pub(crate) svg: String,
+    /// What is said under it.
+    pub(crate) note: &'static str,
 }
 
 /// All figures of a workload: one row a figure, one column a stage, and the whole run.
@@ -62,23 +72,29 @@ struct FigureRow {
     values: Vec<String>,
 }
 
-/// A page of a document alone, under this name.
+/// A page of a document alone, under this name, with its pictures.
 pub(crate) fn write_document(
     document: Document,
     name: &str,
-    plots: &[Plot],
+    plots: Vec<Picture>,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let state = document.state();
     let Document { title, badges, sections } = document;
-    let (folded, first) = sections.into_iter().partition(|section| section.detail);
-    let (plots, then, figures) = (drawn(plots), Vec::new(), Vec::new());
-    Page { title, state, badges, run: quote(name, 200), first, plots, then, folded, figures }.write_into(out)
+    let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
+    // The answer, its pictures, and what explains them.
+    let then = first.split_off(1.min(first.len()));
+    let (heading, heading_note, figures) = ("In pictures", "", Vec::new());
+    let run = quote(name, 200);
+    Page { title, state, badges, run, first, heading, heading_note, plots, then, folded, figures }
+        .write_into(out)
 }
 
-fn drawn(plots: &[Plot]) -> Vec<Drawing> {
+/// Plots as pictures; those without a value are left out.
+pub(crate) fn drawn(plots: &[Plot]) -> Vec<Picture> {
     let plots = plots.iter().enumerate();
-    plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}"))).collect()
+    let drawings = plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}")));
+    drawings.filter_map(|drawing| Some(Picture { note: drawing.note, svg: drawing.render().ok()? })).collect()
 }
 
 impl Page {
@@ -94,6 +110,8 @@ impl Page {
             badges,
             run: quote(&summary.run.id, 200),
             first,
+            heading: "Second by second",
+            heading_note: "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.",
             plots: drawn(&plots(summary)),
             then,
             folded,

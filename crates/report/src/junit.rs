@@ -6,11 +6,13 @@ use crate::digest::measured;
 use crate::quantity::{TIE, moment};
 use crate::quote::{LINE, quote};
 use crate::stages::state_word;
+use crate::sweep::sweep_line;
 use askama::Template;
 use std::io;
 use weir_engine::capacity::{CapacitySummary, Evidence};
 use weir_engine::series::{Ending, SeriesSummary};
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
+use weir_engine::sweep::SweepSummary;
 
 /// JUnit's XML.
 #[derive(Clone, Copy, Debug, Default)]
@@ -156,6 +158,26 @@ pub(crate) fn write_capacity(summary: &CapacitySummary, out: &mut dyn io::Write)
         text: String::new(),
     };
     write_suite(&summary.run, &summary.layout, vec![ending(&summary.ending), answer], out)
+}
+
+/// A sweep: its ending, and whether anything was learnt of each variant.
+pub(crate) fn write_sweep(summary: &SweepSummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let variants = summary.variants.iter().map(|variant| Case {
+        class: "weir.sweep",
+        name: format!("something is learnt of {}", quote(&variant.name, LINE)),
+        result: if variant.counted > 0 { CaseResult::Passed } else { CaseResult::Broken("void") },
+        message: format!("{} of {} in the figures", variant.counted, variant.cells),
+        text: String::new(),
+    });
+    let answer = Case {
+        class: "weir.sweep",
+        name: "a best variant is found".to_owned(),
+        result: CaseResult::Passed,
+        message: sweep_line(summary).replace(TIE, " "),
+        text: String::new(),
+    };
+    let cases = [ending(&summary.ending), answer].into_iter().chain(variants).collect();
+    write_suite(&summary.run, &summary.layout, cases, out)
 }
 
 fn ending(ending: &Ending) -> Case {

@@ -3,7 +3,7 @@
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
 //! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
 //! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; a
-//! series of runs and a search for a capacity have all formats ([`write_series`], [`write_capacity`]).
+//! series of runs, a search for a capacity and a sweep have all formats ([`write_series`], [`write_capacity`], [`write_sweep`]).
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -28,12 +28,15 @@ mod stages;
 mod stream;
 mod stream_page;
 mod surroundings;
+mod sweep;
 
 mod channels;
 mod clients;
 mod csv;
+mod heat_map;
 mod html;
 mod ingest;
+mod intervals;
 mod json;
 mod junit;
 mod markdown;
@@ -55,6 +58,7 @@ pub use crate::quote::quote;
 pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
 pub use crate::series::{series_schema, write_series};
 pub use crate::stream::{Circumstances, StreamCheck, check_schema};
+pub use crate::sweep::{sweep_line, sweep_schema, write_sweep};
 pub use crate::text::Text;
 
 use std::io;

@@ -204,14 +204,14 @@ impl Band {
 }
 
 /// The step of 1, 2 or 5 times a power of ten that parts a range into three to five.
-fn step(range: f64) -> f64 {
+pub(crate) fn step(range: f64) -> f64 {
     let rough = range / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
     step.unwrap_or(10.0) * power
 }
 
-fn tick_number(value: f64) -> String {
+pub(crate) fn tick_number(value: f64) -> String {
     // What is left of adding steps of a tenth.
     let rounded = (value * 1e6).round() / 1e6;
     match rounded {

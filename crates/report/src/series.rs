@@ -29,7 +29,7 @@ pub fn write_series(
     match format {
         "text" => text.write_document(&document(summary), out),
         "markdown" => crate::markdown::write_document(&document(summary), out),
-        "html" => crate::html::write_document(document(summary), &summary.run.id, &[], out),
+        "html" => crate::html::write_document(document(summary), &summary.run.id, Vec::new(), out),
         "json" => {
             serde_json::to_writer_pretty(&mut *out, summary)?;
             out.write_all(b"\n")
@@ -45,7 +45,8 @@ pub fn series_schema() -> String {
     published(schemars::schema_for!(SeriesSummary), "weir series")
 }
 
-fn document(summary: &SeriesSummary) -> Document {
+/// What a series says, in sections: its figures, differences, thresholds, warnings and runs.
+pub(crate) fn sections(summary: &SeriesSummary) -> Vec<Section> {
     let mut sections =
         vec![Section::new("Series", vec![Part::Facts(facts(summary)), Part::Grid(figures(summary))])];
     for comparison in summary.comparisons.iter().filter(|it| !it.differences.is_empty()) {
@@ -65,10 +66,14 @@ fn document(summary: &SeriesSummary) -> Document {
         sections.push(Section::new("Runs", vec![Part::Grid(runs(summary))]));
     }
     sections.extend(surroundings::sections(&summary.run));
+    sections
+}
+
+fn document(summary: &SeriesSummary) -> Document {
     Document {
         title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
         badges: badges(summary),
-        sections,
+        sections: sections(summary),
     }
 }
 
@@ -106,6 +111,7 @@ fn facts(summary: &SeriesSummary) -> Vec<Fact> {
         _ if summary.variants.len() < 2 => "",
         Order::Interleaved => ", interleaved",
         Order::Sequential => ", one variant after the other",
+        Order::Random => ", in a random order",
     };
     facts.push(Fact::new("Runs", format!("{}{order}", counts.join(", "))));
     for variant in summary.variants.iter().filter(|it| !it.values.is_empty()) {

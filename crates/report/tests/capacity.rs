@@ -4,8 +4,8 @@ mod fixture;
 
 use serde_json::Value;
 use weir_engine::capacity::{
-    Answer, Bounds, CapacitySummary, CapacityTrial, Evidence, FailedThreshold, LAYOUT, LoadOutcome, Purpose,
-    Sought, Verdict,
+    Answer, Bounds, CapacitySummary, CapacityTrial, Evidence, FailedThreshold, LAYOUT, LoadKind, LoadOutcome,
+    Purpose, Sought, Verdict,
 };
 use weir_engine::series::{Ending, FigureUnit};
 use weir_engine::summary::{FailureCount, ProcessLoad, ThreadLoad};
@@ -48,6 +48,7 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
         void: None,
         playing: f64::from(carried),
         actual_bps: f64::from(carried) * 235e3,
+        units_per_second: f64::from(carried) * 70.0,
         targets: vec![process("name=nginx")],
         generator: Some(process("weir")),
         host_cpu_percent: Some(cpu * 2.0),
@@ -66,6 +67,7 @@ fn summary() -> CapacitySummary {
         run: fixture::steps().run,
         ending: Ending::Completed,
         sought: Sought {
+            kind: LoadKind::Clients,
             of: "viewers".to_owned(),
             target: "rtmp://192.0.2.7/live/…1".to_owned(),
             thresholds: vec!["failed.ratio <= 0.1%".to_owned(), "bitrate.ratio >= 98%".to_owned()],
@@ -160,6 +162,23 @@ fn the_first_line_says_how_sure_it_is() {
     assert!(capacity_line(&void).contains(
         "at least 2,000 viewers; the generator's limit, not the server's: generator_thread: weir's"
     ));
+}
+
+#[test]
+fn what_is_counted_stands_behind_its_number_and_what_came_beside_it() {
+    let with = |kind, of: &str| {
+        let mut summary = summary();
+        (summary.sought.kind, summary.sought.of) = (kind, of.to_owned());
+        let text = written(&summary, "text", &Text::default()).replace('\u{a0}', " ");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let messages = with(LoadKind::Messages, "messages a second");
+    assert!(messages.contains("carries 3,420 messages a second (3 of 3"), "{messages}");
+    assert!(messages.contains("239,400 messages a second of 3,420 publishers, 804 Mbps"), "{messages}");
+    let arrivals = with(LoadKind::Arrivals, "viewers a second");
+    assert!(arrivals.contains("3,420 that came at 3,420 a second"), "{arrivals}");
+    let streams = with(LoadKind::Streams, "streams");
+    assert!(streams.contains("3,420 clients of 3,420 streams"), "{streams}");
 }
 
 #[test]

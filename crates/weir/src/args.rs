@@ -3,11 +3,13 @@
 use crate::codec::libraries::Library;
 use crate::listen::{ListenOptions, listen_address};
 use crate::options::{OptionsOf, Plays, Publishes};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use weir_clients::mqtt::MqttVersion;
+use weir_engine::capacity::LoadKind;
 use weir_engine::checks::CheckName;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
@@ -44,6 +46,8 @@ pub(crate) enum Verb {
     /// How many clients a server carries: the largest number at which every threshold holds, and the smallest at which one
     /// does not
     Capacity(Box<Capacity>),
+    /// Run every variant of a scenario in random order: which setting of a server is best, or carries most
+    Sweep(Box<Sweep>),
     /// Watch a server's processes without a load
     Watch(Watch),
     /// The small server that weir carries: RTMP, WebRTC, MPEG-TS over HTTP as Mirakurun and mirakc serve it, MQTT
@@ -56,7 +60,7 @@ pub(crate) enum Verb {
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series or a search, or of what check and codec write
+    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series, a search or a sweep, or of what check and codec write
     Schema(Schema),
 }
 
@@ -370,13 +374,39 @@ pub(crate) struct Run {
 /// `weir capacity`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Capacity {
-    /// A URL to play, as `weir play` takes it; or a scenario file: its one workload that plays, or publishes if none plays, is
-    /// given ever more clients
+    /// A URL to play, as `weir play` takes it, or to publish to for --of messages and publishers; or a scenario file: its one
+    /// workload that plays, or publishes if none plays, is given ever more clients
     #[arg(value_name = "URL|FILE")]
     pub(crate) what: String,
-    /// The load to begin with
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) from: u32,
+    #[command(flatten)]
+    pub(crate) search: SearchOptions,
+    /// FILE: any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag)]
+    pub(crate) set: Vec<(String, String)>,
+    /// What the source sends to each viewer [default: read off the stream]
+    #[arg(long, value_name = "BITRATE")]
+    pub(crate) expect: Option<BitRateText>,
+    #[command(flatten)]
+    pub(crate) of_clients: ClientOptions,
+    #[command(flatten)]
+    pub(crate) options: OptionsOf<Plays>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// How a capacity is searched for.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SearchOptions {
+    /// What is counted: clients; clients a second of --clients (arrivals); MQTT messages a second of all publishers; publishers;
+    /// or streams with their viewers [default: what the scenario says at `find`, clients otherwise]
+    #[arg(long, value_name = "WHAT", value_parser = load_kind())]
+    pub(crate) of: Option<LoadKind>,
+    /// --of arrivals: how many clients come at each rate [default: those of the scenario]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) clients: Option<u32>,
+    /// The load to begin with [default: 10; 1,000 messages a second; 1 stream]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) from: Option<u32>,
     /// The largest load that may be tried [default: what the open files allowed here, `ulimit -Hn`, are enough for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most: Option<u32>,
@@ -395,22 +425,36 @@ pub(crate) struct Capacity {
     /// Time over which thresholds are judged; at least two groups of pictures
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(crate) slice: Span,
-    /// Time for the whole search: what is known then is said as it is
+    /// Time for a whole search: what is known then is said as it is
     #[arg(long, value_name = "TIME", default_value = "20m")]
     pub(crate) budget: Span,
     /// A command that is run before each trial: a restart of the server
     #[arg(long, value_name = "CMD")]
     pub(crate) prepare: Option<String>,
-    /// FILE: any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps; repeatable
+}
+
+/// `weir sweep`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Sweep {
+    /// The scenario file with `variants` or a `matrix`
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// What is found out about each variant, instead of one run's figures [default: what the scenario says at `find`]
+    #[arg(long, value_name = "WHAT", value_parser = ["capacity"])]
+    pub(crate) find: Option<String>,
+    /// Without a search: the figure that says which variant is best, such as startup.p99, cpu.nginx or bitrate [default: the
+    /// CPU that what is watched needs for each client; the median startup if nothing is]
+    #[arg(long, value_name = "FIGURE")]
+    pub(crate) by: Option<String>,
+    /// Replace HOST:PORT in every URL of the scenario, as `weir run` does
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) target: Option<String>,
+    /// Any other key of the scenario, as if it stood in the file: repeat=4, order=interleaved, workloads.NAME.clients=5;
+    /// repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag)]
     pub(crate) set: Vec<(String, String)>,
-    /// What the source sends to each viewer [default: read off the stream]
-    #[arg(long, value_name = "BITRATE")]
-    pub(crate) expect: Option<BitRateText>,
     #[command(flatten)]
-    pub(crate) of_clients: ClientOptions,
-    #[command(flatten)]
-    pub(crate) options: OptionsOf<Plays>,
+    pub(crate) search: SearchOptions,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
@@ -616,7 +660,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series", "capacity"])]
+    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series", "capacity", "sweep"])]
     pub(crate) what: String,
 }
 
@@ -643,6 +687,11 @@ fn stage(text: &str) -> Result<StageSpec, String> {
 
 fn arrival(text: &str) -> Result<String, String> {
     weir_metrics::parse_rate(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn load_kind() -> impl TypedValueParser<Value = LoadKind> {
+    let names = LoadKind::ALL.map(LoadKind::name);
+    PossibleValuesParser::new(names).map(|name| LoadKind::named(&name).unwrap_or_default())
 }
 
 fn precision(text: &str) -> Result<f64, String> {

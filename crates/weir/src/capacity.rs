@@ -1,6 +1,6 @@
 //! `weir capacity`: trial after trial, until it is known how many clients a server carries.
 
-use crate::args::{Capacity, Print, RunOptions};
+use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag};
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::{
-    Asked, CapacitySummary, CapacityTrial, Evidence, Goal, LAYOUT, LoadOutcome, Purpose, Search, Sought,
-    Step, Trial, TrialPlan, TrialSlices, asked,
+    Asked, CapacitySummary, CapacityTrial, Evidence, Goal, LAYOUT, LoadKind, LoadOutcome, Purpose, Search,
+    Sought, Step, Subject, Trial, TrialPlan, TrialSlices, Verdict, asked,
 };
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
-use weir_engine::scenario::{Scenario, Span, StageSpec, Step as ScenarioStep};
+use weir_engine::scenario::{Find, Scenario, Span, Step as ScenarioStep, Variant};
 use weir_engine::series::{Ending, Variation};
 use weir_engine::summary::Role;
 use weir_engine::threshold::Threshold;
@@ -62,36 +62,22 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     }
     check_json(print)?;
     let folder = if is_url(&args.what) { None } else { Path::new(&args.what).parent() };
-    let trials = Trials::new(args, folder.unwrap_or(Path::new("")))?;
-    let goal = trials.goal(args)?;
-    // Before a server is started, or a directory made: a plan that cannot be needs none.
-    let first = trials.scenario(&[goal.first], goal.short_seconds);
-    prepare::plan(&first, trials.wrong)?;
-    // Where no step has to start a server before it can be asked.
-    if first.before.is_empty() {
-        trials.check(&prepare::prepare(first, trials.wrong)?)?;
-    }
+    let folder = folder.unwrap_or(Path::new(""));
+    let (base, wrong) = if is_url(&args.what) {
+        if let Some((key, _)) = args.set.first() {
+            let line = format!("--set {key} is of a scenario file; a URL has options of its own");
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        (load::of_capacity(args), Exit::Usage)
+    } else {
+        (of_file(args, folder)?, Exit::Scenario)
+    };
+    let of = Hunted { variant: None, repetition: 1, folder, wrong };
+    let trials = Trials::new(base, &args.search, &args.run, of)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
-    let whole = directory(args.run.output.as_deref(), &trials.base.name, started as u64)?;
-    let search = Search::new(goal);
-    let mut summary = CapacitySummary {
-        layout: LAYOUT.to_owned(),
-        run: run::facts(&trials.base, &whole, started),
-        ending: Ending::Running,
-        sought: trials.sought(args, goal),
-        answer: search.answer_now(),
-        trials: Vec::new(),
-    };
-    // What cannot be written is better known before the first trial.
-    write(&summary, &whole)?;
+    let whole = directory(args.run.output.as_deref(), &trials.subject.base().name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let trouble = trials.work(search, args, &whole, &interrupt, &mut summary);
-    summary.ending = match &trouble {
-        _ if interrupt.load(Relaxed) => Ending::Interrupted,
-        Err(failure) => Ending::Failed(failure.to_string()),
-        Ok(()) => Ending::Completed,
-    };
-    write(&summary, &whole)?;
+    let (summary, trouble) = trials.hunt(&whole, &interrupt)?;
     show(&summary, print, &whole)?;
     match trouble {
         Err(failure) if !interrupt.load(Relaxed) => Err(failure),
@@ -99,141 +85,131 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     }
 }
 
+/// What is searched, beside the scenario.
+#[derive(Clone, Copy)]
+pub(crate) struct Hunted<'a> {
+    pub(crate) variant: Option<&'a Variant>,
+    pub(crate) repetition: u32,
+    /// Where the scenario's file is.
+    pub(crate) folder: &'a Path,
+    /// What a scenario that cannot be searched ends with.
+    pub(crate) wrong: Exit,
+}
+
 /// What every trial is made of.
-struct Trials<'a> {
-    /// Without a number of clients and a time.
-    base: Scenario,
-    /// The workload whose clients are counted.
-    sought: usize,
-    role: Role,
+pub(crate) struct Trials<'a> {
+    subject: Subject,
     asked: Vec<Asked>,
+    goal: Goal,
     arrivals_per_second: f64,
     slice_seconds: u32,
-    folder: &'a Path,
-    wrong: Exit,
+    search: &'a SearchOptions,
+    options: &'a RunOptions,
+    of: Hunted<'a>,
 }
 
 impl<'a> Trials<'a> {
-    fn new(args: &Capacity, folder: &'a Path) -> Result<Self, Failure> {
-        let (mut base, wrong) = if is_url(&args.what) {
-            if let Some((key, _)) = args.set.first() {
-                let line = format!("--set {key} is of a scenario file; a URL has options of its own");
-                return Err(Failure::new(Exit::Usage, line));
-            }
-            (load::of_capacity(args), Exit::Usage)
-        } else {
-            (of_file(args, folder)?, Exit::Scenario)
-        };
-        let bad = |line: &str| Failure::new(wrong, line);
-        if base.workloads.iter().any(weir_engine::scenario::WorkloadSpec::saves) {
-            return Err(bad(
-                "the capacity of who saves messages is not searched for; leave `ingest` and `probe` out",
-            ));
-        }
-        if base.background.is_some() {
-            return Err(bad("`background` changes the load by itself; leave it out of a search"));
-        }
-        let sought = base.sought().ok_or_else(|| {
-            bad("the scenario has not one workload whose clients could be meant; leave one that plays, or one that publishes")
-        })?;
-        let (role, _) = base.workloads[sought].verb().map_err(Failure::with(wrong))?;
-        if let Some(command) = &args.prepare {
-            base.before.insert(0, ScenarioStep::Run(command.clone()));
-        }
-        let slice_seconds = whole_seconds(&args.slice, "--slice")?;
-        let arrivals_per_second = parse_rate(&args.arrival).map_err(Failure::with(Exit::Usage))?;
-        let asked = asked(&base.thresholds, role == Role::Publish);
-        Ok(Self { base, sought, role, asked, arrivals_per_second, slice_seconds, folder, wrong })
-    }
-
-    fn goal(&self, args: &Capacity) -> Result<Goal, Failure> {
-        let others = self.base.workloads.iter().zip(0..).filter(|(_, at)| *at != self.sought);
-        let others: u64 =
-            others.map(|(spec, _)| u64::from(spec.clients.unwrap_or(1).max(spec.streams.unwrap_or(1)))).sum();
-        let allowed = prepare::raise_descriptors().saturating_sub(prepare::OWN_DESCRIPTORS + others);
-        let allowed = u32::try_from(allowed).unwrap_or(u32::MAX).max(1);
-        let most = args.most.unwrap_or(allowed.min(MOST_CLIENTS));
-        if args.from > most {
-            let line = format!("--from {} is more than {most}, the most that may be tried", args.from);
+    /// Of a scenario, checked as far as it can be before a server is started.
+    ///
+    /// # Errors
+    /// It cannot be searched, or what is asked of it cannot be judged.
+    pub(crate) fn new(
+        base: Scenario,
+        search: &'a SearchOptions,
+        options: &'a RunOptions,
+        of: Hunted<'a>,
+    ) -> Result<Self, Failure> {
+        let kind = search.of.or(base.find.map(Find::kind)).unwrap_or_default();
+        let arrivals_per_second = parse_rate(&search.arrival).map_err(Failure::with(Exit::Usage))?;
+        let mut subject =
+            Subject::new(base, kind, search.clients, arrivals_per_second).map_err(Failure::with(of.wrong))?;
+        if search.clients.is_some() && kind != LoadKind::Arrivals {
+            let line =
+                "--clients is of --of arrivals; what else is counted has a number that is searched for";
             return Err(Failure::new(Exit::Usage, line));
         }
-        let seconds = |span: &Span, flag: &str| {
-            let slices = whole_seconds(span, flag)?.div_ceil(self.slice_seconds);
-            Ok::<_, Failure>(slices * self.slice_seconds)
-        };
-        Ok(Goal {
-            first: args.from,
-            most,
-            precision: args.precision,
-            short_seconds: seconds(&args.hold, "--hold")?,
-            long_seconds: seconds(&args.confirm, "--confirm")?,
-            passes: PASSES,
-            failures: FAILURES,
-            most_trials: MOST_TRIALS,
-        })
+        if let Some(command) = &search.prepare {
+            subject.base_mut().before.insert(0, ScenarioStep::Run(command.clone()));
+        }
+        let slice_seconds = whole_seconds(&search.slice, "--slice")?;
+        let asked = asked(&subject.base().thresholds, kind, subject.role() == Role::Publish);
+        let goal = goal(&subject, search, slice_seconds)?;
+        let trials = Self { subject, asked, goal, arrivals_per_second, slice_seconds, search, options, of };
+        // Before a server is started, or a directory made: a plan that cannot be needs none.
+        let first = trials.subject.trial(&[goal.first], goal.short_seconds);
+        prepare::plan(&first, of.wrong)?;
+        // Where no step has to start a server before it can be asked.
+        if first.before.is_empty() {
+            trials.check(&prepare::prepare(first, of.wrong)?)?;
+        }
+        Ok(trials)
     }
 
-    fn sought(&self, args: &Capacity, goal: Goal) -> Sought {
-        let spec = &self.base.workloads[self.sought];
-        let urls = spec.verb().map_or(&[][..], |(_, urls)| urls);
-        let of = match self.role {
-            Role::Play if urls.iter().all(|url| url.starts_with("mqtt")) => "subscribers",
-            Role::Play | Role::Ingest => "viewers",
-            Role::Publish => "publishers",
+    /// What a load is a number of, in words.
+    pub(crate) fn noun(&self) -> &'static str {
+        self.subject.noun()
+    }
+
+    /// Searches, in a directory of its own, and says what went wrong beside it.
+    ///
+    /// # Errors
+    /// Nothing can be written there.
+    pub(crate) fn hunt(
+        &self,
+        whole: &Path,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<(CapacitySummary, Result<(), Failure>), Failure> {
+        let search = Search::new(self.goal);
+        let mut summary = CapacitySummary {
+            layout: LAYOUT.to_owned(),
+            run: run::facts(self.subject.base(), whole, clock::wall_nanos() as f64 * 1e-9),
+            ending: Ending::Running,
+            sought: self.sought(),
+            answer: search.answer_now(),
+            trials: Vec::new(),
         };
+        // What cannot be written is better known before the first trial.
+        write(&summary, whole)?;
+        let trouble = self.work(search, whole, interrupt, &mut summary);
+        summary.ending = match &trouble {
+            _ if interrupt.load(Relaxed) => Ending::Interrupted,
+            Err(failure) => Ending::Failed(failure.to_string()),
+            Ok(()) => Ending::Completed,
+        };
+        write(&summary, whole)?;
+        Ok((summary, trouble))
+    }
+
+    fn sought(&self) -> Sought {
+        let shown = self.subject.base().without_secrets();
+        let spec = self.subject.judged().first().and_then(|at| shown.workloads.get(*at));
+        let urls =
+            spec.and_then(|spec| spec.verb().ok()).map_or_else(String::new, |(_, urls)| urls.join(", "));
         Sought {
-            of: of.to_owned(),
-            target: self.base.without_secrets().workloads[self.sought]
-                .verb()
-                .map_or_else(|_| String::new(), |(_, urls)| urls.join(", ")),
+            kind: self.subject.kind(),
+            of: self.subject.noun().to_owned(),
+            target: urls,
             thresholds: self.asked.iter().map(|asked| asked.threshold.text().to_owned()).collect(),
-            precision: goal.precision,
+            precision: self.goal.precision,
             arrivals_per_second: self.arrivals_per_second,
             slice_seconds: self.slice_seconds,
-            short_seconds: goal.short_seconds,
-            long_seconds: goal.long_seconds,
-            budget_seconds: args.budget.get().as_secs_f64(),
+            short_seconds: self.goal.short_seconds,
+            long_seconds: self.goal.long_seconds,
+            budget_seconds: self.search.budget.get().as_secs_f64(),
         }
-    }
-
-    /// The scenario of a trial that holds these loads, one after the other, for so many seconds each. Each is approached from
-    /// below, and nobody leaves before the end.
-    fn scenario(&self, loads: &[u32], seconds: u32) -> Scenario {
-        let mut scenario = self.base.clone();
-        let warmup = scenario.warmup();
-        let mut before = 0;
-        let stages = loads.iter().map(|load| {
-            let coming = f64::from(load - std::mem::replace(&mut before, *load));
-            // Whole seconds, so that a window has all of its slices.
-            let ramp = Duration::from_secs((coming / self.arrivals_per_second).ceil() as u64);
-            let hold = warmup + Duration::from_secs(u64::from(seconds) + 1);
-            StageSpec { clients: *load, hold: hold.into(), ramp: Some(ramp.into()) }
-        });
-        let stages: Vec<_> = stages.collect();
-        let length: Duration = stages.iter().map(|stage| span(stage.ramp.as_ref()) + stage.hold.get()).sum();
-        for (position, spec) in scenario.workloads.iter_mut().enumerate() {
-            if position == self.sought {
-                (spec.clients, spec.duration, spec.stages) = (None, None, stages.clone());
-            } else if spec.publish.0.is_empty() {
-                spec.duration = Some((length + span(spec.delay.as_ref())).into());
-            } else {
-                spec.duration = None;
-            }
-        }
-        scenario
     }
 
     /// Trial after trial, until the search is done, its time is over, or one could not be made.
     fn work(
         &self,
         mut search: Search,
-        args: &Capacity,
         whole: &Path,
         interrupt: &Arc<AtomicBool>,
         summary: &mut CapacitySummary,
     ) -> Result<(), Failure> {
         let began = Instant::now();
-        for number in 1.. {
+        let deadline = began + self.search.budget.get();
+        loop {
             let (loads, seconds, purpose) = match search.step() {
                 Step::Climb { loads, seconds } => (loads, seconds, None),
                 Step::Hold { load, seconds, purpose } => (vec![load], seconds, Some(purpose)),
@@ -242,52 +218,85 @@ impl<'a> Trials<'a> {
                     break;
                 }
             };
-            let scenario = self.scenario(&loads, seconds);
-            let length = prepare::plan(&scenario, self.wrong)?.length;
-            // A climb ends by itself long before its plan.
-            let is_too_long = purpose.is_some() && began.elapsed() + length > args.budget.get();
-            if is_too_long || interrupt.load(Relaxed) {
-                break;
-            }
             let least = loads.first().copied().unwrap_or_default();
-            let place = format!("{number:03}-{}", name(purpose, &loads));
-            tell(&args.run, &announcement(number, purpose, &loads, seconds));
-            let own = whole.join(&place);
-            record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
-            let slices = TrialSlices::new(TrialPlan {
-                asked: self.asked.clone(),
-                loads,
-                slice_seconds: self.slice_seconds,
-                slices: seconds / self.slice_seconds,
-            });
-            let deadline = began + args.budget.get();
-            let outcomes = self.trial(&scenario, slices, &own, args, interrupt, deadline)?;
-            if interrupt.load(Relaxed) {
+            let is_one_run = self.subject.kind().climbs_in_one_run();
+            let mut known: Vec<Trial> = Vec::new();
+            let mut is_over = false;
+            for loads in loads.chunks(if is_one_run { loads.len().max(1) } else { 1 }) {
+                let scenario = self.subject.trial(loads, seconds);
+                let length = prepare::plan(&scenario, self.of.wrong)?.length;
+                // A climb ends by itself long before its plan.
+                let is_too_long = (purpose.is_some() || !is_one_run) && Instant::now() + length > deadline;
+                let held = Held { loads, seconds, purpose };
+                let made = if is_too_long || interrupt.load(Relaxed) {
+                    None
+                } else {
+                    self.told(summary, &scenario, held, whole, interrupt, deadline)?
+                };
+                let Some(outcomes) = made else {
+                    is_over = true;
+                    break;
+                };
+                known.extend(outcomes.iter().map(LoadOutcome::trial));
+                summary.run.duration_seconds = began.elapsed().as_secs_f64();
+                if known.last().is_none_or(|trial| trial.verdict() != Verdict::Pass) {
+                    break;
+                }
+            }
+            if is_over && known.is_empty() {
                 break;
             }
-            for outcome in &outcomes {
-                tell(&args.run, &format!("  {}", load_line(outcome)));
-            }
-            let trials: Vec<_> = outcomes.iter().map(LoadOutcome::trial).collect();
             match purpose {
-                None => search.climbed(&trials),
+                None => search.climbed(&known),
                 // One that was over before a slice was says nothing.
-                Some(_) => search.held(trials.first().unwrap_or(&Trial::void(least))),
+                Some(_) => search.held(known.first().unwrap_or(&Trial::void(least))),
             }
-            summary.trials.push(CapacityTrial { purpose, loads: outcomes, directory: place });
             summary.answer = search.answer_now();
-            summary.run.duration_seconds = began.elapsed().as_secs_f64();
             write(summary, whole)?;
         }
         summary.run.duration_seconds = began.elapsed().as_secs_f64();
         Ok(())
     }
 
+    /// One trial, announced, told and noted; none if it was interrupted.
+    fn told(
+        &self,
+        summary: &mut CapacitySummary,
+        scenario: &Scenario,
+        held: Held<'_>,
+        whole: &Path,
+        interrupt: &Arc<AtomicBool>,
+        deadline: Instant,
+    ) -> Result<Option<Vec<LoadOutcome>>, Failure> {
+        let number = summary.trials.len() + 1;
+        let is_single = !self.subject.kind().climbs_in_one_run();
+        let place = format!("{number:03}-{}", held.name(is_single));
+        tell(self.options, &held.announcement(number, is_single));
+        let own = whole.join(&place);
+        record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
+        let slices = TrialSlices::new(TrialPlan {
+            asked: self.asked.clone(),
+            loads: held.loads.to_vec(),
+            slice_seconds: self.slice_seconds,
+            slices: held.seconds / self.slice_seconds,
+        });
+        let outcomes = self.trial(scenario, slices, &own, interrupt, deadline)?;
+        if interrupt.load(Relaxed) {
+            return Ok(None);
+        }
+        for outcome in &outcomes {
+            tell(self.options, &format!("  {}", load_line(outcome)));
+        }
+        let purpose = held.purpose;
+        summary.trials.push(CapacityTrial { purpose, loads: outcomes.clone(), directory: place });
+        Ok(Some(outcomes))
+    }
+
     /// Checks that the workload has the figures that are asked for.
     fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
         let schemas: Vec<_> = prepared.workloads.iter().map(|(_, workload)| workload.schema).collect();
         let mut asked = self.asked.iter().filter(|asked| !asked.may_lack);
-        asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.wrong))
+        asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
     }
 
     fn trial(
@@ -295,27 +304,60 @@ impl<'a> Trials<'a> {
         scenario: &Scenario,
         slices: TrialSlices,
         directory: &Path,
-        args: &Capacity,
         interrupt: &Arc<AtomicBool>,
         deadline: Instant,
     ) -> Result<Vec<LoadOutcome>, Failure> {
         let mut judge: Option<Judge> = None;
+        let judged = self.subject.judged();
         let start = |prepared: Prepared| {
             let prepared = Prepared { slice_seconds: Some(self.slice_seconds), ..prepared };
             self.check(&prepared)?;
-            let live = Live::new(run::length(&prepared), &args.run);
-            let workload = self.sought as u16;
+            let live = Live::new(run::length(&prepared), self.options);
             let thresholds = slices.thresholds();
-            let judge = judge.insert(Judge { live, slices, thresholds, workload, deadline });
+            let judge = judge.insert(Judge { live, slices, thresholds, judged: judged.clone(), deadline });
             let measured = run::run_watched(prepared, directory, interrupt, judge);
             judge.live.clear();
             measured
         };
-        let run = SteppedRun { scenario, variant: None, repetition: 1, folder: self.folder, directory };
+        let Hunted { variant, repetition, folder, .. } = self.of;
+        let run = SteppedRun { scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;
-        Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, self.sought)))
+        Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, &judged)))
     }
+}
+
+/// The loads, the first to begin with, and what a bound has to be held for.
+fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result<Goal, Failure> {
+    let (others, each) = subject.descriptors();
+    let allowed = prepare::raise_descriptors().saturating_sub(prepare::OWN_DESCRIPTORS + others);
+    let allowed =
+        allowed.checked_div(each).map_or(u32::MAX, |loads| u32::try_from(loads).unwrap_or(u32::MAX));
+    let allowed = allowed.max(1).min(subject.most().unwrap_or(MOST_CLIENTS));
+    let most = search.most.unwrap_or(allowed);
+    let most = if subject.kind() == LoadKind::Arrivals { most.min(allowed) } else { most };
+    let first = match search.from {
+        Some(from) if from > most => {
+            let line = format!("--from {from} is more than {most}, the most that may be tried");
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        Some(from) => from,
+        None => subject.kind().usual_first().min(most),
+    };
+    let seconds = |span: &Span, flag: &str| {
+        let slices = whole_seconds(span, flag)?.div_ceil(slice_seconds);
+        Ok::<_, Failure>(slices * slice_seconds)
+    };
+    Ok(Goal {
+        first,
+        most,
+        precision: search.precision,
+        short_seconds: seconds(&search.hold, "--hold")?,
+        long_seconds: seconds(&search.confirm, "--confirm")?,
+        passes: PASSES,
+        failures: FAILURES,
+        most_trials: MOST_TRIALS,
+    })
 }
 
 /// Judges a trial while it runs, beside the live view.
@@ -323,14 +365,16 @@ struct Judge {
     live: Live,
     slices: TrialSlices,
     thresholds: Vec<Threshold>,
-    workload: u16,
+    judged: Vec<usize>,
     deadline: Instant,
 }
 
 impl Watcher for Judge {
     fn second(&mut self, second: u32, fold: &Aggregator) {
         self.live.second(second, fold);
-        if let Some(slice) = fold.judge_slice(self.workload, second, &self.thresholds) {
+        let slices =
+            self.judged.iter().filter_map(|at| fold.judge_slice(*at as u16, second, &self.thresholds));
+        if let Some(slice) = slices.reduce(|slice, other| slice.judged_with(&other)) {
             self.slices.add(&slice);
         }
     }
@@ -341,6 +385,39 @@ impl Watcher for Judge {
 
     fn has_seen_enough(&self) -> bool {
         self.slices.is_lost() || Instant::now() > self.deadline
+    }
+}
+
+/// A trial's loads.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    loads: &'a [u32],
+    seconds: u32,
+    /// None of the climb.
+    purpose: Option<Purpose>,
+}
+
+impl Held<'_> {
+    fn first(&self) -> u32 {
+        self.loads.first().copied().unwrap_or_default()
+    }
+
+    /// Part of the name of its directory.
+    fn name(&self, is_single: bool) -> String {
+        match self.purpose {
+            Some(purpose) => format!("{}-{}", word(purpose), self.first()),
+            None if is_single => format!("climb-{}", self.first()),
+            None => "climb".to_owned(),
+        }
+    }
+
+    fn announcement(&self, number: usize, is_single: bool) -> String {
+        let (load, seconds) = (self.first(), self.seconds);
+        match self.purpose {
+            Some(purpose) => format!("trial {number}: {load} for {seconds} s, {}", word(purpose)),
+            None if is_single => format!("trial {number}: {load} for {seconds} s, climbs"),
+            None => format!("trial {number}: climbs from {load}, {seconds} s each, until one fails"),
+        }
     }
 }
 
@@ -361,7 +438,7 @@ fn of_file(args: &Capacity, folder: &Path) -> Result<Scenario, Failure> {
     })?;
     let Variation { mut scenario, variant } = variations.swap_remove(0);
     if variant.is_some() || scenario.repeat.is_some_and(|repeat| repeat > 1) {
-        let line = "`variants` and `repeat` are of `weir run`; a search takes a scenario without them";
+        let line = "`variants` and `repeat` are of `weir sweep --find capacity`; a search takes a scenario without them";
         return Err(Failure::new(Exit::Scenario, line));
     }
     for (key, value) in &args.set {
@@ -372,10 +449,6 @@ fn of_file(args: &Capacity, folder: &Path) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn span(span: Option<&Span>) -> Duration {
-    load::span_or(span, Duration::ZERO)
-}
-
 fn whole_seconds(span: &Span, flag: &str) -> Result<u32, Failure> {
     let seconds = span.get().as_secs_f64();
     if !(1.0..=86_400.0).contains(&seconds) {
@@ -384,27 +457,11 @@ fn whole_seconds(span: &Span, flag: &str) -> Result<u32, Failure> {
     Ok(seconds.ceil() as u32)
 }
 
-/// Part of the name of a trial's directory.
-fn name(purpose: Option<Purpose>, loads: &[u32]) -> String {
-    match (purpose, loads.first()) {
-        (Some(purpose), Some(load)) => format!("{}-{load}", word(purpose)),
-        _ => "climb".to_owned(),
-    }
-}
-
 fn word(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Recovery => "recovery",
         Purpose::Narrow => "narrow",
         Purpose::Confirm => "confirm",
-    }
-}
-
-fn announcement(number: u32, purpose: Option<Purpose>, loads: &[u32], seconds: u32) -> String {
-    let load = loads.first().copied().unwrap_or_default();
-    match purpose {
-        None => format!("trial {number}: climbs from {load}, {seconds} s each, until one fails"),
-        Some(purpose) => format!("trial {number}: {load} for {seconds} s, {}", word(purpose)),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let json = Payloads::new(&schema, Format::Json, args)?;
     let mut sides = sides(&schema, [&avro, &json], args)?;
     // As the runs of a series: what the one leaves in the caches helps or harms all alike.
-    for turn in turns(sides.len(), args.repetitions, Order::Interleaved) {
+    for turn in turns(sides.len(), args.repetitions, Order::Interleaved, 0) {
         sides[turn.variant].measure();
         if interrupt.load(Ordering::Relaxed) {
             return Ok(Exit::Interrupted);

@@ -3,6 +3,7 @@
 use crate::args::{Capacity, ClientOptions, Load, Play, Publish, RunOptions};
 use crate::verification;
 use std::time::Duration;
+use weir_engine::capacity::LoadKind;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
 
 /// How long clients are held when nothing is said.
@@ -19,10 +20,16 @@ pub(crate) fn of_play(args: &Play) -> Scenario {
     scenario("play", workload, &args.load.of_clients, &args.run)
 }
 
-/// `weir capacity` of a URL: its viewers, whose number is still to be said.
+/// `weir capacity` of a URL: its viewers, or publishers, whose number is still to be said.
 pub(crate) fn of_capacity(args: &Capacity) -> Scenario {
+    let url = OneOrMany(vec![args.what.clone()]);
+    let (play, publish) = match args.search.of {
+        Some(LoadKind::Messages | LoadKind::Publishers) => (OneOrMany::default(), url),
+        _ => (url, OneOrMany::default()),
+    };
     let workload = WorkloadSpec {
-        play: OneOrMany(vec![args.what.clone()]),
+        play,
+        publish,
         expect: args.expect.clone(),
         options: args.options.given().clone(),
         streams: args.of_clients.streams,

@@ -27,6 +27,8 @@ pub(crate) fn begin(verb: &Verb) -> Result<(), Failure> {
         Verb::Play(args) => args.run.verbose,
         Verb::Publish(args) => args.run.verbose,
         Verb::Run(args) => args.run.verbose,
+        Verb::Capacity(args) => args.run.verbose,
+        Verb::Sweep(args) => args.run.verbose,
         Verb::Demo(args) => args.run.verbose,
         _ => 0,
     };

@@ -28,6 +28,7 @@ mod saving;
 mod series;
 mod stepped;
 mod steps;
+mod sweep;
 mod tls;
 mod turn;
 mod verification;
@@ -63,6 +64,7 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Publish(args) => run::run(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run),
         Verb::Run(args) => series::run(&args),
         Verb::Capacity(args) => capacity::capacity(&args),
+        Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Ingest(args) => ingest::ingest(&args),
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
@@ -77,6 +79,7 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 "codec" => weir_report::codec_schema(),
                 "series" => weir_report::series_schema(),
                 "capacity" => weir_report::capacity_schema(),
+                "sweep" => weir_report::sweep_schema(),
                 _ => weir_report::schema(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");

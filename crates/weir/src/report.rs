@@ -3,7 +3,7 @@
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
 use crate::run::{check_print, print, write_artefacts};
-use crate::{capacity, series};
+use crate::{capacity, series, sweep};
 use weir_engine::record;
 use weir_engine::summary::{Outcome, Summary};
 
@@ -23,6 +23,13 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         }
         capacity::show(&summary, &args.print, &args.directory)?;
         return Ok(capacity::exit(&summary));
+    }
+    if let Some(summary) = sweep::read(&args.directory) {
+        if args.write {
+            sweep::write(&summary, &args.directory)?;
+        }
+        sweep::show(&summary, &args.print, &args.directory)?;
+        return Ok(sweep::exit(&summary));
     }
     let (head, fold) =
         record::read(&args.directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;

@@ -63,7 +63,7 @@ impl Place {
         repetitions: u32,
         interrupt: &AtomicBool,
     ) -> Result<Option<SavingComparison>, Failure> {
-        for turn in turns(2, repetitions, Order::Interleaved) {
+        for turn in turns(2, repetitions, Order::Interleaved, 0) {
             self.sides[turn.variant].measure(payloads[turn.variant], self.batch, interrupt)?;
             if interrupt.load(Ordering::Relaxed) {
                 return Ok(None);

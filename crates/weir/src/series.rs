@@ -23,10 +23,10 @@ use weir_shard::clock;
 const SUMMARY: &str = "summary.json";
 
 /// Runs of a variant, at most.
-const MOST_REPETITIONS: u32 = 10_000;
+pub(crate) const MOST_REPETITIONS: u32 = 10_000;
 
 /// What the only variant of a scenario without variants is called.
-const ONLY: &str = "run";
+pub(crate) const ONLY: &str = "run";
 
 /// Runs a scenario file.
 pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
@@ -47,6 +47,10 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     if !(1..=MOST_REPETITIONS).contains(&repeat) {
         let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
         return Err(Failure::new(Exit::Scenario, line).of(Part::Repeat));
+    }
+    if variations[0].scenario.find.is_some() {
+        let line = "find: is of `weir sweep`, which searches each variant; leave it out of a run";
+        return Err(Failure::new(Exit::Scenario, line));
     }
     let is_series = repeat > 1 || variations[0].variant.is_some();
     if is_series {
@@ -70,7 +74,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
 }
 
 /// What the command line makes of a scenario.
-fn as_asked(
+pub(crate) fn as_asked(
     mut scenario: Scenario,
     variant: Option<&Variant>,
     args: &Run,
@@ -78,7 +82,7 @@ fn as_asked(
 ) -> Result<Scenario, Failure> {
     let bad = |error: ScenarioError| Failure::new(Exit::Usage, error.to_string());
     for (key, value) in &args.set {
-        if key.starts_with("variants") {
+        if key.starts_with("variants") || key.starts_with("matrix") {
             let line = format!(
                 "--set {key}: variants are of the file, which is read once for each; change it there"
             );
@@ -131,7 +135,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         run: run::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
         repeat,
-        order: first.order,
+        order: first.order.unwrap_or_default(),
     };
     let mut made = SeriesWriter {
         facts,
@@ -145,7 +149,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     let interrupt = interrupt_flag()?;
     // Before the first server is started, so that each has the same limits.
     prepare::raise_descriptors();
-    let order = turns(variations.len(), repeat, first.order);
+    let order = turns(variations.len(), repeat, first.order.unwrap_or_default(), first.seed);
     let mut trouble = None;
     for (number, turn) in (1..).zip(&order) {
         if interrupt.load(Relaxed) {
@@ -223,7 +227,7 @@ impl SeriesWriter<'_> {
 }
 
 /// A line before each run, for who waits.
-fn tell(options: &RunOptions, line: &str) {
+pub(crate) fn tell(options: &RunOptions, line: &str) {
     if !options.print.quiet {
         // A closed terminal cannot be told.
         let _ = writeln!(std::io::stderr(), "{line}");

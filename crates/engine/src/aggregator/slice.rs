@@ -25,8 +25,29 @@ pub struct Slice {
     pub playing: f64,
     /// Media that came, or went, in bits a second.
     pub actual_bps: f64,
+    /// Messages, or other units of media, that came, or went, in a second.
+    pub units_per_second: f64,
     /// The thresholds that have a value in it.
     pub results: Vec<ThresholdResult>,
+}
+
+impl Slice {
+    /// The same, judged with what another workload did in the same seconds: a threshold holds if it holds for both, and one
+    /// that only one of them has a value for is that one's.
+    #[must_use]
+    pub fn judged_with(mut self, other: &Self) -> Self {
+        for (own, theirs) in self.results.iter_mut().zip(&other.results) {
+            let is_decisive = match (own.value, theirs.value) {
+                (_, None) => false,
+                (None, Some(_)) => true,
+                (Some(_), Some(_)) => own.passed && !theirs.passed,
+            };
+            if is_decisive {
+                own.clone_from(theirs);
+            }
+        }
+        self
+    }
 }
 
 impl SliceTotals {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
-    FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING, SOURCE_TIME,
+    FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING, SOURCE_TIME, UNITS,
     WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
@@ -190,6 +190,8 @@ impl WorkloadAggregator {
             clients: stage.span.clients,
             playing: row.playing_mean,
             actual_bps: row.actual_bps,
+            units_per_second: slice.totals.figures.counter(UNITS) as f64
+                / f64::from(slice.totals.seconds.max(1)),
             results: thresholds.iter().map(judge).collect(),
         }
     }

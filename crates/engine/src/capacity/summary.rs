@@ -1,5 +1,6 @@
 //! What a search comes to, as it is written down.
 
+use super::load::LoadKind;
 use super::search::{Answer, Purpose, Verdict};
 use super::trial::LoadOutcome;
 use crate::series::Ending;
@@ -30,7 +31,10 @@ pub struct CapacitySummary {
 /// What was searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sought {
-    /// What a load is: `viewers`, `subscribers` or `publishers`.
+    /// What is counted.
+    #[serde(default)]
+    pub kind: LoadKind,
+    /// What a load is a number of, in words: `viewers`, `subscribers`, `messages a second`.
     pub of: String,
     /// Where they go to, without secrets.
     pub target: String,

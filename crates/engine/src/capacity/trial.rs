@@ -1,5 +1,6 @@
 //! What a trial was like: its loads, each held for some slices, and whether the target carried them.
 
+use super::load::LoadKind;
 use super::search::{Trial, Verdict};
 use crate::aggregator::Slice;
 use crate::summary::{
@@ -26,6 +27,10 @@ const OF_VIEWERS: [&str; 6] = [
 ];
 /// The same of publishers, whose media goes the other way.
 const OF_PUBLISHERS: [&str; 2] = ["failed.ratio <= 0.1%", "played.ratio >= 99.9%"];
+/// What is asked besides if arrivals are counted: a server that they are too many for lets them wait.
+const OF_ARRIVALS: [&str; 1] = ["startup.p99 < 1s"];
+/// The same if messages are: a broker that they are too many for holds their publishers up, or drops some.
+const OF_MESSAGES: [&str; 2] = ["bitrate.ratio >= 98%", "lost == 0"];
 
 /// One thing that is asked of every slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,10 +42,15 @@ pub struct Asked {
 }
 
 /// What a person asks for, or the usual if that is nothing.
-pub fn asked(thresholds: &[Threshold], publishes: bool) -> Vec<Asked> {
-    let defaults: &[&str] = if publishes { &OF_PUBLISHERS } else { &OF_VIEWERS };
+pub fn asked(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<Asked> {
+    let of_clients: &[&str] = if publishes { &OF_PUBLISHERS } else { &OF_VIEWERS };
+    let of_kind: &[&str] = match kind {
+        LoadKind::Arrivals => &OF_ARRIVALS,
+        LoadKind::Messages => &OF_MESSAGES,
+        LoadKind::Clients | LoadKind::Publishers | LoadKind::Streams => &[],
+    };
     if thresholds.is_empty() {
-        let parsed = defaults.iter().filter_map(|text| text.parse().ok());
+        let parsed = of_clients.iter().chain(of_kind).filter_map(|text| text.parse().ok());
         return parsed.map(|threshold| Asked { threshold, may_lack: true }).collect();
     }
     thresholds.iter().map(|it| Asked { threshold: it.clone(), may_lack: false }).collect()
@@ -73,6 +83,7 @@ struct LoadSlices {
     bad: u32,
     playing: f64,
     bps: f64,
+    units: f64,
     /// For each thing that is asked: the slices that it failed in, the sum of its values in them, and how many it had one in.
     failed: Vec<(u32, f64, u32)>,
 }
@@ -80,7 +91,7 @@ struct LoadSlices {
 /// One load of a trial, as it is written down.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadOutcome {
-    /// The load: clients.
+    /// The load.
     pub load: u32,
     /// Whether the target carried it.
     pub verdict: Verdict,
@@ -98,6 +109,9 @@ pub struct LoadOutcome {
     pub playing: f64,
     /// Media that came, or went, in bits a second.
     pub actual_bps: f64,
+    /// Messages, or other units of media, that came, or went, in a second.
+    #[serde(default)]
+    pub units_per_second: f64,
     /// The watched processes.
     pub targets: Vec<ProcessLoad>,
     /// weir itself.
@@ -156,6 +170,7 @@ impl TrialSlices {
         load.bad += u32::from(!is_good);
         load.playing += slice.playing;
         load.bps += slice.actual_bps;
+        load.units += slice.units_per_second;
     }
 
     /// Whether a load can no longer be carried, however its other slices turn out: nothing is left to be learnt.
@@ -164,8 +179,9 @@ impl TrialSlices {
     }
 
     /// What became of each load that was held, in the order of the stages: the slices, and what the summary of the run knows
-    /// of its machine and of delays that grew.
-    pub fn outcomes(&self, summary: &Summary, workload: usize) -> Vec<LoadOutcome> {
+    /// of its machine and of delays that grew. The first of the workloads was given the load, and all were judged.
+    pub fn outcomes(&self, summary: &Summary, judged: &[usize]) -> Vec<LoadOutcome> {
+        let workload = judged.first().copied().unwrap_or_default();
         let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
         let held = self.loads.iter().filter(|load| load.good + load.bad > 0).count();
         let is_whole = |load: &LoadSlices| load.good + load.bad == self.plan.slices;
@@ -182,7 +198,10 @@ impl TrialSlices {
         rows.map(|(stage, (load, slices))| {
             let row = stages.get(usize::from(stage));
             let mut outcome = self.outcome(*load, slices, row);
-            if let Some(rise) = row.and_then(|row| rise(&summary.series, workload, row)) {
+            let mut of_all = judged.iter().filter_map(|at| Some((*at, summary.workloads.get(*at)?)));
+            let rise =
+                of_all.find_map(|(at, it)| rise(&summary.series, at, it.stages.get(usize::from(stage))?));
+            if let Some(rise) = rise {
                 outcome.fail(rise);
             }
             if let Some(what) = broken.filter(|_| usize::from(stage) + 1 == begun) {
@@ -193,7 +212,7 @@ impl TrialSlices {
                     seconds: 0,
                 });
             }
-            outcome.void = void(summary, workload as u16, stage);
+            outcome.void = judged.iter().find_map(|at| void(summary, *at as u16, stage));
             if outcome.void.is_some() {
                 outcome.verdict = Verdict::Void;
             }
@@ -229,6 +248,7 @@ impl TrialSlices {
             void: None,
             playing: slices.playing / all,
             actual_bps: slices.bps / all,
+            units_per_second: slices.units / all,
             targets: row.map_or_else(Vec::new, |row| row.targets.clone()),
             generator: row.and_then(|row| row.generator.clone()),
             host_cpu_percent: row.and_then(|row| row.host.as_ref()).map(|host| host.cpu_percent),

@@ -1,5 +1,7 @@
 //! Variants: named values that stand for `{key}` in a scenario.
 
+use super::matrix::Matrix;
+use super::variant::Variant;
 use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -17,38 +19,38 @@ pub enum Order {
     Interleaved,
     /// All repetitions of the first variant, then those of the next.
     Sequential,
+    /// Every variant once in an order that the seed decides, then all in another one: what changes on the machine in step
+    /// with a fixed order hits none of them more than others.
+    Random,
 }
 
 /// What stands in braces in a scenario and is no key of a variant.
 const TAKEN: [&str; 3] = ["i", "seq", "client"];
-
-/// One variant: what it is called, and what stands for each key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variant {
-    /// Its name in reports and in directories.
-    pub name: String,
-    /// Its values, as they are written in the place of `{key}`.
-    pub values: BTreeMap<String, String>,
-}
 
 /// The key `variants`: names, and for each the values that stand in the scenario in the place of `{key}`. They are compared in
 /// this order, each with the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variants(Vec<Variant>);
 
-/// The one key of a scenario that is read before its values stand in their places.
+/// The keys of a scenario that are read before its values stand in their places.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
     variants: Variants,
+    #[serde(default)]
+    matrix: Matrix,
 }
 
 impl Variants {
     /// The variants of a scenario's text.
     pub(crate) fn of(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str::<Head>(text)
-            .map(|head| head.variants)
-            .map_err(|error| super::explanation::explain(&error))
+        let Head { variants, matrix } =
+            serde_saphyr::from_str(text).map_err(|error| super::explanation::explain(&error))?;
+        match (variants.is_empty(), matrix.is_empty()) {
+            (_, true) => Ok(variants),
+            (true, false) => matrix.variants().map(Self),
+            (false, false) => Err("give either `variants` or a `matrix`, not both".to_owned()),
+        }
     }
 
     /// Whether there is none.

@@ -1,7 +1,7 @@
 //! How many clients a server carries: found to the client where a limit is known, and said as it is where nothing is.
 
 use crate::support::{
-    CHECKS_OF_THE_MACHINE, Kept, Nginx, Publishing, Said, free_port, says, shared, soon, weir,
+    CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, says, shared, soon, weir,
 };
 use serde_json::Value;
 use std::net::TcpStream;
@@ -82,10 +82,10 @@ fn an_origin_that_plays_to_five_viewers_carries_five_and_not_six() {
 #[test]
 fn nginx_carries_as_many_viewers_as_its_worker_has_connections_for() {
     let _machine = shared();
-    let nginx = Nginx::with_connections(16);
+    let nginx = Nginx::with_connections(200);
     let url = nginx.url("a");
     let publishing = Publishing::start(&url, &[]);
-    let (said, summary) = search(&url, &["--from", "4"]);
+    let (said, summary) = search(&url, &["--from", "50", "--precision", "0.1%"]);
     let bounds = &summary["answer"]["bounds"];
     let (lower, upper) = (bounds["lower"].as_u64().unwrap(), bounds["upper"].as_u64().unwrap());
     assert_eq!(
@@ -94,11 +94,131 @@ fn nginx_carries_as_many_viewers_as_its_worker_has_connections_for() {
         "{}",
         said.err
     );
-    // Of 16 connections two are listening sockets, one is the channel to the master process, and one is the publisher's.
-    assert_eq!(lower, 16 - 4, "{}", said.out);
-    assert!(nginx.errors().contains("16 worker_connections are not enough"));
+    // Of 200 connections two are listening sockets, one is the channel to the master process, and one is the publisher's.
+    assert_eq!(lower, 200 - 4, "{}", said.out);
+    assert!(nginx.errors().contains("200 worker_connections are not enough"));
     assert!(said.out.contains("closed_by_peer") || said.out.contains("reset"), "{}", said.out);
     publishing.finish();
+}
+
+/// A scenario in a folder of its own, on an origin that is started before each trial with this fault.
+fn search_of(workloads: &str, fault: &str, more: &[&str]) -> (Said, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, port) = (folder.path().join("s.yaml"), free_port());
+    let weir = env!("CARGO_BIN_EXE_weir");
+    let text = format!(
+        "before:\n  - start: exec {weir} origin --rtmp :{port} --fault '{fault}'\n  - wait: 127.0.0.1:{port}\n\
+         warmup: 0s\ndrain: 200ms\nworkloads:\n{}",
+        workloads.replace("HOST", &format!("127.0.0.1:{port}"))
+    );
+    std::fs::write(&file, text).unwrap();
+    // What BRIEF says of clients stands in the file.
+    let brief = BRIEF.chunks(2).filter(|it| !["--warmup", "--drain"].contains(&it[0])).flatten();
+    let out = folder.path().join("out").display().to_string();
+    let words = ["capacity", file.to_str().unwrap(), "--json", "-", "-o", &out];
+    let said = says(words.iter().chain(brief).chain(more));
+    let summary = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+    let text = says(["report", &out]).out;
+    (Said { out: text.split_whitespace().collect::<Vec<_>>().join(" "), ..said }, summary)
+}
+
+#[test]
+fn publishers_are_counted_beside_who_plays_and_each_has_a_stream() {
+    let _machine = shared();
+    let workloads = "  - {publish: 'rtmp://HOST/live/s{i}', streams: 1, bitrate: 50kbps}
+  - {play: 'rtmp://HOST/live/s0', clients: 2, delay: 500ms}\n";
+    let fault = "reject phase=publish publishers=5.. words=four are enough";
+    let (said, summary) = search_of(workloads, fault, &["--of", "publishers", "--from", "2"]);
+    let answer = &summary["answer"];
+    assert_eq!((said.code, &answer["evidence"]), (Some(0), &"found".into()), "{}", said.err);
+    assert_eq!(
+        (&answer["bounds"]["lower"], &answer["bounds"]["upper"]),
+        (&4.into(), &5.into()),
+        "{}",
+        said.err
+    );
+    assert_eq!(
+        (&summary["sought"]["kind"], &summary["sought"]["of"]),
+        (&"publishers".into(), &"publishers".into())
+    );
+    assert!(
+        said.out.contains("carries 4 publishers") && said.out.contains("four are enough"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn streams_are_counted_with_their_viewers_and_each_load_is_a_trial_of_its_own() {
+    let _machine = shared();
+    let workloads = "  - {publish: 'rtmp://HOST/live/s{i}', streams: 1, bitrate: 50kbps}
+  - {play: 'rtmp://HOST/live/s{i}', streams: 1, clients: 2, delay: 500ms}\n";
+    // Six viewers are three streams of two.
+    let fault = "reject phase=play beyond=6";
+    let (said, summary) = search_of(workloads, fault, &["--of", "streams", "--from", "2"]);
+    let bounds = &summary["answer"]["bounds"];
+    assert_eq!((&bounds["lower"], &bounds["upper"]), (&3.into(), &4.into()), "{}", said.err);
+    assert!(
+        said.out.contains("carries 3 streams") && said.out.contains("6 clients of 3 streams"),
+        "{}",
+        said.out
+    );
+    let places: Vec<_> = summary["trials"].as_array().unwrap().iter().map(|it| &it["directory"]).collect();
+    assert_eq!(places[..2], ["001-climb-2", "002-climb-4"], "{places:?}");
+}
+
+#[test]
+fn arrivals_are_of_a_number_of_clients_that_all_may_come_within_a_second() {
+    let _machine = shared();
+    let (_origin, port) = origin_for(50);
+    let url = format!("rtmp://127.0.0.1:{port}/live/a");
+    let _publishing = Publishing::start(&url, &[]);
+    let (said, summary) = search(&url, &["--of", "arrivals", "--clients", "20", "--from", "10"]);
+    let answer = &summary["answer"];
+    assert_eq!(
+        (said.code, &answer["evidence"], &answer["bounds"]["lower"]),
+        (Some(0), &"at_least".into(), &20.into()),
+        "{}",
+        said.err
+    );
+    assert!(said.out.contains("carries at least 20 viewers a second"), "{}", said.out);
+    assert!(said.out.contains("20 that came at 20 a second"), "{}", said.out);
+    // Of those who come when the house is full some are refused, at any rate.
+    let (said, summary) = search(&url, &["--of", "arrivals", "--clients", "60", "--from", "30"]);
+    assert_eq!(summary["answer"]["evidence"], "at_most", "{}", said.err);
+}
+
+#[test]
+fn messages_are_counted_with_who_subscribes_to_them() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("s.yaml"), folder.path().join("out").display().to_string());
+    let text = format!(
+        "warmup: 0s\nfind: capacity of messages\nworkloads:\n  - {{publish: '{}', streams: 2, qos: 1}}\n  - {{play: '{}', qos: 1}}\n",
+        broker.url("t/{i}"),
+        broker.url("t/#")
+    );
+    std::fs::write(&file, text).unwrap();
+    let brief = BRIEF.chunks(2).filter(|it| !["--warmup", "--drain"].contains(&it[0])).flatten();
+    let words = ["capacity", file.to_str().unwrap(), "--json", "-", "-o", &out];
+    let more = ["--from", "100", "--most", "400", "--threshold", "lost == 0"];
+    let said = says(words.iter().chain(brief).chain(&more));
+    let summary: Value =
+        serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+    let answer = &summary["answer"];
+    assert_eq!(
+        (said.code, &answer["evidence"], &answer["bounds"]["lower"]),
+        (Some(0), &"at_least".into(), &400.into()),
+        "{}",
+        said.err
+    );
+    // The climb is a run a rate, and what came is counted in messages.
+    let last =
+        summary["trials"].as_array().unwrap().iter().rfind(|it| it["loads"][0]["load"] == 400).unwrap();
+    let rate = last["loads"][0]["units_per_second"].as_f64().unwrap();
+    assert!((200.0..=800.0).contains(&rate), "{rate}");
+    assert!(says(["report", &out]).out.contains("messages a second of 2 publishers"));
 }
 
 #[test]
@@ -183,6 +303,10 @@ fn what_cannot_be_searched_for_is_one_line() {
             "`variants` and `repeat`",
         ),
         (of("workloads: [{ingest: 'mqtt://h/t', duration: 1s}]", &[]), 104, "leave `ingest` and `probe` out"),
+        (of(plain, &["--of", "arrivals"]), 104, "say how many come: --clients N"),
+        (of(plain, &["--of", "messages"]), 104, "not one workload that publishes"),
+        (of(plain, &["--of", "streams"]), 104, "write {i} for its number"),
+        (of(plain, &["--clients", "5"]), 2, "--clients is of --of arrivals"),
         (of(&format!("{}, {}", &plain[..plain.len() - 1], &plain[12..]), &[]), 104, "not one workload"),
     ] {
         assert_eq!(said.code, Some(code), "{words}: {}", said.err);

@@ -41,6 +41,7 @@ mod scenarios;
 mod secrets;
 mod series;
 mod stalls;
+mod sweep;
 mod terminal;
 mod thresholds;
 mod tls;

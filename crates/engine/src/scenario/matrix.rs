@@ -1,0 +1,153 @@
+//! The key `matrix`: values of several keys, every combination of which is a variant.
+
+use super::variant::Variant;
+use schemars::JsonSchema;
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// Variants that a matrix may have: each is run, or searched, for minutes.
+const MOST_VARIANTS: usize = 1_000;
+
+/// Keys in the order in which they are written, each with its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matrix(Vec<(String, Vec<String>)>);
+
+impl Matrix {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Every combination, the last key's values changing first: `workers-2-chunk-4096`.
+    pub(super) fn variants(&self) -> Result<Vec<Variant>, String> {
+        let mut variants = vec![Variant { name: String::new(), values: std::collections::BTreeMap::new() }];
+        for (key, values) in &self.0 {
+            if values.is_empty() {
+                return Err(format!("matrix: {key} has no values; write {key}: [1, 2]"));
+            }
+            if variants.len().saturating_mul(values.len()) > MOST_VARIANTS {
+                return Err(format!("matrix: more than {MOST_VARIANTS} combinations; leave values out"));
+            }
+            let with = |variant: &Variant, value: &String| {
+                let hyphen = if variant.name.is_empty() { "" } else { "-" };
+                let name = format!("{}{hyphen}{}-{}", variant.name, as_name(key), as_name(value));
+                let mut values = variant.values.clone();
+                values.insert(key.clone(), value.clone());
+                Variant { name, values }
+            };
+            variants =
+                variants.iter().flat_map(|variant| values.iter().map(|value| with(variant, value))).collect();
+        }
+        for (at, variant) in variants.iter().enumerate() {
+            if variants[..at].iter().any(|other| other.name == variant.name) {
+                return Err(format!(
+                    "matrix: two combinations are both called '{}'; write `variants` with names of their own",
+                    variant.name
+                ));
+            }
+        }
+        Ok(variants)
+    }
+}
+
+/// A value as a part of a directory's name.
+fn as_name(value: &str) -> String {
+    let fits = |letter: char| letter.is_alphanumeric() || "_.+".contains(letter);
+    value.chars().map(|letter| if fits(letter) { letter } else { '_' }).collect()
+}
+
+impl JsonSchema for Matrix {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Matrix".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "object",
+            "description": "Keys, and for each the values of which every combination is a variant.",
+            "additionalProperties": {
+                "type": "array",
+                "items": { "type": ["string", "number", "boolean"] }
+            }
+        })
+    }
+}
+
+impl Serialize for Matrix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, values) in &self.0 {
+            let shown: Vec<_> = values
+                .iter()
+                .map(|value| if value.contains("://") { weir_clients::shown(value) } else { value.clone() })
+                .collect();
+            map.serialize_entry(key, &shown)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Matrix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Matrix;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("keys, each with a list of values")
+            }
+
+            // A map of the library would sort the keys, and their order is that of the variants.
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Matrix, A::Error> {
+                let mut keys = Vec::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    // As texts, as the values of variants are.
+                    keys.push((key, map.next_value()?));
+                }
+                Ok(Matrix(keys))
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::series::Variation;
+    use std::path::Path;
+
+    fn names(text: &str) -> Result<Vec<String>, String> {
+        let found = Variation::parse(text, Path::new(""))?;
+        Ok(found.into_iter().map(|it| it.variant.map_or_else(String::new, |variant| variant.name)).collect())
+    }
+
+    #[test]
+    fn every_combination_is_a_variant() {
+        let text = "matrix: {workers: [1, 2], size: [4 kB, '1.10']}
+workloads: [{play: 'rtmp://h/a/{workers}', name: '{size}', duration: 1s}]";
+        let expected =
+            ["workers-1-size-4_kB", "workers-1-size-1.10", "workers-2-size-4_kB", "workers-2-size-1.10"];
+        assert_eq!(names(text).unwrap(), expected);
+        let found = Variation::parse(text, Path::new("")).unwrap();
+        assert_eq!(found[3].scenario.workloads[0].play.0, ["rtmp://h/a/2"]);
+        assert_eq!(found[3].scenario.workloads[0].name.as_deref(), Some("1.10"));
+    }
+
+    #[test]
+    fn a_matrix_that_cannot_be_is_one_line() {
+        let with = |head: &str| {
+            names(&format!("{head}\nworkloads: [{{play: 'rtmp://h/a/{{v}}', duration: 1s}}]")).unwrap_err()
+        };
+        for (head, words) in [
+            ("matrix: {v: []}", "matrix: v has no values; write v: [1, 2]"),
+            ("matrix: {v: ['a b', 'a/b']}", "two combinations are both called 'v-a_b'"),
+            ("matrix: {v: [1]}\nvariants: {a: {v: 1}}", "`variants` or a `matrix`"),
+            ("matrix: {w: [1, 2]}", "{w} stands nowhere"),
+        ] {
+            let said = with(head);
+            assert!(said.contains(words) && said.lines().count() == 1, "{said} lacks {words}");
+        }
+    }
+}

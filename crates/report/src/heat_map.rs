@@ -1,0 +1,101 @@
+//! Variants that span two dimensions, as a plane of SVG: the darker, the nearer to the best one.
+
+use crate::html::Picture;
+use crate::intervals::shortened;
+use askama::Template;
+use weir_engine::sweep::{Direction, Standing, SweepSummary, SweepVariant};
+
+#[derive(Template)]
+#[template(path = "heat_map.svg", escape = "html")]
+struct Drawing {
+    title: String,
+    description: String,
+    down: String,
+    across: String,
+    height: u32,
+    width: f64,
+    columns: Vec<Head>,
+    rows: Vec<Head>,
+    cells: Vec<DrawnCell>,
+}
+
+struct Head {
+    at: f64,
+    label: String,
+}
+
+struct DrawnCell {
+    name: String,
+    x: f64,
+    y: f64,
+    /// How near to the best one it is: the best is half opaque, which leaves its text readable on both pages.
+    share: f64,
+    value: String,
+    standing: &'static str,
+    best: bool,
+}
+
+/// Where the cells are.
+const LEFT: f64 = 140.0;
+const RIGHT: f64 = 456.0;
+const TOP: f64 = 46.0;
+const ROW: f64 = 34.0;
+/// Values of a dimension that there is room for.
+const MOST: usize = 12;
+
+/// The picture; none unless each pair of values of two keys is one variant.
+pub(crate) fn heat_map(
+    summary: &SweepSummary,
+    value: impl Fn(&SweepVariant) -> String,
+    standing: impl Fn(Standing) -> &'static str,
+) -> Option<Picture> {
+    let [down, across] = &summary.dimensions[..] else { return None };
+    let pairs = down.values.len() * across.values.len();
+    if pairs != summary.variants.len() || down.values.len() > MOST || across.values.len() > MOST {
+        return None;
+    }
+    let best = summary.standing(Standing::Best).next()?.value?.mean;
+    let width = (RIGHT - LEFT) / across.values.len() as f64;
+    let mut cells = Vec::new();
+    for (y, first) in down.values.iter().enumerate() {
+        for (x, second) in across.values.iter().enumerate() {
+            let variant = summary.at(first, second)?;
+            let near = variant.value.map_or(0.0, |it| match summary.ranked.better {
+                Direction::Higher => it.mean / best,
+                Direction::Lower => best / it.mean,
+            });
+            cells.push(DrawnCell {
+                name: variant.name.clone(),
+                x: LEFT + x as f64 * width,
+                y: TOP + y as f64 * ROW,
+                share: if near.is_finite() { 0.5 * near.clamp(0.0, 1.0) } else { 0.0 },
+                value: value(variant),
+                standing: standing(variant.standing),
+                best: variant.standing == Standing::Best,
+            });
+        }
+    }
+    let said = cells.iter().map(|cell| format!("{}: {}, {}.", cell.name, cell.value, cell.standing));
+    let head = |at: f64, label: &String| Head { at, label: shortened(label) };
+    let drawing = Drawing {
+        title: format!("{} by {} and {}", summary.ranked.title, down.key, across.key),
+        description: said.collect::<Vec<_>>().join(" "),
+        down: down.key.clone(),
+        across: across.key.clone(),
+        height: (TOP + down.values.len() as f64 * ROW) as u32 + 6,
+        width,
+        columns: (0..)
+            .zip(&across.values)
+            .map(|(at, label)| head(LEFT + (f64::from(at) + 0.5) * width, label))
+            .collect(),
+        rows: (0..)
+            .zip(&down.values)
+            .map(|(at, label)| head(TOP + (f64::from(at) + 0.5) * ROW + 4.0, label))
+            .collect(),
+        cells,
+    };
+    Some(Picture {
+        svg: drawing.render().ok()?,
+        note: "The darker, the nearer to the best one, which has a frame",
+    })
+}

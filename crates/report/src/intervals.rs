@@ -1,0 +1,102 @@
+//! Variants with their intervals, one below the other, as SVG: whether two of them overlap is seen at a glance.
+
+use crate::html::Picture;
+use crate::plot::{step, tick_number};
+use crate::quantity::{Units, unit_of};
+use askama::Template;
+
+/// One row.
+#[derive(Debug)]
+pub(crate) struct IntervalRow {
+    pub(crate) name: String,
+    pub(crate) mean: f64,
+    pub(crate) low: Option<f64>,
+    /// None of a capacity that has no upper bound.
+    pub(crate) high: Option<f64>,
+    /// The value as it is printed, and how it stands to the best one.
+    pub(crate) value: String,
+    pub(crate) standing: &'static str,
+    pub(crate) class: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "intervals.svg", escape = "html")]
+struct Drawing {
+    title: String,
+    description: String,
+    unit: &'static str,
+    height: u32,
+    bottom: u32,
+    ticks: Vec<Tick>,
+    rows: Vec<DrawnRow>,
+}
+
+struct Tick {
+    at: f64,
+    label: String,
+}
+
+struct DrawnRow {
+    name: String,
+    at: u32,
+    low: f64,
+    mean: f64,
+    high: f64,
+    value: String,
+    standing: &'static str,
+    class: &'static str,
+}
+
+/// Where the intervals are, within the 460 units of the picture's width.
+const LEFT: f64 = 152.0;
+const RIGHT: f64 = 444.0;
+/// Between two rows, and above the first.
+const ROW: u32 = 24;
+const TOP: u32 = 40;
+/// Letters of a name that there is room for.
+const LETTERS: usize = 24;
+
+/// The picture; none if no row has a value.
+pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Option<Picture> {
+    let ends = rows.iter().flat_map(|row| [Some(row.mean), row.low, row.high]).flatten();
+    let highest = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return None;
+    }
+    let (scale, unit) = unit_of(highest, units);
+    let step = step(highest / scale) * scale;
+    let length = (highest / step).ceil() * step;
+    let x = |value: f64| LEFT + (RIGHT - LEFT) * (value / length).clamp(0.0, 1.0);
+    let drawn = |(at, row): (u32, &IntervalRow)| DrawnRow {
+        name: shortened(&row.name),
+        at: TOP + at * ROW,
+        low: x(row.low.unwrap_or(row.mean)),
+        mean: x(row.mean),
+        // What has no upper bound goes on.
+        high: row.high.map_or_else(|| if row.low.is_some() { RIGHT } else { x(row.mean) }, x),
+        value: row.value.clone(),
+        standing: row.standing,
+        class: row.class,
+    };
+    let ticks = (0..=(length / step).round() as u32).map(|count| f64::from(count) * step);
+    let bottom = TOP + rows.len() as u32 * ROW;
+    let said = rows.iter().map(|row| format!("{}: {}, {}.", row.name, row.value, row.standing));
+    let drawing = Drawing {
+        title: title.to_owned(),
+        description: said.collect::<Vec<_>>().join(" "),
+        unit,
+        height: bottom + 24,
+        bottom,
+        ticks: ticks.map(|value| Tick { at: x(value), label: tick_number(value / scale) }).collect(),
+        rows: (0..).zip(rows).map(drawn).collect(),
+    };
+    Some(Picture { svg: drawing.render().ok()?, note: "" })
+}
+
+/// A name that fits beside the intervals; the picture's rows have whole ones as titles.
+pub(crate) fn shortened(name: &str) -> String {
+    if name.chars().count() <= LETTERS {
+        return name.to_owned();
+    }
+    name.chars().take(LETTERS - 1).chain(['…']).collect()
+}

@@ -1,0 +1,393 @@
+//! A sweep, in every format that a run has: one table, one picture, and which variant is best.
+
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::heat_map::heat_map;
+use crate::html::Picture;
+use crate::intervals::{IntervalRow, intervals};
+use crate::json::published;
+use crate::quantity::{
+    BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, TIE, Units, count, in_figure_unit, moment, percent,
+    span,
+};
+use crate::quote::LINE;
+use crate::quote::quote;
+use crate::text::Text;
+use crate::{series, surroundings};
+use std::io;
+use weir_engine::capacity::Evidence;
+use weir_engine::scenario::Order;
+use weir_engine::series::{Ending, FigureUnit};
+use weir_engine::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue, SweepVariant};
+
+/// Writes a sweep in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
+///
+/// # Errors
+/// `out` does not take it, or there is no such format.
+pub fn write_sweep(
+    summary: &SweepSummary,
+    format: &str,
+    text: &Text,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        "text" => text.write_document(&document(summary), out),
+        "markdown" => crate::markdown::write_document(&document(summary), out),
+        "html" => crate::html::write_document(document(summary), &summary.run.id, pictures(summary), out),
+        "json" => {
+            serde_json::to_writer_pretty(&mut *out, summary)?;
+            out.write_all(b"\n")
+        }
+        "csv" => write_csv(summary, out),
+        "junit" => crate::junit::write_sweep(summary, out),
+        other => Err(io::Error::other(format!("a sweep has no format '{other}'; each of its runs has"))),
+    }
+}
+
+/// The JSON Schema of a sweep's summary (draft 2020-12), made from the types: `docs/sweep.schema.json`.
+pub fn sweep_schema() -> String {
+    published(schemars::schema_for!(SweepSummary), "weir sweep")
+}
+
+/// The answer in one line: the best, those that cannot be told from it, those that are worse.
+pub fn sweep_line(summary: &SweepSummary) -> String {
+    let named = |standing: Standing| {
+        let unit = match standing {
+            Standing::Best => format!(" {}", summary.ranked.title),
+            _ => String::new(),
+        };
+        let named = |it: &SweepVariant| format!("{} ({}{unit})", quote(&it.name, 40), short(summary, it));
+        let names = summary.standing(standing).map(named);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let best = named(Standing::Best);
+    if best.is_empty() {
+        return "nothing was learnt of any variant".to_owned();
+    }
+    let mut line = format!("best: {best}");
+    for (standing, words) in [
+        (Standing::Alike, "cannot be told from it"),
+        (Standing::Worse, "worse"),
+        (Standing::Unknown, "too little is known of"),
+    ] {
+        let names = named(standing);
+        if !names.is_empty() {
+            line.push_str(&format!("; {words}: {names}"));
+        }
+    }
+    line
+}
+
+fn is_capacity(summary: &SweepSummary) -> bool {
+    matches!(summary.ranked.by, Rank::Capacity(_))
+}
+
+/// A figure with enough digits to tell small ones apart.
+fn figure(unit: FigureUnit, value: f64) -> String {
+    match unit {
+        FigureUnit::Percent if value.abs() < 1.0 => format!("{value:.3}{TIE}%"),
+        _ => in_figure_unit(unit, value),
+    }
+}
+
+/// Value or bounds of a variant.
+fn short(summary: &SweepSummary, variant: &SweepVariant) -> String {
+    let Some(value) = variant.value else { return NOTHING.to_owned() };
+    if is_capacity(summary) { bounds(value) } else { figure(summary.ranked.unit, value.mean) }
+}
+
+/// `3,420 to 3,590`, `at least 3,420`, `less than 10`.
+fn bounds(value: SweepValue) -> String {
+    let number = |value: f64| count(value.round() as u64);
+    match (value.low.filter(|low| *low > 0.0), value.high) {
+        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
+        (Some(low), None) => format!("at least {}", number(low)),
+        (None, Some(high)) => format!("less than {}", number(high)),
+        (None, None) => NOTHING.to_owned(),
+    }
+}
+
+fn standing_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Best => "best",
+        Standing::Alike => "not told from the best",
+        Standing::Worse => "worse",
+        Standing::Unknown => "too little known",
+    }
+}
+
+fn standing_tone(standing: Standing) -> Tone {
+    match standing {
+        Standing::Best => Tone::Good,
+        Standing::Alike => Tone::Plain,
+        Standing::Worse => Tone::Bad,
+        Standing::Unknown => Tone::Doubtful,
+    }
+}
+
+fn document(summary: &SweepSummary) -> Document {
+    let mut parts = vec![Part::Facts(facts(summary)), Part::Grid(variants(summary))];
+    parts.extend(plane(summary).map(Part::Grid));
+    let mut sections = vec![Section::new("Sweep", parts)];
+    match &summary.series {
+        Some(of_runs) => sections.extend(series::sections(of_runs)),
+        None => {
+            if !summary.cells.is_empty() {
+                sections.push(Section::new("Searches", vec![Part::Grid(searches(summary))]));
+            }
+            sections.extend(surroundings::sections(&summary.run));
+        }
+    }
+    Document {
+        title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
+        badges: badges(summary),
+        sections,
+    }
+}
+
+fn badges(summary: &SweepSummary) -> Vec<Badge> {
+    let badge = |text: &str, tone| Badge { text: text.to_owned(), tone };
+    let mut badges = vec![match &summary.ending {
+        Ending::Completed if summary.variants.iter().all(|it| it.value.is_some()) => {
+            badge("complete", Tone::Good)
+        }
+        Ending::Completed => badge("incomplete", Tone::Doubtful),
+        Ending::Running => badge("not at its end", Tone::Doubtful),
+        Ending::Interrupted => badge("interrupted", Tone::Doubtful),
+        Ending::Failed(_) => badge("failed", Tone::Bad),
+    }];
+    if let Some(series) = &summary.series {
+        let failed = series.failed_thresholds();
+        if failed > 0 {
+            badges.push(badge(&crate::digest::several(failed as u64, "threshold failed"), Tone::Bad));
+        }
+    }
+    badges
+}
+
+fn facts(summary: &SweepSummary) -> Vec<Fact> {
+    let has_best = summary.standing(Standing::Best).next().is_some();
+    let tone = if has_best { Tone::Good } else { Tone::Bad };
+    let mut facts = vec![Fact::new("Answer", sweep_line(summary)).tone(tone)];
+    if let Ending::Failed(words) = &summary.ending {
+        facts.push(Fact::new("Outcome", quote(words, 1_000)).tone(Tone::Bad));
+    }
+    let order = match summary.order {
+        Order::Random => "in a random order that the seed decides",
+        Order::Interleaved => "interleaved",
+        Order::Sequential => "one variant after the other",
+    };
+    let (one, many) = if is_capacity(summary) { ("search", "searches") } else { ("run", "runs") };
+    let each = format!("{} {}", summary.repeat, if summary.repeat == 1 { one } else { many });
+    facts.push(Fact::new(
+        "Made",
+        format!("{each} of each variant, {order}; {} in all", span(summary.run.duration_seconds)),
+    ));
+    if is_capacity(summary) {
+        facts.push(Fact::new("Started", format!("{} UTC", moment(summary.run.started_at_seconds, ' '))));
+    }
+    let left_out = summary.cells.iter().filter_map(|cell| Some((cell, cell.reason.as_deref()?)));
+    for (cell, reason) in left_out {
+        let line = format!("{} is not in the figures: {}", quote(&cell.directory, LINE), quote(reason, LINE));
+        facts.push(Fact::new("warning", line).tone(Tone::Doubtful));
+    }
+    facts.push(Fact::new("Definitions", "docs/method.md, section 33"));
+    facts
+}
+
+/// One row a variant.
+fn variants(summary: &SweepSummary) -> Grid {
+    let keys: Vec<&String> = summary.dimensions.iter().map(|dimension| &dimension.key).collect();
+    let is_capacity = is_capacity(summary);
+    let mut columns = vec![Column::word("Variant")];
+    columns.extend(keys.iter().map(|key| Column::number(quote(key, 40))));
+    let mut title = summary.ranked.title.clone();
+    title[..1].make_ascii_uppercase();
+    columns.push(Column::number(quote(&title, LINE)));
+    if !is_capacity {
+        columns.push(Column::number("95% confidence").narrow("95%"));
+    }
+    columns.push(Column::word("Standing"));
+    let shows_cpu = summary.ranked.by != Rank::CpuPerClient;
+    if shows_cpu {
+        columns.push(Column::number("CPU a client").narrow("CPU"));
+    }
+    columns.push(Column::number("Busiest thread").narrow("Thread"));
+    columns.push(Column::number(if is_capacity { "Searches" } else { "Runs" }));
+    let rows = summary.variants.iter().map(|variant| {
+        let mut row = vec![Cell::text(quote(&variant.name, 40))];
+        row.extend(keys.iter().map(|key| {
+            variant.values.get(*key).map_or_else(Cell::nothing, |value| Cell::text(quote(value, 40)))
+        }));
+        row.push(Cell::text(short(summary, variant)));
+        if !is_capacity {
+            let ends = variant.value.and_then(|value| Some((value.low?, value.high?)));
+            row.push(ends.map_or_else(Cell::nothing, |(low, high)| {
+                Cell::text(format!(
+                    "{} to {}",
+                    figure(summary.ranked.unit, low),
+                    figure(summary.ranked.unit, high)
+                ))
+            }));
+        }
+        row.push(Cell::text(standing_word(variant.standing)).tone(standing_tone(variant.standing)));
+        if shows_cpu {
+            let cpu = variant.cpu_percent_per_client;
+            row.push(cpu.map_or_else(Cell::nothing, |it| Cell::text(figure(FigureUnit::Percent, it))));
+        }
+        row.push(variant.busiest_thread.as_ref().map_or_else(Cell::nothing, |it| {
+            Cell::text(format!("{} {}", quote(&it.name, 40), percent(it.cpu_percent)))
+        }));
+        row.push(if variant.counted == variant.cells {
+            Cell::text(variant.cells.to_string())
+        } else {
+            Cell::share(variant.counted.to_string(), variant.cells.to_string())
+        });
+        row
+    });
+    let caption = if is_capacity {
+        format!(
+            "What each variant carries: {}; CPU in percent of one core, at the largest load that was carried",
+            summary.ranked.title
+        )
+    } else {
+        "Variants, in the mean of their runs; CPU in percent of one core".to_owned()
+    };
+    Grid { caption, columns, rows: rows.collect() }
+}
+
+/// Two dimensions as a plane, if the variants span one.
+fn plane(summary: &SweepSummary) -> Option<Grid> {
+    let [down, across] = &summary.dimensions[..] else { return None };
+    let mut columns = vec![Column::word(quote(&down.key, 40))];
+    columns.extend(across.values.iter().map(|value| Column::number(quote(value, 40))));
+    let rows = down.values.iter().map(|first| {
+        let cells = across.values.iter().map(|second| {
+            summary.at(first, second).map_or_else(Cell::nothing, |variant| {
+                Cell::text(short(summary, variant)).tone(standing_tone(variant.standing))
+            })
+        });
+        [Cell::text(quote(first, 40))].into_iter().chain(cells).collect()
+    });
+    let caption =
+        format!("{}: {} across, {} down", summary.ranked.title, quote(&across.key, 40), quote(&down.key, 40));
+    Some(Grid { caption, columns, rows: rows.collect() })
+}
+
+/// One row a search.
+fn searches(summary: &SweepSummary) -> Grid {
+    let rows = summary.cells.iter().map(|cell| {
+        vec![
+            Cell::text(quote(&cell.directory, LINE)),
+            Cell::text(cell.repetition.to_string()),
+            Cell::text(evidence(cell)),
+            Cell::text(cell.capacity.map_or_else(
+                || NOTHING.to_owned(),
+                |it| {
+                    bounds(SweepValue {
+                        mean: 0.0,
+                        low: it.lower.map(f64::from),
+                        high: it.upper.map(f64::from),
+                        is_sure: true,
+                    })
+                },
+            )),
+        ]
+    });
+    Grid {
+        caption: "One row a search, in the order in which they were made; each has a directory of its own"
+            .to_owned(),
+        columns: vec![
+            Column::word("Search"),
+            Column::number("Repetition").narrow("Rep."),
+            Column::word("Answer"),
+            Column::number("Capacity"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn evidence(cell: &SweepCell) -> &'static str {
+    match cell.capacity.map(|it| it.evidence) {
+        Some(Evidence::Found) => "found",
+        Some(Evidence::AtLeast) => "at least",
+        Some(Evidence::AtMost) => "at most",
+        Some(Evidence::Undecided) => "undecided",
+        Some(Evidence::Void) => "void",
+        None => NOTHING,
+    }
+}
+
+fn pictures(summary: &SweepSummary) -> Vec<Picture> {
+    let rows: Vec<_> = summary
+        .variants
+        .iter()
+        .filter_map(|variant| {
+            let value = variant.value?;
+            Some(IntervalRow {
+                name: quote(&variant.name, 40),
+                mean: value.mean,
+                low: value.low,
+                high: value.high,
+                value: short(summary, variant),
+                standing: standing_word(variant.standing),
+                class: match variant.standing {
+                    Standing::Best => "best",
+                    Standing::Alike => "alike",
+                    Standing::Worse => "worse",
+                    Standing::Unknown => "unknown",
+                },
+            })
+        })
+        .collect();
+    let of_intervals = intervals(&summary.ranked.title, units(summary.ranked.unit), &rows);
+    let of_plane = heat_map(summary, |variant| short(summary, variant), standing_word);
+    of_intervals.into_iter().chain(of_plane).collect()
+}
+
+fn units(unit: FigureUnit) -> Units {
+    match unit {
+        FigureUnit::Count | FigureUnit::Ratio => COUNT,
+        FigureUnit::Bytes => BYTES,
+        FigureUnit::Seconds => SECONDS,
+        FigureUnit::BitsPerSecond => BIT_RATE,
+        FigureUnit::Percent => PERCENT,
+    }
+}
+
+/// One row a cell.
+fn write_csv(summary: &SweepSummary, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    writer.write_record([
+        "sweep",
+        "cell",
+        "variant",
+        "repetition",
+        "counted",
+        "answer",
+        "lower",
+        "upper",
+        "cpu_percent_per_client",
+        "busiest_thread",
+        "busiest_thread_percent",
+    ])?;
+    for cell in &summary.cells {
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let bound = |of: fn(&weir_engine::sweep::CellCapacity) -> Option<u32>| {
+            cell.capacity.as_ref().and_then(of).map_or_else(String::new, |bound| bound.to_string())
+        };
+        writer.write_record([
+            &quote(&summary.run.id, LINE),
+            &quote(&cell.directory, LINE),
+            &quote(&cell.variant, LINE),
+            &cell.repetition.to_string(),
+            &u8::from(cell.counted).to_string(),
+            &cell.capacity.map_or_else(String::new, |_| evidence(cell).to_owned()),
+            &bound(|it| it.lower),
+            &bound(|it| it.upper),
+            &number(cell.cpu_percent_per_client),
+            &cell.busiest_thread.as_ref().map_or_else(String::new, |it| quote(&it.name, 40)),
+            &number(cell.busiest_thread.as_ref().map(|it| it.cpu_percent)),
+        ])?;
+    }
+    writer.flush()
+}

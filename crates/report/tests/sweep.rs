@@ -1,0 +1,141 @@
+//! What the report of a sweep says, in each format.
+
+mod fixture;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use weir_engine::capacity::{Evidence, LoadKind};
+use weir_engine::scenario::{Order, Variant};
+use weir_engine::series::{Ending, SeriesFacts, SeriesRun, SeriesSummary};
+use weir_engine::sweep::{BusiestThread, CellCapacity, Ranked, SweepCell, SweepFacts, SweepSummary};
+use weir_report::{FORMATS, Text, sweep_line, sweep_schema, write_sweep};
+
+fn variants() -> Vec<Variant> {
+    let of = |workers: &str, chunk: &str| Variant {
+        name: format!("workers-{workers}-chunk-{chunk}"),
+        values: BTreeMap::from([
+            ("workers".to_owned(), workers.to_owned()),
+            ("chunk".to_owned(), chunk.to_owned()),
+        ]),
+    };
+    vec![of("1", "4096"), of("1", "60000"), of("2", "4096"), of("2", "60000")]
+}
+
+fn facts(ranked: Ranked, repeat: u32) -> SweepFacts {
+    SweepFacts { run: fixture::steps().run, variants: variants(), repeat, order: Order::Random, ranked }
+}
+
+fn search(at: usize, lower: Option<u32>, upper: Option<u32>, evidence: Evidence) -> SweepCell {
+    let name = variants()[at].name.clone();
+    SweepCell {
+        directory: format!("{:03}-{name}", at + 1),
+        variant: name,
+        repetition: 1,
+        counted: evidence != Evidence::Void,
+        reason: (evidence == Evidence::Void)
+            .then(|| "generator_thread: weir's thread was at its limit".to_owned()),
+        capacity: Some(CellCapacity { evidence, lower, upper }),
+        cpu_percent_per_client: lower.map(|lower| 99.0 / f64::from(lower)),
+        busiest_thread: lower.map(|_| BusiestThread { name: "nginx".to_owned(), cpu_percent: 98.7 }),
+        figures: BTreeMap::new(),
+    }
+}
+
+/// Four settings of a server; the generator was the limit of one.
+fn searches() -> SweepSummary {
+    let cells = [
+        search(2, Some(3_420), Some(3_590), Evidence::Found),
+        search(0, Some(1_700), Some(1_785), Evidence::Found),
+        search(3, Some(3_350), None, Evidence::AtLeast),
+        search(1, None, None, Evidence::Void),
+    ];
+    let ranked = Ranked::by_capacity(LoadKind::Clients, "viewers");
+    SweepSummary::new(&facts(ranked, 1), &cells, None, Ending::Completed)
+}
+
+/// Runs of the same settings, of which those with one worker need more CPU.
+fn runs() -> SweepSummary {
+    let steps = fixture::steps();
+    let (mut cells, mut runs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
+    for repetition in 1..=5 {
+        for (at, variant) in variants().into_iter().enumerate() {
+            let directory = format!("{:03}-{}", runs.len() + 1, variant.name);
+            let (run, found) = SeriesRun::new(&variant.name, repetition, directory, &steps);
+            let mut cell = SweepCell::of_run(&run, &steps);
+            let wobble = 1.0 + f64::from(repetition * (at as u32 + 2) % 5) * 0.01;
+            cell.cpu_percent_per_client = Some(if at < 2 { 0.058 } else { 0.029 } * wobble);
+            figures = found;
+            runs.push(run);
+            cells.push(cell);
+        }
+    }
+    let facts = facts(Ranked::by_cpu_per_client(), 5);
+    let SweepFacts { run, variants, repeat, order, .. } = facts.clone();
+    let series =
+        SeriesSummary::new(&SeriesFacts { run, variants, repeat, order }, &figures, &runs, Ending::Completed);
+    SweepSummary::new(&facts, &cells, Some(series), Ending::Completed)
+}
+
+fn written(summary: &SweepSummary, format: &str, text: &Text) -> String {
+    let mut bytes = Vec::new();
+    write_sweep(summary, format, text, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_sweep_as_text_on_terminals_of_any_width() {
+    for width in [100, 40] {
+        let text = written(&searches(), "text", &Text { width, ..Text::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{text}");
+        insta::assert_snapshot!(format!("sweep_{width}"), text);
+    }
+}
+
+#[test]
+fn a_sweep_as_markdown() {
+    insta::assert_snapshot!("sweep_markdown", written(&searches(), "markdown", &Text::default()));
+}
+
+#[test]
+fn runs_are_ranked_and_their_figures_stand_below() {
+    let text = written(&runs(), "text", &Text::default());
+    let (first, _) = text.split_once("\nSeries").unwrap();
+    insta::assert_snapshot!("sweep_of_runs", first);
+}
+
+#[test]
+fn the_answer_names_the_best_those_alike_and_those_that_are_worse() {
+    let expected = "best: workers-2-chunk-4096 (3,420 to 3,590 viewers); cannot be told from it: \
+        workers-2-chunk-60000 (at least 3,350); worse: workers-1-chunk-4096 (1,700 to 1,785); \
+        too little is known of: workers-1-chunk-60000 (–)";
+    assert_eq!(sweep_line(&searches()), expected);
+    let nothing = SweepSummary::new(&facts(Ranked::by_cpu_per_client(), 1), &[], None, Ending::Completed);
+    assert_eq!(sweep_line(&nothing), "nothing was learnt of any variant");
+}
+
+#[test]
+fn every_format_has_it_and_json_follows_the_published_schema() {
+    let published = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweep.schema.json");
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(&published, sweep_schema()).unwrap();
+    }
+    let schema = std::fs::read_to_string(published).unwrap();
+    assert!(schema == sweep_schema(), "it changed: WEIR_WRITE=1 cargo test -p weir-report --test sweep");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    for summary in [searches(), runs()] {
+        for format in FORMATS.iter().filter(|format| **format != "clients") {
+            assert!(written(&summary, format, &Text::default()).len() > 300, "{format}");
+        }
+        // The intervals, and the plane.
+        let page = written(&summary, "html", &Text::default());
+        assert_eq!(page.matches("<svg").count(), 2);
+        if let Some(folder) = std::env::var_os("WEIR_PAGES") {
+            let name = if summary.series.is_some() { "runs.html" } else { "searches.html" };
+            std::fs::write(std::path::Path::new(&folder).join(name), page).unwrap();
+        }
+        let value: Value = serde_json::from_str(&written(&summary, "json", &Text::default())).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    assert!(write_sweep(&searches(), "clients", &Text::default(), &mut Vec::new()).is_err());
+}
