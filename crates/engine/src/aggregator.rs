@@ -1,7 +1,9 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+mod distributions;
 mod slice;
 
+pub use distributions::Distribution;
 pub use slice::Slice;
 
 use crate::channel::Readers;

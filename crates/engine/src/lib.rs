@@ -13,6 +13,7 @@ pub mod capacity;
 mod cells;
 mod channel;
 mod clients;
+pub mod compare;
 mod counts;
 mod date;
 mod defaults;
@@ -21,6 +22,7 @@ mod generator;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
+pub mod history;
 pub mod ingest;
 mod keys;
 pub mod lines;

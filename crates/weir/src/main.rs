@@ -5,12 +5,14 @@ mod background;
 mod capacity;
 mod check;
 mod codec;
+mod compare;
 mod consumer;
 mod demo;
 mod doctor;
 #[cfg(test)]
 mod documentation;
 mod exit;
+mod history;
 mod ingest;
 mod live;
 mod load;
@@ -64,6 +66,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
         Verb::Report(args) => report::report(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::History(args) => history::history(&args),
         Verb::Check(args) => check::check(&args),
         Verb::Codec(args) => codec::codec(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
@@ -74,6 +78,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 "codec" => weir_report::codec_schema(),
                 "series" => weir_report::series_schema(),
                 "capacity" => weir_report::capacity_schema(),
+                "compare" => weir_report::comparison_schema(),
+                "history" => weir_report::history_schema(),
                 _ => weir_report::schema(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");

@@ -1,0 +1,83 @@
+//! The distributions behind a run's percentiles, so that those of several runs can be merged.
+
+use super::{Aggregator, OF_THE_RAMP, StageAggregator};
+use crate::summary::Spread;
+use crate::totals;
+use weir_metrics::{Histogram, Kind, SignedHistogram, Unit};
+
+/// A figure's distribution over a stage of a run, or of several.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    /// Position of the workload.
+    pub workload: usize,
+    /// Position of the stage within it.
+    pub stage: usize,
+    /// The figure's name.
+    pub figure: &'static str,
+    unit: Unit,
+    values: Counts,
+}
+
+#[derive(Clone, Debug)]
+enum Counts {
+    Unsigned(Histogram<u64>),
+    Signed(SignedHistogram),
+}
+
+impl Distribution {
+    /// Adds the counts of the same figure of another run.
+    pub fn add(&mut self, other: &Self) {
+        match (&mut self.values, &other.values) {
+            (Counts::Unsigned(sum), Counts::Unsigned(other)) => {
+                // Both resize themselves and have the same precision, as reading them has checked.
+                let added = sum.add(other);
+                debug_assert!(added.is_ok(), "{added:?}");
+            }
+            (Counts::Signed(sum), Counts::Signed(other)) => sum.add(other),
+            (Counts::Unsigned(_), Counts::Signed(_)) | (Counts::Signed(_), Counts::Unsigned(_)) => {}
+        }
+    }
+
+    /// Whether both are of one figure, stage and workload.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.workload, self.stage, self.figure) == (other.workload, other.stage, other.figure)
+    }
+
+    /// In base units.
+    pub fn spread(&self) -> Spread {
+        match &self.values {
+            Counts::Unsigned(histogram) => totals::of_histogram(histogram, self.unit.scale()),
+            Counts::Signed(histogram) => totals::of_signed(histogram, self.unit.scale()),
+        }
+    }
+}
+
+impl Aggregator {
+    /// Every distribution of every stage, of the same seconds as its spread in the summary.
+    pub fn distributions(&self) -> Vec<Distribution> {
+        let stages = self.workloads.iter().enumerate().flat_map(|(workload, it)| {
+            it.stages.iter().enumerate().map(move |(stage, it)| (workload, stage, it))
+        });
+        stages.flat_map(|(workload, stage, it)| it.distributions(workload, stage)).collect()
+    }
+}
+
+impl StageAggregator {
+    fn distributions(&self, workload: usize, stage: usize) -> Vec<Distribution> {
+        let figures = self.window.figures.schema().figures().enumerate();
+        let found = figures.filter_map(|(position, figure)| {
+            let totals = if OF_THE_RAMP.contains(&figure.name) { &self.whole } else { &self.window };
+            let values = match figure.kind {
+                Kind::Spread => {
+                    Counts::Unsigned(totals.figures.spread(weir_metrics::Spread(position as u16)).clone())
+                }
+                Kind::Signed => {
+                    Counts::Signed(totals.figures.signed(weir_metrics::Signed(position as u16)).clone())
+                }
+                Kind::Counter | Kind::Gauge(_) => return None,
+            };
+            Some(Distribution { workload, stage, figure: figure.name, unit: figure.unit, values })
+        });
+        found.collect()
+    }
+}
