@@ -57,7 +57,7 @@ fn names(comparison: &Comparison) -> String {
 fn document(comparison: &Comparison) -> Document {
     let mut sections = vec![Section::new("Comparison", vec![Part::Facts(facts(comparison))])];
     for contest in &comparison.contests {
-        let title = format!("{} against {}", side_name(comparison, &contest.side), base_name(comparison));
+        let title = format!("{} against {}", side_name(comparison, &contest.side), letter(0));
         let parts = vec![Part::Grid(changes(comparison, contest))];
         sections.push(Section::new(title, parts));
     }
@@ -87,11 +87,6 @@ fn letter(position: usize) -> String {
 
 fn side_name(comparison: &Comparison, name: &str) -> String {
     letter(comparison.sides.iter().position(|side| side.name == name).unwrap_or(0))
-}
-
-fn base_name(comparison: &Comparison) -> String {
-    debug_assert!(!comparison.sides.is_empty());
-    letter(0)
 }
 
 fn found(comparison: &Comparison, finding: Finding) -> usize {
@@ -208,7 +203,7 @@ fn changes(comparison: &Comparison, contest: &Contest) -> Grid {
     let has_intervals = contest.changes.iter().any(|it| it.runs >= FEWEST_FOR_INTERVAL as u64);
     let mut columns = vec![
         Column::word("Figure"),
-        Column::number(base_name(comparison)),
+        Column::number(letter(0)),
         Column::number(side_name(comparison, &contest.side)),
         Column::number("Change"),
     ];

@@ -11,6 +11,10 @@ use weir_engine::compare::{
     ComparedRun, Comparison, ComparisonError, LimitFinding, Options, SeriesRef, Side,
 };
 use weir_engine::series::{Order, SeriesSummary};
+use weir_report::quote;
+
+/// What a line of an error is cut to.
+const LINE: usize = 400;
 
 /// Runs of a side, at most: each is held whole in memory.
 const MOST_RUNS: usize = 1_000;
@@ -31,7 +35,9 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
                 Exit::Usage
             }
         };
-        Failure::new(exit, error.to_string())
+        // Values of a run directory may be somebody else's: what they could do to a terminal is shown, not done.
+        let lines: Vec<_> = error.to_string().lines().map(|line| quote(line, LINE)).collect();
+        Failure::new(exit, lines.join("\n"))
     })?;
     show(&comparison, args)?;
     Ok(exit(&comparison))

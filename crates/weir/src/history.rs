@@ -10,6 +10,7 @@ use weir_engine::compare::ComparedRun;
 use weir_engine::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
+use weir_report::quote;
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
 const DEEPEST: usize = 4;
@@ -40,12 +41,12 @@ pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
             return Err(usage(format!("there is no run{of} in {}", args.directory.display())));
         }
         (Some(name), names) => {
-            return Err(usage(format!("there is no run of '{name}'; there are: {}", names.join(", "))));
+            return Err(usage(format!("there is no run of '{name}'; there are: {}", listed(names))));
         }
         (None, names) => {
             return Err(usage(format!(
                 "there are runs of several names; choose one with --name: {}",
-                names.join(", ")
+                listed(names)
             )));
         }
     };
@@ -71,6 +72,11 @@ fn show(history: &History, args: &Arguments) -> Result<(), Failure> {
         None => {}
     }
     written(std::io::stdout().lock().write_all(&bytes(format)?))
+}
+
+/// Names of a run directory may be somebody else's.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| quote(name, 40)).collect::<Vec<_>>().join(", ")
 }
 
 /// Run directories in a folder. Links are not followed: one that leads back has no end.

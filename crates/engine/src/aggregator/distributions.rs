@@ -81,3 +81,41 @@ impl StageAggregator {
         found.collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of_run(values: &[i64], is_signed: bool) -> Distribution {
+        let values = if is_signed {
+            let mut histogram = SignedHistogram::default();
+            values.iter().for_each(|value| histogram.record(*value));
+            Counts::Signed(histogram)
+        } else {
+            let mut histogram = Histogram::new(3).unwrap();
+            values.iter().for_each(|value| histogram.record(value.unsigned_abs()).unwrap());
+            Counts::Unsigned(histogram)
+        };
+        Distribution { workload: 0, stage: 0, figure: "latency", unit: Unit::Micros, values }
+    }
+
+    proptest! {
+        #[test]
+        fn repetitions_merge_in_any_order_to_what_all_their_values_make(
+            runs in prop::collection::vec(prop::collection::vec(-1_000_000i64..1_000_000, 1..50), 1..6),
+            turn in 0usize..6,
+            is_signed: bool,
+        ) {
+            let merged = |runs: &[Vec<i64>]| {
+                let mut sum = of_run(&runs[0], is_signed);
+                runs[1..].iter().for_each(|run| sum.add(&of_run(run, is_signed)));
+                sum.spread()
+            };
+            let mut turned = runs.clone();
+            turned.rotate_left(turn % runs.len());
+            prop_assert_eq!(merged(&runs), merged(&turned));
+            prop_assert_eq!(merged(&runs), of_run(&runs.concat(), is_signed).spread());
+        }
+    }
+}

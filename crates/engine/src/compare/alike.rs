@@ -70,8 +70,7 @@ pub(super) struct Likeness {
     pub(super) subject: Vec<Unlike>,
 }
 
-/// Compares every run with the first one of the base. `is_declared` says of a side that its scenario is a variant of the
-/// base's, so that what differs between them is what is compared.
+/// Compares every run with the first one of the base. What differs between variants of one series is what is compared.
 pub(super) fn likeness(sides: &[Side]) -> Likeness {
     let mut found = Likeness::default();
     let Some((base, first)) = sides.first().and_then(|side| Some((side, side.runs.first()?))) else {

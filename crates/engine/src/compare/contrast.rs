@@ -156,16 +156,17 @@ impl Contrast {
     }
 }
 
-/// The probabilities of several figures, each corrected for their number by Holm's method: the smallest times their number, the
-/// next times one less, and none below the one before it.
+/// The probabilities of several figures, each corrected for their number by the method of Benjamini and Hochberg: the largest as
+/// it is, each smaller one times their number over its rank, and none above the one behind it.
 pub(crate) fn corrected(probabilities: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..probabilities.len()).collect();
-    order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
-    let mut corrected = vec![1.0; probabilities.len()];
-    let mut least = 0.0_f64;
-    for (rank, &position) in order.iter().enumerate() {
-        least = least.max(probabilities[position] * (probabilities.len() - rank) as f64).min(1.0);
-        corrected[position] = least;
+    let count = probabilities.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|a, b| probabilities[*b].total_cmp(&probabilities[*a]));
+    let mut corrected = vec![1.0; count];
+    let mut most = 1.0_f64;
+    for (behind, &position) in order.iter().enumerate() {
+        most = most.min(probabilities[position] * count as f64 / (count - behind) as f64);
+        corrected[position] = most;
     }
     corrected
 }
@@ -213,14 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn holm_corrects_the_smallest_most() {
-        // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm").
+    fn a_probability_is_corrected_for_the_number_of_figures() {
+        // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "BH").
         let found = corrected(&[0.01, 0.04, 0.03, 0.005]);
-        for (found, expected) in found.into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
+        for (found, expected) in found.into_iter().zip([0.02, 0.04, 0.04, 0.02]) {
             close(found, expected);
         }
         assert!(corrected(&[]).is_empty());
-        assert_eq!(corrected(&[0.9, 0.8]), [1.0, 1.0]);
+        // One that differs among many must be as small as by Bonferroni's method.
+        close(corrected(&[0.9, 0.004, 0.8, 0.7])[1], 0.016);
     }
 
     proptest! {

@@ -80,6 +80,14 @@ fn of_summary(summary: &Summary) -> Vec<Valued> {
 pub(super) fn percentiles(side: &Side) -> Vec<Valued> {
     let Some((first, others)) = side.runs.split_first() else { return Vec::new() };
     let mut merged = first.summary.clone();
+    // What is left is what was merged, and not what the first run alone had.
+    for stage in merged.workloads.iter_mut().flat_map(|it| &mut it.stages) {
+        for figure in stage.figures.0.values_mut() {
+            if let Value::Spread(spread) = &mut figure.value {
+                spread.count = 0;
+            }
+        }
+    }
     for distribution in &first.distributions {
         let mut sum = distribution.clone();
         let same = others.iter().flat_map(|run| &run.distributions).filter(|it| it.is_like(distribution));

@@ -209,8 +209,7 @@ impl Comparison {
         let base = &valued[0];
         let mut contests = Vec::new();
         for (side, runs) in sides.iter().zip(&valued).skip(1) {
-            let is_paired = side.series.as_ref().is_some_and(|it| it.is_interleaved);
-            let paired = is_paired && side.series == sides[0].series && side.name != sides[0].name;
+            let paired = are_pairs(&sides[0], side);
             let measured = figures.iter().filter_map(|figure| Measured::of(figure, base, runs, paired));
             contests.push((side, paired, measured.collect::<Vec<_>>()));
         }
@@ -251,6 +250,17 @@ impl Comparison {
     pub fn fewest_runs(&self) -> usize {
         self.sides.iter().map(|side| side.runs.len()).min().unwrap_or(0)
     }
+}
+
+/// Whether runs were made next to each other, and are enough: the interval of a few pairs rests on half as many degrees of freedom
+/// as that of two groups, which costs more than what pairs have in common is worth.
+fn are_pairs(base: &Side, other: &Side) -> bool {
+    let is_interleaved = other.series.as_ref().is_some_and(|it| it.is_interleaved);
+    let repeated = |run: &&ComparedRun| base.runs.iter().any(|it| it.repetition == run.repetition);
+    is_interleaved
+        && base.series == other.series
+        && base.name != other.name
+        && other.runs.iter().filter(repeated).count() >= FEWEST_FOR_INTERVAL
 }
 
 /// A run with its figures.
@@ -319,11 +329,11 @@ impl<'a> Measured<'a> {
     ) -> Option<Self> {
         let values_of =
             |runs: &[ValuedRun<'_>]| runs.iter().filter_map(|it| it.value(&figure.name)).collect();
+        let pair = |run: &ValuedRun<'_>| {
+            let beside = other.iter().find(|it| it.run.repetition == run.run.repetition)?;
+            Some((run.value(&figure.name)?, beside.value(&figure.name)?))
+        };
         let values = if paired {
-            let pair = |run: &ValuedRun<'_>| {
-                let beside = other.iter().find(|it| it.run.repetition == run.run.repetition)?;
-                Some((run.value(&figure.name)?, beside.value(&figure.name)?))
-            };
             Values::Pairs(base.iter().filter_map(pair).collect())
         } else {
             Values::Apart(values_of(base), values_of(other))

@@ -51,37 +51,47 @@ fn probability(part: &[f64], most: f64, random: &mut Rng) -> f64 {
     (as_large.count() as f64 + 1.0) / (f64::from(ORDERS) + 1.0)
 }
 
-/// The cut with the largest energy distance between its sides, scaled by their sizes *m* and *n* as in section 2.2 there:
-/// `mn/(m+n) · (2·E|X−Y| − E|X−X'| − E|Y−Y'|)`. None if the row is too short, or all its numbers are one.
+/// The cut with the largest energy distance between what lies before it and a stretch behind it, scaled by their sizes *m* and *n*
+/// as in section 2.2 there: `mn/(m+n) · (2·E|X−Y| − E|X−X'| − E|Y−Y'|)`. The stretch need not reach to the end, or a level that
+/// comes back would hide the one between. None if the row is too short, or all its numbers are one.
 fn largest(row: &[f64]) -> Option<(usize, f64)> {
     if row.len() < 2 * FEWEST || row.iter().all(|it| *it == row[0]) {
         return None;
     }
-    // Sums of distances between pairs before the cut, between pairs behind it, and across it; all are behind it at first.
-    let mut before = 0.0;
-    let mut behind: f64 = row
+    // Of each number the sums of its distances to all before a position.
+    let sums: Vec<Vec<f64>> = row
         .iter()
-        .enumerate()
-        .map(|(at, one)| row[..at].iter().map(|it| (it - one).abs()).sum::<f64>())
-        .sum();
-    let mut across = 0.0;
+        .map(|one| {
+            let mut sum = 0.0;
+            let add = |it: &f64| {
+                sum += (it - one).abs();
+                sum
+            };
+            std::iter::once(0.0).chain(row.iter().map(add)).collect()
+        })
+        .collect();
+    let within = |sum: f64, count: f64| 2.0 * sum / (count * (count - 1.0));
     let mut best: Option<(usize, f64)> = None;
+    let mut before = 0.0;
     for cut in 1..=row.len() - FEWEST {
-        let moved = row[cut - 1];
-        let to = |others: &[f64]| others.iter().map(|it| (it - moved).abs()).sum::<f64>();
-        let (to_before, to_behind) = (to(&row[..cut - 1]), to(&row[cut..]));
-        before += to_before;
-        behind -= to_behind;
-        across += to_behind - to_before;
+        before += sums[cut - 1][cut - 1];
         if cut < FEWEST {
             continue;
         }
-        let (m, n) = (cut as f64, (row.len() - cut) as f64);
-        let within = |sum: f64, count: f64| 2.0 * sum / (count * (count - 1.0));
-        let energy = 2.0 * across / (m * n) - within(before, m) - within(behind, n);
-        let scaled = m * n / (m + n) * energy;
-        if best.is_none_or(|(_, most)| scaled > most) {
-            best = Some((cut, scaled));
+        let (mut across, mut behind) = (0.0, 0.0);
+        for end in cut + 1..=row.len() {
+            let of_last = &sums[end - 1];
+            across += of_last[cut];
+            behind += of_last[end - 1] - of_last[cut];
+            if end - cut < FEWEST {
+                continue;
+            }
+            let (m, n) = (cut as f64, (end - cut) as f64);
+            let energy = 2.0 * across / (m * n) - within(before, m) - within(behind, n);
+            let scaled = m * n / (m + n) * energy;
+            if best.is_none_or(|(_, most)| scaled > most) {
+                best = Some((cut, scaled));
+            }
         }
     }
     best
@@ -122,13 +132,19 @@ mod tests {
     #[test]
     fn a_step_is_found_where_it_is_and_so_are_two() {
         let mut random = Rng::with_seed(1);
+        let mut others = 0;
         for _ in 0..20 {
-            let found = change_points(&row(&mut random, &[(1.0, 12), (1.1, 12)]));
-            assert!(matches!(found[..], [Found { at: 11..=13, .. }]), "{found:?}");
-            let found = change_points(&row(&mut random, &[(1.0, 12), (1.3, 12), (1.0, 12)]));
-            let at: Vec<_> = found.iter().map(|it| it.at).collect();
-            assert_eq!(at, [12, 24]);
+            for (levels, expected) in
+                [(&[(1.0, 12), (1.1, 12)][..], &[12][..]), (&[(1.0, 12), (1.3, 12), (1.0, 12)], &[12, 24])]
+            {
+                let found: Vec<_> = change_points(&row(&mut random, levels)).iter().map(|it| it.at).collect();
+                let is_found = |at: &usize| found.iter().any(|it| it.abs_diff(*at) <= 1);
+                assert!(expected.iter().all(is_found), "{found:?}");
+                others += found.len() - expected.len();
+            }
         }
+        // A hundred parts without a change were asked for one.
+        assert!(others <= 3, "{others}");
     }
 
     #[test]
