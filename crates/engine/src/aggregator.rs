@@ -1,10 +1,12 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+mod distributions;
 mod points;
 mod slice;
 mod stage;
 mod workload;
 
+pub use distributions::Distribution;
 pub use slice::Slice;
 
 use crate::event::EventLine;
@@ -324,6 +326,14 @@ impl Aggregator {
     /// From now on each stage's window is cut into slices of this many seconds, for [`Self::judge_slice`].
     pub fn cut_into_slices(&mut self, seconds: u32) {
         self.slice_seconds = Some(seconds.max(1));
+    }
+
+    /// Every distribution of every stage, of the same seconds as its spread in the summary.
+    pub fn distributions(&self) -> Vec<Distribution> {
+        let stages = self.workloads.iter().enumerate().flat_map(|(workload, it)| {
+            it.stages.iter().enumerate().map(move |(stage, it)| (workload, stage, it))
+        });
+        stages.flat_map(|(workload, stage, it)| it.distributions(workload, stage)).collect()
     }
 
     /// Judges the slice of this workload that ended with `second`, if one did.

@@ -13,6 +13,7 @@ mod cells;
 mod channel;
 pub mod checks;
 mod clients;
+pub mod compare;
 mod counts;
 mod date;
 mod defaults;
@@ -22,6 +23,7 @@ mod generator;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
+pub mod history;
 pub mod ingest;
 mod keys;
 pub mod lines;

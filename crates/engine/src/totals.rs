@@ -3,7 +3,7 @@
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
 use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME};
-use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed};
+use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram};
 
 /// Figures added up over seconds.
 #[derive(Debug)]
@@ -61,11 +61,7 @@ impl Totals {
                 let histogram = self.figures.spread(weir_metrics::Spread(position as u16));
                 Value::Spread(of_histogram(histogram, scale))
             }
-            Kind::Signed => {
-                let it = self.figures.signed(Signed(position as u16));
-                let ends = [it.min() as f64, it.mean(), it.max() as f64];
-                Value::Spread(spread(it.len(), ends, |q| it.value_at_quantile(q) as f64, scale))
-            }
+            Kind::Signed => Value::Spread(of_signed(self.figures.signed(Signed(position as u16)), scale)),
         };
         Some((figure.name, FigureValue { unit: figure.unit.into(), value }))
     }
@@ -97,6 +93,12 @@ impl Totals {
 
 /// A distribution in base units, of which one of the histogram's is `scale`.
 pub(crate) fn of_histogram(histogram: &Histogram<u64>, scale: f64) -> Spread {
+    let ends = [histogram.min() as f64, histogram.mean(), histogram.max() as f64];
+    spread(histogram.len(), ends, |q| histogram.value_at_quantile(q) as f64, scale)
+}
+
+/// The same of signed values.
+pub(crate) fn of_signed(histogram: &SignedHistogram, scale: f64) -> Spread {
     let ends = [histogram.min() as f64, histogram.mean(), histogram.max() as f64];
     spread(histogram.len(), ends, |q| histogram.value_at_quantile(q) as f64, scale)
 }

@@ -3,7 +3,8 @@
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
 //! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
 //! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; a
-//! series of runs, a search for a capacity and a sweep have all formats ([`write_series`], [`write_capacity`], [`write_sweep`]).
+//! series of runs, a search for a capacity and a sweep have all formats ([`write_series`], [`write_capacity`], [`write_sweep`]), a
+//! comparison of runs and their history those for people and JSON ([`write_comparison`], [`write_history`]).
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -15,9 +16,11 @@ mod account;
 mod capacity;
 mod clients_csv;
 mod codec;
+mod compare;
 mod digest;
 mod document;
 mod faster;
+mod history;
 mod machines;
 mod names;
 mod quantity;
@@ -49,7 +52,9 @@ pub use crate::capacity::lines::{capacity_line, load_line};
 pub use crate::capacity::{capacity_schema, write_capacity};
 pub use crate::clients_csv::Clients;
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
+pub use crate::compare::{COMPARISON_FORMATS, comparison_schema, write_comparison};
 pub use crate::csv::Csv;
+pub use crate::history::{history_schema, write_history};
 pub use crate::html::Html;
 pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;

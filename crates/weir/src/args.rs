@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use weir_clients::mqtt::MqttVersion;
 use weir_engine::capacity::LoadKind;
 use weir_engine::checks::CheckName;
+use weir_engine::compare::ChangeLimit;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
 use weir_observe::InterfaceName;
@@ -19,7 +20,7 @@ use weir_ts::PacketSize;
 
 /// weir puts a live streaming server under a real load and writes down what it carried.
 ///
-/// Exit codes: 0 passed · 1 internal error · 2 usage · 97 target died or gave no answer · 98 run invalid ·
+/// Exit codes: 0 passed · 1 internal error · 2 usage · 96 regression · 97 target died or gave no answer · 98 run invalid ·
 /// 99 thresholds failed · 104 bad scenario · 105 interrupted · 108 aborted by a threshold.
 ///
 /// WEIR_LOG=debug shows the dialogue of each client on stderr, WEIR_LOG=rtc=debug that of WebRTC alone.
@@ -54,13 +55,17 @@ pub(crate) enum Verb {
     Origin(Origin),
     /// Print or write again the report of a run directory
     Report(Report),
+    /// Is it better: runs against runs, figure by figure, each with its interval
+    Compare(Compare),
+    /// Since when: a figure over all runs of a name, and the runs at which it changed
+    History(History),
     /// Check a stored transport stream, packet by packet
     Check(Check),
     /// Avro against JSON: what decoding a record of a schema costs in each
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
-    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series, a search or a sweep, or of what check and codec write
+    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series, a search or a sweep, or of what compare, history, check and codec write
     Schema(Schema),
 }
 
@@ -575,6 +580,66 @@ pub(crate) struct Report {
     pub(crate) write: bool,
 }
 
+/// `weir compare`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Compare {
+    /// The base, and what is compared with it: a run directory, a folder of runs, a series, or a variant of one (DIR:VARIANT). One
+    /// series alone: its variants with its first
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "base", conflicts_with_all = ["base", "to"])]
+    pub(crate) sides: Vec<String>,
+    /// Directories that are the base together: --base weir-runs/old-* --to weir-runs/new-*
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, num_args = 1.., requires = "to")]
+    pub(crate) base: Vec<String>,
+    /// Directories that are compared with it together
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, num_args = 1.., requires = "base")]
+    pub(crate) to: Vec<String>,
+    /// The largest change that is none: a figure whose interval lies within it is the same
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin)]
+    pub(crate) margin: f64,
+    /// A change that is a regression, exit code 96 if its interval lies wholly beyond it: 'startup.p99 > +10%', 'fps < -1';
+    /// repeatable
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) fail_on: Vec<ChangeLimit>,
+    /// A figure to compare, or a part of its name; repeatable [default: those of a series' table]
+    #[arg(long = "figure", value_name = "NAME")]
+    pub(crate) figures: Vec<String>,
+    /// Compare what is not alike, and say so: other loads, machines, versions of weir, runs that cannot be believed
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// Where the comparison goes as JSON; - for stdout, instead of the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = weir_report::COMPARISON_FORMATS)]
+    pub(crate) format: String,
+    /// Print errors only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// `weir history`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct History {
+    /// A folder with run directories, at any depth up to four: weir-runs
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+    /// Name of the runs; needed if there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// A label that the runs carry: site=lab; repeatable
+    #[arg(long = "tag", value_name = "K=V", value_parser = tag)]
+    pub(crate) tags: Vec<(String, String)>,
+    /// A figure to look at, or a part of its name; repeatable [default: those of a series' table]
+    #[arg(long = "figure", value_name = "NAME")]
+    pub(crate) figures: Vec<String>,
+    /// Where the history goes as JSON; - for stdout, instead of the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = weir_report::COMPARISON_FORMATS)]
+    pub(crate) format: String,
+}
+
 /// `weir check`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Check {
@@ -660,7 +725,7 @@ pub(crate) struct Doctor {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Schema {
     /// Of what
-    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series", "capacity", "sweep"])]
+    #[arg(value_parser = ["scenario", "summary", "check", "codec", "series", "capacity", "sweep", "compare", "history"])]
     pub(crate) what: String,
 }
 
@@ -702,6 +767,12 @@ fn precision(text: &str) -> Result<f64, String> {
     } else {
         Err(format!("'{text}' is no share from 0.1% to 100%; write for example 5%"))
     }
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    let share = weir_metrics::parse_quantity(text).map_err(|error| error.to_string())?.value;
+    let fits = (0.0..=1.0).contains(&share);
+    if fits { Ok(share) } else { Err(format!("'{text}' is no share up to 100%; write for example 2%")) }
 }
 
 fn watch_text(text: &str) -> Result<String, String> {

@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Internal = 1,
     /// The command line asks for what cannot be.
     Usage = 2,
+    /// A change lies wholly beyond what `compare --fail-on` allows.
+    Regression = 96,
     /// The target is not there: its processes were all gone, or it gave no answer, to any client or to what must be
     /// asked before a run.
     TargetDied = 97,

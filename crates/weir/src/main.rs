@@ -5,6 +5,7 @@ mod background;
 mod capacity;
 mod check;
 mod codec;
+mod compare;
 mod consumer;
 mod cpu_time;
 mod demo;
@@ -12,6 +13,7 @@ mod doctor;
 #[cfg(test)]
 mod documentation;
 mod exit;
+mod history;
 mod ingest;
 mod listen;
 mod live;
@@ -69,6 +71,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
         Verb::Report(args) => report::report(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::History(args) => history::history(&args),
         Verb::Check(args) => check::check(&args),
         Verb::Codec(args) => codec::codec(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
@@ -80,6 +84,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
                 "series" => weir_report::series_schema(),
                 "capacity" => weir_report::capacity_schema(),
                 "sweep" => weir_report::sweep_schema(),
+                "compare" => weir_report::comparison_schema(),
+                "history" => weir_report::history_schema(),
                 _ => weir_report::schema(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");

@@ -4,7 +4,9 @@ use crate::args::Report;
 use crate::exit::{Exit, Failure};
 use crate::run::{check_print, print, write_artefacts};
 use crate::{capacity, series, sweep};
-use weir_engine::record;
+use std::path::Path;
+use weir_engine::aggregator::Aggregator;
+use weir_engine::record::{self, RunHead};
 use weir_engine::summary::{Outcome, Summary};
 
 /// Prints the report of a finished or crashed run.
@@ -31,11 +33,31 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         sweep::show(&summary, &args.print, &args.directory)?;
         return Ok(sweep::exit(&summary));
     }
+    let Recomputed { summary, .. } = recompute(&args.directory)?;
+    if args.write {
+        write_artefacts(&summary, &args.directory)?;
+    }
+    print(&summary, &args.print, &args.directory)?;
+    Ok(Exit::of(&summary))
+}
+
+/// A run, summed up again from its lines.
+pub(crate) struct Recomputed {
+    /// What was known before its first second.
+    pub(crate) head: RunHead,
+    /// Its seconds.
+    pub(crate) fold: Aggregator,
+    /// What they come to.
+    pub(crate) summary: Summary,
+}
+
+/// Reads a run's directory.
+pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
     let (head, fold) =
-        record::read(&args.directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
-    let mut run = head.run;
+        record::read(directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
+    let mut run = head.run.clone();
     // How it ended is in the summary that it wrote, if it came so far.
-    let written: Option<Summary> = std::fs::read(args.directory.join("summary.json"))
+    let written: Option<Summary> = std::fs::read(directory.join("summary.json"))
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let outcome = written.as_ref().map_or(Outcome::Interrupted, |summary| summary.outcome.clone());
@@ -44,9 +66,5 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         |summary| summary.run.duration_seconds,
     );
     let summary = fold.finish(run, outcome, &head.scenario);
-    if args.write {
-        write_artefacts(&summary, &args.directory)?;
-    }
-    print(&summary, &args.print, &args.directory)?;
-    Ok(Exit::of(&summary))
+    Ok(Recomputed { head, fold, summary })
 }

@@ -90,6 +90,9 @@ impl FigureList {
             let title = if role == Role::Publish { "Sent" } else { "Received" };
             self.put(place, "bitrate", title, BitsPerSecond, stage.actual_bps);
         }
+        if let Some(expected) = stage.expected_bps.filter(|bps| *bps > 0.0 && !stage.window_is_void) {
+            self.put(place, "bitrate.ratio", "", Ratio, stage.actual_bps / expected);
+        }
         if let Some(fps) = stage.fps() {
             self.put(place, "fps", "FPS", Count, fps);
         }

@@ -1,0 +1,32 @@
+//! Is it better: the runs of two sides or more, figure by figure. A run is one observation, whatever it consists of: its seconds
+//! and its clients depend on each other. Values only; who reads run directories is the binary.
+
+mod alike;
+mod better;
+mod contrast;
+mod limit;
+mod side;
+#[cfg(test)]
+mod simulation;
+mod summary;
+
+pub use alike::Unlike;
+pub(crate) use alike::changed_between;
+pub use better::{Better, better};
+pub use contrast::Contrast;
+pub(crate) use limit::means;
+pub use limit::{ChangeLimit, LimitError, LimitFinding, LimitResult};
+pub(crate) use side::values as figures_of;
+pub use side::{ComparedFigure, ComparedRun, SeriesRef, Side};
+pub use summary::{
+    Change, Comparison, ComparisonError, Contest, Finding, LAYOUT, Options, SideRun, SideSummary,
+};
+
+/// Runs a side from which on a difference is told: with fewer the interval says more of the runs than of the target.
+pub const FEWEST_FOR_DIFFERENCE: usize = 4;
+
+/// Runs a side from which on an interval is shown.
+pub const FEWEST_FOR_INTERVAL: usize = 6;
+
+/// The share of figures, equal in truth, of which at least one may be called different.
+const LEVEL: f64 = 0.05;

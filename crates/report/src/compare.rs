@@ -1,0 +1,394 @@
+//! A comparison of runs, as text, Markdown, JSON and a page.
+
+use crate::digest::several;
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::json::published;
+use crate::plot::{Across, COLOURS, Line, Plot};
+use crate::quantity::{
+    BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, in_figure_unit, moment, share,
+};
+use crate::quote::{LINE, quote};
+use crate::surroundings;
+use crate::text::Text;
+use std::io;
+use weir_engine::compare::{
+    Change, ComparedFigure, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding,
+    LimitFinding, LimitResult, SideSummary, Unlike,
+};
+use weir_engine::summary::{Point, WorkloadPoint};
+use weir_metrics::Estimate;
+
+/// The formats of a comparison.
+pub const COMPARISON_FORMATS: [&str; 4] = ["text", "markdown", "json", "html"];
+
+/// Writes a comparison in the format of this name, one of [`COMPARISON_FORMATS`]; as text in the manner of `text`.
+///
+/// # Errors
+/// `out` does not take it, or there is no such format.
+pub fn write_comparison(
+    comparison: &Comparison,
+    format: &str,
+    text: &Text,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        "text" => text.write_document(&document(comparison), out),
+        "markdown" => crate::markdown::write_document(&document(comparison), out),
+        "html" => crate::html::write_document(
+            document(comparison),
+            &names(comparison),
+            crate::html::drawn(&plots(comparison)),
+            out,
+        ),
+        "json" => {
+            serde_json::to_writer_pretty(&mut *out, comparison)?;
+            out.write_all(b"\n")
+        }
+        other => Err(io::Error::other(format!("a comparison has no format '{other}'"))),
+    }
+}
+
+/// The JSON Schema of a comparison (draft 2020-12), made from the types: `docs/compare.schema.json`.
+pub fn comparison_schema() -> String {
+    published(schemars::schema_for!(Comparison), "weir compare")
+}
+
+fn names(comparison: &Comparison) -> String {
+    comparison.sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(" · ")
+}
+
+fn document(comparison: &Comparison) -> Document {
+    let mut sections = vec![Section::new("Comparison", vec![Part::Facts(facts(comparison))])];
+    for contest in &comparison.contests {
+        let title = format!("{} against {}", side_name(comparison, &contest.side), letter(0));
+        let parts = vec![Part::Grid(changes(comparison, contest))];
+        sections.push(Section::new(title, parts));
+    }
+    if !comparison.limits.is_empty() {
+        let limits = comparison.limits.iter().map(|it| limit(comparison, it)).collect();
+        sections.push(Section::new("Limits", vec![Part::Facts(limits)]));
+    }
+    let doubts = doubts(comparison);
+    if !doubts.is_empty() {
+        sections.push(Section::new("Warnings", vec![Part::Facts(doubts)]));
+    }
+    sections.push(Section::new("Runs", vec![Part::Grid(runs(comparison))]).detail());
+    sections.extend(surroundings::sections(&comparison.run).into_iter().map(Section::detail));
+    Document {
+        title: format!("weir {} · compare", quote(&comparison.run.weir_version, 40)),
+        badges: badges(comparison),
+        sections,
+    }
+}
+
+/// The letter of a side: names may be as long as paths are.
+fn letter(position: usize) -> String {
+    char::from_u32('A' as u32 + position as u32)
+        .filter(char::is_ascii_uppercase)
+        .map_or_else(|| format!("side {}", position + 1), String::from)
+}
+
+fn side_name(comparison: &Comparison, name: &str) -> String {
+    letter(comparison.sides.iter().position(|side| side.name == name).unwrap_or(0))
+}
+
+fn found(comparison: &Comparison, finding: Finding) -> usize {
+    let changes = comparison.contests.iter().flat_map(|it| &it.changes);
+    changes.filter(|it| it.finding == Some(finding)).count()
+}
+
+fn badges(comparison: &Comparison) -> Vec<Badge> {
+    let badge = |text: String, tone| Badge { text, tone };
+    let mut badges = Vec::new();
+    let regressions = comparison.limits.iter().filter(|it| it.finding == LimitFinding::Regression).count();
+    if regressions > 0 {
+        badges.push(badge(several(regressions as u64, "regression"), Tone::Bad));
+    }
+    if comparison.fewest_runs() < FEWEST_FOR_DIFFERENCE {
+        badges.push(badge("too few runs to tell".to_owned(), Tone::Doubtful));
+    } else {
+        for (finding, tone) in [
+            (Finding::Worse, Tone::Bad),
+            (Finding::Better, Tone::Good),
+            (Finding::Different, Tone::Plain),
+            (Finding::Same, Tone::Plain),
+            (Finding::Undecided, Tone::Plain),
+        ] {
+            let count = found(comparison, finding);
+            if count > 0 {
+                badges.push(badge(format!("{count} {}", finding_word(finding)), tone));
+            }
+        }
+    }
+    if !comparison.unlike.is_empty() {
+        badges.push(badge("not alike".to_owned(), Tone::Bad));
+    }
+    badges
+}
+
+pub(crate) fn finding_word(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Better => "better",
+        Finding::Worse => "worse",
+        Finding::Different => "different",
+        Finding::Same => "same",
+        Finding::Undecided => "undecided",
+    }
+}
+
+fn facts(comparison: &Comparison) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = comparison
+        .sides
+        .iter()
+        .enumerate()
+        .map(|(position, side)| {
+            let words = format!("{}: {}", quote(&side.name, LINE), several(side.runs.len() as u64, "run"));
+            Fact::new(letter(position), format!("{words}{}", span_of(side)))
+        })
+        .collect();
+    let fewest = comparison.fewest_runs();
+    if fewest < FEWEST_FOR_DIFFERENCE {
+        facts.push(
+            Fact::new(
+                "Told",
+                format!(
+                    "nothing: two runs of the same server differ as well, and {} a side cannot show by how much. {FEWEST_FOR_DIFFERENCE} a side tell a difference, {FEWEST_FOR_INTERVAL} an interval",
+                    several(fewest as u64, "run")
+                ),
+            )
+            .tone(Tone::Doubtful),
+        );
+    } else {
+        let more = if fewest < FEWEST_FOR_INTERVAL {
+            format!("; {FEWEST_FOR_INTERVAL} runs a side would show an interval")
+        } else {
+            String::new()
+        };
+        facts.push(Fact::new(
+            "Told",
+            format!(
+                "at 95 %, corrected for {}; same is within {}{more}",
+                several(comparison.compared, "figure"),
+                share(comparison.margin)
+            ),
+        ));
+    }
+    facts.extend(comparison.subject.iter().map(|it| unlike("differs", it)));
+    facts.push(Fact::new("Definitions", "docs/method.md, section 33"));
+    facts
+}
+
+fn span_of(side: &SideSummary) -> String {
+    let mut starts: Vec<f64> = side.runs.iter().map(|run| run.started_at_seconds).collect();
+    starts.sort_by(f64::total_cmp);
+    match starts[..] {
+        [] => String::new(),
+        [only] => format!(", {} UTC", moment(only, ' ')),
+        [first, .., last] => format!(", {} to {} UTC", moment(first, ' '), moment(last, ' ')),
+    }
+}
+
+fn unlike(label: &str, it: &Unlike) -> Fact {
+    let of = |text: &str| quote(text, 200);
+    Fact::new(label, format!("{}: {}, in {} {}", of(&it.key), of(&it.base), of(&it.run), of(&it.other)))
+}
+
+fn doubts(comparison: &Comparison) -> Vec<Fact> {
+    let unlike = comparison.unlike.iter().map(|it| unlike("not alike", it).tone(Tone::Bad));
+    let warnings =
+        comparison.warnings.iter().map(|it| Fact::new("warning", quote(it, 1_000)).tone(Tone::Doubtful));
+    unlike.chain(warnings).collect()
+}
+
+fn changes(comparison: &Comparison, contest: &Contest) -> Grid {
+    let side = |name: &str| comparison.sides.iter().find(|side| side.name == name);
+    let (base, other) = (comparison.sides.first(), side(&contest.side));
+    let has_intervals = contest.changes.iter().any(|it| it.runs >= FEWEST_FOR_INTERVAL as u64);
+    let mut columns = vec![
+        Column::word("Figure"),
+        Column::number(letter(0)),
+        Column::number(side_name(comparison, &contest.side)),
+        Column::number("Change"),
+    ];
+    if has_intervals {
+        columns.push(Column::number("95% confidence").narrow("95%"));
+    }
+    columns.push(Column::word("Finding"));
+    let rows = contest.changes.iter().filter_map(|it| {
+        let figure = comparison.figures.iter().find(|figure| figure.name == it.figure)?;
+        let value = |side: Option<&SideSummary>| {
+            let value = side.and_then(|side| side.figures.get(&it.figure));
+            value.map_or_else(Cell::nothing, |value| Cell::text(in_figure_unit(figure.unit, *value)))
+        };
+        let mut row = vec![
+            Cell::text(quote(figure.title.as_ref().unwrap_or(&figure.name), LINE)),
+            value(base),
+            value(other),
+            Cell::text(change(figure, it)),
+        ];
+        if has_intervals {
+            row.push(interval(figure, it));
+        }
+        let told = |finding| Cell::text(finding_word(finding)).tone(finding_tone(finding));
+        row.push(it.finding.map_or_else(Cell::nothing, told));
+        Some(row)
+    });
+    let pairs = if contest.paired { ", in pairs that were run next to each other" } else { "" };
+    Grid {
+        caption: format!(
+            "Percentiles of all runs of a side together, other figures in the mean of its runs; changes from run to run{pairs}"
+        ),
+        columns,
+        rows: rows.collect(),
+    }
+}
+
+pub(crate) fn finding_tone(finding: Finding) -> Tone {
+    match finding {
+        Finding::Better => Tone::Good,
+        Finding::Worse => Tone::Bad,
+        Finding::Different | Finding::Same | Finding::Undecided => Tone::Plain,
+    }
+}
+
+/// `+12.3%`, or the difference where there is no ratio.
+fn change(figure: &ComparedFigure, change: &Change) -> String {
+    match (change.ratio, change.difference) {
+        (Some(ratio), _) => relative(ratio.mean),
+        (None, Some(difference)) => signed(figure, difference.mean),
+        (None, None) => NOTHING.to_owned(),
+    }
+}
+
+fn interval(figure: &ComparedFigure, change: &Change) -> Cell {
+    if change.runs < FEWEST_FOR_INTERVAL as u64 {
+        return Cell::nothing();
+    }
+    let of = |it: Estimate, say: &dyn Fn(f64) -> String| {
+        Cell::text(format!("{} to {}", say(it.low), say(it.high)))
+    };
+    match (change.ratio, change.difference) {
+        (Some(ratio), _) => of(ratio, &relative),
+        (None, Some(difference)) => of(difference, &|value| signed(figure, value)),
+        (None, None) => Cell::nothing(),
+    }
+}
+
+/// A ratio as a change in percent.
+pub(crate) fn relative(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let digits = if percent.abs() < 99.95 { 1 } else { 0 };
+    let rounded = format!("{:.digits$}", percent.abs());
+    let sign = match percent {
+        _ if rounded.chars().all(|it| matches!(it, '0' | '.')) => "",
+        p if p < 0.0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{rounded}%")
+}
+
+fn signed(figure: &ComparedFigure, value: f64) -> String {
+    let plus = if value > 0.0 { "+" } else { "" };
+    format!("{plus}{}", in_figure_unit(figure.unit, value))
+}
+
+fn limit(comparison: &Comparison, result: &LimitResult) -> Fact {
+    let side = side_name(comparison, &result.side);
+    let label = format!("{}: {}", side, quote(&result.expression, LINE));
+    let figure = quote(&result.figure, LINE);
+    match &result.finding {
+        LimitFinding::Regression => {
+            Fact::new(label, format!("regression: the interval of {figure} lies wholly beyond it"))
+                .tone(Tone::Bad)
+        }
+        LimitFinding::Held => {
+            Fact::new(label, format!("no regression of {figure} is shown")).tone(Tone::Good)
+        }
+        LimitFinding::NotJudged(why) => {
+            Fact::new(label, format!("not judged: {figure}: {}", quote(why, LINE))).tone(Tone::Doubtful)
+        }
+    }
+}
+
+fn runs(comparison: &Comparison) -> Grid {
+    let rows = comparison.sides.iter().enumerate().flat_map(|(position, side)| {
+        side.runs.iter().map(move |run| {
+            vec![
+                Cell::text(letter(position)),
+                Cell::text(quote(&run.directory, LINE)),
+                Cell::text(moment(run.started_at_seconds, ' ')),
+                Cell::text(crate::stages::state_word(run.verdict))
+                    .tone(crate::stages::state_tone(run.verdict)),
+            ]
+        })
+    });
+    Grid {
+        caption: "One row a run".to_owned(),
+        columns: vec![
+            Column::word("Side"),
+            Column::word("Run"),
+            Column::word("Started, UTC"),
+            Column::word("Verdict"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// The sides over each other, second by second.
+fn plots(comparison: &Comparison) -> Vec<Plot> {
+    let workloads = comparison.sides.first().map_or(&[][..], |side| &side.workloads);
+    let mut plots = Vec::new();
+    for (at, name) in workloads.iter().enumerate() {
+        let title = |title: &str| match workloads {
+            [_] => title.to_owned(),
+            _ => format!("{title}: {}", quote(name, 40)),
+        };
+        let of = |what: &str, units: Units, value: fn(&WorkloadPoint) -> Option<f64>| {
+            plot(comparison, title(what), units, &|point| value(point.workloads.get(at)?))
+        };
+        plots.extend([
+            of("Playing", COUNT, |it| Some(it.playing as f64)),
+            of("Bit rate", BIT_RATE, |it| Some(it.actual_bps)),
+            of("Startup p99", SECONDS, |it| it.startup_p99_seconds),
+            of("Latency p99", SECONDS, |it| it.latency_p99_seconds),
+            of("Delay drift p99", SECONDS, |it| it.drift_p99_seconds),
+        ]);
+    }
+    let target = |point: &Point| {
+        let all = &point.target_cpu_percent;
+        (!all.is_empty()).then(|| all.iter().sum())
+    };
+    let memory = |point: &Point| {
+        let all = &point.target_rss_bytes;
+        (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64)
+    };
+    plots.extend([
+        plot(comparison, "CPU of the target, 100% is one core".to_owned(), PERCENT, &target),
+        plot(comparison, "Memory of the target".to_owned(), BYTES, &memory),
+        plot(comparison, "CPU of weir".to_owned(), PERCENT, &|point| point.generator_cpu_percent),
+    ]);
+    plots
+}
+
+fn plot(comparison: &Comparison, title: String, units: Units, value: &dyn Fn(&Point) -> Option<f64>) -> Plot {
+    let length = |side: &SideSummary| side.seconds.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |(position, side): (usize, &SideSummary)| {
+        let mean = |second: usize| {
+            let points = side.seconds.iter().filter_map(|run| run.get(second));
+            let values: Vec<f64> = points.filter_map(value).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        // A second's value stands at its middle.
+        let points = (0..length(side)).map(|second| (second as f64 + 0.5, mean(second))).collect();
+        Line { name: letter(position), points, dashed: position == 0 }
+    };
+    Plot {
+        title,
+        units,
+        lines: comparison.sides.iter().enumerate().take(COLOURS).map(line).collect(),
+        bands: Vec::new(),
+        across: Across::Time,
+        length: comparison.sides.iter().map(length).max().unwrap_or(0) as f64,
+        note: "Each line is the mean of the runs of a side; the base is dashed.",
+    }
+}

@@ -1,0 +1,217 @@
+//! What a comparison of runs and their history say, in each format, and what is refused.
+
+mod fixture;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use weir_engine::compare::{ComparedRun, Comparison, ComparisonError, Options, Side};
+use weir_engine::history::History;
+use weir_engine::record::RunHead;
+use weir_engine::scenario::{OneOrMany, Scenario, WorkloadSpec};
+use weir_engine::summary::{self, VerdictState};
+use weir_report::{
+    COMPARISON_FORMATS, Text, comparison_schema, history_schema, write_comparison, write_history,
+};
+
+/// A run of which the target needed `factor` of its CPU, and no two are the same.
+fn run(side: &str, number: u32, factor: f64) -> ComparedRun {
+    let mut summary = fixture::steps();
+    let jitter = |of: u32| 1.0 + f64::from(number * 7 % of) * 0.002;
+    summary.run.started_at_seconds += f64::from(number) * 3_600.0;
+    summary.run.tags = BTreeMap::from([("branch".to_owned(), "main".to_owned())]);
+    let stages = &mut summary.workloads[0].stages;
+    stages.truncate(1);
+    for target in &mut stages[0].targets {
+        target.cpu_percent *= factor * jitter(5);
+    }
+    stages[0].actual_bps *= jitter(3);
+    for figure in stages[0].figures.0.values_mut() {
+        if let summary::Value::Spread(spread) = &mut figure.value {
+            spread.p50 *= jitter(4);
+            spread.p99 *= 1.0 + f64::from(number * 5 % 7) * 0.1;
+        }
+    }
+    let workload = WorkloadSpec {
+        play: OneOrMany(vec!["rtmp://127.0.0.1:1935/live/stream".to_owned()]),
+        clients: Some(500),
+        ..WorkloadSpec::default()
+    };
+    let scenario = Scenario { workloads: vec![workload], ..Scenario::default() };
+    let head = RunHead { run: summary.run.clone(), origin_ns: 0, scenario, workloads: Vec::new() };
+    let name = format!("{side}/{number:03}");
+    ComparedRun { name, repetition: None, head, summary, distributions: Vec::new() }
+}
+
+fn side(name: &str, runs: u32, factor: f64) -> Side {
+    let runs = (0..runs).map(|number| run(name, number, factor)).collect();
+    Side { name: name.to_owned(), series: None, runs, left_out: Vec::new() }
+}
+
+fn options() -> Options {
+    Options {
+        margin: 0.02,
+        anyway: false,
+        figures: Vec::new(),
+        limits: vec!["cpu > +10%".parse().unwrap(), "startup.p50 > +5ms".parse().unwrap()],
+    }
+}
+
+fn comparison(runs: u32) -> Comparison {
+    Comparison::new(&[side("yesterday", runs, 1.0), side("today", runs, 1.2)], &options()).unwrap()
+}
+
+fn written(comparison: &Comparison, format: &str, text: &Text) -> String {
+    let mut bytes = Vec::new();
+    write_comparison(comparison, format, text, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_comparison_as_text_on_terminals_of_any_width_and_for_a_pull_request() {
+    for width in [80, 40] {
+        let text = written(&comparison(6), "text", &Text { width, ..Text::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{text}");
+        insta::assert_snapshot!(format!("compare_{width}"), text);
+    }
+    insta::assert_snapshot!("compare_markdown", written(&comparison(6), "markdown", &Text::default()));
+}
+
+#[test]
+fn few_runs_are_shown_with_what_they_cannot_show() {
+    let text = written(&comparison(3), "text", &Text::default());
+    assert!(text.contains("too few runs to tell") && !text.contains("95%"), "{text}");
+    let four = written(&comparison(4), "text", &Text::default());
+    assert!(four.contains("worse") && four.contains("6 runs a side") && !four.contains("95%  "), "{four}");
+}
+
+#[test]
+fn the_page_has_the_seconds_of_both_sides_over_each_other() {
+    let page = written(&comparison(4), "html", &Text::default());
+    assert!(page.matches("<svg").count() >= 4 && page.contains("the base is dashed"), "{page}");
+}
+
+#[test]
+fn the_order_of_the_runs_changes_nothing() {
+    let (mut base, other) = (side("yesterday", 6, 1.0), side("today", 6, 1.2));
+    let there = Comparison::new(&[base.clone(), other.clone()], &options()).unwrap();
+    base.runs.rotate_left(2);
+    let turned = Comparison::new(&[base, other], &options()).unwrap();
+    assert_eq!(there.contests, turned.contests);
+    assert_eq!(there.sides[0].figures, turned.sides[0].figures);
+}
+
+#[test]
+fn what_is_not_alike_is_refused_with_every_key() {
+    let base = side("yesterday", 4, 1.0);
+    let refused = |change: fn(&mut ComparedRun)| {
+        let mut other = side("today", 4, 1.0);
+        change(&mut other.runs[2]);
+        match Comparison::new(&[base.clone(), other.clone()], &options()) {
+            Err(ComparisonError::Unlike(unlike)) => {
+                let anyway = Options { anyway: true, ..options() };
+                let anyway = Comparison::new(&[base.clone(), other], &anyway).unwrap();
+                assert_eq!(anyway.unlike, unlike);
+                assert!(written(&anyway, "text", &Text::default()).contains("not alike"));
+                unlike.into_iter().map(|it| it.key).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(|run| run.head.scenario.workloads[0].clients = Some(501)), ["workloads[0].clients"]);
+    assert_eq!(refused(|run| run.head.scenario.shards = Some(2)), ["shards"]);
+    assert_eq!(refused(|run| run.head.run.weir_version = "9".to_owned()), ["weir_version"]);
+    assert_eq!(
+        refused(|run| run.head.run.environment.hostname = "other".to_owned()),
+        ["environment.hostname"]
+    );
+    assert_eq!(refused(|run| run.summary.verdict.state = VerdictState::Invalid), ["verdict"]);
+    let rate = |run: &mut ComparedRun| {
+        let stage = &mut run.summary.workloads[0].stages[0];
+        stage.expected_bps = stage.expected_bps.map(|bps| bps * 1.2);
+    };
+    assert_eq!(refused(rate), ["workloads[0].stages[0].source"]);
+    assert_eq!(
+        refused(|run| run.head.scenario.workloads[0].play.0[0] = "rtmps://127.0.0.1/live/stream".to_owned()),
+        ["workloads[0].play[0]"]
+    );
+}
+
+#[test]
+fn another_server_is_what_is_compared() {
+    let mut other = side("today", 4, 1.0);
+    for run in &mut other.runs {
+        run.head.scenario.workloads[0].play.0[0] = "rtmp://192.0.2.9/app/stream".to_owned();
+        run.head.scenario.tags.insert("branch".to_owned(), "new".to_owned());
+        run.head.scenario.seed = 7;
+    }
+    let comparison = Comparison::new(&[side("yesterday", 4, 1.0), other], &options()).unwrap();
+    let [subject] = &comparison.subject[..] else { panic!("{:?}", comparison.subject) };
+    assert_eq!((&subject.key[..], &subject.other[..]), ("workloads[0].play", "rtmp://192.0.2.9/app/stream"));
+}
+
+#[test]
+fn what_is_asked_for_and_is_not_there_is_named() {
+    let sides = [side("yesterday", 2, 1.0), side("today", 2, 1.0)];
+    let said = |options: Options| Comparison::new(&sides, &options).unwrap_err().to_string();
+    let figures = vec!["startup.p98".to_owned()];
+    assert!(said(Options { figures, ..options() }).contains("did you mean 'startup.p9"));
+    let limits = vec!["startup.p99 > +1mbps".parse().unwrap()];
+    assert!(said(Options { limits, ..options() }).contains("is in another unit"));
+    let one = Comparison::new(&sides[..1], &options()).unwrap_err().to_string();
+    assert!(one.contains("there is one side only, yesterday"), "{one}");
+}
+
+fn history(runs: u32) -> History {
+    let runs = (0..runs).map(|number| {
+        let mut run = run("runs", number, if number < runs / 2 { 1.0 } else { 1.3 });
+        if number >= runs / 2 {
+            run.head.run.environment.kernel = "Linux 7.1".to_owned();
+        }
+        run
+    });
+    let tags = BTreeMap::from([("branch".to_owned(), "main".to_owned())]);
+    History::new("nginx-rtmp-steps", &tags, runs.collect(), &[]).unwrap()
+}
+
+#[test]
+fn a_history_says_since_when_and_what_was_new_then() {
+    let mut bytes = Vec::new();
+    write_history(&history(16), "text", &Text::default(), &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("history_80", text);
+    let mut page = Vec::new();
+    write_history(&history(16), "html", &Text::default(), &mut page).unwrap();
+    assert!(String::from_utf8(page).unwrap().matches("<svg").count() >= 5);
+    let mut few = Vec::new();
+    write_history(&history(5), "text", &Text::default(), &mut few).unwrap();
+    assert!(String::from_utf8(few).unwrap().contains("too few runs to tell"));
+    assert!(History::new("n", &BTreeMap::new(), Vec::new(), &[]).is_err());
+}
+
+/// Holds what is written to the published schema, which it writes if asked to.
+fn follows(name: &str, schema: &str, json: &[u8]) {
+    let file = format!("../../docs/{name}.schema.json");
+    let published = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(&published, schema).unwrap();
+    }
+    let text = std::fs::read_to_string(published).unwrap();
+    assert!(text == schema, "it changed: WEIR_WRITE=1 cargo test -p weir-report --test compare");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap();
+    let value: Value = serde_json::from_slice(json).unwrap();
+    let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn every_format_has_both_and_json_follows_the_published_schemas() {
+    for format in COMPARISON_FORMATS {
+        assert!(written(&comparison(6), format, &Text::default()).len() > 500, "{format}");
+    }
+    assert!(write_comparison(&comparison(2), "csv", &Text::default(), &mut Vec::new()).is_err());
+    follows("compare", &comparison_schema(), written(&comparison(6), "json", &Text::default()).as_bytes());
+    let mut json = Vec::new();
+    write_history(&history(12), "json", &Text::default(), &mut json).unwrap();
+    follows("history", &history_schema(), &json);
+}

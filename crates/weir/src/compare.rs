@@ -1,0 +1,190 @@
+//! `weir compare`: runs of two sides or more are read, and what has changed is said.
+
+use crate::args::Compare;
+use crate::exit::{Exit, Failure};
+use crate::report::{Recomputed, recompute};
+use crate::run::{self, written};
+use crate::{capacity, series};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use weir_engine::compare::{
+    ComparedRun, Comparison, ComparisonError, LimitFinding, Options, SeriesRef, Side,
+};
+use weir_engine::scenario::Order;
+use weir_engine::series::SeriesSummary;
+use weir_report::quote;
+
+/// What a line of an error is cut to.
+const LINE: usize = 400;
+
+/// Runs of a side, at most: each is held whole in memory.
+const MOST_RUNS: usize = 1_000;
+
+/// Compares.
+pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
+    let sides = sides(args)?;
+    let options = Options {
+        margin: args.margin,
+        anyway: args.anyway,
+        figures: args.figures.clone(),
+        limits: args.fail_on.clone(),
+    };
+    let comparison = Comparison::new(&sides, &options).map_err(|error| {
+        let exit = match &error {
+            ComparisonError::Unlike(_) | ComparisonError::NoRuns { .. } => Exit::Invalid,
+            ComparisonError::OneSide(_) | ComparisonError::NoFigure { .. } | ComparisonError::Unit { .. } => {
+                Exit::Usage
+            }
+        };
+        // Values of a run directory may be somebody else's: what they could do to a terminal is shown, not done.
+        let lines: Vec<_> = error.to_string().lines().map(|line| quote(line, LINE)).collect();
+        Failure::new(exit, lines.join("\n"))
+    })?;
+    show(&comparison, args)?;
+    Ok(exit(&comparison))
+}
+
+/// A regression that was found is worth more than a limit that could not be judged.
+fn exit(comparison: &Comparison) -> Exit {
+    let any = |is: fn(&LimitFinding) -> bool| comparison.limits.iter().any(|it| is(&it.finding));
+    if any(|it| *it == LimitFinding::Regression) {
+        Exit::Regression
+    } else if any(|it| matches!(it, LimitFinding::NotJudged(_))) {
+        Exit::Invalid
+    } else {
+        Exit::Passed
+    }
+}
+
+fn show(comparison: &Comparison, args: &Compare) -> Result<(), Failure> {
+    let bytes = |format: &str| {
+        let mut bytes = Vec::new();
+        weir_report::write_comparison(comparison, format, &run::text(), &mut bytes)
+            .map_err(Failure::with(Exit::Internal))?;
+        Ok::<_, Failure>(bytes)
+    };
+    let mut format = args.format.as_str();
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => format = "json",
+        Some(path) => {
+            std::fs::write(path, bytes("json")?).map_err(|error| run::refused(path, &error))?;
+        }
+        None => {}
+    }
+    if args.quiet && format == "text" {
+        return Ok(());
+    }
+    written(std::io::stdout().lock().write_all(&bytes(format)?))
+}
+
+fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {
+    if !args.base.is_empty() {
+        return Ok(vec![joined(&args.base)?, joined(&args.to)?]);
+    }
+    if let [only] = &args.sides[..]
+        && let Some(summary) = series::read(Path::new(only))
+    {
+        let names: Vec<_> = summary.variants.iter().map(|it| it.name.clone()).collect();
+        if names.len() < 2 {
+            let line = format!("{only} has one variant, '{}'; give a second directory", names.join(", "));
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        return names.iter().map(|name| of_series(Path::new(only), &summary, name, name)).collect();
+    }
+    args.sides.iter().map(|side| one(side)).collect()
+}
+
+/// Several directories as one side.
+fn joined(places: &[String]) -> Result<Side, Failure> {
+    if let [only] = places {
+        return one(only);
+    }
+    let mut runs = Vec::new();
+    let mut left_out = Vec::new();
+    for place in places {
+        let side = one(place)?;
+        runs.extend(side.runs);
+        left_out.extend(side.left_out);
+    }
+    // Repetitions of several series are no pairs.
+    runs.iter_mut().for_each(|run| run.repetition = None);
+    let (first, last) = (&places[0], &places[places.len() - 1]);
+    Ok(Side { name: format!("{first} … {last}"), series: None, runs, left_out })
+}
+
+/// A run, a folder of runs, a series, or a variant of one: `DIR:VARIANT`.
+fn one(place: &str) -> Result<Side, Failure> {
+    let path = Path::new(place);
+    if !path.exists()
+        && let Some((directory, variant)) = place.rsplit_once(':')
+        && let Some(summary) = series::read(Path::new(directory))
+    {
+        return of_series(Path::new(directory), &summary, variant, place);
+    }
+    if let Some(summary) = series::read(path) {
+        let [only] = &summary.variants[..] else {
+            let names: Vec<_> = summary.variants.iter().map(|it| it.name.as_str()).collect();
+            let line = format!(
+                "{place} is a series of {}; say which one: {place}:{}",
+                names.join(", "),
+                names.first().unwrap_or(&"VARIANT")
+            );
+            return Err(Failure::new(Exit::Usage, line));
+        };
+        return of_series(path, &summary, &only.name, place);
+    }
+    if capacity::read(path).is_some() {
+        let line = format!("{place} is a search for a capacity, which is no run; its trials are: {place}/…");
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    let runs = match inside(path) {
+        runs if runs.is_empty() => vec![read(path, None)?],
+        runs => runs.iter().map(|run| read(run, None)).collect::<Result<_, _>>()?,
+    };
+    Ok(Side { name: place.to_owned(), series: None, runs, left_out: Vec::new() })
+}
+
+/// The runs in a folder that is none itself, by name.
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    if is_run(folder) {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<_> = entries.filter(|path| is_run(path)).take(MOST_RUNS).collect();
+    runs.sort();
+    runs
+}
+
+fn is_run(path: &Path) -> bool {
+    path.join("run.json").exists()
+}
+
+/// The runs of a variant that are counted.
+fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &str) -> Result<Side, Failure> {
+    let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    if !summary.variants.iter().any(|it| it.name == variant) {
+        let names: Vec<_> = summary.variants.iter().map(|it| it.name.as_str()).collect();
+        let line =
+            format!("{} has no variant '{variant}'; it has: {}", directory.display(), names.join(", "));
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    let made = summary.runs.iter().filter(|run| run.variant == variant);
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    for run in made {
+        let place = directory.join(&run.directory);
+        if run.is_counted() {
+            runs.push(read(&place, Some(run.repetition))?);
+        } else {
+            left_out.push(format!("{} is left out: the series does not count it", place.display()));
+        }
+    }
+    let is_interleaved = summary.order == Order::Interleaved;
+    let series = Some(SeriesRef { directory: whole.display().to_string(), is_interleaved });
+    Ok(Side { name: name.to_owned(), series, runs, left_out })
+}
+
+fn read(directory: &Path, repetition: Option<u32>) -> Result<ComparedRun, Failure> {
+    let Recomputed { head, fold, summary } = recompute(directory)?;
+    let distributions = fold.distributions();
+    Ok(ComparedRun { name: directory.display().to_string(), repetition, head, summary, distributions })
+}
