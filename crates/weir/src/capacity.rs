@@ -1,12 +1,11 @@
 //! `weir capacity`: trial after trial, until it is known how many clients a server carries.
 
-use crate::args::{Capacity, Print, RunOptions};
+use crate::args::{Capacity, Print};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::run::{self, check_json, check_print, directory, interrupt_flag};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
 use crate::stepped::SteppedRun;
 use crate::{load, prepare};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -29,7 +28,7 @@ use weir_shard::clock;
 /// Name of the summary in the directory of a search.
 const SUMMARY: &str = "summary.json";
 
-/// Clients that are tried at the most, if nothing is said: a doubling beyond every server.
+/// Most clients that are tried by default: more than twice what any known server carries.
 const MOST_CLIENTS: u32 = 1_000_000;
 
 /// How many trials there may be, the climb being one: a search without an end is one of a server whose limit wanders.
@@ -196,8 +195,8 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The scenario of a trial that holds these loads, one after the other, for so many seconds each. Each is approached from
-    /// below, and nobody leaves before the end.
+    /// The scenario of a trial that holds these loads, one after the other, for `seconds` each. Each load is approached
+    /// from below, and no client leaves before the end.
     fn scenario(&self, loads: &[u32], seconds: u32) -> Scenario {
         let mut scenario = self.base.clone();
         let warmup = scenario.warmup();
@@ -251,7 +250,7 @@ impl<'a> Trials<'a> {
             }
             let least = loads.first().copied().unwrap_or_default();
             let place = format!("{number:03}-{}", name(purpose, &loads));
-            tell(&args.run, &announcement(number, purpose, &loads, seconds));
+            print_progress(&args.run, &announcement(number, purpose, &loads, seconds));
             let own = whole.join(&place);
             record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
             let slices = TrialSlices::new(TrialPlan {
@@ -266,7 +265,7 @@ impl<'a> Trials<'a> {
                 break;
             }
             for outcome in &outcomes {
-                tell(&args.run, &format!("  {}", load_line(outcome)));
+                print_progress(&args.run, &format!("  {}", load_line(outcome)));
             }
             let trials: Vec<_> = outcomes.iter().map(LoadOutcome::trial).collect();
             match purpose {
@@ -405,14 +404,6 @@ fn announcement(number: u32, purpose: Option<Purpose>, loads: &[u32], seconds: u
     match purpose {
         None => format!("trial {number}: climbs from {load}, {seconds} s each, until one fails"),
         Some(purpose) => format!("trial {number}: {load} for {seconds} s, {}", word(purpose)),
-    }
-}
-
-/// A line for who waits.
-fn tell(options: &RunOptions, line: &str) {
-    if !options.print.quiet {
-        // A closed terminal cannot be told.
-        let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
