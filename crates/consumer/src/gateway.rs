@@ -145,7 +145,7 @@ impl Answer {
 }
 
 impl Waiting {
-    /// Has the table emptied for so many messages. The gateway itself waits for `patience`.
+    /// Asks the gateway to empty the table and to wait for `count` messages, for `patience` at the longest.
     pub(crate) fn start(
         gateway: &Gateway,
         encoding: &str,

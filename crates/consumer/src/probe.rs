@@ -1,4 +1,4 @@
-//! Somebody else's consumer, who is asked what came of the messages.
+//! Somebody else's consumer: weir asks it what became of the messages.
 
 use crate::error::ProbeError;
 use crate::gateway::{Gateway, Waiting};
@@ -42,7 +42,7 @@ impl Probe {
         }
     }
 
-    /// Makes it ready for so many messages of an encoding, `avro` or `json`, and asks from then on.
+    /// Makes the consumer ready for `count` messages in an encoding, `avro` or `json`, and asks it from then on.
     pub fn consumer(self, encoding: String, count: u64, patience: Duration) -> Box<MakeConsumer> {
         Box::new(move |_| {
             let consumer: Box<dyn Consumer> = match &self {

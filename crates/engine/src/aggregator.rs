@@ -94,7 +94,7 @@ impl Aggregator {
             let end = f64::from(second) + 1.0;
             self.pauses.push((end - 1.0 - pause, end));
         }
-        // Just before the second's end: who is stopped at that moment was wanted, and played, up to it.
+        // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let points = self.points.entry(second).or_insert_with(|| vec![WorkloadPoint::default(); count]);

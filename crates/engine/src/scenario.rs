@@ -124,7 +124,7 @@ pub struct WorkloadSpec {
     /// What to subscribe to, so that its messages are saved: `mqtt://host/topic/+`. The run is over when a count was published
     /// and all messages are accounted for, or after `duration`.
     pub ingest: OneOrMany,
-    /// Somebody else's consumer, who is asked what came of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
+    /// Somebody else's consumer, which is asked what became of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
     /// original measurement, or `sql:postgres://user@host/database#TABLE` for a table that it fills.
     pub probe: OneOrMany,
     /// Of `ingest` and `probe`: what records are, and where they go.
@@ -195,7 +195,7 @@ impl Scenario {
         }
         let counts = self.ends_with_its_messages();
         let others = Others {
-            // Who saves for a time is waited for as viewers are.
+            // A workload that saves for a fixed time is waited for, as viewers are.
             viewers: self.workloads.iter().any(|it| !it.play.0.is_empty() && !it.background)
                 || saving.iter().any(|it| it.duration.is_some()),
             ends: counts || self.workloads.iter().any(|it| !it.saves() && it.duration.is_some()),
@@ -309,7 +309,7 @@ impl WorkloadSpec {
         self.name.clone().unwrap_or_else(|| verb.to_owned())
     }
 
-    /// Whether it saves messages, or asks who does.
+    /// Whether it saves messages, or asks somebody else's consumer that does.
     pub fn saves(&self) -> bool {
         !self.ingest.0.is_empty() || !self.probe.0.is_empty()
     }
@@ -337,7 +337,8 @@ impl WorkloadSpec {
 
     fn schedule(&self, others: Others) -> Result<Schedule, ScenarioError> {
         let (role, urls) = self.verb()?;
-        // Publishers last as long as viewers, who saves as long as anything does, and what disturbs as long as who saves.
+        // Publishers last as long as viewers, a workload that saves as long as any other, and one of the background as long as
+        // the one that saves.
         let publishes_along = match role {
             Role::Publish if others.viewers => true,
             Role::Ingest => others.ends && self.duration.is_none(),
@@ -359,7 +360,7 @@ impl WorkloadSpec {
                 Role::Ingest => 1,
                 Role::Publish => (urls.len() as u32).saturating_mul(streams),
                 Role::Play => {
-                    // One client for each stream if it is said how many there are.
+                    // One client for each stream, if the options say how many there are.
                     let play = urls.first().and_then(|url| of_url(url)?.play.as_ref());
                     let each = play.map_or(1, |play| (play.clients)(&self.options));
                     each.saturating_mul(if each > 1 { urls.len() as u32 } else { 1 })

@@ -25,7 +25,7 @@ const TURN_SECONDS: f64 = 0.02;
 /// Bytes of payloads that are made of one encoding.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Makes, compares, decodes by turns, prints.
+/// Makes the same records in both encodings, decodes them alternately, and prints the comparison.
 pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let schema = schema(&args.schema)?;
     let framing: Framing = args.avro_encoding.parse().map_err(|error| usage(&error))?;

@@ -5,7 +5,7 @@ use crate::verification;
 use std::time::Duration;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
 
-/// How long clients are held when nothing is said.
+/// How long clients are held by default.
 const DEFAULT_HOLD: Duration = Duration::from_secs(30);
 
 /// `weir play`.

@@ -1,4 +1,4 @@
-//! `weir codec --save`: the same records decoded and saved, by turns, in each place.
+//! `weir codec --save`: the same records decoded and saved, alternately in Avro and JSON, in each store.
 
 use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
@@ -55,7 +55,7 @@ impl Place {
         Ok(Self { destination, batch: args.batch as usize, sides })
     }
 
-    /// Decodes and saves the payloads of both encodings, by turns, each time into an empty table. `None` if it was
+    /// Decodes and saves the payloads of both encodings alternately, each time into an empty table. `None` if it was
     /// interrupted.
     pub(crate) fn compare(
         &mut self,

@@ -47,7 +47,7 @@ pub enum Stage {
 /// A sum that does not come out even.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imbalance {
-    /// Where.
+    /// The part of the way from publisher to table that it is about.
     pub stage: Stage,
     /// One line for people: how many, and between which counts.
     pub text: String,

@@ -11,11 +11,11 @@ pub type Both = Option<(Moment, Moment)>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {words}", .stage.name())]
 pub struct Trouble {
-    /// Where.
+    /// The part that cannot go on.
     pub stage: Stage,
     /// One line for people.
     pub words: String,
-    /// Whether the scenario lacks something that was asked for, a password, and nothing is wrong with who asked.
+    /// Whether the scenario lacks something that was asked for, such as a password, while the consumer itself works.
     pub is_of_scenario: bool,
 }
 
@@ -175,7 +175,8 @@ impl Consumed {
     }
 }
 
-/// Sums over somebody else's consumer that do not come out even: who lost what lies between the broker and its table.
+/// The sum over somebody else's consumer, if it does not come out even. What is missing was lost between the broker and the
+/// consumer's table.
 fn elsewhere(published: u64, rows: u64, store: &str) -> Option<Imbalance> {
     let text = match published.checked_sub(rows) {
         Some(0) => return None,
@@ -192,7 +193,7 @@ fn elsewhere(published: u64, rows: u64, store: &str) -> Option<Imbalance> {
     Some(Imbalance { stage: Stage::Consumer, text })
 }
 
-/// Messages of others on the same topics: what of ours is missing cannot be told from what of theirs came.
+/// Messages of other publishers on the same topics: without a mark they may stand for messages of this run that are missing.
 fn strangers(heard: u64, publishers: u64, unmarked: u64, broker: &str) -> Option<Imbalance> {
     if heard <= publishers && unmarked == 0 {
         return None;

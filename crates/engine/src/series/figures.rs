@@ -40,7 +40,7 @@ pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
         }
         found.of_workload(&Place { name: of_workload, words }, workload);
     }
-    // Processes work for all workloads at once: they are told once, over the stages of those who play.
+    // Processes work for all workloads at once: they are listed once, over the stages of the first workload of viewers.
     let asked = load.iter().find(|workload| workload.role == Role::Play).or(load.first());
     for (number, stage) in asked.into_iter().flat_map(|it| (1..).zip(&it.stages)) {
         let several = asked.is_some_and(|it| it.stages.len() > 1);
