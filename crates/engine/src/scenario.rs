@@ -19,7 +19,7 @@ pub use variants::{Order, Variant, Variants};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
 
 use crate::checks::CheckName;
-use crate::plan::{Schedule, Stage};
+use crate::plan::{RampStage, Schedule};
 use crate::role::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
@@ -393,7 +393,7 @@ impl WorkloadSpec {
                         .min(3e7),
                     )
                 });
-                Stage { clients, ramp, hold }
+                RampStage { clients, ramp, hold }
             })
             .collect();
         let delay = self.delay.as_ref().map_or(Duration::ZERO, Span::get);
