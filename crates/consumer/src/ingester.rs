@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, Counted, MakeConsumer, Place, Stage, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, Counted, IngestStage, MakeConsumer, Place, Trouble};
 use weir_ingest::{
     Counts, Decode, Destination, Durability, IngestError, Loader, Outcome, Settings, Stock, StoreError,
 };
@@ -29,7 +29,7 @@ struct Ingester {
 }
 
 fn of_table(error: &StoreError) -> Trouble {
-    of_store(Stage::Table, error)
+    of_store(IngestStage::Table, error)
 }
 
 /// Makes an ingester to whose subscription the broker has consented within `timeout`; its tables are emptied before, if they
@@ -48,13 +48,13 @@ pub fn ingester(settings: Settings, decode: Decode, empty: bool, timeout: Durati
             if clock::now().since(began) > timeout {
                 Box::new(ingester).leave();
                 let words = format!("{broker} did not grant the subscription in time");
-                return Err(Trouble::new(Stage::Broker, words));
+                return Err(Trouble::new(IngestStage::Broker, words));
             }
             std::thread::sleep(LOOK);
         }
         if ingester.has_ended() {
             Box::new(ingester).end()?;
-            return Err(Trouble::new(Stage::Broker, format!("{broker} ended the session")));
+            return Err(Trouble::new(IngestStage::Broker, format!("{broker} ended the session")));
         }
         Ok(Some(Box::new(ingester)))
     })
@@ -90,7 +90,7 @@ impl Ingester {
         let thread = std::thread::Builder::new()
             .name("weir-ingest".to_owned())
             .spawn(work)
-            .map_err(|error| Trouble::new(Stage::Ingest, error.to_string()))?;
+            .map_err(|error| Trouble::new(IngestStage::Ingest, error.to_string()))?;
         Ok(Self { counts, stop, said, thread, names, durability, tables, before })
     }
 
@@ -104,14 +104,17 @@ impl Ingester {
         let failed = |stage, words: String| Err(Trouble::new(stage, words));
         let totals = match outcome {
             Err(_) => {
-                return failed(Stage::Ingest, "the ingester has panicked; please report this".to_owned());
+                return failed(
+                    IngestStage::Ingest,
+                    "the ingester has panicked; please report this".to_owned(),
+                );
             }
             Ok(Err(IngestError::Store(error))) => return Err(of_table(&error)),
-            Ok(Err(error)) => return failed(Stage::Ingest, error.to_string()),
+            Ok(Err(error)) => return failed(IngestStage::Ingest, error.to_string()),
             Ok(Ok(outcome)) => match outcome.ended {
                 Ok(_) => outcome.totals,
-                Err(words) if words.starts_with(&broker) => return failed(Stage::Broker, words),
-                Err(words) => return failed(Stage::Table, words),
+                Err(words) if words.starts_with(&broker) => return failed(IngestStage::Broker, words),
+                Err(words) => return failed(IngestStage::Table, words),
             },
         };
         let stock = tables.open().and_then(|()| tables.stock()).map_err(|error| of_table(&error))?;

@@ -1,6 +1,6 @@
 //! Who takes the messages of a run: weir's own ingester, or somebody else's consumer that is asked.
 
-use super::account::{Account, Imbalance, Stage};
+use super::account::{Account, Imbalance, IngestStage};
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -12,7 +12,7 @@ pub type Both = Option<(Moment, Moment)>;
 #[error("{}: {words}", .stage.name())]
 pub struct Trouble {
     /// The part that cannot go on.
-    pub stage: Stage,
+    pub stage: IngestStage,
     /// One line for people.
     pub words: String,
     /// Whether the scenario lacks something that was asked for, such as a password, while the consumer itself works.
@@ -21,7 +21,7 @@ pub struct Trouble {
 
 impl Trouble {
     /// Of this stage, with these words.
-    pub fn new(stage: Stage, words: impl Into<String>) -> Self {
+    pub fn new(stage: IngestStage, words: impl Into<String>) -> Self {
         Self { stage, words: words.into(), is_of_scenario: false }
     }
 }
@@ -190,7 +190,7 @@ fn elsewhere(published: u64, rows: u64, store: &str) -> Option<Imbalance> {
             )
         }
     };
-    Some(Imbalance { stage: Stage::Consumer, text })
+    Some(Imbalance { stage: IngestStage::Consumer, text })
 }
 
 /// Messages of other publishers on the same topics: without a mark they may stand for messages of this run that are missing.
@@ -202,7 +202,7 @@ fn strangers(heard: u64, publishers: u64, unmarked: u64, broker: &str) -> Option
         "{broker} delivered messages of {heard} publishers, and {unmarked} of no known one, and the run has {publishers}; give it \
          topics of its own"
     );
-    Some(Imbalance { stage: Stage::Broker, text })
+    Some(Imbalance { stage: IngestStage::Broker, text })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The thread beside the generator's that has a run's messages taken: a consumer that is there before the first of them, and
 //! the wait until each is accounted for.
 
-use super::account::{Account, Stage};
+use super::account::{Account, IngestStage};
 use super::consumer::{Both, Consumed, Consumer, Counted, Trouble};
 use super::figures::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
@@ -313,12 +313,14 @@ fn times(ingested: &Ingested) -> [(Counter, Option<f64>); 7] {
 fn stuck(consumer: &dyn Consumer, counted: Counted, sent: u64, planned: u64, waited: Duration) -> Trouble {
     let seconds = waited.as_secs_f64();
     let (stage, what) = match counted.delivered {
-        _ if sent < planned => (Stage::Publish, format!("the broker took {sent} of {planned} messages")),
+        _ if sent < planned => {
+            (IngestStage::Publish, format!("the broker took {sent} of {planned} messages"))
+        }
         Some(delivered) => {
             let wait = delivered.saturating_sub(counted.settled);
-            (Stage::Table, format!("{wait} messages wait to be saved"))
+            (IngestStage::Table, format!("{wait} messages wait to be saved"))
         }
-        None => (Stage::Consumer, "its probe has not answered".to_owned()),
+        None => (IngestStage::Consumer, "its probe has not answered".to_owned()),
     };
     let last = consumer.last_line().map(|line| format!("; {line}")).unwrap_or_default();
     Trouble::new(stage, format!("{what}, and nothing has moved for {seconds} s{last}"))
