@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, Counted, IngestStage, Place, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, Place};
 use weir_metrics::Moment;
 use weir_observe::{Http, HttpAddress, HttpTrust};
 use weir_shard::clock;
@@ -151,8 +151,8 @@ impl Waiting {
         encoding: &str,
         count: u64,
         patience: Duration,
-    ) -> Result<Self, Trouble> {
-        let trouble = |words: String| Trouble::new(IngestStage::Consumer, words);
+    ) -> Result<Self, ConsumerError> {
+        let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let http = Http::new(&gateway.base, &gateway.trust).map_err(|error| trouble(error.to_string()))?;
         gateway.ask(&http, &format!("reset/{encoding}/{count}"), PATIENCE).map_err(trouble)?;
         let (go, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -199,9 +199,9 @@ impl Consumer for Waiting {
         self.thread.is_finished()
     }
 
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop.store(true, Relaxed);
-        let trouble = |words: &str| Trouble::new(IngestStage::Consumer, words);
+        let trouble = |words: &str| ConsumerError::new(IngestStage::Consumer, words);
         let measured = match self.thread.join() {
             Ok(Ok(Some(measured))) => measured,
             Ok(Ok(None)) => return Err(trouble("the gateway was not asked")),

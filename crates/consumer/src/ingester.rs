@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, Counted, IngestStage, MakeConsumer, Place, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, Place};
 use weir_ingest::{
     Counts, Decode, Destination, Durability, IngestError, Loader, Outcome, Settings, Stock, StoreError,
 };
@@ -28,7 +28,7 @@ struct Ingester {
     before: Stock,
 }
 
-fn of_table(error: &StoreError) -> Trouble {
+fn of_table(error: &StoreError) -> ConsumerError {
     of_store(IngestStage::Table, error)
 }
 
@@ -48,20 +48,20 @@ pub fn ingester(settings: Settings, decode: Decode, empty: bool, timeout: Durati
             if clock::now().since(began) > timeout {
                 Box::new(ingester).leave();
                 let words = format!("{broker} did not grant the subscription in time");
-                return Err(Trouble::new(IngestStage::Broker, words));
+                return Err(ConsumerError::new(IngestStage::Broker, words));
             }
             std::thread::sleep(LOOK);
         }
         if ingester.has_ended() {
             Box::new(ingester).end()?;
-            return Err(Trouble::new(IngestStage::Broker, format!("{broker} ended the session")));
+            return Err(ConsumerError::new(IngestStage::Broker, format!("{broker} ended the session")));
         }
         Ok(Some(Box::new(ingester)))
     })
 }
 
 impl Ingester {
-    fn start(settings: Settings, mut decode: Decode, empty: bool) -> Result<Self, Trouble> {
+    fn start(settings: Settings, mut decode: Decode, empty: bool) -> Result<Self, ConsumerError> {
         let loader = |decode: &Decode| Loader::new(&settings.destination, &settings.table, decode);
         let tables = loader(&decode);
         let before = {
@@ -90,18 +90,18 @@ impl Ingester {
         let thread = std::thread::Builder::new()
             .name("weir-ingest".to_owned())
             .spawn(work)
-            .map_err(|error| Trouble::new(IngestStage::Ingest, error.to_string()))?;
+            .map_err(|error| ConsumerError::new(IngestStage::Ingest, error.to_string()))?;
         Ok(Self { counts, stop, said, thread, names, durability, tables, before })
     }
 
     /// Has what came saved; what it said meanwhile comes with it.
-    fn stop(self) -> Result<Consumed, Trouble> {
+    fn stop(self) -> Result<Consumed, ConsumerError> {
         let Self { counts, stop, said, thread, names: [broker, place], durability, mut tables, before } =
             self;
         stop.store(true, Relaxed);
         let outcome = thread.join();
         let remarks = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-        let failed = |stage, words: String| Err(Trouble::new(stage, words));
+        let failed = |stage, words: String| Err(ConsumerError::new(stage, words));
         let totals = match outcome {
             Err(_) => {
                 return failed(
@@ -165,7 +165,7 @@ impl Consumer for Ingester {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
     }
 
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::ingest::{Consumed, Consumer, Counted, IngestStage, Place, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, Place};
 use weir_ingest::{Database, RowCounter, StoreError};
 use weir_metrics::Stretch;
 use weir_shard::clock;
@@ -64,8 +64,8 @@ impl Watched {
 
 impl Watching {
     /// Counts what is there, and asks from now on.
-    pub(crate) fn start(watched: &Watched) -> Result<Self, Trouble> {
-        let trouble = |words: String| Trouble::new(IngestStage::Consumer, words);
+    pub(crate) fn start(watched: &Watched) -> Result<Self, ConsumerError> {
+        let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let of_store = |error: StoreError| of_store(IngestStage::Consumer, &error);
         let mut tally = RowCounter::open(&watched.database, &watched.table).map_err(of_store)?;
         let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
@@ -114,9 +114,9 @@ impl Consumer for Watching {
         self.thread.is_finished()
     }
 
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop.store(true, Relaxed);
-        let trouble = |words: String| Trouble::new(IngestStage::Consumer, words);
+        let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let table_bytes = match self.thread.join() {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => return Err(trouble(error.to_string())),

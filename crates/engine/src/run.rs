@@ -6,7 +6,7 @@ use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
 use crate::ingest::intake;
-use crate::ingest::{Consuming, Trouble};
+use crate::ingest::{ConsumerError, Consuming};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
 use crate::report::{Report, Taken};
@@ -68,7 +68,7 @@ pub enum RunError {
     },
     /// The consumer that is to save messages could not be made ready.
     #[error(transparent)]
-    Consumer(#[from] Trouble),
+    Consumer(#[from] ConsumerError),
     /// It was interrupted before the consumer was ready.
     #[error("interrupted")]
     Interrupted,

@@ -10,7 +10,7 @@ pub type Both = Option<(Moment, Moment)>;
 /// A consumer that cannot go on: where it stands, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {words}", .stage.name())]
-pub struct Trouble {
+pub struct ConsumerError {
     /// The part that cannot go on.
     pub stage: IngestStage,
     /// One line for people.
@@ -19,7 +19,7 @@ pub struct Trouble {
     pub is_of_scenario: bool,
 }
 
-impl Trouble {
+impl ConsumerError {
     /// Of this stage, with these words.
     pub fn new(stage: IngestStage, words: impl Into<String>) -> Self {
         Self { stage, words: words.into(), is_of_scenario: false }
@@ -74,7 +74,7 @@ pub trait Consumer {
     ///
     /// # Errors
     /// Where it stands, and why.
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble>;
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError>;
 
     /// Ends it, whatever came of it.
     fn leave(self: Box<Self>);
