@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, Place};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
 use weir_metrics::Moment;
 use weir_observe::{Http, HttpAddress, HttpTrust};
 use weir_shard::clock;
@@ -224,7 +224,7 @@ impl Consumer for Waiting {
             milliseconds: milliseconds.unwrap_or_default(),
             commits,
             remarks,
-            ..Consumed::nothing(Place::Elsewhere(self.name))
+            ..Consumed::nothing(RowStore::Elsewhere(self.name))
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, Place};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, RowStore};
 use weir_ingest::{
     Counts, Decode, Destination, Durability, IngestError, Loader, Outcome, Settings, Stock, StoreError,
 };
@@ -137,7 +137,7 @@ impl Ingester {
             table_bytes: stock.bytes.saturating_sub(before.bytes),
             durability: Some(durability.to_owned()),
             remarks,
-            ..Consumed::nothing(Place::Own(place))
+            ..Consumed::nothing(RowStore::Own(place))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, Place};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
 use weir_ingest::{Database, RowCounter, StoreError};
 use weir_metrics::Stretch;
 use weir_shard::clock;
@@ -131,7 +131,7 @@ impl Consumer for Watching {
             milliseconds: commits.map_or(0, |(first, last)| last.since(first).as_millis() as u64),
             commits,
             table_bytes,
-            ..Consumed::nothing(Place::Elsewhere(self.name))
+            ..Consumed::nothing(RowStore::Elsewhere(self.name))
         })
     }
 

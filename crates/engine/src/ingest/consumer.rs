@@ -82,7 +82,7 @@ pub trait Consumer {
 
 /// Where a consumer puts what it takes, and what that is called in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RowStore {
     /// Tables of weir's own ingester.
     Own(String),
     /// A table that somebody else's consumer fills.
@@ -93,7 +93,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Consumed {
     /// Where it put them.
-    pub place: Place,
+    pub place: RowStore,
     /// Messages that were delivered. One that only counts rows says as many as there are rows.
     pub received: u64,
     /// Records committed to the table.
@@ -136,7 +136,7 @@ pub struct Consumed {
 
 impl Consumed {
     /// Nothing, in this place.
-    pub fn nothing(place: Place) -> Self {
+    pub fn nothing(place: RowStore) -> Self {
         Self {
             place,
             received: 0,
@@ -164,11 +164,11 @@ impl Consumed {
     /// Sums behind the publishers that do not come out even. `publishers` are those of the run.
     pub(super) fn imbalances(&self, account: &Account, publishers: u64, broker: &str) -> Vec<Imbalance> {
         match &self.place {
-            Place::Own(store) => {
+            RowStore::Own(store) => {
                 let others = strangers(self.publishers, publishers, self.unmarked, broker);
                 others.into_iter().chain(account.unsettled(broker, store)).collect()
             }
-            Place::Elsewhere(store) => {
+            RowStore::Elsewhere(store) => {
                 elsewhere(account.published, account.counted, store).into_iter().collect()
             }
         }
