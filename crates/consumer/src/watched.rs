@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
 use weir_ingest::{Database, RowCounter, StoreError};
-use weir_metrics::Stretch;
+use weir_metrics::MomentRange;
 use weir_shard::clock;
 
 /// Shortest time between two questions.
@@ -29,7 +29,7 @@ struct Seen {
     /// Rows that were not there before.
     rows: AtomicU64,
     /// When there were more than before.
-    growth: Stretch,
+    growth: MomentRange,
 }
 
 /// A table that is asked, on a thread of its own.
