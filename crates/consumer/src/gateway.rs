@@ -78,7 +78,7 @@ struct Measured {
 }
 
 /// A gateway that is asked, on a thread of its own.
-pub(crate) struct Waiting {
+pub(crate) struct GatewayConsumer {
     name: String,
     go: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
@@ -144,7 +144,7 @@ impl Answer {
     }
 }
 
-impl Waiting {
+impl GatewayConsumer {
     /// Asks the gateway to empty the table and to wait for `count` messages, for `patience` at the longest.
     pub(crate) fn start(
         gateway: &Gateway,
@@ -178,7 +178,7 @@ impl Waiting {
     }
 }
 
-impl Consumer for Waiting {
+impl Consumer for GatewayConsumer {
     fn published(&self) {
         self.go.store(true, Relaxed);
     }

@@ -5,7 +5,7 @@ mod error;
 mod gateway;
 mod ingester;
 mod probe;
-mod watched;
+mod table;
 
 pub use error::ProbeError;
 pub use ingester::ingester;
