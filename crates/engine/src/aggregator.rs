@@ -48,7 +48,7 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
+    /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
@@ -106,7 +106,7 @@ impl Aggregator {
         self.samples.push(sample);
     }
 
-    /// Adds an event. That the run was stopped must be told before the intervals from that second on.
+    /// Adds an event. The event that the run was stopped must come before the intervals from that second on.
     pub fn remark(&mut self, line: &EventLine) {
         match line {
             EventLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
@@ -281,7 +281,7 @@ impl Aggregator {
             .collect()
     }
 
-    /// When the load was: to the plan's end, or as far as it came.
+    /// When the load was: up to the plan's end, or to where the run was stopped.
     fn span(&self, run: &RunFacts) -> machine::Span {
         let seen = self.cut.or(self.seen());
         machine::Span {

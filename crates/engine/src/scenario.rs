@@ -36,7 +36,7 @@ use weir_protocols::{Given, Output, of_url};
 const DEFAULT_RAMP: f64 = 5.0;
 /// Clients a second that a ramp without `arrival` brings at least.
 const DEFAULT_ARRIVAL: f64 = 50.0;
-/// What a run until Ctrl-C lasts by its plan: ten years, as long as nobody waits.
+/// What a run until Ctrl-C lasts by its plan: ten years, longer than any run.
 const ENDLESS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// Time before the load in which the target's machine is read, when it is read at all.
 const DEFAULT_BASE: Duration = Duration::from_secs(3);
@@ -282,7 +282,7 @@ impl Scenario {
     }
 }
 
-/// How long clients are held that end by themselves: longer than anybody waits, a year.
+/// How long clients are held that end by themselves: a year, longer than any run of theirs.
 const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(31_536_000);
 
 /// What the other workloads of a scenario decide of one's schedule.
@@ -383,7 +383,7 @@ impl WorkloadSpec {
                 let change = f64::from(clients.abs_diff(std::mem::replace(&mut before, clients)));
                 let rate = arrival.unwrap_or((change / DEFAULT_RAMP).max(DEFAULT_ARRIVAL));
                 let ramp = ramp.unwrap_or_else(|| {
-                    // A year at the most: a rate near zero must not overflow.
+                    // At most a year: a rate near zero must not overflow.
                     Duration::from_secs_f64(
                         if role == Role::Ingest || publishes_along && arrival.is_none() {
                             0.0
