@@ -67,11 +67,6 @@ impl Ingested {
         let others = self.imbalances.iter().any(|it| it.stage == IngestStage::Broker);
         self.account.counted == self.account.planned && self.account.saved == self.account.planned && !others
     }
-
-    /// The line of the original measurement as it was printed.
-    pub fn classic_line(&self) -> String {
-        self.classic.to_string()
-    }
 }
 
 impl std::fmt::Display for Classic {
