@@ -1,5 +1,5 @@
-//! ICE and DTLS of two honest ends, with a stranger on the wire who loses, repeats, damages and makes up datagrams: neither
-//! end panics, and nobody gets keys that the other has not.
+//! ICE and DTLS of two honest ends, with an attacker on the wire that loses, repeats, damages and makes up datagrams:
+//! neither end panics, and neither has keys that the other has not.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! What keeps a consumer from being there.
 
-use weir_engine::ingest::{Stage, Trouble};
+use weir_engine::ingest::{ConsumerError, IngestStage};
 use weir_ingest::{DatabaseError, StoreError};
 
 /// A text that names no probe. Does not show it: there may be a password in it.
@@ -32,9 +32,9 @@ impl From<DatabaseError> for ProbeError {
 }
 
 /// A store that cannot be had.
-pub(crate) fn of_store(stage: Stage, error: &StoreError) -> Trouble {
-    Trouble {
+pub(crate) fn of_store(stage: IngestStage, error: &StoreError) -> ConsumerError {
+    ConsumerError {
         is_of_scenario: matches!(error, StoreError::Locked(_)),
-        ..Trouble::new(stage, error.to_string())
+        ..ConsumerError::new(stage, error.to_string())
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, Counted, Place, Stage, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
 use weir_metrics::Moment;
 use weir_observe::{Http, HttpAddress, HttpTrust};
 use weir_shard::clock;
@@ -78,7 +78,7 @@ struct Measured {
 }
 
 /// A gateway that is asked, on a thread of its own.
-pub(crate) struct Waiting {
+pub(crate) struct GatewayConsumer {
     name: String,
     go: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
@@ -144,15 +144,15 @@ impl Answer {
     }
 }
 
-impl Waiting {
-    /// Has the table emptied for so many messages. The gateway itself waits for `patience`.
+impl GatewayConsumer {
+    /// Asks the gateway to empty the table and to wait for `count` messages, for `patience` at the longest.
     pub(crate) fn start(
         gateway: &Gateway,
         encoding: &str,
         count: u64,
         patience: Duration,
-    ) -> Result<Self, Trouble> {
-        let trouble = |words: String| Trouble::new(Stage::Consumer, words);
+    ) -> Result<Self, ConsumerError> {
+        let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let http = Http::new(&gateway.base, &gateway.trust).map_err(|error| trouble(error.to_string()))?;
         gateway.ask(&http, &format!("reset/{encoding}/{count}"), PATIENCE).map_err(trouble)?;
         let (go, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -178,7 +178,7 @@ impl Waiting {
     }
 }
 
-impl Consumer for Waiting {
+impl Consumer for GatewayConsumer {
     fn published(&self) {
         self.go.store(true, Relaxed);
     }
@@ -199,9 +199,9 @@ impl Consumer for Waiting {
         self.thread.is_finished()
     }
 
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop.store(true, Relaxed);
-        let trouble = |words: &str| Trouble::new(Stage::Consumer, words);
+        let trouble = |words: &str| ConsumerError::new(IngestStage::Consumer, words);
         let measured = match self.thread.join() {
             Ok(Ok(Some(measured))) => measured,
             Ok(Ok(None)) => return Err(trouble("the gateway was not asked")),
@@ -224,7 +224,7 @@ impl Consumer for Waiting {
             milliseconds: milliseconds.unwrap_or_default(),
             commits,
             remarks,
-            ..Consumed::nothing(Place::Elsewhere(self.name))
+            ..Consumed::nothing(RowStore::Elsewhere(self.name))
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, Counted, MakeConsumer, Place, Stage, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, RowStore};
 use weir_ingest::{
     Counts, Decode, Destination, Durability, IngestError, IngestSettings, Loader, Outcome, Stock, StoreError,
 };
@@ -28,8 +28,8 @@ struct Ingester {
     before: Stock,
 }
 
-fn of_table(error: &StoreError) -> Trouble {
-    of_store(Stage::Table, error)
+fn of_table(error: &StoreError) -> ConsumerError {
+    of_store(IngestStage::Table, error)
 }
 
 /// Makes an ingester to whose subscription the broker has consented within `timeout`; its tables are emptied before, if they
@@ -53,20 +53,20 @@ pub fn ingester(
             if clock::now().since(began) > timeout {
                 Box::new(ingester).leave();
                 let words = format!("{broker} did not grant the subscription in time");
-                return Err(Trouble::new(Stage::Broker, words));
+                return Err(ConsumerError::new(IngestStage::Broker, words));
             }
             std::thread::sleep(LOOK);
         }
         if ingester.has_ended() {
             Box::new(ingester).end()?;
-            return Err(Trouble::new(Stage::Broker, format!("{broker} ended the session")));
+            return Err(ConsumerError::new(IngestStage::Broker, format!("{broker} ended the session")));
         }
         Ok(Some(Box::new(ingester)))
     })
 }
 
 impl Ingester {
-    fn start(settings: IngestSettings, mut decode: Decode, empty: bool) -> Result<Self, Trouble> {
+    fn start(settings: IngestSettings, mut decode: Decode, empty: bool) -> Result<Self, ConsumerError> {
         let loader = |decode: &Decode| Loader::new(&settings.destination, &settings.table, decode);
         let tables = loader(&decode);
         let before = {
@@ -95,28 +95,31 @@ impl Ingester {
         let thread = std::thread::Builder::new()
             .name("weir-ingest".to_owned())
             .spawn(work)
-            .map_err(|error| Trouble::new(Stage::Ingest, error.to_string()))?;
+            .map_err(|error| ConsumerError::new(IngestStage::Ingest, error.to_string()))?;
         Ok(Self { counts, stop, said, thread, names, durability, tables, before })
     }
 
     /// Has what came saved; what it said meanwhile comes with it.
-    fn stop(self) -> Result<Consumed, Trouble> {
+    fn stop(self) -> Result<Consumed, ConsumerError> {
         let Self { counts, stop, said, thread, names: [broker, place], durability, mut tables, before } =
             self;
         stop.store(true, Relaxed);
         let outcome = thread.join();
         let remarks = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-        let failed = |stage, words: String| Err(Trouble::new(stage, words));
+        let failed = |stage, words: String| Err(ConsumerError::new(stage, words));
         let totals = match outcome {
             Err(_) => {
-                return failed(Stage::Ingest, "the ingester has panicked; please report this".to_owned());
+                return failed(
+                    IngestStage::Ingest,
+                    "the ingester has panicked; please report this".to_owned(),
+                );
             }
             Ok(Err(IngestError::Store(error))) => return Err(of_table(&error)),
-            Ok(Err(error)) => return failed(Stage::Ingest, error.to_string()),
+            Ok(Err(error)) => return failed(IngestStage::Ingest, error.to_string()),
             Ok(Ok(outcome)) => match outcome.ended {
                 Ok(_) => outcome.totals,
-                Err(words) if words.starts_with(&broker) => return failed(Stage::Broker, words),
-                Err(words) => return failed(Stage::Table, words),
+                Err(words) if words.starts_with(&broker) => return failed(IngestStage::Broker, words),
+                Err(words) => return failed(IngestStage::Table, words),
             },
         };
         let stock = tables.open().and_then(|()| tables.stock()).map_err(|error| of_table(&error))?;
@@ -139,7 +142,7 @@ impl Ingester {
             table_bytes: stock.bytes.saturating_sub(before.bytes),
             durability: Some(durability.to_owned()),
             remarks,
-            ..Consumed::nothing(Place::Own(place))
+            ..Consumed::nothing(RowStore::Own(place))
         })
     }
 }
@@ -167,7 +170,7 @@ impl Consumer for Ingester {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
     }
 
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop()
     }
 

@@ -1,8 +1,8 @@
-//! Somebody else's consumer, who is asked what came of the messages.
+//! Somebody else's consumer: weir asks it what became of the messages.
 
 use crate::error::ProbeError;
-use crate::gateway::{Gateway, Waiting};
-use crate::watched::{Watched, Watching};
+use crate::gateway::{Gateway, GatewayConsumer};
+use crate::table::{ProbedTable, TableConsumer};
 use std::time::Duration;
 use weir_engine::ingest::{Consumer, MakeConsumer};
 use weir_observe::{HttpAddress, HttpTrust};
@@ -13,7 +13,7 @@ pub enum Probe {
     /// The gateway of the original measurement, on InterSystems IRIS: `http://HOST:PORT/csp/mqtt/rest`.
     Gateway(Gateway),
     /// A table of PostgreSQL: `sql:postgres://user@host/database#TABLE`.
-    Table(Box<Watched>),
+    Table(Box<ProbedTable>),
 }
 
 impl Probe {
@@ -23,7 +23,7 @@ impl Probe {
     /// See [`ProbeError`].
     pub fn parse(text: &str, trust: &HttpTrust, password: Option<&str>) -> Result<Self, ProbeError> {
         if let Some(place) = text.strip_prefix("sql:") {
-            return Watched::parse(place, password).map(|it| Self::Table(Box::new(it)));
+            return ProbedTable::parse(place, password).map(|it| Self::Table(Box::new(it)));
         }
         let authority =
             text.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
@@ -42,12 +42,14 @@ impl Probe {
         }
     }
 
-    /// Makes it ready for so many messages of an encoding, `avro` or `json`, and asks from then on.
+    /// Makes the consumer ready for `count` messages in an encoding, `avro` or `json`, and asks it from then on.
     pub fn consumer(self, encoding: String, count: u64, patience: Duration) -> Box<MakeConsumer> {
         Box::new(move |_| {
             let consumer: Box<dyn Consumer> = match &self {
-                Self::Gateway(gateway) => Box::new(Waiting::start(gateway, &encoding, count, patience)?),
-                Self::Table(watched) => Box::new(Watching::start(watched)?),
+                Self::Gateway(gateway) => {
+                    Box::new(GatewayConsumer::start(gateway, &encoding, count, patience)?)
+                }
+                Self::Table(watched) => Box::new(TableConsumer::start(watched)?),
             };
             Ok(Some(consumer))
         })

@@ -50,7 +50,7 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
+    /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
@@ -96,7 +96,7 @@ impl Aggregator {
             let end = f64::from(second) + 1.0;
             self.pauses.push((end - 1.0 - pause, end));
         }
-        // Just before the second's end: who is stopped at that moment was wanted, and played, up to it.
+        // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let points = self.points.entry(second).or_insert_with(|| vec![WorkloadPoint::default(); count]);
@@ -108,7 +108,7 @@ impl Aggregator {
         self.samples.push(sample);
     }
 
-    /// Adds an event. That the run was stopped must be told before the intervals from that second on.
+    /// Adds an event. The event that the run was stopped must come before the intervals from that second on.
     pub fn remark(&mut self, line: &EventLine) {
         match line {
             EventLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
@@ -283,7 +283,7 @@ impl Aggregator {
             .collect()
     }
 
-    /// When the load was: to the plan's end, or as far as it came.
+    /// When the load was: up to the plan's end, or to where the run was stopped.
     fn span(&self, run: &RunFacts) -> machine::Span {
         let seen = self.cut.or(self.seen());
         machine::Span {

@@ -10,7 +10,7 @@ impl Scenario {
     /// second time. A workload that ends before the others holds its last stage until they end.
     ///
     /// # Errors
-    /// A schedule that is none, or a background of nothing or without a far end.
+    /// A schedule that cannot be planned, or a background without streams or without an address.
     pub fn with_background(mut self) -> Result<Self, ScenarioError> {
         let Some(background) = self.background.take() else { return Ok(self) };
         let (to, _) = background.check()?;

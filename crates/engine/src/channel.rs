@@ -1,4 +1,4 @@
-//! What the readers of each channel counted, and who met the gaps in it.
+//! What the readers of each channel counted, and which of them met the gaps in it.
 
 use crate::clients::{self, ReaderRecord};
 use crate::event::EventLine;
@@ -123,7 +123,7 @@ impl Readers {
             let first = gap.iter().map(|it| it.at).fold(f64::INFINITY, f64::min);
             let last = gap.iter().map(|it| it.at).fold(0.0, f64::max);
             let met: BTreeSet<u32> = gap.iter().map(|it| it.client).collect();
-            // Those who read before and after it.
+            // Readers that read before the gap and after it.
             let there = |it: &&&ReaderRecord| {
                 it.since.is_some_and(|since| since + MARGIN <= first) && last + MARGIN <= it.until
             };

@@ -6,8 +6,8 @@ use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
 use weir_protocols::of_url;
 
-/// What every client is asked: it does what the plan wants. One in a hundred may fail, as a server under load is
-/// allowed to by most who write a limit down.
+/// What every client is asked: it does what the plan wants. One in a hundred may fail: most published
+/// limits for servers under load allow that.
 const OF_ALL: [&str; 2] = ["failed.ratio <= 1%", "played.ratio >= 99%"];
 /// What viewers are asked whose source's rate the scenario says, whatever their protocol.
 const OF_EXPECTING: &str = "bitrate.ratio >= 90%";

@@ -31,7 +31,7 @@ pub enum EventLine {
         client: u32,
         /// Position of what it read among the workload's targets.
         channel: u32,
-        /// The same for all who miss the same: of MPEG-TS, PID, due and found counter in 16, 4 and 4 bits.
+        /// The same for all readers that miss the same packets: of MPEG-TS, PID, due and found counter in 16, 4 and 4 bits.
         mark: u32,
         /// Where, on the stream's own clock.
         place_seconds: f64,

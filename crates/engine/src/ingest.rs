@@ -7,8 +7,8 @@ pub(crate) mod figures;
 pub(crate) mod ingested;
 pub(crate) mod intake;
 
-pub use account::{Account, Imbalance, Stage};
-pub use consumer::{Both, Consumed, Consumer, Counted, Place, Trouble};
+pub use account::{Account, Imbalance, IngestStage};
+pub use consumer::{Both, Consumed, Consumer, ConsumerError, Counted, RowStore};
 pub use figures::{PROTOCOL, SCHEMA, schema_of};
 pub use ingested::{Classic, Ingested, Span};
 pub use intake::{Consuming, MakeConsumer, Messages};

@@ -1,5 +1,5 @@
 //! The target's machine over a load and before it: from points to the figures of a report. Functions of
-//! values; who counted makes no difference here.
+//! values; whether `/proc`, node_exporter or Prometheus counted makes no difference here.
 
 use crate::date::Date;
 use schemars::JsonSchema;

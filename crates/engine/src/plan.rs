@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A stretch of a workload's schedule: go to `clients`, then hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct RampStage {
     /// Clients at the end of the ramp.
     pub clients: u32,
     /// Time to get there.
@@ -20,7 +20,7 @@ pub struct Schedule {
     /// When its first stage begins, after the run's start.
     pub delay: Duration,
     /// Its stages, one after the other.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<RampStage>,
     /// Whether it goes on until the last of the other schedules has ended.
     pub until_the_end: bool,
     /// About how long its clients need, if they end by themselves: its stages are then long enough for any of them.
@@ -165,8 +165,8 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    fn stage(clients: u32, ramp: u64, hold: u64) -> Stage {
-        Stage { clients, ramp: seconds(ramp), hold: seconds(hold) }
+    fn stage(clients: u32, ramp: u64, hold: u64) -> RampStage {
+        RampStage { clients, ramp: seconds(ramp), hold: seconds(hold) }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the threads of a run send to it.
 
-use crate::ingest::consumer::Trouble;
+use crate::ingest::consumer::ConsumerError;
 use crate::ingest::ingested::Ingested;
 use weir_clients::{ClientFailure, ClientRecord, Gap};
 use weir_metrics::Recorder;
@@ -28,5 +28,5 @@ pub(crate) enum Taken {
     /// All is counted that will come, or the run was over.
     Over(Box<Ingested>),
     /// It stands still, or something has failed.
-    Failed(Trouble),
+    Failed(ConsumerError),
 }

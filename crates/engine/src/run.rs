@@ -6,7 +6,7 @@ use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
 use crate::ingest::intake;
-use crate::ingest::{Consuming, Trouble};
+use crate::ingest::{ConsumerError, Consuming};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
 use crate::report::{Report, Taken};
@@ -66,15 +66,15 @@ pub enum RunError {
         /// The system's words.
         source: std::io::Error,
     },
-    /// Who is to save messages is not there.
+    /// The consumer that is to save messages could not be made ready.
     #[error(transparent)]
-    Consumer(#[from] Trouble),
-    /// It was interrupted before who is to save messages was there.
+    Consumer(#[from] ConsumerError),
+    /// It was interrupted before the consumer was ready.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What a live view is told.
+/// What a live view gets of a run.
 pub trait Watcher {
     /// A second is complete; `fold` holds all up to it.
     fn second(&mut self, second: u32, fold: &Aggregator);

@@ -25,7 +25,7 @@ pub use variants::{Order, Variants};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
 
 use crate::checks::CheckName;
-use crate::plan::{Schedule, Stage};
+use crate::plan::{RampStage, Schedule};
 use crate::role::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ use weir_protocols::{Given, Output, of_url};
 const DEFAULT_RAMP: f64 = 5.0;
 /// Clients a second that a ramp without `arrival` brings at least.
 const DEFAULT_ARRIVAL: f64 = 50.0;
-/// What a run until Ctrl-C lasts by its plan: ten years, as long as nobody waits.
+/// What a run until Ctrl-C lasts by its plan: ten years, longer than any run.
 const ENDLESS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// Time before the load in which the target's machine is read, when it is read at all.
 const DEFAULT_BASE: Duration = Duration::from_secs(3);
@@ -136,7 +136,7 @@ pub struct WorkloadSpec {
     /// What to subscribe to, so that its messages are saved: `mqtt://host/topic/+`. The run is over when a count was published
     /// and all messages are accounted for, or after `duration`.
     pub ingest: OneOrMany,
-    /// Somebody else's consumer, who is asked what came of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
+    /// Somebody else's consumer, which is asked what became of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
     /// original measurement, or `sql:postgres://user@host/database#TABLE` for a table that it fills.
     pub probe: OneOrMany,
     /// Of `ingest` and `probe`: what records are, and where they go.
@@ -207,7 +207,7 @@ impl Scenario {
         }
         let counts = self.ends_with_its_messages();
         let others = Others {
-            // Who saves for a time is waited for as viewers are.
+            // A workload that saves for a fixed time is waited for, as viewers are.
             viewers: self.workloads.iter().any(|it| !it.play.0.is_empty() && !it.background)
                 || saving.iter().any(|it| it.duration.is_some()),
             ends: counts || self.workloads.iter().any(|it| !it.saves() && it.duration.is_some()),
@@ -294,7 +294,7 @@ impl Scenario {
     }
 }
 
-/// How long clients are held that end by themselves: longer than anybody waits, a year.
+/// How long clients are held that end by themselves: a year, longer than any run of theirs.
 const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(31_536_000);
 
 /// What the other workloads of a scenario decide of one's schedule.
@@ -321,7 +321,7 @@ impl WorkloadSpec {
         self.name.clone().unwrap_or_else(|| verb.to_owned())
     }
 
-    /// Whether it saves messages, or asks who does.
+    /// Whether it saves messages, or asks somebody else's consumer that does.
     pub fn saves(&self) -> bool {
         !self.ingest.0.is_empty() || !self.probe.0.is_empty()
     }
@@ -349,7 +349,8 @@ impl WorkloadSpec {
 
     fn schedule(&self, others: Others) -> Result<Schedule, ScenarioError> {
         let (role, urls) = self.verb()?;
-        // Publishers last as long as viewers, who saves as long as anything does, and what disturbs as long as who saves.
+        // Publishers last as long as viewers, a workload that saves as long as any other, and one of the background as long as
+        // the one that saves.
         let publishes_along = match role {
             Role::Publish if others.viewers => true,
             Role::Ingest => others.ends && self.duration.is_none(),
@@ -371,7 +372,7 @@ impl WorkloadSpec {
                 Role::Ingest => 1,
                 Role::Publish => (urls.len() as u32).saturating_mul(streams),
                 Role::Play => {
-                    // One client for each stream if it is said how many there are.
+                    // One client for each stream, if the options say how many there are.
                     let play = urls.first().and_then(|url| of_url(url)?.play.as_ref());
                     let each = play.map_or(1, |play| (play.clients)(&self.options));
                     each.saturating_mul(if each > 1 { urls.len() as u32 } else { 1 })
@@ -394,7 +395,7 @@ impl WorkloadSpec {
                 let change = f64::from(clients.abs_diff(std::mem::replace(&mut before, clients)));
                 let rate = arrival.unwrap_or((change / DEFAULT_RAMP).max(DEFAULT_ARRIVAL));
                 let ramp = ramp.unwrap_or_else(|| {
-                    // A year at the most: a rate near zero must not overflow.
+                    // At most a year: a rate near zero must not overflow.
                     Duration::from_secs_f64(
                         if role == Role::Ingest || publishes_along && arrival.is_none() {
                             0.0
@@ -404,7 +405,7 @@ impl WorkloadSpec {
                         .min(3e7),
                     )
                 });
-                Stage { clients, ramp, hold }
+                RampStage { clients, ramp, hold }
             })
             .collect();
         let delay = self.delay.as_ref().map_or(Duration::ZERO, Span::get);

@@ -1,5 +1,5 @@
 //! A series: every variant of a scenario, run as often as it says, interleaved. Values only: which runs there are and what
-//! they come to; who runs them is the binary.
+//! they come to; the binary runs them.
 
 mod figures;
 mod summary;
@@ -61,8 +61,8 @@ impl Variation {
     /// Reads a scenario file, once for each of its variants.
     ///
     /// # Errors
-    /// The file cannot be read, or is with one of its variants not strictly a scenario, or its variants cannot be told
-    /// apart.
+    /// The file cannot be read, is not strictly a scenario with the values of one of its variants, or its variants are all the
+    /// same.
     pub fn read(path: &Path) -> Result<Vec<Self>, ScenarioError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)

@@ -327,7 +327,7 @@ pub struct ChannelFigure {
     pub total: u64,
 }
 
-/// Places in a channel's stream where units are missing, by who met them. A place that several readers met is one.
+/// Gaps in a channel's stream, by which readers met them. A gap that several readers met counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GapSources {
     /// By all of several readers: server, tuner or antenna.
@@ -336,7 +336,7 @@ pub struct GapSources {
     pub of_connection: u64,
     /// By some of several readers, while this host's receive path complained: the generator.
     pub of_generator: u64,
-    /// By a reader beside whom no other had read before and after it: it cannot be told.
+    /// By one reader, while no other read before and after the gap: the source is unknown.
     pub unknown: u64,
     /// Gaps of single readers whose place was not kept: each reader keeps its first few hundred.
     #[serde(default)]

@@ -4,7 +4,7 @@
 //! own trouble never counts here.
 
 use crate::checks::CheckName;
-use crate::ingest::{Imbalance, Ingested, Stage};
+use crate::ingest::{Imbalance, IngestStage, Ingested};
 use crate::summary::{Reason, Slots, StageSummary, Value, Verdict, VerdictState};
 use weir_metrics::{Recorder, Side, common};
 use weir_observe::UsageSummary;
@@ -106,7 +106,7 @@ fn drops(total: &Recorder) -> Option<Reason> {
 
 /// Messages that weir itself lost count of: between the broker's delivery and the table.
 pub(crate) fn of_account(ingested: &Ingested) -> Option<Reason> {
-    let own = |it: &&Imbalance| matches!(it.stage, Stage::Ingest | Stage::Table);
+    let own = |it: &&Imbalance| matches!(it.stage, IngestStage::Ingest | IngestStage::Table);
     let first = ingested.imbalances.iter().find(own)?;
     Some(Reason {
         state: VerdictState::Invalid,
@@ -584,7 +584,14 @@ mod tests {
             let imbalances = vec![Imbalance { stage, text: "5 messages".to_owned() }];
             of_account(&Ingested { imbalances, ..Ingested::default() }).map(|reason| reason.state)
         };
-        let stages = [Stage::Publish, Stage::Broker, Stage::Consumer, Stage::Ingest, Stage::Table].map(of);
+        let stages = [
+            IngestStage::Publish,
+            IngestStage::Broker,
+            IngestStage::Consumer,
+            IngestStage::Ingest,
+            IngestStage::Table,
+        ]
+        .map(of);
         let invalid = Some(VerdictState::Invalid);
         assert_eq!(stages, [None, None, None, invalid, invalid]);
     }

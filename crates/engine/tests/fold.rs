@@ -44,7 +44,7 @@ fn fold(text: &str) -> Aggregator {
     Aggregator::new(scenario.plan().unwrap(), facts.collect(), 0)
 }
 
-/// A second of a workload: so many clients that play, so many media bytes.
+/// A second of a workload with this number of clients that play, and of media bytes.
 fn second(fold: &mut Aggregator, second: u32, workload: u16, playing: u64, media: u64) {
     let mut figures = Recorder::new(SCHEMA);
     figures.set(PLAYING, playing);
@@ -296,7 +296,8 @@ fn in_the_last_second_of_the_plan_its_clients_are_still_wanted() {
     assert_eq!(wanted[end - 1..], [4, 0, 0], "{wanted:?}");
 }
 
-/// Ten viewers of 30 frames a second for 12 s, of which so many frames and packets come.
+/// Ten viewers of 30 frames a second for 12 s, which together get `frames` frames and `numbered` packets a second and lose
+/// `lost`.
 fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
     let mut fold =
         fold("{warmup: 0s, workloads: [{play: ws://h/app/a, clients: 10, duration: 12s, arrival: 1000/s}]}");

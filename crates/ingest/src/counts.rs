@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use weir_metrics::{Moment, Stretch};
+use weir_metrics::{Moment, MomentRange};
 
 /// Counters that two threads add to, each its own.
 #[derive(Debug, Default)]
@@ -45,11 +45,11 @@ pub struct Counts {
     /// Connections at which the broker had forgotten the session.
     pub sessions_lost: AtomicU64,
     /// When messages came from the broker.
-    pub receipts: Stretch,
+    pub receipts: MomentRange,
     /// When messages were decoded.
-    pub decodings: Stretch,
+    pub decodings: MomentRange,
     /// When transactions were committed.
-    pub committals: Stretch,
+    pub committals: MomentRange,
     /// Whether the broker has granted the subscription, now.
     pub subscribed: AtomicU64,
     /// Bytes that wait to be saved.

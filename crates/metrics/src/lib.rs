@@ -12,9 +12,9 @@ mod first_frame;
 mod histogram;
 mod interval;
 mod moment;
+mod moment_range;
 mod recorder;
 mod signed;
-mod stretch;
 mod units;
 
 pub use estimate::Estimate;
@@ -24,9 +24,9 @@ pub use first_frame::FirstFrame;
 pub use hdrhistogram::Histogram;
 pub use interval::{Interval, IntervalKey};
 pub use moment::Moment;
+pub use moment_range::MomentRange;
 pub use recorder::Recorder;
 pub use signed::SignedHistogram;
-pub use stretch::Stretch;
 pub use units::{
     BitRate, Measure, ParseUnitError, Quantity, Ratio, parse_bytes, parse_duration, parse_quantity,
     parse_rate,

@@ -100,7 +100,7 @@ pub enum Measure {
 /// A number of bytes: `955B`, `64KiB`, `1MB`.
 ///
 /// # Errors
-/// It is none, or has no unit.
+/// The text is not a number of bytes, or has no unit.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
     match parse_quantity(text) {
         Ok(Quantity { value, measure: Measure::Bytes }) if value >= 0.0 => Ok(value as u64),

@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The child: so many threads, and a listener that keeps what it accepts.
+/// The child: `threads` threads, and a listener that keeps what it accepts.
 fn target(threads: usize) -> Result<()> {
     for _ in 1..threads {
         std::thread::spawn(|| {

@@ -1,4 +1,4 @@
-//! All processes of the host at one moment, and who descends from whom.
+//! All processes of the host at one moment, and which descends from which.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,7 +43,7 @@ impl Census {
             match self.visit(pid, reader) {
                 Ok(resident) => residents.extend(resident),
                 Err(error) if is_gone(&error) => {}
-                // A census with holes would lose who descends from whom.
+                // A census with holes would lose which process descends from which.
                 Err(error) => return Err(error),
             }
         }

@@ -62,7 +62,7 @@ pub enum MachineError {
     Unheard {
         /// `node_exporter` or `Prometheus`.
         what: &'static str,
-        /// Where.
+        /// The server's address.
         address: String,
         /// Why not.
         source: HttpError,
@@ -73,7 +73,7 @@ pub enum MachineError {
          a node_exporter (0.16 or newer) listens on port 9100, a Prometheus is given with --prometheus"
     )]
     NotNodeExporter {
-        /// Where.
+        /// The server's address.
         address: String,
     },
     /// The server answers with something else.
@@ -82,7 +82,7 @@ pub enum MachineError {
          node_exporter is given with --node-exporter"
     )]
     NotPrometheus {
-        /// Where.
+        /// The server's address.
         address: String,
         /// What was wrong with its answer.
         words: String,
@@ -93,7 +93,7 @@ pub enum MachineError {
          the node_exporter of the target's machine, and wait for two collections"
     )]
     NoMachine {
-        /// Where.
+        /// The server's address.
         address: String,
     },
     /// It collects from several, and which one is the target's was not said, or is not among them.
@@ -103,7 +103,7 @@ pub enum MachineError {
         asked.as_ref().map_or_else(String::new, |asked| format!(", and not of {asked}"))
     )]
     WhichMachine {
-        /// Where.
+        /// The server's address.
         address: String,
         /// The values of the label `instance`.
         instances: Vec<String>,
@@ -116,9 +116,9 @@ pub enum MachineError {
     /// No thread could be started.
     #[error("no thread for {address}: {words}")]
     Thread {
-        /// Where.
+        /// Address of the server that the thread was to read.
         address: String,
-        /// The system's words.
+        /// What the system said.
         words: String,
     },
 }

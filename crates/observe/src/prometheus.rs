@@ -203,9 +203,9 @@ impl Prometheus {
             let at = ((time - range.start) / range.step).round();
             // NaN is no index, and nothing before the first point is either.
             if at >= 0.0
-                && let Some(slot) = values.get_mut(at as usize)
+                && let Some(cell) = values.get_mut(at as usize)
             {
-                *slot = Some(value);
+                *cell = Some(value);
             }
         }
         Ok(values)

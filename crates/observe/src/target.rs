@@ -235,7 +235,7 @@ impl Target {
         listening.iter().filter(|it| held.contains(&it.inode)).map(|it| it.local_port).collect()
     }
 
-    /// One server for a person who has to choose.
+    /// One server in a line, for a person to choose from several: program, process and ports.
     fn described(&mut self, server: &[ProcessId], census: &Census) -> String {
         let head = server.first().map_or(0, |id| id.pid);
         let program = census.find(head).map_or("", |resident| &resident.program);

@@ -1,4 +1,4 @@
-//! The table by channel, and who met the gaps in each.
+//! The table by channel, and which readers met the gaps in each.
 
 use crate::document::{Cell, Column, Grid, Tone};
 use crate::quantity::{bit_rate, count};
@@ -51,7 +51,7 @@ fn counts(first: &ChannelSummary, channels: &[ChannelSummary]) -> Grid {
     Grid { caption, columns, rows: rows.collect() }
 }
 
-/// Who met the gaps, if there were any.
+/// Which readers met the gaps, if there were any.
 fn sources(channels: &[ChannelSummary]) -> Option<Grid> {
     let met = |channel: &&ChannelSummary| channel.gaps != GapSources::default();
     let shown = if channels.iter().any(|channel| channel.gaps.unplaced > 0) { 5 } else { 4 };

@@ -9,9 +9,9 @@ use weir_engine::summary::{
     ColumnUnit, StateCount, Statistic, WorkloadSummary,
 };
 
-/// So many clients are shown one by one; of more the worst.
+/// Up to this number of clients are shown one by one; of more, only the worst are.
 const SHOWN: usize = 16;
-/// Where all are.
+/// The file that has all of them.
 const FILE: &str = "clients.csv";
 
 /// The tables of a workload whose clients left something behind that is to be shown.

@@ -24,7 +24,7 @@ pub(crate) struct Badge {
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) title: String,
-    /// For those who look closer: text leaves it out, Markdown and HTML fold it.
+    /// For a closer look: text leaves it out, Markdown and HTML fold it.
     pub(crate) detail: bool,
     pub(crate) parts: Vec<Part>,
 }

@@ -86,15 +86,15 @@ impl Suite {
             ),
             text: String::new(),
         }));
-        let mut properties = vec![
-            ("run".to_owned(), quote(&run.id, LINE)),
-            ("weir_version".to_owned(), quote(&run.weir_version, LINE)),
-            ("seed".to_owned(), run.seed.to_string()),
-            ("layout".to_owned(), quote(&summary.layout, LINE)),
-        ];
-        properties.extend(
-            run.tags.iter().map(|(key, value)| (format!("tag.{}", quote(key, 60)), quote(value, LINE))),
-        );
+        let mut suite = Self::new(run, &summary.layout, cases);
+        let tags = run.tags.iter();
+        suite
+            .properties
+            .extend(tags.map(|(key, value)| (format!("tag.{}", quote(key, 60)), quote(value, LINE))));
+        suite
+    }
+
+    fn new(run: &RunFacts, layout: &str, cases: Vec<Case>) -> Self {
         let count = |test: fn(&CaseResult) -> bool| cases.iter().filter(|case| test(&case.result)).count();
         Self {
             name: quote(&run.name, LINE),
@@ -103,7 +103,12 @@ impl Suite {
             hostname: quote(&run.environment.hostname, 80),
             failures: count(|result| matches!(result, CaseResult::Failed(_))),
             errors: count(|result| matches!(result, CaseResult::Broken(_))),
-            properties,
+            properties: vec![
+                ("run".to_owned(), quote(&run.id, LINE)),
+                ("weir_version".to_owned(), quote(&run.weir_version, LINE)),
+                ("seed".to_owned(), run.seed.to_string()),
+                ("layout".to_owned(), quote(layout, LINE)),
+            ],
             cases,
         }
     }
@@ -192,23 +197,7 @@ fn ending(ending: &Ending) -> Case {
 }
 
 fn write_suite(run: &RunFacts, layout: &str, cases: Vec<Case>, out: &mut dyn io::Write) -> io::Result<()> {
-    let count = |test: fn(&CaseResult) -> bool| cases.iter().filter(|case| test(&case.result)).count();
-    let suite = Suite {
-        name: quote(&run.name, LINE),
-        time: format!("{:.3}", run.duration_seconds),
-        timestamp: moment(run.started_at_seconds, 'T'),
-        hostname: quote(&run.environment.hostname, 80),
-        failures: count(|result| matches!(result, CaseResult::Failed(_))),
-        errors: count(|result| matches!(result, CaseResult::Broken(_))),
-        properties: vec![
-            ("run".to_owned(), quote(&run.id, LINE)),
-            ("weir_version".to_owned(), quote(&run.weir_version, LINE)),
-            ("seed".to_owned(), run.seed.to_string()),
-            ("layout".to_owned(), quote(layout, LINE)),
-        ],
-        cases,
-    };
-    suite.write_into(out)?;
+    Suite::new(run, layout, cases).write_into(out)?;
     out.write_all(b"\n")
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Plot {
     pub(crate) across: Across,
     /// Length of that axis.
     pub(crate) length: f64,
-    /// What is said under it.
+    /// The note under it.
     pub(crate) note: &'static str,
 }
 
@@ -172,7 +172,7 @@ impl Plot {
         last.and_then(|(_, value)| *value).unwrap_or(0.0)
     }
 
-    /// For those who cannot see it: the range of each line.
+    /// A description for screen readers: the range of each line.
     fn description(&self) -> String {
         let ranges = self.lines.iter().filter_map(|line| {
             let values = || line.points.iter().filter_map(|(_, value)| *value);

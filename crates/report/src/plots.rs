@@ -7,7 +7,7 @@ use crate::quote::quote;
 use crate::stages::leading;
 use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
 
-/// What is said under the bit rate of viewers.
+/// The note under the plot of viewers' bit rate.
 const CALMED: &str = "Actual is the mean of each second and its neighbours with as many clients: viewers read in batches of up to 2 s.";
 
 /// All plots of a run; those of which nothing was measured draw nothing.

@@ -34,7 +34,7 @@ pub struct StreamCheck {
     /// Bits a second of packets of 188 bytes, null packets included, by the stream's own clock.
     pub bit_rate_bps: Option<f64>,
     /// Where decoding can begin: PAT, PMT and a random access point of that program.
-    pub decodable: Option<Place>,
+    pub decodable: Option<StreamPosition>,
     /// Every total by its name; `docs/method.md` defines each.
     pub counts: Totals,
     /// ETSI TR 101 290, first and second priority, in its order.
@@ -72,7 +72,8 @@ pub struct IndicatorCount {
 
 /// A place in the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Place {
+#[schemars(rename = "Place")]
+pub struct StreamPosition {
     /// How many packets came before it.
     pub packet: u64,
     /// How many bytes came before its packet.
@@ -166,7 +167,7 @@ pub struct PidEntry {
     /// Its clock references, if it has any.
     pub pcr: Option<ClockEntry>,
     /// Where decoding it can begin first.
-    pub first_random_access: Option<Place>,
+    pub first_random_access: Option<StreamPosition>,
 }
 
 /// The program clock references of a PID.
@@ -243,7 +244,7 @@ impl StreamCheck {
             transport_stream_id: report.transport_stream_id,
             duration_seconds: report.duration.map(StreamTime::as_seconds),
             bit_rate_bps: report.bit_rate,
-            decodable: report.decodable.map(Place::from),
+            decodable: report.decodable.map(StreamPosition::from),
             counts: Totals(report.counts),
             indicators: indicators.collect(),
             programs: report.programs.iter().map(ProgramEntry::from).collect(),
@@ -294,7 +295,7 @@ impl JsonSchema for Totals {
     }
 }
 
-impl From<Mark> for Place {
+impl From<Mark> for StreamPosition {
     fn from(mark: Mark) -> Self {
         let time_seconds = mark.time.map(StreamTime::as_seconds);
         Self { packet: mark.packet, byte: mark.byte, pid: mark.pid, time_seconds }
@@ -362,7 +363,7 @@ impl PidEntry {
             random_access_indicators: counts.random_access_indicators,
             pts_jumps: counts.pts_jumps,
             pcr: report.pcr.map(ClockEntry::from),
-            first_random_access: report.first_random_access.map(Place::from),
+            first_random_access: report.first_random_access.map(StreamPosition::from),
         }
     }
 }

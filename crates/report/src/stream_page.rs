@@ -47,7 +47,7 @@ impl StreamCheck {
         let badge = |text: String, tone| Badge { text, tone };
         let counts = &self.counts.0;
         let mut badges = Vec::new();
-        // What is said of so few packets may be true of none: a wrong packet size finds packets as well.
+        // Findings on a handful of packets may be wrong: a wrong packet size finds packets as well.
         let skipped = counts.skipped_bytes as f64 / counts.bytes as f64;
         if skipped > 0.5 {
             badges.push(badge(format!("{} of the bytes skipped", share(skipped)), Tone::Bad));

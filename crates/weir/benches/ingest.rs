@@ -85,7 +85,7 @@ impl Case<'_> {
     fn measure(&self, directory: &Path) -> Result<(), Failure> {
         let Self { build, weir, place, database, format, count, round } = *self;
         let port = free_port();
-        // Of its own accord it grants a publisher with MQTT 5 no more than 20 messages in flight, who then sleeps and wakes
+        // By default mosquitto lets a publisher with MQTT 5 have 20 messages in flight, and the publisher then sleeps and wakes
         // for each few of them.
         let configuration = directory.join("mosquitto.conf");
         let lines = "allow_anonymous true\nuser root\npersistence false\nmax_queued_messages 0\nmax_inflight_messages 1000\n";

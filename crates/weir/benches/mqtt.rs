@@ -1,5 +1,5 @@
 //! What an MQTT publisher, a subscriber and an idle connection cost weir, against mosquitto and against weir's own origin,
-//! by turns.
+//! alternately.
 //!
 //! `cargo bench -p weir --bench mqtt -- [rounds] [messages] [idle connections]`. CPU is that of the whole process, by
 //! `/proc`, divided by messages; of a subscriber the kernel's share stands apart. Memory of an idle connection is the
@@ -60,7 +60,7 @@ fn start(directory: &Path, broker: Broker) -> Result<(Kept, u16), Failure> {
     let mut command = match broker {
         Broker::Mosquitto => {
             let file = directory.join("mosquitto.conf");
-            // Of its own accord it grants a publisher with MQTT 5 no more than 20 messages in flight, who then sleeps and
+            // By default mosquitto lets a publisher with MQTT 5 have 20 messages in flight, and the publisher then sleeps and
             // wakes for each few of them.
             let lines = "allow_anonymous true\nuser root\npersistence false\nmax_queued_messages 0\nmax_inflight_messages 1000\n";
             std::fs::write(&file, format!("listener {port} 127.0.0.1\n{lines}"))?;

@@ -123,7 +123,7 @@ fn receive(server: &Server, players: u64, seconds: u64) -> Result<Cost, Failure>
     Ok(Cost { cpu_ms, kilobytes, reads, server_cpu_ms: f64::NAN, server_kilobytes: f64::NAN })
 }
 
-/// Counts reads and who plays; the floor's only bookkeeping.
+/// Counts reads and the clients that play; the floor has no other bookkeeping.
 #[derive(Default)]
 struct Tally {
     reads: u64,

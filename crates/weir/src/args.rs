@@ -127,7 +127,7 @@ pub(crate) struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Whether anything is said of clients.
+    /// Whether any option of clients is given.
     pub(crate) fn is_any(&self) -> bool {
         let Self { streams, warmup, drain, timeout, bind_addr, insecure, cacert, cert, key, name, seed } =
             self;

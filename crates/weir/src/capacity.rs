@@ -3,10 +3,9 @@
 use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::run::{self, check_json, check_print, directory, interrupt_flag};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
 use crate::stepped::SteppedRun;
 use crate::{load, prepare};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -29,7 +28,7 @@ use weir_shard::clock;
 /// Name of the summary in the directory of a search.
 const SUMMARY: &str = "summary.json";
 
-/// Clients that are tried at the most, if nothing is said: a doubling beyond every server.
+/// Most clients that are tried by default: more than twice what any known server carries.
 const MOST_CLIENTS: u32 = 1_000_000;
 
 /// How many trials there may be, the climb being one: a search without an end is one of a server whose limit wanders.
@@ -271,7 +270,7 @@ impl<'a> Trials<'a> {
         let number = summary.trials.len() + 1;
         let is_single = !self.subject.kind().climbs_in_one_run();
         let place = format!("{number:03}-{}", held.name(is_single));
-        tell(self.options, &held.announcement(number, is_single));
+        print_progress(self.options, &held.announcement(number, is_single));
         let own = whole.join(&place);
         record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
         let slices = TrialSlices::new(TrialPlan {
@@ -285,7 +284,7 @@ impl<'a> Trials<'a> {
             return Ok(None);
         }
         for outcome in &outcomes {
-            tell(self.options, &format!("  {}", load_line(outcome)));
+            print_progress(self.options, &format!("  {}", load_line(outcome)));
         }
         let purpose = held.purpose;
         summary.trials.push(CapacityTrial { purpose, loads: outcomes.clone(), directory: place });
@@ -462,14 +461,6 @@ fn word(purpose: Purpose) -> &'static str {
         Purpose::Recovery => "recovery",
         Purpose::Narrow => "narrow",
         Purpose::Confirm => "confirm",
-    }
-}
-
-/// A line for who waits.
-fn tell(options: &RunOptions, line: &str) {
-    if !options.print.quiet {
-        // A closed terminal cannot be told.
-        let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
 use crate::records::schema;
 use crate::run::{interrupt_flag, refused, text, written};
-use crate::saving::Place;
+use crate::saving::SavingTarget;
 use libraries::{Library, Reader};
 use std::fs::File;
 use std::hint::black_box;
@@ -25,12 +25,12 @@ const TURN_SECONDS: f64 = 0.02;
 /// Bytes of payloads that are made of one encoding.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Makes, compares, decodes by turns, prints.
+/// Makes the same records in both encodings, decodes them alternately, and prints the comparison.
 pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let schema = schema(&args.schema)?;
     let framing: Framing = args.avro_encoding.parse().map_err(|error| usage(&error))?;
     // A place that cannot be had is better known before.
-    let places = args.save.iter().map(|text| Place::open(text, args, &schema, framing));
+    let places = args.save.iter().map(|text| SavingTarget::open(text, args, &schema, framing));
     let mut places = places.collect::<Result<Vec<_>, _>>()?;
     let interrupt = interrupt_flag()?;
     let avro = Payloads::new(&schema, Format::Avro(framing), args)?;
@@ -57,7 +57,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
             None => return Ok(Exit::Interrupted),
         }
     }
-    let times: Vec<EncodingTimes> = sides.iter().map(Side::times).collect();
+    let times: Vec<EncodingTimes> = sides.iter().map(MeasuredDecoder::times).collect();
     let (pair, others) = times.split_at(2);
     let mut comparison = CodecComparison::new(subject, [&pair[0], &pair[1]], others).ok_or_else(still)?;
     comparison.saving = saving;
@@ -96,7 +96,7 @@ impl Payloads {
 }
 
 /// A decoder with its payloads, and how long it took.
-struct Side<'p> {
+struct MeasuredDecoder<'p> {
     payloads: &'p Payloads,
     library: Library,
     decoder: Decoding,
@@ -112,7 +112,11 @@ enum Decoding {
 }
 
 /// The decoders that were asked for: the first of Avro, the first of JSON, the others.
-fn sides<'p>(schema: &Schema, both: [&'p Payloads; 2], args: &Codec) -> Result<Vec<Side<'p>>, Failure> {
+fn sides<'p>(
+    schema: &Schema,
+    both: [&'p Payloads; 2],
+    args: &Codec,
+) -> Result<Vec<MeasuredDecoder<'p>>, Failure> {
     let mut asked = args.decoders.clone();
     // One that is named twice has its turns once.
     let mut known = Vec::new();
@@ -134,14 +138,14 @@ fn sides<'p>(schema: &Schema, both: [&'p Payloads; 2], args: &Codec) -> Result<V
     let others = others.chain(json[1..].iter().map(|library| (both[1], *library)));
     let mut sides = Vec::new();
     for (payloads, library) in first.into_iter().chain(others) {
-        sides.push(Side::new(schema, payloads, library, args)?);
+        sides.push(MeasuredDecoder::new(schema, payloads, library, args)?);
     }
     same(schema, both, &sides)?;
-    sides.iter_mut().for_each(Side::settle_passes);
+    sides.iter_mut().for_each(MeasuredDecoder::settle_passes);
     Ok(sides)
 }
 
-impl<'p> Side<'p> {
+impl<'p> MeasuredDecoder<'p> {
     fn new(schema: &Schema, payloads: &'p Payloads, library: Library, args: &Codec) -> Result<Self, Failure> {
         let format = payloads.format;
         if library != Library::Weir
@@ -162,7 +166,7 @@ impl<'p> Side<'p> {
     }
 
     /// Decodes all payloads once, and gives the CPU time that took.
-    fn pass(&mut self) -> f64 {
+    fn decode_all(&mut self) -> f64 {
         let started = thread_seconds();
         match &mut self.decoder {
             Decoding::Ours(decoder) => {
@@ -174,20 +178,20 @@ impl<'p> Side<'p> {
                 }
             }
             // The same here.
-            Decoding::Theirs(reader) => drop(reader.pass(&self.payloads.payloads)),
+            Decoding::Theirs(reader) => drop(reader.decode_all(&self.payloads.payloads)),
         }
         thread_seconds() - started
     }
 
     /// Finds out how many passes fill a turn, of which the first ones are lost to empty caches.
     fn settle_passes(&mut self) {
-        self.pass();
-        let seconds = self.pass().max(1e-9);
+        self.decode_all();
+        let seconds = self.decode_all().max(1e-9);
         self.passes = (TURN_SECONDS / seconds).ceil().clamp(1.0, 1e7) as u32;
     }
 
     fn measure(&mut self) {
-        let seconds: f64 = (0..self.passes).map(|_| self.pass()).sum();
+        let seconds: f64 = (0..self.passes).map(|_| self.decode_all()).sum();
         self.seconds.push(seconds / f64::from(self.passes) / self.payloads.payloads.len() as f64);
     }
 
@@ -204,7 +208,7 @@ impl<'p> Side<'p> {
 }
 
 /// All decoders say the same of both encodings, bit for bit: else there would be nothing to compare.
-fn same(schema: &Schema, both: [&Payloads; 2], sides: &[Side<'_>]) -> Result<(), Failure> {
+fn same(schema: &Schema, both: [&Payloads; 2], sides: &[MeasuredDecoder<'_>]) -> Result<(), Failure> {
     let plain = |record: Record<'_>| {
         let (mut encoder, mut out) = (Encoder::new(schema, Format::Avro(Framing::Schemaless)), Vec::new());
         encoder.push(record).map_err(Failure::with(Exit::Internal))?;

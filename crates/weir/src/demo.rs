@@ -118,7 +118,7 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         if summary.verdict.state == VerdictState::Invalid { "invalid" } else { "doubtful" },
         exit as u8
     );
-    // A closed terminal cannot be told.
+    // A closed terminal shows no error either.
     let _ = writeln!(std::io::stderr(), "{line}");
     Ok(Exit::Passed)
 }

@@ -214,7 +214,7 @@ fn stop_after(span: Duration, stop: Arc<AtomicBool>) {
 
 /// One line for a person, beside what is printed at the end.
 fn say(line: &str) {
-    // A closed terminal cannot be told.
+    // A closed terminal shows no error either.
     let _ = writeln!(std::io::stderr(), "weir: {line}");
 }
 

@@ -23,7 +23,7 @@ const SELDOM: u32 = 30;
 pub(crate) enum Live {
     /// A bar that is drawn over itself.
     Bar(ProgressBar),
-    /// A line every so many seconds.
+    /// A line every this many seconds.
     Plain(u32),
     /// Nothing.
     Silent,

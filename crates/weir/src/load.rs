@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_engine::capacity::LoadKind;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
 
-/// How long clients are held when nothing is said.
+/// How long clients are held by default.
 const DEFAULT_HOLD: Duration = Duration::from_secs(30);
 
 /// `weir play`.

@@ -1,4 +1,4 @@
-//! What clients say and hear, on stderr, for those who look for what goes wrong: `-vv`, or `WEIR_LOG`.
+//! The clients' dialogues with servers on stderr, to find out what goes wrong: `-vv`, or `WEIR_LOG`.
 
 use crate::args::Verb;
 use crate::exit::{Exit, Failure};
@@ -40,7 +40,7 @@ pub(crate) fn begin(verb: &Verb) -> Result<(), Failure> {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
-        // A closed terminal cannot be told that it is closed.
+        // The subscriber would report that the terminal is closed, to the closed terminal.
         .log_internal_errors(false)
         .with_timer(tracing_subscriber::fmt::time::uptime());
     tracing_subscriber::registry().with(lines).with(asked).init();

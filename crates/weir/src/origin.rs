@@ -130,7 +130,7 @@ fn named(numbers: &mut KeyNumbers, stream: &str) -> String {
     numbers.show(&SecretUrl::new(format!("rtmp:///{stream}"))).trim_start_matches("rtmp:///").to_owned()
 }
 
-/// Where it listens if nothing is said.
+/// Where it listens by default.
 const USUAL_RTMP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1935);
 
 /// Made services first, then files.

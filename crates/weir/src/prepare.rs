@@ -283,8 +283,8 @@ fn memory() -> u64 {
     info.totalram.saturating_mul(info.mem_unit.into())
 }
 
-/// Raises the descriptor limit as far as it goes and refuses a plan that would not fit: better than
-/// booking this machine's failures.
+/// Raises the limit of descriptors to its maximum, and refuses a plan that needs more: its clients would fail by this
+/// machine's fault.
 fn check_limits(plan: &Plan) -> Result<(), Failure> {
     refuse_descriptors(most_at_once(plan) + OWN_DESCRIPTORS)
 }

@@ -16,7 +16,7 @@ use weir_engine::summary::{RunFacts, Summary};
 use weir_observe::Environment;
 use weir_report::{Format, Text};
 
-/// Where runs go when nothing is said.
+/// Folder of run directories by default.
 const PARENT: &str = "weir-runs";
 
 /// What is known of a run, or of several, of a scenario before it begins.
@@ -269,6 +269,14 @@ pub(crate) fn text() -> Text {
 
 pub(crate) fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Usage, format!("{}: {error}", path.display()))
+}
+
+/// Prints a line on stderr while a series or a search goes on, unless `--quiet` is given.
+pub(crate) fn print_progress(options: &RunOptions, line: &str) {
+    if !options.print.quiet {
+        // A closed terminal shows no error either.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
 }
 
 /// A reader that has closed the pipe has seen what it wanted.

@@ -1,4 +1,4 @@
-//! `weir codec --save`: the same records decoded and saved, by turns, in each place.
+//! `weir codec --save`: the same records decoded and saved, alternately in Avro and JSON, in each store.
 
 use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
@@ -15,15 +15,15 @@ use weir_report::{SavingComparison, SavingTimes};
 const TABLE: &str = "weir_codec";
 
 /// A place that rows go to, with a table for each encoding.
-pub(crate) struct Place {
+pub(crate) struct SavingTarget {
     destination: Destination,
     batch: usize,
     /// Avro, then JSON.
-    sides: [Side; 2],
+    sides: [SavedEncoding; 2],
 }
 
 /// One encoding in one place.
-struct Side {
+struct SavedEncoding {
     format: Format,
     decode: Decode,
     loader: Loader,
@@ -31,7 +31,7 @@ struct Side {
     cpu_seconds: Vec<f64>,
 }
 
-impl Place {
+impl SavingTarget {
     /// Opens a place, and empties its tables.
     pub(crate) fn open(text: &str, args: &Codec, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
         let destination = destination(text, args.save_password_file.as_deref())
@@ -49,13 +49,19 @@ impl Place {
             loader.empty().map_err(|error| {
                 Failure::new(Exit::of_store(place, &error, Exit::Usage), error.to_string())
             })?;
-            Ok::<_, Failure>(Side { format, decode, loader, seconds: Vec::new(), cpu_seconds: Vec::new() })
+            Ok::<_, Failure>(SavedEncoding {
+                format,
+                decode,
+                loader,
+                seconds: Vec::new(),
+                cpu_seconds: Vec::new(),
+            })
         };
         let sides = [side(Format::Avro(framing), "avro")?, side(Format::Json, "json")?];
         Ok(Self { destination, batch: args.batch as usize, sides })
     }
 
-    /// Decodes and saves the payloads of both encodings, by turns, each time into an empty table. `None` if it was
+    /// Decodes and saves the payloads of both encodings alternately, each time into an empty table. `None` if it was
     /// interrupted.
     pub(crate) fn compare(
         &mut self,
@@ -77,7 +83,7 @@ impl Place {
     }
 }
 
-impl Side {
+impl SavedEncoding {
     /// Leaves off when it is interrupted.
     fn measure(&mut self, payloads: &[Vec<u8>], batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
         let failed = Failure::with(Exit::Internal);

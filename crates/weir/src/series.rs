@@ -1,12 +1,11 @@
 //! `weir run`: a scenario's file, its variants, and run after run, each with its steps, its directory and its artefacts.
 
-use crate::args::{Print, Run, RunOptions};
+use crate::args::{Print, Run};
 use crate::exit::{Exit, Failure};
-use crate::run::{self, check_json, check_print, directory, interrupt_flag};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
 use crate::stepped::SteppedRun;
 use crate::{background, load, prepare};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -158,7 +157,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         let variation = &variations[turn.variant];
         let name = made.facts.variants[turn.variant].name.clone();
         let place = format!("{number:03}-{name}");
-        tell(
+        print_progress(
             &args.run,
             &format!("run {number} of {}: {name}, repetition {} of {repeat}", order.len(), turn.repetition),
         );
@@ -223,14 +222,6 @@ impl SeriesWriter<'_> {
         let summary = SeriesSummary::new(&self.facts, &self.figures, &self.runs, ending);
         let written = write(&summary, self.directory);
         (summary, written)
-    }
-}
-
-/// A line before each run, for who waits.
-pub(crate) fn tell(options: &RunOptions, line: &str) {
-    if !options.print.quiet {
-        // A closed terminal cannot be told.
-        let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 

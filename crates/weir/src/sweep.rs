@@ -4,8 +4,9 @@ use crate::args::{Print, Run, Sweep};
 use crate::capacity::{Hunted, Trials};
 use crate::exit::{Exit, Failure};
 use crate::prepare;
+use crate::run::print_progress;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag};
-use crate::series::{MOST_REPETITIONS, ONLY, as_asked, tell};
+use crate::series::{MOST_REPETITIONS, ONLY, as_asked};
 use crate::stepped::SteppedRun;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -196,7 +197,7 @@ impl Swept<'_> {
             let place = format!("{number:03}-{name}");
             let what = if self.is_search { "search" } else { "run" };
             let (of, repeat) = (turns.len(), made.facts.repeat);
-            tell(
+            print_progress(
                 &self.args.run,
                 &format!("{what} {number} of {of}: {name}, repetition {} of {repeat}", turn.repetition),
             );

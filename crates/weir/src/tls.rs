@@ -1,5 +1,4 @@
-//! What is said about TLS, on the command line or in a scenario, becomes one thing here: for loads and ingesters
-//! alike.
+//! The options of TLS, from the command line or a scenario, for loads and ingesters.
 
 use std::path::PathBuf;
 use weir_engine::scenario::Scenario;

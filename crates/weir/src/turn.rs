@@ -2,7 +2,7 @@
 
 use weir_origin::IceServer;
 
-/// A TURN server, out of `turn:USER:PASSWORD@HOST[:PORT]`. What is wrong is said without the text, which has a secret.
+/// A TURN server, out of `turn:USER:PASSWORD@HOST[:PORT]`. The error does not repeat the text, which holds a secret.
 pub(crate) fn turn_server(text: &str) -> Result<IceServer, String> {
     let wrong = || "--turn wants turn:USER:PASSWORD@HOST[:PORT]".to_owned();
     let rest = text.strip_prefix("turn:").ok_or_else(wrong)?;

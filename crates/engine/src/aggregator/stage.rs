@@ -52,7 +52,7 @@ impl StageAggregator {
         slice.add(media, figures);
     }
 
-    /// The end of the window as far as the run came.
+    /// The second after the last one of the window that was run.
     pub(super) fn window_end(&self) -> u32 {
         self.span.window_begin + self.window.seconds
     }

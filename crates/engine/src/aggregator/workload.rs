@@ -215,8 +215,8 @@ impl WorkloadAggregator {
         }
     }
 
-    /// Nothing where the monotonic clock that both ends share gave every latency; wall clocks agree
-    /// as far as nobody has measured.
+    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured,
+    /// so that their uncertainty is unknown.
     fn clock_uncertainty(&self) -> Option<f64> {
         let figures = &self.total.figures;
         (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)

@@ -45,7 +45,7 @@ pub struct Goal {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// One run that goes through these loads until one fails, each held for so many seconds.
+    /// One run that goes through these loads until one fails, each held for `seconds`.
     Climb {
         /// The loads, each twice the one before.
         loads: Vec<u32>,

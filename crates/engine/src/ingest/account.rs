@@ -31,7 +31,8 @@ pub struct Account {
 /// Where messages are counted, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+#[schemars(rename = "Stage")]
+pub enum IngestStage {
     /// From the publisher to the broker.
     Publish,
     /// In the broker.
@@ -47,8 +48,8 @@ pub enum Stage {
 /// A sum that does not come out even.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imbalance {
-    /// Where.
-    pub stage: Stage,
+    /// The part of the way from publisher to table that it is about.
+    pub stage: IngestStage,
     /// One line for people: how many, and between which counts.
     pub text: String,
 }
@@ -62,7 +63,7 @@ impl Account {
     /// What was not sent, or not acknowledged. `broker` is how it is called.
     pub fn unpublished(&self, acknowledges: bool, broker: &str) -> Vec<Imbalance> {
         let mut found = Vec::new();
-        let mut say = |text| found.push(Imbalance { stage: Stage::Publish, text });
+        let mut say = |text| found.push(Imbalance { stage: IngestStage::Publish, text });
         let Self { planned, published, acknowledged, .. } = *self;
         if published < planned {
             say(format!("{} of {planned} messages were not sent", planned - published));
@@ -80,13 +81,13 @@ impl Account {
         let mut say = |stage, text| found.push(Imbalance { stage, text });
         let Self { published, received, lost, saved, dead_lettered, duplicate, .. } = *self;
         if lost > 0 {
-            say(Stage::Broker, format!("{broker} did not deliver {lost} of {published} messages"));
+            say(IngestStage::Broker, format!("{broker} did not deliver {lost} of {published} messages"));
         }
         let different = received.saturating_sub(duplicate);
         if different > published {
             let more = different - published;
             say(
-                Stage::Broker,
+                IngestStage::Broker,
                 format!(
                     "{broker} delivered {more} more messages than were published; is another publisher there?"
                 ),
@@ -95,7 +96,7 @@ impl Account {
         let settled = saved + dead_lettered + duplicate;
         if settled != received {
             say(
-                Stage::Ingest,
+                IngestStage::Ingest,
                 format!("{received} messages were received, and {settled} saved, dead-lettered or duplicate"),
             );
         }
@@ -103,14 +104,14 @@ impl Account {
             [("rows", saved, self.counted), ("dead letters", dead_lettered, self.counted_dead)]
         {
             if said != found {
-                say(Stage::Table, format!("{store} holds {found} {what}, and {said} were saved"));
+                say(IngestStage::Table, format!("{store} holds {found} {what}, and {said} were saved"));
             }
         }
         found
     }
 }
 
-impl Stage {
+impl IngestStage {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -140,7 +141,7 @@ mod tests {
         counted_dead: 2,
     };
 
-    fn stages(account: Account) -> Vec<Stage> {
+    fn stages(account: Account) -> Vec<IngestStage> {
         let account = account.settled();
         let mut found = account.unpublished(true, "mqtt://b");
         found.extend(account.unsettled("mqtt://b", "sqlite:f"));
@@ -155,15 +156,15 @@ mod tests {
 
     #[test]
     fn each_imbalance_is_named_with_the_stage_where_it_happened() {
-        assert_eq!(stages(Account { planned: 101, ..WHOLE }), [Stage::Publish]);
-        assert_eq!(stages(Account { acknowledged: 99, ..WHOLE }), [Stage::Publish]);
+        assert_eq!(stages(Account { planned: 101, ..WHOLE }), [IngestStage::Publish]);
+        assert_eq!(stages(Account { acknowledged: 99, ..WHOLE }), [IngestStage::Publish]);
         let lossy = Account { received: 93, saved: 88, counted: 88, ..WHOLE };
-        assert_eq!((stages(lossy), lossy.settled().lost), (vec![Stage::Broker], 10));
+        assert_eq!((stages(lossy), lossy.settled().lost), (vec![IngestStage::Broker], 10));
         let text = &lossy.settled().unsettled("mqtt://b", "sqlite:f")[0].text;
         assert_eq!(text, "mqtt://b did not deliver 10 of 100 messages");
-        assert_eq!(stages(Account { duplicate: 2, saved: 99, counted: 99, ..WHOLE }), [Stage::Broker]);
-        assert_eq!(stages(Account { saved: 97, counted: 97, ..WHOLE }), [Stage::Ingest]);
-        assert_eq!(stages(Account { counted: 97, ..WHOLE }), [Stage::Table]);
-        assert_eq!(stages(Account { counted_dead: 0, ..WHOLE }), [Stage::Table]);
+        assert_eq!(stages(Account { duplicate: 2, saved: 99, counted: 99, ..WHOLE }), [IngestStage::Broker]);
+        assert_eq!(stages(Account { saved: 97, counted: 97, ..WHOLE }), [IngestStage::Ingest]);
+        assert_eq!(stages(Account { counted: 97, ..WHOLE }), [IngestStage::Table]);
+        assert_eq!(stages(Account { counted_dead: 0, ..WHOLE }), [IngestStage::Table]);
     }
 }

@@ -1,6 +1,6 @@
 //! Who takes the messages of a run: weir's own ingester, or somebody else's consumer that is asked.
 
-use super::account::{Account, Imbalance, Stage};
+use super::account::{Account, Imbalance, IngestStage};
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -10,18 +10,18 @@ pub type Both = Option<(Moment, Moment)>;
 /// A consumer that cannot go on: where it stands, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {words}", .stage.name())]
-pub struct Trouble {
-    /// Where.
-    pub stage: Stage,
+pub struct ConsumerError {
+    /// The part that cannot go on.
+    pub stage: IngestStage,
     /// One line for people.
     pub words: String,
-    /// Whether the scenario lacks something that was asked for, a password, and nothing is wrong with who asked.
+    /// Whether the scenario lacks something that was asked for, such as a password, while the consumer itself works.
     pub is_of_scenario: bool,
 }
 
-impl Trouble {
+impl ConsumerError {
     /// Of this stage, with these words.
-    pub fn new(stage: Stage, words: impl Into<String>) -> Self {
+    pub fn new(stage: IngestStage, words: impl Into<String>) -> Self {
         Self { stage, words: words.into(), is_of_scenario: false }
     }
 }
@@ -74,7 +74,7 @@ pub trait Consumer {
     ///
     /// # Errors
     /// Where it stands, and why.
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble>;
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError>;
 
     /// Ends it, whatever came of it.
     fn leave(self: Box<Self>);
@@ -82,7 +82,7 @@ pub trait Consumer {
 
 /// Where a consumer puts what it takes, and what that is called in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RowStore {
     /// Tables of weir's own ingester.
     Own(String),
     /// A table that somebody else's consumer fills.
@@ -93,7 +93,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Consumed {
     /// Where it put them.
-    pub place: Place,
+    pub place: RowStore,
     /// Messages that were delivered. One that only counts rows says as many as there are rows.
     pub received: u64,
     /// Records committed to the table.
@@ -136,7 +136,7 @@ pub struct Consumed {
 
 impl Consumed {
     /// Nothing, in this place.
-    pub fn nothing(place: Place) -> Self {
+    pub fn nothing(place: RowStore) -> Self {
         Self {
             place,
             received: 0,
@@ -164,18 +164,19 @@ impl Consumed {
     /// Sums behind the publishers that do not come out even. `publishers` are those of the run.
     pub(super) fn imbalances(&self, account: &Account, publishers: u64, broker: &str) -> Vec<Imbalance> {
         match &self.place {
-            Place::Own(store) => {
+            RowStore::Own(store) => {
                 let others = strangers(self.publishers, publishers, self.unmarked, broker);
                 others.into_iter().chain(account.unsettled(broker, store)).collect()
             }
-            Place::Elsewhere(store) => {
+            RowStore::Elsewhere(store) => {
                 elsewhere(account.published, account.counted, store).into_iter().collect()
             }
         }
     }
 }
 
-/// Sums over somebody else's consumer that do not come out even: who lost what lies between the broker and its table.
+/// The sum over somebody else's consumer, if it does not come out even. What is missing was lost between the broker and the
+/// consumer's table.
 fn elsewhere(published: u64, rows: u64, store: &str) -> Option<Imbalance> {
     let text = match published.checked_sub(rows) {
         Some(0) => return None,
@@ -189,10 +190,10 @@ fn elsewhere(published: u64, rows: u64, store: &str) -> Option<Imbalance> {
             )
         }
     };
-    Some(Imbalance { stage: Stage::Consumer, text })
+    Some(Imbalance { stage: IngestStage::Consumer, text })
 }
 
-/// Messages of others on the same topics: what of ours is missing cannot be told from what of theirs came.
+/// Messages of other publishers on the same topics: without a mark they may stand for messages of this run that are missing.
 fn strangers(heard: u64, publishers: u64, unmarked: u64, broker: &str) -> Option<Imbalance> {
     if heard <= publishers && unmarked == 0 {
         return None;
@@ -201,7 +202,7 @@ fn strangers(heard: u64, publishers: u64, unmarked: u64, broker: &str) -> Option
         "{broker} delivered messages of {heard} publishers, and {unmarked} of no known one, and the run has {publishers}; give it \
          topics of its own"
     );
-    Some(Imbalance { stage: Stage::Broker, text })
+    Some(Imbalance { stage: IngestStage::Broker, text })
 }
 
 #[cfg(test)]

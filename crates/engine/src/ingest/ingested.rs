@@ -1,6 +1,6 @@
 //! What a run came to whose messages were saved.
 
-use super::account::{Account, Imbalance, Stage};
+use super::account::{Account, Imbalance, IngestStage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,13 +64,8 @@ impl Span {
 impl Ingested {
     /// Whether each message that was planned is a row, and no other is: then its times are those of the whole.
     pub fn is_whole(&self) -> bool {
-        let others = self.imbalances.iter().any(|it| it.stage == Stage::Broker);
+        let others = self.imbalances.iter().any(|it| it.stage == IngestStage::Broker);
         self.account.counted == self.account.planned && self.account.saved == self.account.planned && !others
-    }
-
-    /// The line of the original measurement as it was printed.
-    pub fn classic_line(&self) -> String {
-        self.classic.to_string()
     }
 }
 

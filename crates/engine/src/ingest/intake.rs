@@ -1,8 +1,8 @@
 //! The thread beside the generator's that has a run's messages taken: a consumer that is there before the first of them, and
 //! the wait until each is accounted for.
 
-use super::account::{Account, Stage};
-use super::consumer::{Both, Consumed, Consumer, Counted, Trouble};
+use super::account::{Account, IngestStage};
+use super::consumer::{Both, Consumed, Consumer, ConsumerError, Counted};
 use super::figures::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
@@ -22,7 +22,7 @@ use weir_shard::clock;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Makes a consumer; none if it was interrupted before the consumer was there.
-pub type MakeConsumer = dyn FnOnce(&AtomicBool) -> Result<Option<Box<dyn Consumer>>, Trouble> + Send;
+pub type MakeConsumer = dyn FnOnce(&AtomicBool) -> Result<Option<Box<dyn Consumer>>, ConsumerError> + Send;
 
 /// A workload that saves, ready to be started.
 pub struct Consuming {
@@ -66,7 +66,7 @@ pub(crate) struct IntakeConfig {
     /// Number among the threads of the run.
     pub(crate) number: usize,
     /// Told once whether the consumer is there.
-    pub(crate) ready: Sender<Result<(), Trouble>>,
+    pub(crate) ready: Sender<Result<(), ConsumerError>>,
     /// Brings the beginning of second 0, and the length of the plan.
     pub(crate) begin: Receiver<(Moment, Duration)>,
 }
@@ -74,7 +74,7 @@ pub(crate) struct IntakeConfig {
 /// How the waiting ended.
 enum Waited {
     Over,
-    Stuck(Trouble),
+    Stuck(ConsumerError),
 }
 
 struct Intake {
@@ -310,16 +310,24 @@ fn times(ingested: &Ingested) -> [(Counter, Option<f64>); 7] {
 }
 
 /// Who does not move.
-fn stuck(consumer: &dyn Consumer, counted: Counted, sent: u64, planned: u64, waited: Duration) -> Trouble {
+fn stuck(
+    consumer: &dyn Consumer,
+    counted: Counted,
+    sent: u64,
+    planned: u64,
+    waited: Duration,
+) -> ConsumerError {
     let seconds = waited.as_secs_f64();
     let (stage, what) = match counted.delivered {
-        _ if sent < planned => (Stage::Publish, format!("the broker took {sent} of {planned} messages")),
+        _ if sent < planned => {
+            (IngestStage::Publish, format!("the broker took {sent} of {planned} messages"))
+        }
         Some(delivered) => {
             let wait = delivered.saturating_sub(counted.settled);
-            (Stage::Table, format!("{wait} messages wait to be saved"))
+            (IngestStage::Table, format!("{wait} messages wait to be saved"))
         }
-        None => (Stage::Consumer, "its probe has not answered".to_owned()),
+        None => (IngestStage::Consumer, "its probe has not answered".to_owned()),
     };
     let last = consumer.last_line().map(|line| format!("; {line}")).unwrap_or_default();
-    Trouble::new(stage, format!("{what}, and nothing has moved for {seconds} s{last}"))
+    ConsumerError::new(stage, format!("{what}, and nothing has moved for {seconds} s{last}"))
 }

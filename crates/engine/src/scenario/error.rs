@@ -36,7 +36,7 @@ pub enum ScenarioError {
         /// What is wrong.
         source: weir_metrics::ParseUnitError,
     },
-    /// A command line says of a key what it cannot be.
+    /// The command line gives a key a value that it cannot have.
     #[error("{flag}: {words}")]
     Override {
         /// As it stands on the command line.
@@ -47,7 +47,7 @@ pub enum ScenarioError {
     /// The background cannot be had.
     #[error("background: {0}")]
     Background(&'static str),
-    /// Several workloads save messages, and which of them one is to be saved by cannot be told.
+    /// Several workloads save messages, and nothing says which of them saves which message.
     #[error("workload '{0}': one `ingest` or `probe` is all that a run has; compare several with `variants`")]
     SeveralSave(String),
     /// There is nothing to do.

@@ -34,7 +34,7 @@ pub fn shown_command(command: &str) -> String {
     if program.contains('=') { "…".to_owned() } else { format!("{program} …") }
 }
 
-/// A file that is written anew for each run.
+/// A file that is written again before each run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {

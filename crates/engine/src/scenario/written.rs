@@ -101,7 +101,7 @@ written! {
 }
 
 impl SizeText {
-    /// So many bytes.
+    /// This number of bytes.
     pub fn from_bytes(value: u64) -> Self {
         Self { text: format!("{value}B"), value }
     }

@@ -36,18 +36,18 @@ pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
             let several = workload.stages.len() > 1;
             let place = if several { format!("{of_workload}{number}.") } else { of_workload.clone() };
             let words = if several { format!("{words}stage {number}: ") } else { words.clone() };
-            found.of_stage(&Place { name: place, words }, workload.role, stage);
+            found.of_stage(&FigurePrefix { name: place, words }, workload.role, stage);
         }
-        found.of_workload(&Place { name: of_workload, words }, workload);
+        found.of_workload(&FigurePrefix { name: of_workload, words }, workload);
     }
-    // Processes work for all workloads at once: they are told once, over the stages of those who play.
+    // Processes work for all workloads at once: they are listed once, over the stages of the first workload of viewers.
     let asked = load.iter().find(|workload| workload.role == Role::Play).or(load.first());
     for (number, stage) in asked.into_iter().flat_map(|it| (1..).zip(&it.stages)) {
         let several = asked.is_some_and(|it| it.stages.len() > 1);
         let name = if several { format!("{number}.") } else { String::new() };
         let words = if several { format!("stage {number}: ") } else { String::new() };
         if stage.generator.is_some() {
-            found.of_processes(&Place { name, words }, stage);
+            found.of_processes(&FigurePrefix { name, words }, stage);
         }
     }
     // What has no title is listed behind what has one.
@@ -67,7 +67,7 @@ fn unique_name(load: &[&WorkloadSummary], at: usize) -> String {
 }
 
 /// What stands before the names and the titles of a workload's figures.
-struct Place {
+struct FigurePrefix {
     name: String,
     words: String,
 }
@@ -76,25 +76,25 @@ struct Place {
 struct FigureList(Vec<(SeriesFigure, f64)>);
 
 impl FigureList {
-    fn put(&mut self, place: &Place, name: &str, title: &str, unit: FigureUnit, value: f64) {
+    fn put(&mut self, prefix: &FigurePrefix, name: &str, title: &str, unit: FigureUnit, value: f64) {
         if value.is_finite() {
-            let title = (!title.is_empty()).then(|| format!("{}{title}", place.words));
-            self.0.push((SeriesFigure { name: format!("{}{name}", place.name), title, unit }, value));
+            let title = (!title.is_empty()).then(|| format!("{}{title}", prefix.words));
+            self.0.push((SeriesFigure { name: format!("{}{name}", prefix.name), title, unit }, value));
         }
     }
 
-    fn of_stage(&mut self, place: &Place, role: Role, stage: &StageSummary) {
+    fn of_stage(&mut self, prefix: &FigurePrefix, role: Role, stage: &StageSummary) {
         use FigureUnit::{BitsPerSecond, Count, Ratio, Seconds};
-        self.put(place, "playing", "Clients", Count, stage.playing_mean);
+        self.put(prefix, "playing", "Clients", Count, stage.playing_mean);
         if !stage.window_is_void {
             let title = if role == Role::Publish { "Sent" } else { "Received" };
-            self.put(place, "bitrate", title, BitsPerSecond, stage.actual_bps);
+            self.put(prefix, "bitrate", title, BitsPerSecond, stage.actual_bps);
         }
         if let Some(expected) = stage.expected_bps.filter(|bps| *bps > 0.0 && !stage.window_is_void) {
-            self.put(place, "bitrate.ratio", "", Ratio, stage.actual_bps / expected);
+            self.put(prefix, "bitrate.ratio", "", Ratio, stage.actual_bps / expected);
         }
         if let Some(fps) = stage.fps() {
-            self.put(place, "fps", "FPS", Count, fps);
+            self.put(prefix, "fps", "FPS", Count, fps);
         }
         let times: &[(&str, &str)] = match role {
             Role::Play => &[("startup", "Startup"), ("latency", "Latency"), ("drift", "Drift")],
@@ -103,24 +103,24 @@ impl FigureList {
         };
         for (name, title) in times {
             if let Some(spread) = stage.figures.spread(name) {
-                self.put(place, &format!("{name}.p50"), &format!("{title} p50"), Seconds, spread.p50);
-                self.put(place, &format!("{name}.p99"), &format!("{title} p99"), Seconds, spread.p99);
+                self.put(prefix, &format!("{name}.p50"), &format!("{title} p50"), Seconds, spread.p50);
+                self.put(prefix, &format!("{name}.p99"), &format!("{title} p99"), Seconds, spread.p99);
             }
         }
         if role == Role::Play {
-            self.put(place, "stalls", "Stalls", Count, stage.figures.total("stalls"));
+            self.put(prefix, "stalls", "Stalls", Count, stage.figures.total("stalls"));
         }
         if let Some(lost) = stage.figures.lost_ratio() {
-            self.put(place, "lost.ratio", "Lost", Ratio, lost);
+            self.put(prefix, "lost.ratio", "Lost", Ratio, lost);
         }
         for (name, figure) in &stage.figures.0 {
             let unit = FigureUnit::from(figure.unit);
             match figure.value {
-                Value::Counter { total, .. } if name != "stalls" => self.put(place, name, "", unit, total),
-                Value::Gauge { mean, .. } if name != "playing" => self.put(place, name, "", unit, mean),
+                Value::Counter { total, .. } if name != "stalls" => self.put(prefix, name, "", unit, total),
+                Value::Gauge { mean, .. } if name != "playing" => self.put(prefix, name, "", unit, mean),
                 Value::Spread(spread) if spread.count > 0 && times.iter().all(|(it, _)| it != name) => {
-                    self.put(place, &format!("{name}.p50"), "", unit, spread.p50);
-                    self.put(place, &format!("{name}.p99"), "", unit, spread.p99);
+                    self.put(prefix, &format!("{name}.p50"), "", unit, spread.p50);
+                    self.put(prefix, &format!("{name}.p99"), "", unit, spread.p99);
                 }
                 Value::Counter { .. } | Value::Gauge { .. } | Value::Spread(_) => {}
             }
@@ -128,25 +128,25 @@ impl FigureList {
     }
 
     /// What processes used over a stage, whichever workload made them work.
-    fn of_processes(&mut self, place: &Place, stage: &StageSummary) {
+    fn of_processes(&mut self, prefix: &FigurePrefix, stage: &StageSummary) {
         use FigureUnit::{Bytes, Percent};
         for target in &stage.targets {
             let name = target.label.strip_prefix("name=").unwrap_or(&target.label);
-            self.put(place, &format!("cpu.{name}"), &format!("CPU of {name}"), Percent, target.cpu_percent);
+            self.put(prefix, &format!("cpu.{name}"), &format!("CPU of {name}"), Percent, target.cpu_percent);
             let most = target.rss_max_bytes as f64;
-            self.put(place, &format!("memory.{name}"), &format!("Memory of {name}"), Bytes, most);
+            self.put(prefix, &format!("memory.{name}"), &format!("Memory of {name}"), Bytes, most);
         }
         if let Some(generator) = &stage.generator {
-            self.put(place, "cpu.weir", "CPU of weir", Percent, generator.cpu_percent);
+            self.put(prefix, "cpu.weir", "CPU of weir", Percent, generator.cpu_percent);
         }
     }
 
-    fn of_workload(&mut self, place: &Place, workload: &WorkloadSummary) {
+    fn of_workload(&mut self, prefix: &FigurePrefix, workload: &WorkloadSummary) {
         if let Some(ingested) = &workload.ingested {
-            return self.of_messages(place, ingested, &workload.total);
+            return self.of_messages(prefix, ingested, &workload.total);
         }
         let planned = workload.slots.planned as f64;
-        self.put(place, "failed.ratio", "Failed", FigureUnit::Ratio, workload.slots.failed as f64 / planned);
+        self.put(prefix, "failed.ratio", "Failed", FigureUnit::Ratio, workload.slots.failed as f64 / planned);
     }
 }
 
@@ -163,7 +163,7 @@ const TIMES: [(&str, &str); 7] = [
 
 impl FigureList {
     /// What became of messages. Times are of those runs alone in which each became a row.
-    fn of_messages(&mut self, place: &Place, ingested: &Ingested, total: &Figures) {
+    fn of_messages(&mut self, prefix: &FigurePrefix, ingested: &Ingested, total: &Figures) {
         use FigureUnit::{Bytes, Count, Seconds};
         let known = [
             ingested.publish.is_some(),
@@ -176,7 +176,7 @@ impl FigureList {
         ];
         for ((name, title), is_known) in TIMES.iter().zip(known) {
             if is_known && ingested.is_whole() {
-                self.put(place, name, title, Seconds, total.total(name));
+                self.put(prefix, name, title, Seconds, total.total(name));
             }
         }
         let account = &ingested.account;
@@ -190,12 +190,12 @@ impl FigureList {
             ("duplicate", "Duplicate", account.duplicate),
             ("counted", "Counted in the table", account.counted),
         ] {
-            self.put(place, name, title, Count, number as f64);
+            self.put(prefix, name, title, Count, number as f64);
         }
         let by = |bytes: u64, number: u64| bytes as f64 / number as f64;
-        self.put(place, "payload", "Bytes a payload", Bytes, by(ingested.payload_bytes, account.published));
+        self.put(prefix, "payload", "Bytes a payload", Bytes, by(ingested.payload_bytes, account.published));
         if ingested.table_bytes > 0 {
-            self.put(place, "row", "Bytes a row", Bytes, by(ingested.table_bytes, account.counted));
+            self.put(prefix, "row", "Bytes a row", Bytes, by(ingested.table_bytes, account.counted));
         }
     }
 }

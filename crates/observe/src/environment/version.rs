@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A version, and who says so.
+/// A version, and where it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     /// The version, as it was found.
@@ -15,7 +15,7 @@ pub struct Version {
     pub source: VersionSource,
 }
 
-/// Who tells a version.
+/// Where a version was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VersionSource {

@@ -374,7 +374,7 @@ fn only_the_collectors_that_are_needed_are_asked_for_where_that_works() {
 #[test]
 fn a_machine_that_goes_and_comes_back_is_absent_in_between() {
     let start = Instant::now();
-    // It answers for two seconds, not for the next three, and then as one that was started anew.
+    // It answers for two seconds, then not for three, and then again, as a server that was restarted.
     let address = serve(move |_| match start.elapsed().as_secs_f64() {
         second if second < 2.5 => answer("200 OK", &exposition(1000.0 + second)),
         second if second < 5.5 => answer("500 Internal Server Error", "node is down"),

@@ -67,7 +67,7 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
     if answer.recovers == Some(false) { format!("{line}; it does not recover from overload") } else { line }
 }
 
-/// One load of a trial in a line, for who waits.
+/// One load of a trial in a line, printed while the search goes on.
 pub fn load_line(outcome: &LoadOutcome) -> String {
     let load = count(outcome.load.into());
     let why = reason(outcome);

@@ -73,7 +73,7 @@ impl Reader {
 
     /// Reads payloads one after the other, and looks at each column once. What is made ready once for many payloads
     /// is made ready here.
-    pub(crate) fn pass(&self, payloads: &[Vec<u8>]) -> Result<(), String> {
+    pub(crate) fn decode_all(&self, payloads: &[Vec<u8>]) -> Result<(), String> {
         if let Self::ApacheAvro(schema) = self {
             let reader = apache_reader(schema)?;
             for payload in payloads {
@@ -250,7 +250,7 @@ impl<'de> Visitor<'de> for RowOf<'_> {
         let mut row: Row<'de> = Vec::with_capacity(columns.len());
         // Members may come in any order, and nearly always come in that of the schema.
         let mut later = Vec::new();
-        while let Some(at) = map.next_key_seed(Place { columns, expected: row.len() })? {
+        while let Some(at) = map.next_key_seed(ColumnSeed { columns, expected: row.len() })? {
             match at {
                 Some(at) if at == row.len() => row.push(map.next_value_seed(CellOf::column(&columns[at]))?),
                 Some(at) => later.push((at, map.next_value_seed(CellOf::column(&columns[at]))?)),
@@ -271,12 +271,12 @@ impl<'de> Visitor<'de> for RowOf<'_> {
 }
 
 /// Finds the column that a name is of.
-struct Place<'c> {
+struct ColumnSeed<'c> {
     columns: &'c [Column],
     expected: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for ColumnSeed<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
@@ -284,7 +284,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl Visitor<'_> for Place<'_> {
+impl Visitor<'_> for ColumnSeed<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

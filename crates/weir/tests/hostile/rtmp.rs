@@ -28,7 +28,7 @@ pub(crate) fn message(
     bytes
 }
 
-/// A publisher or a player that has come as far as its media.
+/// A publisher or a player whose media begin.
 pub(crate) fn established(mut stream: TcpStream, options: ClientOptions) -> (TcpStream, u32) {
     let mut client = Client::new(options, 1);
     let mut buffer = vec![0; 65_536];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_rtmp::message::MessageKind;
 use weir_rtmp::server::{Server, ServerEvent, ServerOptions};
 
-/// A server, and who meets it.
+/// A server, and the command of weir that meets it.
 struct Row {
     name: &'static str,
     /// What weir is told; `PORT` stands for the server's.

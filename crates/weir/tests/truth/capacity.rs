@@ -25,7 +25,7 @@ const BRIEF: [&str; 14] = [
     CHECKS_OF_THE_MACHINE,
 ];
 
-/// An origin that plays to so many viewers at once, and its port.
+/// An origin that plays to this many viewers at once, and its port.
 fn origin_for(viewers: u32) -> (Kept, u16) {
     let port = free_port();
     let fault = format!("reject phase=play beyond={viewers} words=the house is full");

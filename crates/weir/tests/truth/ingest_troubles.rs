@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A tmpfs of so many bytes, unmounted with the test.
+/// A tmpfs of this many bytes, unmounted when the test ends.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {

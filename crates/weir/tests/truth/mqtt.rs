@@ -151,7 +151,7 @@ fn a_password_is_in_nothing_that_is_written() {
     assert!(!run.summary.to_string().contains("s3cr3t") && !run.err.contains("s3cr3t"));
 }
 
-/// 205 messages from one publisher to so many subscribers, through an origin with these faults.
+/// 205 messages from one publisher to this many subscribers, through an origin with these faults.
 fn through_origin(faults: &[&str], subscribers: u32, version: &str) -> (Run, weir_origin::Origin) {
     let faults = faults.iter().map(|line| line.parse().unwrap()).collect();
     let config = weir_origin::OriginConfig { faults, ..weir_origin::OriginConfig::default() };

@@ -1,4 +1,4 @@
-//! Variants of a scenario, run by turns: what differs between them is found, what a run began is ended with it, and whatever
+//! Variants of a scenario, run alternately: what differs between them is found, what a run began is ended with it, and whatever
 //! was measured is on disk.
 
 use crate::support::{CHECKS_OF_THE_MACHINE, Kept, Said, free_port, says, shared, soon, weir};

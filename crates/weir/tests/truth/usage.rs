@@ -1,4 +1,4 @@
-//! What cannot be run is said in one line, before anything runs.
+//! What cannot be run is refused in one line, before anything runs.
 
 use crate::support::says;
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use weir_origin::Origin;
 
-/// A core with so many others on it that weir gets a small share.
+/// A core with enough other processes on it that weir gets a small share.
 struct Crowded {
     core: String,
     _others: Vec<Kept>,

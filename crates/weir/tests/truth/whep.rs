@@ -60,7 +60,7 @@ fn hand_on(mut client: TcpStream, server: SocketAddr, heads: &Mutex<Vec<String>>
     }
     let mut upstream = TcpStream::connect(server).unwrap();
     upstream.write_all(&request).unwrap();
-    // As it comes: the server leaves the end of the link to who has asked.
+    // As it comes: the server leaves it to the client to close the link.
     while let Ok(n @ 1..) = upstream.read(&mut piece) {
         if client.write_all(&piece[..n]).is_err() {
             return;

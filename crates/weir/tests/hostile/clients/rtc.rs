@@ -3,7 +3,7 @@
 use super::{Held, Origin, ROW, Row, ends, hears, send};
 use std::time::Duration;
 
-/// What a browser offers to publish, as far as an answer needs it.
+/// What a browser offers when it publishes: only the lines that an answer needs.
 const OFFER: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\n\
     m=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\na=sendrecv\r\na=rtcp-mux\r\n\
     a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\na=setup:actpass\r\n\

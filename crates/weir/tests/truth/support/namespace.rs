@@ -14,7 +14,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Both directions are limited by `tc tbf` to so many megabits a second.
+    /// `tc tbf` limits both directions to this many megabits a second.
     pub(crate) fn limited(mbps: u32) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,7 @@ impl Nginx {
         Self::with_connections(256)
     }
 
-    /// One whose worker has so many connections, those of its own included.
+    /// A server whose worker has this many connections, its own included.
     pub(crate) fn with_connections(connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (port, http) = (free_port(), free_port());

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::ingest::{Consumed, Consumer, Counted, Place, Stage, Trouble};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
 use weir_ingest::{Database, RowCounter, StoreError};
-use weir_metrics::Stretch;
+use weir_metrics::MomentRange;
 use weir_shard::clock;
 
 /// Shortest time between two questions.
@@ -18,29 +18,29 @@ const SHARE: u32 = 4;
 
 /// A table of a database.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct ProbedTable {
     database: Database,
     table: String,
 }
 
 /// What the questions have brought.
 #[derive(Default)]
-struct Seen {
+struct RowsSeen {
     /// Rows that were not there before.
     rows: AtomicU64,
     /// When there were more than before.
-    growth: Stretch,
+    growth: MomentRange,
 }
 
 /// A table that is asked, on a thread of its own.
-pub(crate) struct Watching {
+pub(crate) struct TableConsumer {
     name: String,
-    seen: Arc<Seen>,
+    seen: Arc<RowsSeen>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<u64, StoreError>>,
 }
 
-impl Watched {
+impl ProbedTable {
     pub(crate) fn parse(text: &str, password: Option<&str>) -> Result<Self, ProbeError> {
         let (place, table) = text.rsplit_once('#').unwrap_or((text, ""));
         if !place.starts_with("postgres://") && !place.starts_with("postgresql://") {
@@ -62,14 +62,14 @@ impl Watched {
     }
 }
 
-impl Watching {
+impl TableConsumer {
     /// Counts what is there, and asks from now on.
-    pub(crate) fn start(watched: &Watched) -> Result<Self, Trouble> {
-        let trouble = |words: String| Trouble::new(Stage::Consumer, words);
-        let of_store = |error: StoreError| of_store(Stage::Consumer, &error);
+    pub(crate) fn start(watched: &ProbedTable) -> Result<Self, ConsumerError> {
+        let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
+        let of_store = |error: StoreError| of_store(IngestStage::Consumer, &error);
         let mut tally = RowCounter::open(&watched.database, &watched.table).map_err(of_store)?;
         let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
-        let (seen, stop) = (Arc::<Seen>::default(), Arc::new(AtomicBool::new(false)));
+        let (seen, stop) = (Arc::<RowsSeen>::default(), Arc::new(AtomicBool::new(false)));
         let (theirs, halt) = (seen.clone(), stop.clone());
         let thread = std::thread::Builder::new()
             .name("weir-probe".to_owned())
@@ -83,7 +83,7 @@ impl Watching {
 }
 
 /// Asks until `stop` is set, and once more.
-fn watch(tally: &mut RowCounter, base: u64, seen: &Seen, stop: &AtomicBool) -> Result<(), StoreError> {
+fn watch(tally: &mut RowCounter, base: u64, seen: &RowsSeen, stop: &AtomicBool) -> Result<(), StoreError> {
     let mut last = false;
     while !last {
         last = stop.load(Relaxed);
@@ -100,7 +100,7 @@ fn watch(tally: &mut RowCounter, base: u64, seen: &Seen, stop: &AtomicBool) -> R
     Ok(())
 }
 
-impl Consumer for Watching {
+impl Consumer for TableConsumer {
     fn counted(&self) -> Counted {
         let rows = self.seen.rows.load(Relaxed);
         Counted { delivered: Some(rows), settled: rows, saved: rows, ..Counted::default() }
@@ -114,9 +114,9 @@ impl Consumer for Watching {
         self.thread.is_finished()
     }
 
-    fn end(self: Box<Self>) -> Result<Consumed, Trouble> {
+    fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop.store(true, Relaxed);
-        let trouble = |words: String| Trouble::new(Stage::Consumer, words);
+        let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let table_bytes = match self.thread.join() {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => return Err(trouble(error.to_string())),
@@ -131,7 +131,7 @@ impl Consumer for Watching {
             milliseconds: commits.map_or(0, |(first, last)| last.since(first).as_millis() as u64),
             commits,
             table_bytes,
-            ..Consumed::nothing(Place::Elsewhere(self.name))
+            ..Consumed::nothing(RowStore::Elsewhere(self.name))
         })
     }
 

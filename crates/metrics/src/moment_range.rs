@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The first moment of something and the last, of all threads that note it.
 #[derive(Debug)]
-pub struct Stretch {
+pub struct MomentRange {
     first: AtomicU64,
     last: AtomicU64,
     events: AtomicU64,
 }
 
-impl Default for Stretch {
+impl Default for MomentRange {
     fn default() -> Self {
         Self { first: AtomicU64::new(u64::MAX), last: AtomicU64::new(0), events: AtomicU64::new(0) }
     }
 }
 
-impl Stretch {
+impl MomentRange {
     /// It happened now.
     #[inline]
     pub fn note(&self, now: Moment) {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_stretch_is_from_the_first_to_the_last_in_any_order() {
-        let stretch = Stretch::default();
+        let stretch = MomentRange::default();
         assert_eq!(stretch.get(), None);
         for nanos in [7, 3, 9, 5] {
             stretch.note(Moment::from_nanos(nanos));
