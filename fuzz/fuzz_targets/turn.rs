@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_metrics::Moment;
-use weir_rtc::turn::{Client, Frame, Frames, TurnServer};
+use weir_rtc::turn::{Carrier, Client, Frame, Frames, TurnServer, datagrams};
 
 /// What a link says, up to the first byte that is no frame's.
 fn frames(link: &[u8], piece: usize) -> (Vec<(Option<u16>, Vec<u8>)>, bool) {
@@ -33,9 +33,20 @@ fuzz_target!(|data: &[u8]| {
     let (found, well) = frames(link, link.len());
     assert_eq!(frames(link, piece.into()), (found.clone(), well));
 
-    let (mut client, mut out) = (Client::new("user", "word"), Vec::new());
+    // Over UDP a frame is a datagram, and the same one.
+    if let [(number, said)] = &found[..]
+        && let Some(frame) = Frame::of_datagram(&mut link.to_vec())
+    {
+        let same = match frame {
+            Frame::Message(bytes) => (None, bytes.to_vec()),
+            Frame::Channel(number, bytes) => (Some(number), bytes.to_vec()),
+        };
+        assert_eq!((number, said), (&same.0, &same.1));
+    }
+    let carrier = if piece % 2 == 0 { Carrier::Tcp } else { Carrier::Udp };
+    let (mut client, mut out) = (Client::new("user", "word", carrier), Vec::new());
     let mut now = Moment::from_nanos(0);
-    client.begin(&mut out);
+    client.begin(now, &mut out);
     for (number, mut bytes) in found {
         if number.is_some_and(|number| client.peer_of(number).is_some()) {
             continue;
@@ -58,8 +69,9 @@ fuzz_target!(|data: &[u8]| {
         }
         // What it says is frames itself.
         assert!(frames(&out, 7).1);
+        assert_eq!(datagrams(&out).map(<[u8]>::len).sum::<usize>(), out.len());
     }
-    client.end(&mut out);
+    client.end(now, &mut out);
 });
 
 /// Cookie and transaction of the last message.

@@ -16,7 +16,7 @@ pub struct Protocol {
     pub schemes: &'static [Scheme],
     /// Schemes of others whose URLs are of this protocol if their path ends so.
     pub suffix: Option<(&'static [Scheme], &'static str)>,
-    /// Whether a server can send a client of a plain URL on to one with TLS.
+    /// Whether a server can send a client of a plain URL on to another that is reached over TLS.
     pub redirects: bool,
     /// The figures of its clients: the common ones and its own.
     pub schema: Schema,

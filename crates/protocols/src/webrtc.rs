@@ -21,7 +21,6 @@ const TOKEN: &str = "WEIR_RTC_TOKEN";
 /// Viewers by WHEP.
 pub(crate) const WHEP: Protocol = Protocol {
     schemes: rtc::WHEP_SCHEMES,
-    redirects: true,
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Token>(), Group::of::<Feedback>()],
         make: |making| {
@@ -39,7 +38,6 @@ pub(crate) const OVEN: Protocol = Protocol { schemes: rtc::OVEN_SCHEMES, play: S
 /// Publishers by WHIP.
 pub(crate) const WHIP: Protocol = Protocol {
     schemes: rtc::WHIP_SCHEMES,
-    redirects: true,
     columns: &[],
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Token>()],
@@ -56,7 +54,8 @@ pub(crate) const WHIP: Protocol = Protocol {
 const SIGNALLED: Protocol = Protocol {
     schemes: &[],
     suffix: None,
-    redirects: false,
+    // A relay may be reached over TLS, whatever carries the signalling.
+    redirects: true,
     schema: rtc::SCHEMA,
     columns: rtc::COLUMNS,
     play: None,

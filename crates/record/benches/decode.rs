@@ -6,17 +6,21 @@
 //! this thread, and the least beside that of the copy of the same bytes.
 //!
 //! Libraries of JSON read into a structure that was written for this very record, with what can be borrowed borrowed: the
-//! best that they can do, and more than a program can that learns of the schema when it runs. `weir codec --decoder` has
-//! that. apache-avro reads into its own values.
+//! best that they can do, and more than a program can that learns of the schema when it runs. What such a program can do is
+//! in `decode/tape.rs`. apache-avro reads into its own values.
+
+#[path = "decode/tape.rs"]
+mod tape;
 
 use base64::Engine;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
+use tape::Tape;
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
 
 const RECORDS: usize = 256;
 const PASSES: usize = 100;
-const ROUNDS: usize = 41;
+const ROUNDS: usize = 21;
 
 /// One way to spend time on the records; gives how many bytes a record has.
 type Work<'w> = (String, usize, Box<dyn FnMut() -> u64 + 'w>);
@@ -45,7 +49,7 @@ fn main() {
             bytes,
             Box::new(move || decode(payloads, &mut decoder, passes)),
         ));
-        work.extend(libraries(*format, payloads, bytes, passes));
+        work.extend(libraries(*format, &schema, payloads, bytes, passes));
         let mut generator = Generator::new(&schema, 1);
         let mut encoder = Encoder::new(&schema, *format);
         let mut out = Vec::new();
@@ -102,7 +106,13 @@ struct SimpleClass<'r> {
 }
 
 /// What libraries make of the payloads of a format, if they read it.
-fn libraries<'w>(format: Format, payloads: &'w [Vec<u8>], bytes: usize, passes: usize) -> Vec<Work<'w>> {
+fn libraries<'w>(
+    format: Format,
+    schema: &Schema,
+    payloads: &'w [Vec<u8>],
+    bytes: usize,
+    passes: usize,
+) -> Vec<Work<'w>> {
     let text = include_str!("../../../scenarios/schemas/SimpleClass.avsc");
     match format {
         Format::Avro(Framing::Schemaless) => {
@@ -121,9 +131,32 @@ fn libraries<'w>(format: Format, payloads: &'w [Vec<u8>], bytes: usize, passes: 
             typed("JSON: decode, sonic-rs", payloads, bytes, passes, |payload| {
                 add(&sonic_rs::from_slice(payload).expect("a record"))
             }),
+            by_schema("serde_json", Tape::serde_json, schema, payloads, bytes, passes),
+            by_schema("sonic-rs", Tape::sonic, schema, payloads, bytes, passes),
+            by_schema("sonic-rs, lazily", Tape::sonic_lazily, schema, payloads, bytes, passes),
+            by_schema("sonic-rs, get_many", Tape::sonic_many, schema, payloads, bytes, passes),
         ],
         Format::Avro(_) => Vec::new(),
     }
+}
+
+/// A library of JSON, driven by the schema.
+fn by_schema<'w>(
+    library: &str,
+    decode: fn(&mut Tape, &[u8]) -> u64,
+    schema: &Schema,
+    payloads: &'w [Vec<u8>],
+    bytes: usize,
+    passes: usize,
+) -> Work<'w> {
+    let mut tape = Tape::new(schema);
+    // They read what weir reads.
+    let mut decoder = Decoder::new(schema, Format::Json);
+    for payload in payloads {
+        assert_eq!(decode(&mut tape, payload), touch(decoder.one(payload).expect("a record")));
+    }
+    let all = move || (0..passes).flat_map(|_| payloads).map(|payload| decode(&mut tape, payload)).sum();
+    (format!("JSON: decode by schema, {library}"), bytes, Box::new(all))
 }
 
 fn typed<'w>(

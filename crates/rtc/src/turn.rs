@@ -1,8 +1,9 @@
-//! TURN over TCP (RFC 8656, RFC 8489): datagrams by a relay, for peers that UDP does not reach.
+//! TURN (RFC 8656, RFC 8489): datagrams by a relay, for peers that are not reached without.
 //!
-//! Bytes of the link go through [`Frames`]; what is a message goes to the [`Client`], which says what it means and what
-//! to answer. What the client wants sent is appended to a buffer. Over TCP nothing is sent twice: an answer comes, or
-//! the link is gone.
+//! Bytes of a link (TCP, TLS) go through [`Frames`], a datagram (UDP) is a [`Frame`]; what is a message goes to the
+//! [`Client`], which says what it means and what to answer. What the client wants sent is appended to a buffer, frame
+//! behind frame; over UDP each is a datagram ([`datagrams`]). Over a link nothing is sent twice: an answer comes, or the
+//! link is gone. Over UDP a request is sent again until its answer comes.
 
 mod client;
 mod frames;
@@ -10,5 +11,5 @@ mod message;
 mod place;
 
 pub use client::{Client, Event, TurnError};
-pub use frames::{Frame, FrameError, Frames};
+pub use frames::{Frame, FrameError, Frames, datagrams};
 pub use place::{Carrier, ParseTurnServerError, TurnServer};

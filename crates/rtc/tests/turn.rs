@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use weir_metrics::Moment;
-use weir_rtc::turn::{Client, Event, Frame, Frames, TurnError};
+use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnError, datagrams};
 
 const COOKIE: [u8; 4] = [0x21, 0x12, 0xA4, 0x42];
 const ALLOCATE: u16 = 3;
@@ -93,9 +93,13 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let mut stage =
-            Self { client: Client::new("user", "word"), now: Moment::from_nanos(0), out: Vec::new() };
-        stage.client.begin(&mut stage.out);
+        Self::over(Carrier::Tcp)
+    }
+
+    fn over(carrier: Carrier) -> Self {
+        let client = Client::new("user", "word", carrier);
+        let mut stage = Self { client, now: Moment::from_nanos(0), out: Vec::new() };
+        stage.client.begin(stage.now, &mut stage.out);
         stage
     }
 
@@ -281,7 +285,7 @@ fn what_would_run_out_is_asked_for_again_in_time() {
         }
     }
     // It is given back at the end, and nothing is kept alive.
-    stage.client.end(&mut stage.out);
+    stage.client.end(stage.now, &mut stage.out);
     let end = stage.asked();
     assert_eq!((end.kind, end.has(0x0D)), (REFRESH, Some(&[0; 4][..])));
     assert_eq!(stage.client.due(), None);
@@ -294,6 +298,45 @@ fn an_allocation_that_is_lost_is_the_end() {
     let refresh = stage.asked();
     let error = stage.hear(refresh.refuse(437, "Allocation Mismatch", &[])).unwrap_err();
     assert_eq!(error.to_string(), "437 Allocation Mismatch");
+}
+
+#[test]
+fn a_request_that_is_lost_over_udp_is_sent_again_and_not_for_ever() {
+    let mut stage = Stage::over(Carrier::Udp);
+    let first = stage.asked();
+    // RFC 8489 section 6.2.1 has these moments, with an RTO of 500 ms.
+    for millis in [500, 1_500, 3_500, 7_500, 15_500, 31_500] {
+        let due = stage.client.due().unwrap();
+        assert_eq!(due, Moment::from_nanos(0) + Duration::from_millis(millis));
+        stage.now = due;
+        stage.client.handle_timeout(due, &mut stage.out);
+        assert_eq!(stage.asked().transaction, first.transaction, "the same request");
+    }
+    stage.advance(100);
+    assert!(stage.out.is_empty() && stage.client.due().is_none());
+    let late = stage.hear(first.refuse(401, "Unauthorized", &[(0x14, b"realm"), (0x15, b"n")]));
+    assert_eq!(late.unwrap(), "Strange");
+}
+
+#[test]
+fn what_was_answered_over_udp_is_not_sent_again() {
+    let mut stage = Stage::over(Carrier::Udp);
+    let first = stage.asked();
+    stage.hear(first.refuse(401, "Unauthorized", &[(0x14, b"realm"), (0x15, b"n")])).unwrap();
+    let second = stage.asked();
+    let granted = [(0x16, &hidden("192.0.2.1:49152")[..]), (0x0D, &600_u32.to_be_bytes()[..])];
+    stage.hear(second.consent(&granted)).unwrap();
+    stage.advance(120);
+    assert!(stage.out.is_empty());
+    // Each frame is a datagram of its own: the request for a permission, and the first words to the peer.
+    stage.client.send(stage.now, peer(), b"hello", &mut stage.out);
+    assert_eq!(datagrams(&stage.out).map(|one| one[..2].to_vec()).collect::<Vec<_>>(), [[0, 8], [0, 0x16]]);
+    stage.out.clear();
+    // The consent to the permission was lost, and at the end nothing waits for answers.
+    stage.advance(1);
+    assert_eq!(stage.asked().kind, PERMIT);
+    stage.client.end(stage.now, &mut stage.out);
+    assert_eq!((stage.asked().kind, stage.client.due()), (REFRESH, None));
 }
 
 #[test]
@@ -329,6 +372,6 @@ fn a_client_talks_to_so_many_and_no_more() {
 
 #[test]
 fn no_secret_is_shown() {
-    let shown = format!("{:?}", Client::new("user", "word"));
+    let shown = format!("{:?}", Client::new("user", "word", Carrier::Udp));
     assert!(!shown.contains("word") && !shown.contains("user"), "{shown}");
 }

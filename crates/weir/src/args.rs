@@ -504,8 +504,9 @@ pub(crate) struct Watch {
 pub(crate) struct Origin {
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
-    /// --rtc: a TURN server over TCP that viewers are told of: all by WHEP, and ws://…?transport=tcp. Others can read
-    /// the command line, but not this variable of the environment
+    /// --rtc: a TURN server that viewers are told of: all by WHEP, and ws://…?transport=tcp. It is reached over TCP, with
+    /// ?transport=udp over UDP, with turns: over TLS. Others can read the command line, but not this variable of the
+    /// environment
     #[arg(
         long,
         value_name = "turn:USER:PASSWORD@HOST[:PORT]",

@@ -11,7 +11,7 @@ const ICE_STATES: &[&str] =
 const DTLS_STATES: &[&str] = &["new", "connecting", "connected", "closed", "failed"];
 
 /// Ways that media goes.
-const PATHS: &[&str] = &["none", "UDP", "relay over TCP"];
+const PATHS: &[&str] = &["none", "UDP", "relay over TCP", "relay over TLS", "relay over UDP"];
 
 use ColumnUnit::{BitsPerSecond, Bytes, Count, PerSecond as EverySecond, Seconds, Word};
 use Statistic::{Last, Least, Mean, Most};

@@ -109,7 +109,13 @@ impl<R: Role> Client<R> {
             }
             context.now = arrived;
             received += bytes.len() as u64;
-            if !self.line.connection.is_relayed() {
+            if self.line.connection.comes_by_relay(source) {
+                outcome = match self.line.connection.relayed_datagram(bytes, context) {
+                    Ok(Relayed::Datagram(source, datagram)) => self.datagram(source, datagram, context),
+                    Ok(Relayed::Nothing | Relayed::UsedUp) => Ok(()),
+                    Err(end) => Err(end),
+                };
+            } else if !self.line.connection.is_relayed() {
                 outcome = self.datagram(source, bytes, context);
             }
         }

@@ -26,6 +26,7 @@ use weir_rtc::sdp::{Agreement, OfferOptions, Sources};
 use weir_rtc::signalling::http::Session;
 use weir_rtc::srtp::{MasterKey, Profile};
 use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Reception};
+use weir_rtc::turn::Carrier;
 use weir_shard::{Context, Endpoint};
 
 /// How long the server may take to hear of the end.
@@ -79,6 +80,8 @@ pub(super) struct Connection {
     negotiation: Option<Box<Negotiation>>,
     /// The URL asks for one: no other way is sought.
     is_relay_wanted: bool,
+    /// It has a socket of its own.
+    has_socket: bool,
     /// The way that all datagrams go, if they do not go on their own.
     relay: Option<Box<Relay>>,
     /// A server that may relay, and from when on it is to.
@@ -121,6 +124,7 @@ impl Connection {
             resource: None,
             trickle: None,
             negotiation: None,
+            has_socket: false,
             relay: None,
             spare: None,
             agreed: Vec::new(),
@@ -178,17 +182,20 @@ impl Connection {
 
     /// A transport with a socket of its own, unless all is to go by a relay.
     fn negotiate(
-        &self,
+        &mut self,
         controlling: bool,
         relayed: bool,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Negotiation, End> {
-        let local = if relayed {
-            None
-        } else {
-            Some(context.open_datagrams().map_err(|error| (error.failure, error.words))?)
-        };
+        let local = if relayed { None } else { Some(self.open_socket(context)?) };
         Negotiation::new(local, &self.terms.certificate, controlling, self.terms.clock)
+    }
+
+    /// Opens the socket; the address to be reached at.
+    fn open_socket(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<SocketAddr, End> {
+        let address = context.open_datagrams().map_err(|error| (error.failure, error.words))?;
+        self.has_socket = true;
+        Ok(address)
     }
 
     /// Bytes of the dialogue came.
@@ -266,7 +273,8 @@ impl Connection {
                 let description = read_offer(&offer)?;
                 // OvenMediaEngine names its relay to those that asked for TCP, and with `TcpForce` to everybody: its own
                 // players take no other path then.
-                self.is_relay_wanted |= Server::choose(&offer.ice_servers).is_ok();
+                self.is_relay_wanted |=
+                    Server::choose(&offer.ice_servers).is_ok_and(|server| server.carrier() == Carrier::Tcp);
                 let relayed = self.is_relay_wanted;
                 let mut negotiation = self.negotiate(description.ice_lite, relayed, context)?;
                 let (answer, agreed) =
@@ -393,13 +401,12 @@ impl Connection {
         };
         numbers.word("rtc.ice_state", ice);
         numbers.word("rtc.dtls_state", dtls);
-        let is_relayed = self.relay.as_ref().is_some_and(|relay| relay.is_in_use());
+        let relay = self.relay.as_ref().filter(|relay| relay.is_in_use());
         numbers.word(
             "rtc.path",
             match self.path {
                 None => "none",
-                Some(_) if is_relayed => "relay over TCP",
-                Some(_) => "UDP",
+                Some(_) => relay.map_or("UDP", |relay| relay.path()),
             },
         );
         numbers.duration("rtc.signalling_time", self.consented.map(|at| at.since(self.planned.at)));
@@ -572,7 +579,7 @@ impl Connection {
             }
         }
         if let Some(relay) = &mut self.relay {
-            relay.end();
+            relay.end(now);
         }
         self.flush_relay(context);
         let mut words = Vec::new();

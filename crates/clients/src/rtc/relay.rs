@@ -1,4 +1,4 @@
-//! A client's way by a TURN server: over TCP, beside its signalling.
+//! A client's way by a TURN server: over a link (TCP, TLS) beside its signalling, or over its own socket (UDP).
 
 use super::refusal::of_turn;
 use crate::client_session::End;
@@ -8,13 +8,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_rtc::signalling::oven::IceServer;
-use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnServer};
-use weir_shard::{Context, Endpoint, OpenError, Outgoing};
+use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnServer, datagrams};
+use weir_shard::{Context, Endpoint, OpenError, Outgoing, Transport};
 
-/// The scheme under which names of servers are sought.
-pub(super) const SCHEMES: &[Scheme] = &[Scheme { name: "turn", port: 3478, link: Link::Tcp }];
+/// The schemes under which servers are sought.
+pub(super) const SCHEMES: &[Scheme] = &[
+    Scheme { name: "turn", port: 3478, link: Link::Tcp },
+    Scheme { name: "turns", port: 5349, link: Link::Tls },
+];
 
-/// How long a link to one address may take while there is another to try.
+/// How servers are liked to be reached: who is sent to a relay is often where UDP does not get through.
+const CARRIERS: [Carrier; 3] = [Carrier::Tcp, Carrier::Tls, Carrier::Udp];
+
+/// How long one address may take to answer while there is another to try.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a name that is being sought is asked for.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -30,20 +36,22 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The first server of the signalling's list that is reached over TCP, or why none can be used.
+    /// The one that is best reached, of those that signalling names; or why there is none.
     pub(super) fn choose(servers: &[IceServer]) -> Result<Self, &'static str> {
         let places = servers.iter().flat_map(|server| server.urls.iter().map(move |url| (server, url)));
-        let places: Vec<(&IceServer, TurnServer)> =
-            places.filter_map(|(server, url)| Some((server, url.parse().ok()?))).collect();
-        match places.iter().find(|(_, place)| place.carrier == Carrier::Tcp) {
-            Some((server, place)) => Ok(Self {
-                place: place.clone(),
-                username: server.username.clone(),
-                credential: server.credential.clone(),
-            }),
-            None if places.is_empty() => Err("the server names no TURN server"),
-            None => Err("the server names TURN servers over UDP or TLS only; weir speaks TURN over TCP"),
+        let places = places.filter_map(|(server, url)| Some((server, url.parse::<TurnServer>().ok()?)));
+        let rank = |place: &TurnServer| CARRIERS.iter().position(|carrier| *carrier == place.carrier);
+        match places.min_by_key(|(_, place)| rank(place)) {
+            Some((server, place)) => {
+                Ok(Self { place, username: server.username.clone(), credential: server.credential.clone() })
+            }
+            None => Err("the server names no TURN server"),
         }
+    }
+
+    /// What it is reached over.
+    pub(super) fn carrier(&self) -> Carrier {
+        self.place.carrier
     }
 }
 
@@ -71,6 +79,9 @@ pub(super) struct Relay {
     sought: Option<Target>,
     /// Where it is, or is hoped to be.
     address: SocketAddr,
+    /// What carries a link to it; of TLS, it is known when the server was found.
+    transport: Transport,
+    /// The link is there; over UDP, the server has said something.
     is_open: bool,
     /// When to try the next address, or ask for the name again.
     next_try: Option<Moment>,
@@ -81,7 +92,7 @@ pub(super) struct Relay {
 
 impl Relay {
     /// Begins to connect. The server is where signalling is (`home`, called `name` there) if it does not say where, or
-    /// cannot be reached where it says.
+    /// cannot be reached where it says. Over UDP the session must have its socket.
     pub(super) fn begin<W>(
         server: Server,
         home: IpAddr,
@@ -89,11 +100,17 @@ impl Relay {
         redirects: &Redirects,
         context: &mut Context<'_, W>,
     ) -> Result<Self, End> {
-        let TurnServer { host, port, .. } = &server.place;
+        let TurnServer { host, port, carrier } = &server.place;
         let home = SocketAddr::new(home, *port);
         let mut addresses = vec![home];
         let mut sought = None;
-        if let Some(host) = host.as_deref().filter(|host| !host.eq_ignore_ascii_case(name)) {
+        let elsewhere = host.as_deref().filter(|host| !host.eq_ignore_ascii_case(name));
+        if *carrier == Carrier::Tls {
+            // Its certificate is checked, so that an address alone is not enough.
+            let place =
+                TurnServer { host: Some(elsewhere.unwrap_or(name).to_owned()), ..server.place.clone() };
+            sought = Target::parse(&format!("turns://{place}"), "play", SCHEMES).ok();
+        } else if let Some(host) = elsewhere {
             match host.parse::<IpAddr>() {
                 Ok(address) if address == home.ip() => {}
                 Ok(address) => addresses.push(SocketAddr::new(address, *port)),
@@ -101,12 +118,13 @@ impl Relay {
             }
         }
         let mut relay = Self {
-            client: Client::new(&server.username, &server.credential),
+            client: Client::new(&server.username, &server.credential, *carrier),
             server,
             frames: Frames::default(),
             addresses,
             sought,
             address: home,
+            transport: Transport::Tcp,
             is_open: false,
             next_try: None,
             denied: None,
@@ -118,13 +136,22 @@ impl Relay {
 
     /// Asks for the name again, or tries the next address.
     fn go_on<W>(&mut self, redirects: &Redirects, context: &mut Context<'_, W>) -> Result<(), End> {
+        let carrier = self.server.carrier();
         if let Some(target) = &self.sought {
             match redirects.find(target) {
                 Redirect::Sought => {
                     self.next_try = Some(context.now + AGAIN);
                     return Ok(());
                 }
-                Redirect::Found(endpoint) => self.addresses.push(endpoint.address),
+                Redirect::Found(Endpoint { address, transport, .. }) => {
+                    self.transport = transport;
+                    self.addresses.retain(|known| *known != address);
+                    self.addresses.push(address);
+                }
+                // Without its name nobody knows which certificate would be right.
+                Redirect::None(words) if carrier == Carrier::Tls => {
+                    return Err((Failure::ConnectTimeout, self.explain(&words)));
+                }
                 // Signalling's own address is left.
                 Redirect::None(_) => {}
             }
@@ -133,17 +160,23 @@ impl Relay {
         let Some(address) = self.addresses.pop() else { return Ok(()) };
         self.address = address;
         self.frames = Frames::default();
-        self.client = Client::new(&self.server.username, &self.server.credential);
+        self.client = Client::new(&self.server.username, &self.server.credential, carrier);
         self.next_try = (!self.addresses.is_empty()).then(|| context.now + PATIENCE);
+        if carrier == Carrier::Udp {
+            self.client.begin(context.now, &mut self.out);
+            self.flush(&mut context.split().1);
+            return Ok(());
+        }
         let failed = |OpenError { failure, words }| (failure, self.explain(&words));
-        context.open_side(&Endpoint::tcp(address)).map_err(failed)
+        let endpoint = Endpoint { transport: self.transport.clone(), ..Endpoint::tcp(address) };
+        context.open_side(&endpoint).map_err(failed)
     }
 
     /// The link to the server is there.
     pub(super) fn connected<W>(&mut self, context: &mut Context<'_, W>) -> u64 {
         self.is_open = true;
         self.next_try = None;
-        self.client.begin(&mut self.out);
+        self.client.begin(context.now, &mut self.out);
         self.flush(&mut context.split().1)
     }
 
@@ -170,8 +203,17 @@ impl Relay {
         self.frames = frames;
     }
 
+    /// Whether a datagram from there is the server's.
+    #[inline]
+    pub(super) fn takes_datagrams_of(&self, source: SocketAddr) -> bool {
+        self.server.carrier() == Carrier::Udp && source == self.address
+    }
+
     /// Takes a frame apart. What is to be answered waits for [`Self::flush`].
     pub(super) fn unwrap<'a>(&mut self, now: Moment, frame: Frame<'a>) -> Result<Unwrapped<'a>, End> {
+        if !self.is_open {
+            (self.is_open, self.next_try) = (true, None);
+        }
         let message = match frame {
             Frame::Channel(number, bytes) => {
                 return Ok(match self.client.peer_of(number) {
@@ -209,8 +251,30 @@ impl Relay {
         self.client.bind(now, peer, &mut self.out);
     }
 
+    /// Where its server is, if it is reached over the session's own socket.
+    pub(super) fn socket_peer(&self) -> Option<SocketAddr> {
+        (self.server.carrier() == Carrier::Udp).then_some(self.address)
+    }
+
+    /// How media goes by it, in words.
+    pub(super) fn path(&self) -> &'static str {
+        match self.server.carrier() {
+            Carrier::Udp => "relay over UDP",
+            Carrier::Tcp => "relay over TCP",
+            Carrier::Tls => "relay over TLS",
+        }
+    }
+
     /// Sends what waits, unless too much does. Says how many bytes were sent.
     pub(super) fn flush(&mut self, link: &mut Outgoing<'_>) -> u64 {
+        if let Some(server) = self.socket_peer() {
+            let sent = self.out.len() as u64;
+            for datagram in datagrams(&self.out) {
+                link.send_datagrams(server, datagram, datagram.len());
+            }
+            self.out.clear();
+            return sent;
+        }
         let goes = !self.out.is_empty() && link.unsent_side() <= MOST_UNSENT;
         let sent = if goes { self.out.len() as u64 } else { 0 };
         if goes {
@@ -242,8 +306,8 @@ impl Relay {
     }
 
     /// Gives the allocation back.
-    pub(super) fn end(&mut self) {
-        self.client.end(&mut self.out);
+    pub(super) fn end(&mut self, now: Moment) {
+        self.client.end(now, &mut self.out);
     }
 
     /// The failure of a client that has waited too long for a path.
@@ -251,7 +315,7 @@ impl Relay {
         if let Some(target) = &self.sought {
             return (Failure::ConnectTimeout, format!("the TURN server's name was not found: {target}"));
         }
-        if !self.is_open {
+        if !self.is_open && self.server.carrier() != Carrier::Udp {
             return (Failure::ConnectTimeout, self.explain("the link was not established in time"));
         }
         if !self.client.is_allocated() {
@@ -277,17 +341,17 @@ mod tests {
     }
 
     #[test]
-    fn a_server_over_tcp_is_chosen() {
-        let servers =
-            [server(&["stun:a", "turn:b?transport=udp"]), server(&["turns:c", "turn:d:7?transport=tcp"])];
-        assert_eq!(
-            Server::choose(&servers).ok().map(|server| server.place.to_string()).as_deref(),
-            Some("d:7")
-        );
-        let none = |servers: &[IceServer]| Server::choose(servers).err().unwrap();
-        assert!(none(&servers[..1]).contains("weir speaks TURN over TCP"));
-        assert!(
-            none(&[server(&["stun:a"])]).contains("no TURN server") && none(&[]).contains("no TURN server")
-        );
+    fn of_several_servers_the_one_over_tcp_is_chosen_and_one_over_udp_last() {
+        let servers = [
+            server(&["stun:a", "turn:b?transport=udp"]),
+            server(&["turns:c", "turn:d:7?transport=tcp", "turn:e?transport=tcp"]),
+        ];
+        let chosen = |servers: &[IceServer]| Server::choose(servers).map(|server| server.place.to_string());
+        assert_eq!(chosen(&servers).as_deref(), Ok("d:7"));
+        assert_eq!(chosen(&[server(&["turn:b", "turns:c"])]).as_deref(), Ok("c:5349"));
+        assert_eq!(chosen(&servers[..1]).as_deref(), Ok("b:3478"));
+        for none in [&[server(&["stun:a"])][..], &[]] {
+            assert!(chosen(none).unwrap_err().contains("no TURN server"));
+        }
     }
 }

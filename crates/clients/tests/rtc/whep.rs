@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_clients::{Ending, RtcOptions};
 use weir_metrics::Failure;
 use weir_rtc::sdp::Setup;
-use weir_shard::{Event, Side};
+use weir_shard::{Event, Side, Transport};
 
 /// What a viewer says when it is stopped, and where.
 fn goodbye(stage: &mut Stage) -> (String, String) {
@@ -236,6 +236,85 @@ fn a_relay_that_has_a_name_is_looked_up_and_one_without_an_address_is_sought_at_
             endpoint.set_ip([127, 0, 0, 1].into());
         }
         assert_eq!(endpoint.to_string(), address, "{host}");
+    }
+}
+
+#[test]
+fn a_relay_over_udp_is_talked_to_by_the_clients_own_socket() {
+    let url = format!("{WHEP}?transport=tcp");
+    let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
+    let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+    stage.answer("201 Created", &LINK.replace("transport=tcp", "transport=udp"), &answer);
+    assert!(stage.rig.side.is_none(), "there is no link to it");
+    let relay = "127.0.0.7:3479".parse().unwrap();
+    let sent = stage.rig.take_datagrams();
+    let [(to, asked)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((*to, &asked[..4]), (relay, &ALLOCATE[..]));
+    // It was lost.
+    stage.handle_timeout(Duration::from_millis(499));
+    assert!(stage.rig.take_datagrams().is_empty());
+    stage.handle_timeout(Duration::from_millis(2));
+    assert_eq!(stage.rig.take_datagrams(), [(relay, asked.clone())]);
+
+    let granted =
+        relay_says(0x0103, &asked[8..20], &[0, 0x16, 0, 8, 0, 1, 0xE1, 0x12, 0xE1, 0x12, 0xA6, 0x45]);
+    stage.rig.tell_datagram(&mut *stage.viewer, relay, &granted);
+    stage.handle_timeout(Duration::from_millis(100));
+    // A permission for the server and a check, each a datagram of its own; nothing goes otherwise.
+    let sent = stage.rig.take_datagrams();
+    assert!(sent.iter().all(|(to, _)| *to == relay), "{sent:?}");
+    let kinds: Vec<_> = sent.iter().map(|(_, bytes)| [bytes[0], bytes[1]]).collect();
+    assert_eq!(kinds[..2], [[0, 8], [0, 0x16]]);
+    // What comes by another way is nothing, and what the relay sends that is no frame is counted.
+    stage.figures();
+    stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &[0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7]);
+    assert_eq!(crate::stage::counter(&stage.figures(), "rtc.early"), 0);
+    for none in [&[0x80, 96, 0, 1][..], &[0x40, 0, 0, 9, 1], &[0x40, 9, 0, 1, 1]] {
+        stage.rig.tell_datagram(&mut *stage.viewer, relay, none);
+        assert_eq!(crate::stage::counter(&stage.figures(), "rtc.strange"), 1);
+    }
+}
+
+#[test]
+fn a_relay_over_udp_that_does_not_answer_is_sought_at_the_signalling_and_then_named() {
+    let url = format!("{WHEP}?transport=tcp");
+    let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
+    let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+    stage.answer("201 Created", &LINK.replace("transport=tcp", "transport=udp"), &answer);
+    stage.handle_timeout(Duration::from_millis(2_001));
+    let last = stage.rig.take_datagrams().pop().expect("another try").0;
+    assert_eq!(last.to_string(), "127.0.0.1:3479");
+    stage.handle_timeout(PATIENCE);
+    let (failure, words) = stage.failure();
+    assert_eq!(failure, Failure::HandshakeTimeout);
+    assert_eq!(words, "TURN server 127.0.0.1:3479: it did not answer in time");
+}
+
+#[test]
+fn a_relay_over_tls_is_linked_to_with_the_name_that_its_certificate_must_have() {
+    let url = format!("{WHEP}?transport=tcp");
+    // Names are those that the server gives, or that of the signalling.
+    for (uri, name, port) in [
+        ("turns:localhost:7?transport=tcp", "localhost", 7),
+        ("turns:127.0.0.1", "127.0.0.1", 5349),
+        ("turns:0.0.0.0", "127.0.0.1", 5349),
+    ] {
+        let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
+        let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+        stage.answer("201 Created", &LINK.replace("turn:127.0.0.7:3479?transport=tcp", uri), &answer);
+        // Names are resolved, and authorities read, beside virtual time.
+        for _ in 0..100 {
+            if stage.rig.side.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            stage.handle_timeout(Duration::from_millis(20));
+        }
+        let endpoint = stage.rig.side.as_ref().expect(uri);
+        let Transport::Tls(_, certified) = &endpoint.transport else { panic!("{uri}") };
+        assert_eq!((&*certified.to_str(), endpoint.address.port()), (name, port), "{uri}");
+        stage.dispatch(Event::Side(Side::Connected));
+        assert_eq!(stage.rig.side_sent[..4], ALLOCATE);
     }
 }
 

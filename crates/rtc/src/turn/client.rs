@@ -9,6 +9,7 @@ use weir_metrics::Moment;
 
 use super::frames::append_channel;
 use super::message::{Class, Message, Transaction, Writer, attribute, method};
+use super::place::Carrier;
 
 /// UDP, as the number of its protocol, with three bytes behind it (RFC 8656 section 18.8).
 const UDP: [u8; 4] = [17, 0, 0, 0];
@@ -24,6 +25,11 @@ const CHANNEL: Duration = Duration::from_secs(480);
 const LIFETIME: u32 = 600;
 /// The server has forgotten the nonce so often for one request.
 const MOST_TRIES: u8 = 5;
+/// What a request waits for its answer before it is sent again over UDP; each wait is twice the one before (RFC 8489
+/// section 6.2.1).
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// How often a request is sent over UDP, the first time included (the same section).
+const MOST_SENT: u32 = 7;
 
 /// What a message of the server means.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +82,15 @@ struct Pending {
     transaction: Transaction,
     ask: Ask,
     tries: u8,
+    /// Of a client over UDP.
+    repetition: Option<Repetition>,
+}
+
+/// A request that is sent again if no answer comes.
+struct Repetition {
+    bytes: Vec<u8>,
+    at: Moment,
+    sent: u32,
 }
 
 /// Somebody behind the relay.
@@ -100,6 +115,8 @@ struct Challenge {
 pub struct Client {
     username: String,
     password: String,
+    /// Requests may be lost on their way (UDP), and so are sent again.
+    is_lossy: bool,
     challenge: Option<Challenge>,
     pending: Vec<Pending>,
     peers: Vec<Peer>,
@@ -108,11 +125,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has asked for nothing yet.
-    pub fn new(username: &str, password: &str) -> Self {
+    /// A client that has asked for nothing yet, of a server that is reached over `carrier`.
+    pub fn new(username: &str, password: &str, carrier: Carrier) -> Self {
         Self {
             username: username.to_owned(),
             password: password.to_owned(),
+            is_lossy: carrier == Carrier::Udp,
             challenge: None,
             pending: Vec::new(),
             peers: Vec::new(),
@@ -122,8 +140,8 @@ impl Client {
     }
 
     /// Asks for an allocation.
-    pub fn begin(&mut self, out: &mut Vec<u8>) {
-        self.request(Ask::Allocate, 0, out);
+    pub fn begin(&mut self, now: Moment, out: &mut Vec<u8>) {
+        self.request(now, Ask::Allocate, 0, out);
     }
 
     /// Whether there is an allocation.
@@ -152,7 +170,7 @@ impl Client {
             && self.peers[at].bind_at.is_none()
         {
             self.peers[at].bind_at = Some(now + CHANNEL);
-            self.request(Ask::Bind(peer), 0, out);
+            self.request(now, Ask::Bind(peer), 0, out);
         }
     }
 
@@ -192,7 +210,7 @@ impl Client {
         let Pending { ask, tries, .. } = self.pending.swap_remove(at);
         match message.class {
             Class::Success => self.granted(now, ask, &message),
-            _ => self.refused(ask, tries, &message, out),
+            _ => self.refused(now, ask, tries, &message, out),
         }
     }
 
@@ -230,6 +248,7 @@ impl Client {
 
     fn refused(
         &mut self,
+        now: Moment,
         ask: Ask,
         tries: u8,
         message: &Message<'_>,
@@ -244,7 +263,7 @@ impl Client {
             let realm = told.or(before).ok_or(TurnError::Incomplete("REALM"))?;
             let key = key(&self.username, &realm, &self.password);
             self.challenge = Some(Challenge { realm, nonce: nonce.to_vec(), key });
-            self.request(ask, tries + 1, out);
+            self.request(now, ask, tries + 1, out);
             return Ok(Event::Nothing);
         }
         match ask {
@@ -269,15 +288,27 @@ impl Client {
     /// When to call [`Self::handle_timeout`].
     pub fn due(&self) -> Option<Moment> {
         let peers = self.peers.iter().flat_map(|peer| [peer.permit_at, peer.bind_at]);
-        peers.chain([self.refresh_at]).flatten().min()
+        let repetitions = self.pending.iter().map(|it| it.repetition.as_ref().map(|it| it.at));
+        peers.chain(repetitions).chain([self.refresh_at]).flatten().min()
     }
 
-    /// Time passes: what would run out is asked for again.
+    /// Time passes: what would run out is asked for again, and what was not answered is sent again.
     pub fn handle_timeout(&mut self, now: Moment, out: &mut Vec<u8>) {
+        self.pending.retain_mut(|pending| {
+            let Some(due) = pending.repetition.as_mut().filter(|due| due.at <= now) else { return true };
+            // Nobody hears it: an answer that came now would be to nothing that was asked.
+            if due.sent == MOST_SENT {
+                return false;
+            }
+            out.extend_from_slice(&due.bytes);
+            due.at = now + FIRST_WAIT * (1 << due.sent);
+            due.sent += 1;
+            true
+        });
         if self.refresh_at.is_some_and(|at| at <= now) {
             // The answer says when it is due again.
             self.refresh_at = None;
-            self.request(Ask::Refresh { lifetime: LIFETIME }, 0, out);
+            self.request(now, Ask::Refresh { lifetime: LIFETIME }, 0, out);
         }
         for at in 0..self.peers.len() {
             let peer = &mut self.peers[at];
@@ -291,19 +322,21 @@ impl Client {
                 peer.bind_at = Some(now + CHANNEL);
             }
             if permits {
-                self.request(Ask::Permit(address), 0, out);
+                self.request(now, Ask::Permit(address), 0, out);
             }
             if binds {
-                self.request(Ask::Bind(address), 0, out);
+                self.request(now, Ask::Bind(address), 0, out);
             }
         }
     }
 
     /// Gives the allocation back (RFC 8656 section 8).
-    pub fn end(&mut self, out: &mut Vec<u8>) {
+    pub fn end(&mut self, now: Moment, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.allocated) {
-            self.request(Ask::Refresh { lifetime: 0 }, 0, out);
+            self.request(now, Ask::Refresh { lifetime: 0 }, 0, out);
         }
+        // Nobody waits for answers any more.
+        self.pending.iter_mut().for_each(|pending| pending.repetition = None);
         self.refresh_at = None;
         self.peers.clear();
     }
@@ -321,12 +354,12 @@ impl Client {
         }
         let permit_at = Some(now + PERMISSION);
         self.peers.push(Peer { address, permit_at, bind_at: None, is_bound: false });
-        self.request(Ask::Permit(address), 0, out);
+        self.request(now, Ask::Permit(address), 0, out);
         Some(self.peers.len() - 1)
     }
 
-    fn request(&mut self, ask: Ask, tries: u8, out: &mut Vec<u8>) {
-        let transaction = transaction();
+    fn request(&mut self, now: Moment, ask: Ask, tries: u8, out: &mut Vec<u8>) {
+        let (transaction, start) = (transaction(), out.len());
         let channel = |peer| {
             let at = self.peers.iter().position(|known| known.address == peer).unwrap_or(0);
             FIRST_CHANNEL + at as u16
@@ -350,7 +383,9 @@ impl Client {
                 .value(attribute::NONCE, &challenge.nonce)
                 .sign(&challenge.key);
         }
-        self.pending.push(Pending { transaction, ask, tries });
+        let repetition =
+            self.is_lossy.then(|| Repetition { bytes: out[start..].to_vec(), at: now + FIRST_WAIT, sent: 1 });
+        self.pending.push(Pending { transaction, ask, tries, repetition });
     }
 }
 

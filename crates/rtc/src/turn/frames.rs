@@ -76,6 +76,13 @@ impl Frames {
 }
 
 impl<'a> Frame<'a> {
+    /// The frame that a datagram is (TURN over UDP), which need not be filled up; `None` if it is none.
+    #[inline]
+    pub fn of_datagram(datagram: &'a mut [u8]) -> Option<Self> {
+        let (length, _) = lengths(datagram).ok()??;
+        (length <= datagram.len()).then(|| Self::of(&mut datagram[..length]))
+    }
+
     fn of(bytes: &'a mut [u8]) -> Self {
         if bytes[0] < 0x40 {
             return Self::Message(bytes);
@@ -104,6 +111,16 @@ fn lengths(bytes: &[u8]) -> Result<Option<(usize, usize)>, FrameError> {
     }
     let length = CHANNEL_HEADER + length;
     Ok(Some((length, length.next_multiple_of(4))))
+}
+
+/// Takes what a client wants sent apart into datagrams, one a frame, for a server that is reached over UDP.
+pub fn datagrams(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (_, padded) = lengths(frames).ok()??;
+        let (frame, rest) = frames.split_at_checked(padded)?;
+        frames = rest;
+        Some(frame)
+    })
 }
 
 /// Appends a datagram as channel data, filled up as it must be over TCP. One over 65,535 bytes is left out.
@@ -148,6 +165,28 @@ mod tests {
         let expected = vec![(0x4001, b"abcde".to_vec()), (0, message), (0x4FFF, Vec::new())];
         for piece in 1..=bytes.len() {
             assert_eq!(all(&bytes, piece).as_ref(), Ok(&expected), "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_one_frame_and_need_not_be_filled_up() {
+        let mut sent = Vec::new();
+        append_channel(0x4001, b"abcde", &mut sent);
+        let mut message = vec![1, 3, 0, 4];
+        message.resize(24, 7);
+        sent.extend(&message);
+        let apart: Vec<&[u8]> = datagrams(&sent).collect();
+        assert_eq!(apart, [&sent[..12], &message[..]]);
+        for end in [9, 12] {
+            let mut datagram = sent[..end].to_vec();
+            assert_eq!(
+                Frame::of_datagram(&mut datagram),
+                Some(Frame::Channel(0x4001, &mut b"abcde".to_vec()[..]))
+            );
+        }
+        assert_eq!(Frame::of_datagram(&mut message.clone()), Some(Frame::Message(&mut message)));
+        for none in [&[][..], &[0x40], &[0x40, 1, 0, 5, b'a'], &[0, 1, 0, 3, 0, 0, 0], &[0x80; 12]] {
+            assert_eq!(Frame::of_datagram(&mut none.to_vec()), None, "{none:?}");
         }
     }
 

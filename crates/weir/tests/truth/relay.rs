@@ -1,4 +1,4 @@
-//! WebRTC by a TURN server over TCP: coturn, which shares nothing with weir.
+//! WebRTC by a TURN server over TCP, TLS and UDP: coturn, which shares nothing with weir.
 
 use crate::aiortc::Server;
 use crate::rtc::count;
@@ -8,8 +8,13 @@ use weir_origin::{ANY_PORT, IceServer, OriginConfig, RTC};
 
 /// A stream on air whose viewers are told of this TURN server.
 fn on_air(host: &str, port: u16, password: &str) -> Air {
+    on_air_by(&format!("turn:{host}:{port}?transport=tcp"), password)
+}
+
+/// The same, of one that has this URI.
+fn on_air_by(uri: &str, password: &str) -> Air {
     let turn = IceServer {
-        urls: vec![format!("turn:{host}:{port}?transport=tcp")],
+        urls: vec![uri.to_owned()],
         username: Coturn::USER.0.to_owned(),
         credential: password.to_owned(),
     };
@@ -53,6 +58,68 @@ fn viewers_by_a_relay_over_tcp_get_every_packet() {
             made == 4 && log.matches("REFRESH processed, success").count() >= 4
         });
     }
+}
+
+#[test]
+fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
+    let _machine = shared();
+    let turn = Coturn::over_every_carrier(&["--allow-loopback-peers"]);
+    let port = turn.port;
+    let trusted = format!("-c 4 -d 5s --cacert {}", turn.certificate());
+    for (uri, path) in [
+        (format!("turn:127.0.0.1:{port}"), "relay over UDP"),
+        (format!("turn:127.0.0.1:{port}?transport=udp"), "relay over UDP"),
+        (format!("turns:127.0.0.1:{port}"), "relay over TLS"),
+        // It does not know its own address.
+        (format!("turns:0.0.0.0:{port}?transport=tcp"), "relay over TLS"),
+        (format!("turn:127.0.0.1:{port}?transport=tcp"), "relay over TCP"),
+    ] {
+        let air = on_air_by(&uri, Coturn::USER.1);
+        // Only TLS wants to know whom to trust.
+        let flags = if uri.starts_with("turns") { &trusted } else { "-c 4 -d 5s" };
+        let before = turn.log().matches("ALLOCATE processed, success").count();
+        let run = play(&url("whep+http", &air), flags);
+        assert_eq!(run.well(), 4, "{uri}: {:?}", run.failures());
+        std::thread::sleep(Duration::from_millis(300));
+        let (sent, came) = (air.origin.counts().sent().units(), count(&run, "units"));
+        assert!(came <= sent && came + 200 >= sent && came > 600, "{uri}: {came} of {sent}");
+        assert_eq!((count(&run, "lost"), count(&run, "duplicate")), (0, 0), "{uri}");
+        assert_eq!((count(&run, "rtc.frames_broken"), count(&run, "rtc.unauthentic")), (0, 0), "{uri}");
+        assert_eq!((count(&run, "rtc.strange"), count(&run, "rtc.malformed")), (0, 0), "{uri}");
+        let clients = std::fs::read_to_string(run.directory().join("clients.csv")).unwrap();
+        assert_eq!(clients.matches(&format!(",{path},")).count(), 4, "{uri}: {clients}");
+        soon("all were by the relay, and gave it back", || {
+            let log = turn.log();
+            let made = log.matches("ALLOCATE processed, success").count() - before;
+            made == 4 && log.matches("REFRESH processed, success").count() >= before + 4
+        });
+    }
+}
+
+#[test]
+fn a_relay_over_tls_with_a_certificate_of_nobody_is_not_used() {
+    let _machine = shared();
+    let turn = Coturn::over_every_carrier(&["--allow-loopback-peers"]);
+    let air = on_air_by(&format!("turns:127.0.0.1:{}", turn.port), Coturn::USER.1);
+    let (kind, clients, _, words) = play(&url("whep+http", &air), "-c 1 -d 3s").failure();
+    assert_eq!((&*kind, clients), ("tls_failed", 1));
+    assert!(words.starts_with(&format!("TURN server 127.0.0.1:{}: ", turn.port)), "{words}");
+}
+
+#[test]
+fn a_relay_over_udp_that_refuses_or_is_not_there_is_named() {
+    let _machine = shared();
+    let turn = Coturn::over_every_carrier(&["--allow-loopback-peers"]);
+    let air = on_air_by(&format!("turn:127.0.0.1:{}", turn.port), "wrong");
+    let (kind, clients, _, words) = play(&url("ws", &air), "-c 2 -d 3s").failure();
+    assert_eq!((&*kind, clients), ("unauthorized", 2), "{words}");
+    assert!(words.contains(&format!("TURN server 127.0.0.1:{}: 401 Unauthorized", turn.port)), "{words}");
+
+    let nobody = free_port();
+    let air = on_air_by(&format!("turn:127.0.0.1:{nobody}"), Coturn::USER.1);
+    let (kind, clients, _, words) = play(&url("ws", &air), "-c 1 -d 8s --timeout 3s").failure();
+    assert_eq!((&*kind, clients), ("handshake_timeout", 1), "{words}");
+    assert!(words.starts_with(&format!("TURN server 127.0.0.1:{nobody}: ")), "{words}");
 }
 
 #[test]

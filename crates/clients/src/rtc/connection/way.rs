@@ -13,7 +13,7 @@ use tracing::debug;
 use weir_metrics::Failure;
 use weir_metrics::common::SENT;
 use weir_rtc::signalling::oven::IceServer;
-use weir_rtc::turn::Frames;
+use weir_rtc::turn::{Carrier, Frame, Frames};
 use weir_shard::{Context, Side};
 
 /// How long a path is sought without a relay, where the server names one and it was not asked for.
@@ -56,6 +56,9 @@ impl Connection {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         debug!(target: "rtc", client = self.planned.number(), "goes by a relay");
+        if server.carrier() == Carrier::Udp && !self.has_socket {
+            self.open_socket(context)?;
+        }
         let (home, name) = (self.endpoint.address.ip(), self.request.host());
         let relay = Relay::begin(server, home, name, &self.terms.redirects, context)?;
         self.relay = Some(Box::new(relay));
@@ -104,6 +107,36 @@ impl Connection {
             Ok(None) => return Ok(Relayed::UsedUp),
             Err(error) => return Err((Failure::MalformedInput, relay.explain(&error.to_string()))),
         };
+        self.unwrap(frame, context)
+    }
+
+    /// Whether a datagram from there came by a relay that is reached over the connection's own socket.
+    #[inline]
+    pub(in crate::rtc) fn comes_by_relay(&self, source: SocketAddr) -> bool {
+        self.relay.as_ref().is_some_and(|relay| relay.takes_datagrams_of(source))
+    }
+
+    /// What such a datagram has brought.
+    pub(in crate::rtc) fn relayed_datagram<'a>(
+        &mut self,
+        bytes: &'a mut [u8],
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<Relayed<'a>, End> {
+        match Frame::of_datagram(bytes).filter(|_| self.leaving.is_none()) {
+            Some(frame) => self.unwrap(frame, context),
+            None => {
+                context.world.of(self.planned).count(STRANGE, 1);
+                Ok(Relayed::Nothing)
+            }
+        }
+    }
+
+    fn unwrap<'a>(
+        &mut self,
+        frame: Frame<'a>,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<Relayed<'a>, End> {
+        let Some(relay) = &mut self.relay else { return Ok(Relayed::Nothing) };
         match relay.unwrap(context.now, frame)? {
             Unwrapped::Datagram(source, bytes) => return Ok(Relayed::Datagram(source, bytes)),
             Unwrapped::Strange => context.world.of(self.planned).count(STRANGE, 1),
@@ -169,6 +202,9 @@ impl Connection {
         match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
             Some(relay) => {
                 relay.bind(context.now, path);
+                if let Some(server) = relay.socket_peer() {
+                    context.connect_datagrams(server);
+                }
                 self.flush_relay(context);
             }
             None => context.connect_datagrams(path),

@@ -17,23 +17,36 @@ impl Coturn {
     /// The user that it knows, and the password.
     pub(crate) const USER: (&'static str, &'static str) = ("weir", "s3cr3tw0rd");
 
-    /// One that relays to peers on loopback, with more arguments.
+    /// One over TCP, with more arguments.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::run(tempfile::tempdir().unwrap(), &[&["--no-tls", "--no-dtls", "--no-udp"], arguments].concat())
+    }
+
+    /// One over UDP, TCP and TLS, all at its port, with more arguments.
+    pub(crate) fn over_every_carrier(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        let (certificate, key) = (at(Self::CERTIFICATE), at("key.pem"));
+        std::fs::write(&certificate, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let tls = ["--cert", &certificate, "--pkey", &key];
+        Self::run(directory, &[&tls, arguments].concat())
+    }
+
+    const CERTIFICATE: &str = "chain.pem";
+
+    /// The file with its certificate, if it has one.
+    pub(crate) fn certificate(&self) -> String {
+        self.directory.path().join(Self::CERTIFICATE).display().to_string()
+    }
+
+    fn run(directory: TempDir, arguments: &[&str]) -> Self {
         let port = free_port();
         let at = |name: &str| directory.path().join(name).display().to_string();
         let (user, password) = Self::USER;
         let mut command = program("turnserver", "coturn");
-        command.args([
-            "-n",
-            "--no-cli",
-            "--no-tls",
-            "--no-dtls",
-            "--no-udp",
-            "--lt-cred-mech",
-            "--realm",
-            "weir",
-        ]);
+        command.args(["-n", "--no-cli", "--lt-cred-mech", "--realm", "weir"]);
         command.args(["--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1"]);
         command.args(["--listening-port", &port.to_string(), "--user", &format!("{user}:{password}")]);
         command.args(["--log-file", &at("log"), "--simple-log", "--pidfile", &at("pid"), "--verbose"]);
