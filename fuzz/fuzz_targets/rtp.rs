@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_metrics::Moment;
-use weir_rtc::account::{Hints, Kind, TrackSettings, Track};
+use weir_rtc::account::{Hints, Kind, Track, TrackSettings};
 use weir_rtc::rtp::{FrameMarking, Packet, absolute_send_time, transport_sequence_number};
 use weir_rtc::{Datagram, feedback, nack};
 

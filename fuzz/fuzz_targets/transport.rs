@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_metrics::Moment;
-use weir_rtc::transport::{Certificate, Clock, DtlsRole, Event, Output, Remote, TransportSettings, Transport};
+use weir_rtc::transport::{
+    Certificate, Clock, DtlsRole, Event, Output, Remote, Transport, TransportSettings,
+};
 
 thread_local! {
     /// Made once: it takes as long as a handshake.

@@ -74,9 +74,9 @@ fn streams(
     request: Request,
     block: u32,
 ) -> Result<Workload, WorkloadError> {
-    let places = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
+    let endpoints = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
-    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, now, .. }, shard| Stream {
+    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, now, .. }, shard| Stream {
         state: ClientState::begin(planned, timeouts, now, shard),
         request,
         block,

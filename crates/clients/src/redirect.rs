@@ -1,4 +1,4 @@
-//! EndpointFinder that become known only in a run, because a server sends a client on. A shard never waits for a name
+//! Endpoints that become known only in a run, because a server redirects a client. A shard never waits for a name
 //! server: names are resolved on threads of their own, and clients ask again.
 
 use crate::endpoints::EndpointFinder;
@@ -8,15 +8,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_shard::Endpoint;
 
-/// So many places are looked for in a run; a server that makes names up gets no further.
+/// The most redirect targets that a run looks up: enough for a cluster, and a bound for a server that invents names.
 const MOST: usize = 64;
 
-/// What is known of the way to a place.
+/// What is known of the endpoint that a redirect leads to.
 #[derive(Clone, Debug)]
 pub(crate) enum Redirect {
-    /// Somebody is looking: ask again.
+    /// The name is being resolved: ask again.
     Sought,
-    /// The way there.
+    /// The endpoint.
     Found(Endpoint),
     /// The redirect leads nowhere; the text says why.
     None(String),
@@ -27,9 +27,9 @@ pub(crate) enum Redirect {
 pub struct Redirects(Arc<Mutex<Known>>);
 
 struct Known {
-    endpoints: EndpointFinder,
+    finder: EndpointFinder,
     /// By scheme, host and port.
-    places: HashMap<(String, String, u16), Redirect>,
+    redirects: HashMap<(String, String, u16), Redirect>,
 }
 
 impl Redirect {
@@ -40,25 +40,25 @@ impl Redirect {
 
 impl Redirects {
     /// What is known to begin with.
-    pub fn new(endpoints: EndpointFinder) -> Self {
-        Self(Arc::new(Mutex::new(Known { endpoints, places: HashMap::new() })))
+    pub fn new(finder: EndpointFinder) -> Self {
+        Self(Arc::new(Mutex::new(Known { finder, redirects: HashMap::new() })))
     }
 
     /// The way to a target; the first to ask for it starts the search.
     pub(crate) fn find(&self, target: &Target) -> Redirect {
         let place = (target.scheme.clone(), target.host.clone(), target.port);
         let mut known = self.known();
-        if let Some(redirect) = known.places.get(&place) {
+        if let Some(redirect) = known.redirects.get(&place) {
             return redirect.clone();
         }
-        if known.places.len() == MOST {
+        if known.redirects.len() == MOST {
             return Redirect::None(format!("more than {MOST} places were sought in this run"));
         }
-        if known.endpoints.knows(target) {
-            let redirect = Redirect::of(known.endpoints.find(target));
-            return known.places.entry(place).or_insert(redirect).clone();
+        if known.finder.knows(target) {
+            let redirect = Redirect::of(known.finder.find(target));
+            return known.redirects.entry(place).or_insert(redirect).clone();
         }
-        known.places.insert(place.clone(), Redirect::Sought);
+        known.redirects.insert(place.clone(), Redirect::Sought);
         drop(known);
         self.seek(target.clone(), place)
     }
@@ -70,16 +70,16 @@ impl Redirects {
             let resolved = target.resolve();
             let mut known = searcher.known();
             let found = match resolved {
-                Ok(address) => Redirect::of(known.endpoints.find_at(&target, address)),
+                Ok(address) => Redirect::of(known.finder.find_at(&target, address)),
                 Err(error) => Redirect::None(error.to_string()),
             };
-            known.places.insert(sought, found);
+            known.redirects.insert(sought, found);
         };
         match std::thread::Builder::new().name("resolver".to_owned()).spawn(search) {
             Ok(_) => Redirect::Sought,
             Err(error) => {
                 let none = Redirect::None(error.to_string());
-                self.known().places.insert(place, none.clone());
+                self.known().redirects.insert(place, none.clone());
                 none
             }
         }

@@ -54,10 +54,10 @@ impl Workload {
     /// Clients of these targets, each made by `start` when its link is begun.
     pub fn new<Request: Send + Sync + 'static, Client: ClientSession + 'static>(
         schema: Schema,
-        places: Endpoints<Request>,
+        endpoints: Endpoints<Request>,
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
-        let Endpoints { targets, endpoints, requests } = places;
+        let Endpoints { targets, endpoints, requests } = endpoints;
         let start = move |planned: PlannedStart, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
             let target = planned.client as usize % requests.len();
             let request = Arc::clone(&requests[target]);

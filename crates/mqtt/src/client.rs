@@ -51,7 +51,7 @@ pub struct Client {
     options: Arc<ClientOptions>,
     reader: Reader,
     session: Session,
-    stage: ClientPhase,
+    phase: ClientPhase,
     output: Vec<u8>,
     aliases: Aliases,
     granted: Granted,
@@ -142,7 +142,7 @@ impl Client {
         Self {
             reader: Reader::new(options.version, options.limits()),
             session,
-            stage: ClientPhase::Connecting,
+            phase: ClientPhase::Connecting,
             output,
             aliases: Aliases::default(),
             granted: Granted::before(&options),
@@ -172,10 +172,10 @@ impl Client {
     ) -> Result<(), Error> {
         let mut input = bytes;
         // The dialogue and the reader side by side: an event borrows the reader's buffer.
-        let Self { options, reader, session, stage, output, aliases, granted, large, last_sent, pinged } =
+        let Self { options, reader, session, phase, output, aliases, granted, large, last_sent, pinged } =
             self;
         let written = output.len();
-        let mut dispatcher = Dispatcher { options, session, stage, output, aliases, granted, large, pinged };
+        let mut dispatcher = Dispatcher { options, session, phase, output, aliases, granted, large, pinged };
         let read = loop {
             match reader.next(&mut input) {
                 Ok(Some(event)) => {
@@ -202,7 +202,7 @@ impl Client {
 
     /// Whether the server has accepted the connection, and it goes on.
     pub fn is_connected(&self) -> bool {
-        self.stage == ClientPhase::Connected
+        self.phase == ClientPhase::Connected
     }
 
     /// What the server takes.
@@ -345,17 +345,17 @@ impl Client {
     /// # Errors
     /// A reason or a property that DISCONNECT, or this version, does not have.
     pub fn disconnect(&mut self, disconnect: &Disconnect<'_>) -> Result<(), EncodeError> {
-        if self.stage == ClientPhase::Connected {
+        if self.phase == ClientPhase::Connected {
             disconnect.encode(self.options.version, &mut self.output)?;
         }
-        self.stage = ClientPhase::Over;
+        self.phase = ClientPhase::Over;
         Ok(())
     }
 
     /// When to call [`Self::handle_timeout`]; `None` if nothing is due.
     pub fn deadline(&self) -> Option<Duration> {
         let keep_alive = Duration::from_secs(self.granted.keep_alive.into());
-        if self.stage != ClientPhase::Connected || keep_alive.is_zero() {
+        if self.phase != ClientPhase::Connected || keep_alive.is_zero() {
             return None;
         }
         Some(match self.pinged {
@@ -421,7 +421,7 @@ impl Client {
 
     #[inline]
     fn may_publish(&self, message: &Publish<'_>) -> Result<(), PublishError> {
-        if self.stage != ClientPhase::Connected {
+        if self.phase != ClientPhase::Connected {
             return Err(PublishError::NotConnected);
         }
         if message.qos > self.granted.maximum_qos {
@@ -464,7 +464,7 @@ impl Client {
         now: Duration,
         write: impl FnOnce(PacketId, Version, &mut Vec<u8>) -> Result<(), EncodeError>,
     ) -> Result<PacketId, PublishError> {
-        if self.stage != ClientPhase::Connected {
+        if self.phase != ClientPhase::Connected {
             return Err(PublishError::NotConnected);
         }
         let id = self.session.flight.begin(awaits, token).ok_or(PublishError::WindowFull)?;
@@ -482,11 +482,11 @@ impl Client {
 
     /// Tells the server what it did wrong (MQTT 5 section 4.13.1).
     fn refuse(&mut self, reason: ReasonCode) {
-        if self.stage == ClientPhase::Connected && self.options.version == Version::V5 {
+        if self.phase == ClientPhase::Connected && self.options.version == Version::V5 {
             // A reason that DISCONNECT does not have is left to the closing of the connection.
             let _ = Disconnect::of(reason).encode(Version::V5, &mut self.output);
         }
-        self.stage = ClientPhase::Over;
+        self.phase = ClientPhase::Over;
     }
 }
 
@@ -521,7 +521,7 @@ impl Granted {
 struct Dispatcher<'c> {
     options: &'c ClientOptions,
     session: &'c mut Session,
-    stage: &'c mut ClientPhase,
+    phase: &'c mut ClientPhase,
     output: &'c mut Vec<u8>,
     aliases: &'c mut Aliases,
     granted: &'c mut Granted,
@@ -535,7 +535,7 @@ impl Dispatcher<'_> {
     #[inline]
     fn on_event(&mut self, event: &Event<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Broken> {
         match event {
-            Event::Packet(Packet::Publish(publish)) if *self.stage == ClientPhase::Connected => {
+            Event::Packet(Packet::Publish(publish)) if *self.phase == ClientPhase::Connected => {
                 self.message(publish, on).map_err(|violation| (PacketKind::Publish, violation))
             }
             Event::Packet(packet) => self.packet(packet, on).map_err(|violation| (packet.kind(), violation)),
@@ -583,7 +583,7 @@ impl Dispatcher<'_> {
         payload: u32,
         on: &mut impl FnMut(ClientEvent<'_>),
     ) -> Result<(), Violation> {
-        if *self.stage != ClientPhase::Connected {
+        if *self.phase != ClientPhase::Connected {
             return Err(Violation::ConnackFirst);
         }
         let fresh = self.admit(publish, on)?;
@@ -635,7 +635,7 @@ impl Dispatcher<'_> {
     }
 
     fn packet(&mut self, packet: &Packet<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Violation> {
-        match (*self.stage, packet) {
+        match (*self.phase, packet) {
             // What still comes after a DISCONNECT of either side means nothing (MQTT-3.14.4-1).
             (ClientPhase::Over, _) => Ok(()),
             (ClientPhase::Connecting, Packet::Connack(connack)) => self.connack(connack, on),
@@ -658,7 +658,7 @@ impl Dispatcher<'_> {
         on: &mut impl FnMut(ClientEvent<'_>),
     ) -> Result<(), Violation> {
         if connack.reason.is_error() {
-            *self.stage = ClientPhase::Over;
+            *self.phase = ClientPhase::Over;
             on(ClientEvent::Refused(*connack));
             return Ok(());
         }
@@ -671,7 +671,7 @@ impl Dispatcher<'_> {
             }
         }
         self.granted.read(connack);
-        *self.stage = ClientPhase::Connected;
+        *self.phase = ClientPhase::Connected;
         if connack.session_present {
             for id in self.session.resume() {
                 self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(id));
@@ -738,7 +738,7 @@ impl Dispatcher<'_> {
                 on(ClientEvent::Pong);
             }
             Packet::Disconnect(disconnect) if self.options.version == Version::V5 => {
-                *self.stage = ClientPhase::Over;
+                *self.phase = ClientPhase::Over;
                 on(ClientEvent::Disconnected(*disconnect));
             }
             Packet::Connect(_)

@@ -74,19 +74,19 @@ mod tests {
 
     #[test]
     fn each_has_its_turn_once_in_three_steps_and_in_a_round_of_its_own() {
-        let mut rounds = BatchedReads::default();
-        assert_eq!(rounds.poll_timeout(), None);
+        let mut batched_reads = BatchedReads::default();
+        assert_eq!(batched_reads.poll_timeout(), None);
         let ids: Vec<_> = (0..9).map(SessionId::made_up).collect();
-        ids.iter().for_each(|id| rounds.join(*id, at(1_001)));
+        ids.iter().for_each(|id| batched_reads.join(*id, at(1_001)));
         let mut turns = Vec::new();
         for _ in 0..9 {
-            let now = rounds.poll_timeout().unwrap();
+            let now = batched_reads.poll_timeout().unwrap();
             let mut taken = Vec::new();
-            rounds.take(now, &mut taken);
+            batched_reads.take(now, &mut taken);
             assert_eq!(taken.len(), 3);
             for id in taken {
                 turns.push((id, now));
-                rounds.join(id, now);
+                batched_reads.join(id, now);
             }
         }
         for id in ids {
@@ -97,10 +97,10 @@ mod tests {
 
     #[test]
     fn a_turn_is_known_before_it_comes() {
-        let mut rounds = BatchedReads::default();
+        let mut batched_reads = BatchedReads::default();
         let id = SessionId::made_up(3);
-        rounds.join(id, at(1_001));
-        let turn = rounds.poll_timeout().unwrap();
+        batched_reads.join(id, at(1_001));
+        let turn = batched_reads.poll_timeout().unwrap();
         assert_eq!(turn, at(1_020));
         let from = |millis| BatchedReads::turn_from(id, at(millis));
         assert_eq!([from(961), from(1_019), from(1_020), from(1_021)], [turn, turn, turn, at(1_080)]);
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn a_round_that_was_missed_is_held_once_and_who_has_left_is_not_in_it() {
-        let mut rounds = BatchedReads::default();
-        (0..4).for_each(|key| rounds.join(SessionId::made_up(key), at(0)));
-        rounds.leave(SessionId::made_up(2));
+        let mut batched_reads = BatchedReads::default();
+        (0..4).for_each(|key| batched_reads.join(SessionId::made_up(key), at(0)));
+        batched_reads.leave(SessionId::made_up(2));
         let mut taken = Vec::new();
-        rounds.take(at(5_000), &mut taken);
-        assert_eq!((taken.len(), rounds.poll_timeout()), (3, None));
+        batched_reads.take(at(5_000), &mut taken);
+        assert_eq!((taken.len(), batched_reads.poll_timeout()), (3, None));
     }
 }

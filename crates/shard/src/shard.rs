@@ -73,7 +73,7 @@ pub struct Shard<W: World> {
     /// Links that were left with something to read, to be read in the next turn; each stands there once.
     unread: EachKind<Vec<SessionId>>,
     /// Sessions whose datagrams wait to be read together.
-    rounds: BatchedReads,
+    batched_reads: BatchedReads,
     /// Of them, those who are read in this turn.
     turns: Vec<SessionId>,
     buffer: Box<[u8]>,
@@ -116,7 +116,7 @@ impl<W: World> Shard<W> {
             timers: TimerQueue::default(),
             wake: Vec::new(),
             unread: EachKind::default(),
-            rounds: BatchedReads::default(),
+            batched_reads: BatchedReads::default(),
             turns: Vec::new(),
             buffer: vec![0; SHARED_BUFFER].into_boxed_slice(),
             batch: Batch::default(),
@@ -228,7 +228,7 @@ impl<W: World> Shard<W> {
         let guards = self.guards.poll_timeout(&mut Guards(&mut self.entries));
         let next = [
             self.timers.poll_timeout(&mut self.entries),
-            self.rounds.poll_timeout(),
+            self.batched_reads.poll_timeout(),
             self.accept_again,
             guards,
         ]
@@ -420,7 +420,7 @@ impl<W: World> Shard<W> {
             },
         );
         if let Some(at) = actions.timer {
-            // A wake-up for each would cost what the rounds spare.
+            // A wake-up for each would cost what the batched_reads spare.
             let waits = entry.links.datagrams.as_ref().is_some_and(|link| link.waits());
             let at = if waits { at.map(|at| BatchedReads::turn_from(id, at)) } else { at };
             self.timers.set(id, &mut entry.deadline, at);

@@ -68,7 +68,7 @@ pub(super) struct Publisher {
     client: Client,
     state: ClientState,
     common: Arc<SharedOptions>,
-    stage: PublishPhase,
+    phase: PublishPhase,
     maker: Maker,
     pace: Pace,
     /// The next message to send.
@@ -149,7 +149,7 @@ impl Publisher {
         Self {
             client: Client::new(options, session, since_start(now)),
             state: ClientState::begin(planned, common.timeouts, now, shard),
-            stage: PublishPhase::Working,
+            phase: PublishPhase::Working,
             maker: Maker {
                 topic,
                 publisher: publisher_number(now, planned.client),
@@ -218,7 +218,7 @@ impl Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        let works = self.stage == PublishPhase::Working && self.state.phase() == ClientPhase::Playing;
+        let works = self.phase == PublishPhase::Working && self.state.phase() == ClientPhase::Playing;
         if works && self.reconnecting.lost(failure, words, now) {
             self.state.pause(context.world);
             self.client.reconnect(since_start(now));
@@ -281,7 +281,7 @@ impl Publisher {
     fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         self.send_again(context)?;
-        while self.stage == PublishPhase::Working
+        while self.phase == PublishPhase::Working
             && self.state.phase() == ClientPhase::Playing
             && !self.resending
         {
@@ -344,7 +344,7 @@ impl Publisher {
     fn leave_when_done(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         let in_flight = self.resending || self.client.session().in_flight() > 0;
-        let done = match self.stage {
+        let done = match self.phase {
             PublishPhase::Working => self.pace.due(self.next).is_none() && !in_flight,
             PublishPhase::Stopping(since) => !in_flight || now >= since + FAREWELL,
             PublishPhase::Leaving | PublishPhase::Booked => false,
@@ -354,16 +354,16 @@ impl Publisher {
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
             self.flush(context);
             self.book(now, context.world);
-            self.stage = PublishPhase::Leaving;
+            self.phase = PublishPhase::Leaving;
         }
-        if self.stage == PublishPhase::Leaving && context.unsent() == 0 {
+        if self.phase == PublishPhase::Leaving && context.unsent() == 0 {
             self.state.finish(context.world);
         }
     }
 
     /// Books what was not done.
     fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let until = match self.stage {
+        let until = match self.phase {
             PublishPhase::Working => now,
             PublishPhase::Stopping(since) => since,
             PublishPhase::Leaving | PublishPhase::Booked => return,
@@ -377,7 +377,7 @@ impl Publisher {
         recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
-        self.stage = PublishPhase::Booked;
+        self.phase = PublishPhase::Booked;
         if let Some(times) = &self.common.times {
             times.ended.fetch_add(1, Relaxed);
         }
@@ -458,8 +458,8 @@ impl ClientSession for Publisher {
         if self.state.phase() != ClientPhase::Playing {
             return Ok(Stop::Now);
         }
-        if self.stage == PublishPhase::Working {
-            self.stage = PublishPhase::Stopping(context.now);
+        if self.phase == PublishPhase::Working {
+            self.phase = PublishPhase::Stopping(context.now);
             if let Some(sent) = &self.sent {
                 sent.stop();
             }
@@ -473,7 +473,7 @@ impl ClientSession for Publisher {
         words: &str,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        if self.stage == PublishPhase::Leaving {
+        if self.phase == PublishPhase::Leaving {
             self.state.finish(context.world);
             return Ok(());
         }
@@ -493,7 +493,7 @@ impl ClientSession for Publisher {
                 self.lose(Failure::SendTimeout, "the broker took nothing more in time", context)?;
             }
         }
-        if self.stage != PublishPhase::Leaving {
+        if self.phase != PublishPhase::Leaving {
             self.book_in_flight(context.world);
         }
         Ok(())
@@ -504,7 +504,7 @@ impl ClientSession for Publisher {
             return self.reconnecting.deadline();
         }
         let playing = self.state.phase() == ClientPhase::Playing;
-        let due = match self.stage {
+        let due = match self.phase {
             PublishPhase::Working if playing && !self.held_up => self.pace.due(self.next),
             PublishPhase::Stopping(since) => Some(since + FAREWELL),
             _ => None,

@@ -42,8 +42,8 @@ struct SessionSettings {
 /// # Errors
 /// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
 pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Result<Workload, WorkloadError> {
-    let places = places("play", urls, &options.tls, mqtt)?;
-    for target in &places.targets {
+    let endpoints = endpoints("play", urls, &options.tls, mqtt)?;
+    for target in &endpoints.targets {
         topic::filter(target, 0)?;
     }
     let settings = SessionSettings::new("sub", mqtt)?;
@@ -73,7 +73,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         let way = way(client.endpoint, reconnect);
         Subscriber::new(planned, options, filter, Arc::clone(&common), way, now, shard)
     };
-    let mut workload = Workload::new(SCHEMA, places, start);
+    let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
     Ok(workload)
 }
@@ -87,8 +87,8 @@ pub fn publish(
     options: &PublishOptions,
     mqtt: &MqttOptions,
 ) -> Result<Workload, WorkloadError> {
-    let places = places("publish", urls, &options.tls, mqtt)?;
-    for target in &places.targets {
+    let endpoints = endpoints("publish", urls, &options.tls, mqtt)?;
+    for target in &endpoints.targets {
         Topic::of(target, 0)?;
     }
     let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count);
@@ -118,12 +118,12 @@ pub fn publish(
         let way = way(client.endpoint, reconnect);
         Publisher::new(planned, options, topic, Arc::clone(&common), way, now, shard)
     };
-    let mut workload = Workload::new(SCHEMA, places, start);
+    let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
     Ok(workload)
 }
 
-fn places(
+fn endpoints(
     verb: &'static str,
     urls: &[String],
     tls: &ClientTls,

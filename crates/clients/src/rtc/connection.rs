@@ -589,7 +589,7 @@ impl Connection {
         self.send(&words, context);
         (self.transport_due, self.spare) = (None, None);
         let resource = self.resource.as_ref();
-        match resource.and_then(|resource| self.request.door_of(resource, &self.endpoint)) {
+        match resource.and_then(|resource| self.request.endpoint_of(resource, &self.endpoint)) {
             Some(endpoint) => {
                 self.leaving = Some(now + FAREWELL);
                 context.reopen(endpoint);

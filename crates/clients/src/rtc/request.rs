@@ -58,7 +58,7 @@ impl Request {
 
     /// The way to a resource, `home` being that to the target: the same, or an address that needs neither a name
     /// server nor TLS.
-    pub(super) fn door_of(&self, resource: &Url, home: &Endpoint) -> Option<Endpoint> {
+    pub(super) fn endpoint_of(&self, resource: &Url, home: &Endpoint) -> Option<Endpoint> {
         if is_same_server(resource, &self.url) {
             return Some(home.clone());
         }
@@ -135,9 +135,9 @@ mod tests {
         assert!(patched.contains("\r\nIf-Match: \"7\"\r\nContent-Length: 5\r\n"), "{patched}");
         let home = Endpoint::tcp("10.0.0.1:443".parse().unwrap());
         let endpoint = |url: &str| {
-            request.door_of(&Url::parse(url).unwrap(), &home).map(|endpoint| endpoint.address.to_string())
+            request.endpoint_of(&Url::parse(url).unwrap(), &home).map(|endpoint| endpoint.address.to_string())
         };
-        assert_eq!(request.door_of(&resource, &home).unwrap().address, home.address);
+        assert_eq!(request.endpoint_of(&resource, &home).unwrap().address, home.address);
         assert_eq!(endpoint("http://10.0.0.2:8/x").as_deref(), Some("10.0.0.2:8"));
         assert_eq!(
             (endpoint("https://g/"), endpoint("http://g/"), endpoint("https://10.0.0.2/")),

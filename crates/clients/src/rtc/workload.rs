@@ -44,7 +44,7 @@ pub fn oven(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<
 /// # Errors
 /// As [`whep`], and material that cannot be made.
 pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Result<Workload, WorkloadError> {
-    let places = places("publish", urls, WHIP_SCHEMES, &options.tls, rtc)?;
+    let endpoints = endpoints("publish", urls, WHIP_SCHEMES, &options.tls, rtc)?;
     let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
@@ -54,7 +54,7 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         timeouts: options.timeouts,
         content: Content { material, stamp: options.stamp, clock: HostClock::read() },
     });
-    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, endpoint, now, .. }, shard| {
+    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, endpoint, now, .. }, shard| {
         Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
     }))
 }
@@ -66,7 +66,7 @@ fn play(
     schemes: &'static [Scheme],
     signalling: Signalling,
 ) -> Result<Workload, WorkloadError> {
-    let places = places("play", urls, schemes, &options.tls, rtc)?;
+    let endpoints = endpoints("play", urls, schemes, &options.tls, rtc)?;
     let common = Arc::new(play::SharedOptions {
         terms: terms(signalling, offer_options(rtc), &options.tls)?,
         timeouts: options.timeouts,
@@ -75,13 +75,13 @@ fn play(
         clock: HostClock::read(),
     });
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, places, move |client, shard| {
+    Ok(Workload::new(SCHEMA, endpoints, move |client, shard| {
         let witness = options.is_witness(client.planned.client);
         Player::client(client, witness, Arc::clone(&common), shard)
     }))
 }
 
-fn places(
+fn endpoints(
     verb: &'static str,
     urls: &[String],
     schemes: &'static [Scheme],

@@ -19,14 +19,15 @@ use weir_rtmp::handshake::Scheme;
 /// # Errors
 /// A URL that leads nowhere, or TLS settings that cannot be made.
 pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Result<Workload, WorkloadError> {
-    let places = Endpoints::find("play", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
-        let address = Address::of(&target)?;
-        Ok(ClientOptions {
-            buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
-            handshake: rtmp.scheme(),
-            ..ClientOptions::play(address.tc_url, address.app, address.stream)
-        })
-    })?;
+    let endpoints =
+        Endpoints::find("play", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
+            let address = Address::of(&target)?;
+            Ok(ClientOptions {
+                buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
+                handshake: rtmp.scheme(),
+                ..ClientOptions::play(address.tc_url, address.app, address.stream)
+            })
+        })?;
     let common = play::SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
@@ -34,7 +35,7 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
         clock: HostClock::read(),
     };
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, now, .. }, shard| {
+    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
         let reading = options.reading(planned.client);
         Player::new(planned, request, &common, reading, now, shard)
     }))
@@ -49,7 +50,7 @@ pub fn publish(
     options: &PublishOptions,
     rtmp: &RtmpOptions,
 ) -> Result<Workload, WorkloadError> {
-    let places =
+    let endpoints =
         Endpoints::find("publish", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
             let address = Address::of(&target)?;
             Ok(ClientOptions {
@@ -64,7 +65,7 @@ pub fn publish(
         clock: HostClock::read(),
     });
     let material = Material::prepare(&options.material, options.stamp)?;
-    Ok(Workload::new(SCHEMA, places, move |NewClient { planned, request, now, .. }, shard| {
+    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
         Publisher::new(planned, request, Arc::clone(&common), material.source(), now, shard)
     }))
 }

@@ -150,24 +150,24 @@ pub fn play(
     http: &HttpOptions,
     mirakurun: &MirakurunOptions,
 ) -> Result<Workload, WorkloadError> {
-    let mut endpoints = EndpointFinder::new(HTTP, &options.tls);
+    let mut finder = EndpointFinder::new(HTTP, &options.tls);
     let mut targets = Vec::new();
     let mut servers = Vec::new();
     for url in urls {
         let server = Server::new(Target::parse(url, "play", SCHEMES)?, http)?;
         // Resolved here, so that a name without an address is the same error as for every other URL.
-        endpoints.find(&server.root)?;
-        let services = server.find(mirakurun, &mut endpoints)?;
+        finder.find(&server.root)?;
+        let services = server.find(mirakurun, &mut finder)?;
         for service in services {
             targets.push(server.stream(&service, mirakurun)?);
         }
-        servers.extend(server.version(&mut endpoints));
+        servers.extend(server.version(&mut finder));
     }
     let mut http = http.clone();
     if let Some(priority) = mirakurun.priority {
         http.fields.push(("X-Mirakurun-Priority", priority.to_string()));
     }
-    workload::play_targets(targets, endpoints, options, &http, Source::Listed(servers))
+    workload::play_targets(targets, finder, options, &http, Source::Listed(servers))
 }
 
 /// A server whose API is asked.
@@ -198,11 +198,11 @@ impl<'a> Server<'a> {
     fn get<T: for<'de> Deserialize<'de>>(
         &self,
         path: &str,
-        endpoints: &mut EndpointFinder,
+        finder: &mut EndpointFinder,
     ) -> Result<T, DiscoveryError> {
         let target = self.at(path);
         let url = target.to_string();
-        let document = fetch(Request::new(target, self.options), endpoints)
+        let document = fetch(Request::new(target, self.options), finder)
             .map_err(|source| DiscoveryError::Fetch { url: url.clone(), source })?;
         serde_json::from_slice(&document)
             .map_err(|error| DiscoveryError::NoApi { url, words: error.to_string() })
@@ -212,16 +212,16 @@ impl<'a> Server<'a> {
     fn find(
         &self,
         options: &MirakurunOptions,
-        endpoints: &mut EndpointFinder,
+        finder: &mut EndpointFinder,
     ) -> Result<Vec<Service>, DiscoveryError> {
         let url = self.root.to_string();
         if options.services.is_none() && options.named.is_empty() && options.types.is_empty() {
             return Err(DiscoveryError::NoChoice { url });
         }
-        let mut services: Vec<Service> = self.get("/api/services", endpoints)?;
+        let mut services: Vec<Service> = self.get("/api/services", finder)?;
         // Services may lack their channel; then the list of channels has it.
         if services.iter().any(|service| service.channel.is_none()) {
-            put_into_channels(&mut services, &self.get::<Vec<Channel>>("/api/channels", endpoints)?);
+            put_into_channels(&mut services, &self.get::<Vec<Channel>>("/api/channels", finder)?);
         }
         choose(&url, &services, options)
     }
@@ -240,8 +240,8 @@ impl<'a> Server<'a> {
     }
 
     /// What the server says it is; not every server does.
-    fn version(&self, endpoints: &mut EndpointFinder) -> Option<ServerVersion> {
-        let version: Version = self.get("/api/version", endpoints).ok()?;
+    fn version(&self, finder: &mut EndpointFinder) -> Option<ServerVersion> {
+        let version: Version = self.get("/api/version", finder).ok()?;
         Some(ServerVersion { url: self.root.to_string(), version: version.current })
     }
 }

@@ -36,16 +36,16 @@ pub fn play(urls: &[String], options: &PlayOptions, http: &HttpOptions) -> Resul
 /// Viewers of these streams.
 pub(super) fn play_targets(
     targets: Vec<Target>,
-    mut endpoints: EndpointFinder,
+    mut finder: EndpointFinder,
     options: &PlayOptions,
     http: &HttpOptions,
     source: Source,
 ) -> Result<Workload, WorkloadError> {
-    let places = Endpoints::of(targets, &mut endpoints, |target| Ok(Request::new(target, http)))?;
+    let endpoints = Endpoints::of(targets, &mut finder, |target| Ok(Request::new(target, http)))?;
     let common = Arc::new(SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
-        redirects: Redirects::new(endpoints),
+        redirects: Redirects::new(finder),
         listed: matches!(source, Source::Listed(_)),
     });
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
@@ -58,7 +58,7 @@ pub(super) fn play_targets(
         Source::Urls => Vec::new(),
         Source::Listed(servers) => servers,
     };
-    let mut workload = Workload::new(SCHEMA, places, start);
+    let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.versions = servers;
     Ok(workload)
 }

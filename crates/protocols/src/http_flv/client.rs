@@ -39,12 +39,12 @@ pub(super) fn play(
         Ok(target)
     });
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
-    let mut endpoints = EndpointFinder::new(ALL_SCHEMES, &options.tls);
-    let places = Endpoints::of(targets, &mut endpoints, |target| request(&target, http))?;
-    let redirects = Redirects::new(endpoints);
+    let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls);
+    let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
+    let redirects = Redirects::new(finder);
     let (options, clock) = (options.clone(), HostClock::read());
     let schema = Schema::new(FIGURES);
-    Ok(Workload::new(schema, places, move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
+    Ok(Workload::new(schema, endpoints, move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {

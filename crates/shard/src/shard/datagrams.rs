@@ -122,7 +122,7 @@ impl<W: World> Shard<W> {
         entry.and_then(|entry| entry.links.datagrams.as_ref()).is_some_and(|link| link.waits())
     }
 
-    /// A session's wish: its datagrams are read in rounds from now on, or at every event.
+    /// A session's wish: its datagrams are read in batched_reads from now on, or at every event.
     pub(super) fn wish_to_wait(&mut self, id: SessionId, wait: bool) {
         let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;
@@ -155,9 +155,9 @@ impl<W: World> Shard<W> {
         if done.is_ok() {
             link.set_waits(wait);
             if wait {
-                self.rounds.join(id, clock::now());
+                self.batched_reads.join(id, clock::now());
             } else {
-                self.rounds.leave(id);
+                self.batched_reads.leave(id);
             }
         }
     }
@@ -166,14 +166,14 @@ impl<W: World> Shard<W> {
     pub(super) fn hold_rounds(&mut self) {
         let mut turns = std::mem::take(&mut self.turns);
         let now = clock::now();
-        self.rounds.take(now, &mut turns);
+        self.batched_reads.take(now, &mut turns);
         for id in turns.drain(..) {
             // One that is queued has had its share of this turn, or has it in the next.
             if !self.is_queued(id, LinkKind::Datagrams) {
                 self.read_datagrams(id);
             }
             if self.lets_wait(id) {
-                self.rounds.join(id, now);
+                self.batched_reads.join(id, now);
             }
         }
         self.turns = turns;

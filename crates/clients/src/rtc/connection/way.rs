@@ -214,7 +214,7 @@ impl Connection {
     /// Sends our candidates to the server, if it takes them.
     pub(super) fn send_candidates(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
-        match self.request.door_of(resource, &self.endpoint) {
+        match self.request.endpoint_of(resource, &self.endpoint) {
             Some(endpoint) if trickle.request() => context.reopen(endpoint),
             Some(_) => {}
             None => self.trickle = None,
@@ -227,7 +227,7 @@ impl Connection {
             Next::Wait => {}
             Next::Again => {
                 let resource = self.resource.as_ref();
-                match resource.and_then(|resource| self.request.door_of(resource, &self.endpoint)) {
+                match resource.and_then(|resource| self.request.endpoint_of(resource, &self.endpoint)) {
                     Some(endpoint) => context.reopen(endpoint),
                     None => self.trickle = None,
                 }
