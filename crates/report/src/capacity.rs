@@ -18,6 +18,9 @@ use weir_engine::capacity::{
 use weir_engine::series::Ending;
 use weir_engine::summary::{FailureCount, ProcessLoad};
 
+/// CPU of a thread, in percent of a core, from which on little of it is left.
+const FULL_PERCENT: f64 = 90.0;
+
 /// Writes a search in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
 ///
 /// # Errors
@@ -109,21 +112,43 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             |why| format!("nothing was learnt of {target}: {why}"),
         ),
     };
+    let is_limited = matches!(answer.evidence, Evidence::Found | Evidence::Undecided);
+    let line = match full_thread(summary).filter(|_| is_limited) {
+        Some(thread) => format!("{line}; {thread}"),
+        None => line,
+    };
     if answer.recovers == Some(false) { format!("{line}; it does not recover from overload") } else { line }
 }
 
 /// One load of a trial in a line, for who waits.
-pub fn load_line(outcome: &LoadOutcome) -> String {
+pub fn load_line(kind: LoadKind, outcome: &LoadOutcome) -> String {
     let load = count(outcome.load.into());
     let why = reason(outcome);
     let dash = if why.is_empty() { "" } else { ", " };
-    let carried = joined(bit_rate(outcome.actual_bps));
-    format!(
-        "{load}: {}{dash}{why}; {} play, {carried}",
-        verdict_word(outcome.verdict),
-        count(outcome.playing.round() as u64)
-    )
-    .replace(TIE, " ")
+    let (playing, media) = (count(outcome.playing.round() as u64), joined(bit_rate(outcome.actual_bps)));
+    let came = match kind {
+        LoadKind::Messages => {
+            let messages = count(outcome.units_per_second.round() as u64);
+            format!("{messages} messages a second, {media}")
+        }
+        LoadKind::Publishers => format!("{playing} publish, {media}"),
+        LoadKind::Clients | LoadKind::Arrivals | LoadKind::Streams => format!("{playing} play, {media}"),
+    };
+    format!("{load}: {}{dash}{why}; {came}", verdict_word(outcome.verdict)).replace(TIE, " ")
+}
+
+/// The busiest thread of what is watched, if it was all but used up at the load that was too much, or at the one that was not:
+/// most often it is the limit.
+fn full_thread(summary: &CapacitySummary) -> Option<String> {
+    let bounds = summary.answer.bounds;
+    let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
+    let of = |outcome: &LoadOutcome| {
+        let threads = outcome.targets.iter().filter_map(busiest);
+        threads.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, cpu)| *cpu >= FULL_PERCENT)
+    };
+    let (name, cpu) = upper.and_then(of).or_else(|| lower.and_then(of))?;
+    Some(format!("its busiest thread, {name}, was at {} of a core", percent(cpu)))
 }
 
 /// Why the first load that could not be judged could not.

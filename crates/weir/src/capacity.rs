@@ -285,7 +285,7 @@ impl<'a> Trials<'a> {
             return Ok(None);
         }
         for outcome in &outcomes {
-            tell(self.options, &format!("  {}", load_line(outcome)));
+            tell(self.options, &format!("  {}", load_line(self.subject.kind(), outcome)));
         }
         let purpose = held.purpose;
         summary.trials.push(CapacityTrial { purpose, loads: outcomes.clone(), directory: place });
