@@ -76,7 +76,7 @@ fn nginx_is_searched_with_one_worker_and_with_two() {
             "",
         ),
         ("failed.ratio <= 0.1%", "failed.ratio == 0"),
-        ("bitrate: 2mbps", "bitrate: 200kbps"),
+        ("bitrate: 2mbps", "bitrate: 200kbps\n    gop: 200ms"),
     ];
     let sweep = Sweep::of_file("nginx-workers.yaml", "targets/nginx-workers.conf.in", 19_352, &changes);
     let brief = ["--from", "4", "--precision", "20%", "--set", "warmup=0s", "--set", "drain=200ms"];
