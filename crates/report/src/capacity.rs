@@ -12,13 +12,12 @@ use crate::quantity::{
 use crate::quote::{LINE, quote};
 use crate::surroundings;
 use crate::text::Text;
-use lines::{capacity_line, reason, verdict_word};
+use lines::{busiest, capacity_line, reason, verdict_word};
 use std::io;
 use weir_engine::capacity::{
     CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Verdict,
 };
 use weir_engine::series::Ending;
-use weir_engine::summary::ProcessLoad;
 
 /// Writes a search in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
 ///
@@ -156,13 +155,6 @@ fn carried_as(kind: LoadKind, carried: &LoadOutcome) -> String {
         }
         LoadKind::Streams => format!("{playing} clients of {} streams, {media}", count(carried.load.into())),
     }
-}
-
-/// The busiest thread of a process.
-fn busiest(process: &ProcessLoad) -> Option<(String, f64)> {
-    let threads =
-        process.threads.iter().max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest));
-    threads.map(|thread| (quote(&thread.name, 40), thread.cpu_percent_busiest))
 }
 
 /// What the target, weir and the host used at the bounds, and at about half of the lower one.

@@ -123,12 +123,15 @@ fn the_first_line_says_how_sure_it_is() {
     };
     let host = "rtmp://192.0.2.7/live/…1";
     let failed = "bitrate.ratio 97.5%, 90 closed_by_peer";
+    let thread = "its busiest thread, nginx, was at 100% of a core";
     for (evidence, lower, upper, expected) in [
         (
             Evidence::Found,
             Some(3_420),
             Some(3_590),
-            format!("{host} carries 3,420 viewers (3 of 3 trials of 1 min), not 3,590 ({failed}; 2 of 2)"),
+            format!(
+                "{host} carries 3,420 viewers (3 of 3 trials of 1 min), not 3,590 ({failed}; 2 of 2); {thread}"
+            ),
         ),
         (
             Evidence::AtLeast,
@@ -142,7 +145,7 @@ fn the_first_line_says_how_sure_it_is() {
             Some(3_420),
             Some(3_590),
             format!(
-                "undecided: {host} carried 3,420 viewers, and not 3,590 ({failed}); not both were confirmed in the time that there was"
+                "undecided: {host} carried 3,420 viewers, and not 3,590 ({failed}); not both were confirmed in the time that there was; {thread}"
             ),
         ),
         (Evidence::Void, None, None, "nothing was learnt: no trial came to its end".to_owned()),
@@ -183,9 +186,13 @@ fn what_is_counted_stands_behind_its_number_and_what_came_beside_it() {
 
 #[test]
 fn a_line_a_load_says_what_did_not_hold() {
-    let line = load_line(&outcome(3_590, 60));
+    let line = load_line(LoadKind::Clients, &outcome(3_590, 60));
     assert_eq!(line, "3,590: not carried, bitrate.ratio 97.5%, 90 closed_by_peer; 3,500 play, 822 Mbps");
-    assert_eq!(load_line(&outcome(100, 15)), "100: carried; 100 play, 23.5 Mbps");
+    assert_eq!(load_line(LoadKind::Clients, &outcome(100, 15)), "100: carried; 100 play, 23.5 Mbps");
+    let messages = load_line(LoadKind::Messages, &outcome(100, 15));
+    assert_eq!(messages, "100: carried; 7,000 messages a second, 23.5 Mbps");
+    let publishers = load_line(LoadKind::Publishers, &outcome(100, 15));
+    assert_eq!(publishers, "100: carried; 100 publish, 23.5 Mbps");
 }
 
 #[test]

@@ -284,7 +284,7 @@ impl<'a> Trials<'a> {
             return Ok(None);
         }
         for outcome in &outcomes {
-            print_progress(self.options, &format!("  {}", load_line(outcome)));
+            print_progress(self.options, &format!("  {}", load_line(self.subject.kind(), outcome)));
         }
         let purpose = held.purpose;
         summary.trials.push(CapacityTrial { purpose, loads: outcomes.clone(), directory: place });

@@ -1,9 +1,12 @@
 //! What a search found, in lines of words.
 
-use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, span};
+use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, span};
 use crate::quote::{LINE, quote};
-use weir_engine::capacity::{CapacitySummary, Evidence, FailedThreshold, LoadOutcome, Verdict};
-use weir_engine::summary::FailureCount;
+use weir_engine::capacity::{CapacitySummary, Evidence, FailedThreshold, LoadKind, LoadOutcome, Verdict};
+use weir_engine::summary::{FailureCount, ProcessLoad};
+
+/// CPU of a thread, in percent of a core, from which on little of it is left.
+const FULL_PERCENT: f64 = 90.0;
 
 /// The answer in one line: how many, how many not, how often each was tried, and what failed.
 pub fn capacity_line(summary: &CapacitySummary) -> String {
@@ -64,21 +67,50 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             |why| format!("nothing was learnt of {target}: {why}"),
         ),
     };
+    let is_limited = matches!(answer.evidence, Evidence::Found | Evidence::Undecided);
+    let line = match full_thread(summary).filter(|_| is_limited) {
+        Some(thread) => format!("{line}; {thread}"),
+        None => line,
+    };
     if answer.recovers == Some(false) { format!("{line}; it does not recover from overload") } else { line }
 }
 
 /// One load of a trial in a line, printed while the search goes on.
-pub fn load_line(outcome: &LoadOutcome) -> String {
+pub fn load_line(kind: LoadKind, outcome: &LoadOutcome) -> String {
     let load = count(outcome.load.into());
     let why = reason(outcome);
     let dash = if why.is_empty() { "" } else { ", " };
-    let carried = joined(bit_rate(outcome.actual_bps));
-    format!(
-        "{load}: {}{dash}{why}; {} play, {carried}",
-        verdict_word(outcome.verdict),
-        count(outcome.playing.round() as u64)
-    )
-    .replace(TIE, " ")
+    let (playing, media) = (count(outcome.playing.round() as u64), joined(bit_rate(outcome.actual_bps)));
+    let came = match kind {
+        LoadKind::Messages => {
+            let messages = count(outcome.units_per_second.round() as u64);
+            format!("{messages} messages a second, {media}")
+        }
+        LoadKind::Publishers => format!("{playing} publish, {media}"),
+        LoadKind::Clients | LoadKind::Arrivals | LoadKind::Streams => format!("{playing} play, {media}"),
+    };
+    format!("{load}: {}{dash}{why}; {came}", verdict_word(outcome.verdict)).replace(TIE, " ")
+}
+
+/// The busiest thread of what is watched, if it was all but used up at the load that was too much, or at the one that was not:
+/// most often it is the limit.
+fn full_thread(summary: &CapacitySummary) -> Option<String> {
+    let bounds = summary.answer.bounds;
+    let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
+    let of = |outcome: &LoadOutcome| {
+        let threads = outcome.targets.iter().filter_map(busiest);
+        threads.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, cpu)| *cpu >= FULL_PERCENT)
+    };
+    let (name, cpu) = upper.and_then(of).or_else(|| lower.and_then(of))?;
+    Some(format!("its busiest thread, {name}, was at {} of a core", percent(cpu)))
+}
+
+/// The busiest thread of a process.
+pub(super) fn busiest(process: &ProcessLoad) -> Option<(String, f64)> {
+    let threads =
+        process.threads.iter().max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest));
+    threads.map(|thread| (quote(&thread.name, 40), thread.cpu_percent_busiest))
 }
 
 /// Why the first load that could not be judged could not.

@@ -125,7 +125,7 @@ fn search_of(workloads: &str, fault: &str, more: &[&str]) -> (Said, Value) {
 #[test]
 fn publishers_are_counted_beside_who_plays_and_each_has_a_stream() {
     let _machine = shared();
-    let workloads = "  - {publish: 'rtmp://HOST/live/s{i}', streams: 1, bitrate: 50kbps}
+    let workloads = "  - {publish: 'rtmp://HOST/live/s{i}', streams: 1, bitrate: 200kbps}
   - {play: 'rtmp://HOST/live/s0', clients: 2, delay: 500ms}\n";
     let fault = "reject phase=publish publishers=5.. words=four are enough";
     let (said, summary) = search_of(workloads, fault, &["--of", "publishers", "--from", "2"]);
@@ -151,7 +151,7 @@ fn publishers_are_counted_beside_who_plays_and_each_has_a_stream() {
 #[test]
 fn streams_are_counted_with_their_viewers_and_each_load_is_a_trial_of_its_own() {
     let _machine = shared();
-    let workloads = "  - {publish: 'rtmp://HOST/live/s{i}', streams: 1, bitrate: 50kbps}
+    let workloads = "  - {publish: 'rtmp://HOST/live/s{i}', streams: 1, bitrate: 200kbps}
   - {play: 'rtmp://HOST/live/s{i}', streams: 1, clients: 2, delay: 500ms}\n";
     // Six viewers are three streams of two.
     let fault = "reject phase=play beyond=6";
@@ -184,7 +184,8 @@ fn arrivals_are_of_a_number_of_clients_that_all_may_come_within_a_second() {
     assert!(said.out.contains("carries at least 20 viewers a second"), "{}", said.out);
     assert!(said.out.contains("20 that came at 20 a second"), "{}", said.out);
     // Of those who come when the house is full some are refused, at any rate.
-    let (said, summary) = search(&url, &["--of", "arrivals", "--clients", "60", "--from", "30"]);
+    let (said, summary) =
+        search(&url, &["--of", "arrivals", "--clients", "60", "--from", "30", "--budget", "15s"]);
     assert_eq!(summary["answer"]["evidence"], "at_most", "{}", said.err);
 }
 

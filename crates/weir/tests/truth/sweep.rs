@@ -71,9 +71,12 @@ fn nginx_is_searched_with_one_worker_and_with_two() {
     let _machine = shared();
     let changes = [
         ("worker_connections 4096", "worker_connections 16"),
-        ("  - bitrate.ratio >= 98%\n  - stalled.ratio <= 0.1%\n  - startup.p99 < 3s\n", ""),
+        (
+            "  - played.ratio >= 99.9%\n  - bitrate.ratio >= 98%\n  - stalled.ratio <= 0.1%\n  - startup.p99 < 3s\n",
+            "",
+        ),
         ("failed.ratio <= 0.1%", "failed.ratio == 0"),
-        ("bitrate: 2mbps", "bitrate: 200kbps"),
+        ("bitrate: 2mbps", "bitrate: 200kbps\n    gop: 200ms"),
     ];
     let sweep = Sweep::of_file("nginx-workers.yaml", "targets/nginx-workers.conf.in", 19_352, &changes);
     let brief = ["--from", "4", "--precision", "20%", "--set", "warmup=0s", "--set", "drain=200ms"];
@@ -105,7 +108,7 @@ fn nginx_is_searched_with_one_worker_and_with_two() {
 #[test]
 fn mosquitto_is_searched_for_messages_a_second() {
     let _machine = shared();
-    let changes = [("  - bitrate.ratio >= 98%\n", "")];
+    let changes = [("  - played.ratio >= 99.9%\n  - bitrate.ratio >= 98%\n", "")];
     let sweep =
         Sweep::of_file("mosquitto-inflight.yaml", "targets/mosquitto-inflight.conf.in", 18_831, &changes);
     let brief = ["--from", "200", "--most", "400", "--set", "warmup=0s", "--set", "drain=1s"];
