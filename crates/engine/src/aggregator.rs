@@ -284,9 +284,9 @@ impl Aggregator {
     }
 
     /// When the load was: up to the plan's end, or to where the run was stopped.
-    fn span(&self, run: &RunFacts) -> machine::Span {
+    fn span(&self, run: &RunFacts) -> machine::LoadSpan {
         let seen = self.cut.or(self.seen());
-        machine::Span {
+        machine::LoadSpan {
             origin_ns: self.origin_ns,
             started_at_seconds: run.started_at_seconds + run.base_seconds,
             // A run that was ended within its base has none.

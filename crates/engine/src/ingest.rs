@@ -10,5 +10,5 @@ pub(crate) mod intake;
 pub use account::{Account, Imbalance, IngestStage};
 pub use consumer::{Both, Consumed, Consumer, ConsumerError, Counted, RowStore};
 pub use figures::{PROTOCOL, SCHEMA, schema_of};
-pub use ingested::{Classic, Ingested, Span};
+pub use ingested::{Classic, FirstAndLast, Ingested};
 pub use intake::{Consuming, MakeConsumer, Messages};

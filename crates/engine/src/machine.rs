@@ -89,7 +89,7 @@ impl MachineFigure {
 
 /// When a run was.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct LoadSpan {
     /// Second 0 on the monotonic clock.
     pub(crate) origin_ns: u64,
     /// Second 0 on the wall clock, since the Unix epoch.
@@ -123,7 +123,7 @@ pub(crate) fn courses(machines: &[MachineFacts], samples: &[Sample]) -> Vec<Vec<
 }
 
 /// One machine over the trimmed load, beside what was before it.
-pub(crate) fn summary(facts: &MachineFacts, course: &[MachinePoint], span: Span) -> MachineSummary {
+pub(crate) fn summary(facts: &MachineFacts, course: &[MachinePoint], span: LoadSpan) -> MachineSummary {
     let trim = (span.load_seconds * TRIM).min(MOST_TRIM_SECONDS);
     let (begin, end) = (trim, span.load_seconds - trim);
     let at = |seconds| at_second(span, seconds);
@@ -155,7 +155,7 @@ pub(crate) fn summary(facts: &MachineFacts, course: &[MachinePoint], span: Span)
 }
 
 /// A second of the run on the monotonic clock.
-fn at_second(span: Span, seconds: f64) -> u64 {
+fn at_second(span: LoadSpan, seconds: f64) -> u64 {
     span.origin_ns.saturating_add(nanos(seconds))
 }
 
@@ -165,7 +165,7 @@ fn nanos(seconds: f64) -> u64 {
 }
 
 /// Where to see the load and what was around it as curves.
-fn graph_url(facts: &MachineFacts, span: Span) -> Option<String> {
+fn graph_url(facts: &MachineFacts, span: LoadSpan) -> Option<String> {
     let end = span.started_at_seconds + span.load_seconds + MARGIN_SECONDS;
     let end = Date::of_unix((end + facts.clock_ahead_seconds.unwrap_or_default()).ceil().max(0.0) as u64);
     facts.graph_url(span.load_seconds + 2.0 * MARGIN_SECONDS, &end.spaced())
@@ -206,7 +206,7 @@ pub(crate) fn warnings(
     machines: &[MachineFacts],
     courses: &[Vec<MachinePoint>],
     samples: &[Sample],
-    span: Span,
+    span: LoadSpan,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut remote = 0;
@@ -310,8 +310,8 @@ mod tests {
         MachinePoint { at_ns, seconds: 1.0, values }
     }
 
-    fn span(load_seconds: f64) -> Span {
-        Span { origin_ns: ORIGIN, started_at_seconds: 0.0, base_seconds: 3.0, load_seconds }
+    fn span(load_seconds: f64) -> LoadSpan {
+        LoadSpan { origin_ns: ORIGIN, started_at_seconds: 0.0, base_seconds: 3.0, load_seconds }
     }
 
     #[test]
@@ -330,7 +330,8 @@ mod tests {
     #[test]
     fn a_minute_loses_a_fifth_and_without_a_base_there_is_no_increase() {
         let course: Vec<_> = (1..=60).map(|second| point(second, second as f64)).collect();
-        let summary = summary(&facts(MachineSource::Proc), &course, Span { base_seconds: 0.0, ..span(60.0) });
+        let summary =
+            summary(&facts(MachineSource::Proc), &course, LoadSpan { base_seconds: 0.0, ..span(60.0) });
         let cpu = summary.cpu_percent.unwrap();
         assert_eq!((cpu.min, cpu.max, cpu.base, cpu.max_increase), (12.0, 48.0, None, None));
         assert_eq!(summary.base_seconds, None);

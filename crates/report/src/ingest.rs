@@ -2,10 +2,10 @@
 
 use crate::document::{Cell, Column, Fact, Grid, Part, Tone};
 use crate::quantity::{bytes, count, seconds};
-use weir_engine::ingest::{Account, Ingested, Span};
+use weir_engine::ingest::{Account, FirstAndLast, Ingested};
 use weir_engine::summary::WorkloadSummary;
 
-type OfMessages = fn(&Ingested) -> Option<Span>;
+type OfMessages = fn(&Ingested) -> Option<FirstAndLast>;
 
 const STAGES: [(&str, OfMessages); 5] = [
     ("Publish", |it| it.publish),

@@ -3,7 +3,7 @@
 use crate::ingest::{asked, settings};
 use crate::load::span_or;
 use crate::machine::trust;
-use crate::tls::Asked;
+use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{MqttSource, PublishTimes};
@@ -83,7 +83,7 @@ pub(crate) fn consuming(
             probe.consumer(into.format.unwrap_or_else(|| "avro".to_owned()), count, timeout)
         }
         None => {
-            let tls = Asked::by(scenario).client_tls()?;
+            let tls = TlsOptions::by(scenario).client_tls()?;
             let url = spec.ingest.0.first().map_or("", String::as_str);
             let source = MqttSource::find(url, &tls).map_err(|error| wrong(error.to_string()))?;
             let (settings, decode) =

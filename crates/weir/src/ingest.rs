@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::load::span_or;
 use crate::records::{destination, schema};
 use crate::run::{interrupt_flag, refused, written};
-use crate::tls::Asked;
+use crate::tls::TlsOptions;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
 fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let usage = |line: String| Failure::new(Exit::Usage, line);
     let Ingest { insecure, cacert, cert, key, .. } = args;
-    let tls = Asked { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
+    let tls = TlsOptions { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
     let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
     let name = source.target.to_string();
     let (into, mqtt) = specs(args);

@@ -1,7 +1,7 @@
 //! From a scenario to a run that is ready: URLs resolved, material made, limits raised and checked.
 
 use crate::exit::{Exit, Failure};
-use crate::tls::Asked;
+use crate::tls::TlsOptions;
 use crate::{consumer, machine, run};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -133,7 +133,7 @@ fn workload(
         return Ok(consumer::workload(spec));
     }
     weir_clients::check_templates(urls, spec.streams).map_err(Failure::with(wrong))?;
-    let tls = Asked::by(scenario).client_tls().map_err(Failure::with(wrong))?;
+    let tls = TlsOptions::by(scenario).client_tls().map_err(Failure::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let streams = spec.streams.unwrap_or(1);
     // Nobody waits for the messages of a workload that is there only to disturb the others.

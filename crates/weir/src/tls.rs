@@ -5,14 +5,14 @@ use weir_engine::scenario::Scenario;
 use weir_shard::tls::{ClientTls, Identity, Trust};
 
 /// How to secure links, as it was asked for.
-pub(crate) struct Asked<'a> {
+pub(crate) struct TlsOptions<'a> {
     pub(crate) insecure: bool,
     pub(crate) cacert: &'a Option<PathBuf>,
     pub(crate) cert: &'a Option<PathBuf>,
     pub(crate) key: &'a Option<PathBuf>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TlsOptions<'a> {
     /// By a scenario.
     pub(crate) fn by(scenario: &'a Scenario) -> Self {
         let Scenario { insecure, cacert, cert, key, .. } = scenario;
@@ -48,7 +48,7 @@ mod tests {
     fn asked(insecure: bool, cacert: &str, cert: &str, key: &str) -> Result<ClientTls, String> {
         let [cacert, cert, key] =
             [cacert, cert, key].map(|text| Some(PathBuf::from(text)).filter(|_| !text.is_empty()));
-        Asked { insecure, cacert: &cacert, cert: &cert, key: &key }.client_tls()
+        TlsOptions { insecure, cacert: &cacert, cert: &cert, key: &key }.client_tls()
     }
 
     #[test]

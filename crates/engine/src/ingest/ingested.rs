@@ -11,8 +11,7 @@ pub struct Classic(pub i64, pub u64, pub u64);
 
 /// When something happened first and last, in seconds since the first message was published.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FirstAndLast")]
-pub struct Span {
+pub struct FirstAndLast {
     /// First.
     pub first_seconds: f64,
     /// Last.
@@ -29,15 +28,15 @@ pub struct Ingested {
     /// Sums of it that do not come out even.
     pub imbalances: Vec<Imbalance>,
     /// Messages handed to the link to the broker.
-    pub publish: Option<Span>,
+    pub publish: Option<FirstAndLast>,
     /// Acknowledgements from the broker; none at QoS 0.
-    pub acknowledge: Option<Span>,
+    pub acknowledge: Option<FirstAndLast>,
     /// Messages from the broker.
-    pub receive: Option<Span>,
+    pub receive: Option<FirstAndLast>,
     /// Messages decoded.
-    pub decode: Option<Span>,
+    pub decode: Option<FirstAndLast>,
     /// Transactions committed.
-    pub commit: Option<Span>,
+    pub commit: Option<FirstAndLast>,
     /// Time spent decoding; none of somebody else's consumer.
     pub decode_seconds: Option<f64>,
     /// Time spent in transactions.
@@ -54,7 +53,7 @@ pub struct Ingested {
     pub remarks: Vec<String>,
 }
 
-impl Span {
+impl FirstAndLast {
     /// Its length.
     pub fn seconds(&self) -> f64 {
         self.last_seconds - self.first_seconds

@@ -7,7 +7,7 @@ use super::figures::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
-use super::ingested::{Classic, Ingested, Span};
+use super::ingested::{Classic, FirstAndLast, Ingested};
 use crate::report::{Report, Taken};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -206,7 +206,7 @@ impl Intake {
             let (begin, _) = sent.or(consumed.receipts)?;
             let (first, last) = span?;
             let seconds = |at: Moment| at.since(begin).as_secs_f64();
-            Some(Span { first_seconds: seconds(first), last_seconds: seconds(last) })
+            Some(FirstAndLast { first_seconds: seconds(first), last_seconds: seconds(last) })
         };
         let code = if consumed.code == 0 { i64::from(!imbalances.is_empty()) } else { consumed.code };
         Ingested {
@@ -297,7 +297,7 @@ fn put(own: &mut Recorder, ingested: &Ingested, before: Counted) {
 
 /// The times of what became of the messages.
 fn times(ingested: &Ingested) -> [(Counter, Option<f64>); 7] {
-    let length = |span: &Option<Span>| span.map(|span| span.seconds());
+    let length = |span: &Option<FirstAndLast>| span.map(|span| span.seconds());
     [
         (PUBLISH_TIME, length(&ingested.publish)),
         (RECEIVE_TIME, length(&ingested.receive)),
