@@ -38,6 +38,8 @@ struct Page {
     title: String,
     state: String,
     badges: Vec<Badge>,
+    /// Whether it is of a single run, of which the first badge is the verdict and plots have stages.
+    is_run: bool,
     run: String,
     /// What was run, and its tables.
     first: Vec<Section>,
@@ -73,7 +75,8 @@ pub(crate) fn write_document(
     let Document { title, badges, sections } = document;
     let (folded, first) = sections.into_iter().partition(|section| section.detail);
     let (plots, then, figures) = (drawn(plots), Vec::new(), Vec::new());
-    Page { title, state, badges, run: quote(name, 200), first, plots, then, folded, figures }.write_into(out)
+    let (is_run, run) = (false, quote(name, 200));
+    Page { title, state, badges, is_run, run, first, plots, then, folded, figures }.write_into(out)
 }
 
 fn drawn(plots: &[Plot]) -> Vec<Drawing> {
@@ -92,6 +95,7 @@ impl Page {
             title,
             state,
             badges,
+            is_run: true,
             run: quote(&summary.run.id, 200),
             first,
             plots: drawn(&plots(summary)),
