@@ -11,6 +11,7 @@ mod capacity;
 mod check;
 mod chromium;
 mod codec;
+mod compare;
 mod counts;
 mod departures;
 mod dialogue;
