@@ -184,7 +184,8 @@ fn arrivals_are_of_a_number_of_clients_that_all_may_come_within_a_second() {
     assert!(said.out.contains("carries at least 20 viewers a second"), "{}", said.out);
     assert!(said.out.contains("20 that came at 20 a second"), "{}", said.out);
     // Of those who come when the house is full some are refused, at any rate.
-    let (said, summary) = search(&url, &["--of", "arrivals", "--clients", "60", "--from", "30", "--budget", "15s"]);
+    let (said, summary) =
+        search(&url, &["--of", "arrivals", "--clients", "60", "--from", "30", "--budget", "15s"]);
     assert_eq!(summary["answer"]["evidence"], "at_most", "{}", said.err);
 }
 
