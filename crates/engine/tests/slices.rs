@@ -182,6 +182,17 @@ fn a_delay_that_grows_is_not_carried_however_much_comes() {
 }
 
 #[test]
+fn clients_that_still_wait_are_not_carried_whatever_else_is_asked() {
+    let texts = |own: &[&str]| {
+        let own: Vec<_> = own.iter().map(|text| text.parse().unwrap()).collect();
+        let asked = asked(&own, LoadKind::Clients, false);
+        asked.iter().map(|it| it.threshold.text().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&["startup.p99 < 1s"]), ["startup.p99 < 1s", "played.ratio >= 99.9%"]);
+    assert_eq!(texts(&["played.ratio >= 50%"]), ["played.ratio >= 50%"]);
+}
+
+#[test]
 fn what_a_person_asks_for_and_nothing_measures_is_bad_and_a_default_is_not_asked() {
     let with = |thresholds: &[&str]| {
         let mut trial = Trial::of(&[10], thresholds);

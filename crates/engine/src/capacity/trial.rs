@@ -19,14 +19,14 @@ const RISE_SECONDS: f64 = 0.1;
 /// What is asked of each slice if a person asks for nothing: what viewers would notice.
 const OF_VIEWERS: [&str; 6] = [
     "failed.ratio <= 0.1%",
-    "played.ratio >= 99.9%",
+    ALWAYS,
     "bitrate.ratio >= 98%",
     "frames.ratio >= 98%",
     "stalled.ratio <= 0.1%",
     "starved.ratio <= 0.1%",
 ];
 /// The same of publishers, whose media goes the other way.
-const OF_PUBLISHERS: [&str; 2] = ["failed.ratio <= 0.1%", "played.ratio >= 99.9%"];
+const OF_PUBLISHERS: [&str; 2] = ["failed.ratio <= 0.1%", ALWAYS];
 /// What is asked besides if arrivals are counted: a server that they are too many for lets them wait.
 const OF_ARRIVALS: [&str; 1] = ["startup.p99 < 1s"];
 /// The same if messages are: a broker that they are too many for holds their publishers up, or drops some.
@@ -41,7 +41,11 @@ pub struct Asked {
     pub may_lack: bool,
 }
 
-/// What a person asks for, or the usual if that is nothing.
+/// What is asked beside a person's own thresholds, unless one of them is about the same: clients that still wait for an answer
+/// have no startup time and no bit rate, and would count as carried.
+const ALWAYS: &str = "played.ratio >= 99.9%";
+
+/// What a person asks for, and that the clients play; or the usual if that is nothing.
 pub fn asked(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<Asked> {
     let of_clients: &[&str] = if publishes { &OF_PUBLISHERS } else { &OF_VIEWERS };
     let of_kind: &[&str] = match kind {
@@ -49,11 +53,15 @@ pub fn asked(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<A
         LoadKind::Messages => &OF_MESSAGES,
         LoadKind::Clients | LoadKind::Publishers | LoadKind::Streams => &[],
     };
-    if thresholds.is_empty() {
-        let parsed = of_clients.iter().chain(of_kind).filter_map(|text| text.parse().ok());
-        return parsed.map(|threshold| Asked { threshold, may_lack: true }).collect();
-    }
-    thresholds.iter().map(|it| Asked { threshold: it.clone(), may_lack: false }).collect()
+    let defaults: Vec<&str> = if thresholds.is_empty() {
+        of_clients.iter().chain(of_kind).copied().collect()
+    } else {
+        vec![ALWAYS]
+    };
+    let defaults = defaults.into_iter().filter_map(|text| text.parse::<Threshold>().ok());
+    let unasked = defaults.filter(|it| !thresholds.iter().any(|own| own.is_about_the_same_as(it)));
+    let own = thresholds.iter().map(|it| Asked { threshold: it.clone(), may_lack: false });
+    own.chain(unasked.map(|threshold| Asked { threshold, may_lack: true })).collect()
 }
 
 /// What each load of a trial is to be held for, and what is asked of it.
