@@ -31,7 +31,7 @@ mod worker;
 
 pub use bulk::BulkCounts;
 pub use config::{ANY_PORT, Departure, Listen, MissingStream, OriginConfig, Patience, Tuners};
-pub use counts::{Counts, StreamCounts, UnitCounts, ViewerCounts};
+pub use counts::{Counts, Departed, StreamCounts, UnitCounts, ViewerCounts};
 pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
 pub use foreign::{FrameMessage, StreamMessage, StreamState, StreamViewer};
