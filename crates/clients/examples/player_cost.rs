@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 use weir_clients::{
-    BitRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, Slot, rtmp,
+    BitRate, MaterialOptions, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, Slot, Turn, rtmp,
 };
 use weir_metrics::common::{
     ACTIVE, FAILED, LATENCY, PLAYING, READS, RECEIVED, SEND_LAG, STALLS, STARTUP, UNITS,
@@ -58,7 +58,7 @@ fn main() {
     let memory = resident();
     for client in 0..clients {
         let now = clock::now();
-        let slot = Slot { client, workload: 0, cell: 0, planned: now };
+        let slot = Slot { client, workload: 0, cell: 0, planned: now, turn: Turn::default() };
         let session = workload.start(slot, now, &mut shard.world);
         let _ = shard.open(workload.endpoint(client), session);
         shard.turn(now + Duration::from_micros(500)).unwrap();

@@ -6,7 +6,8 @@ use bench::transport::{Framing, Response, Server};
 use std::sync::{Arc, Mutex};
 use weir_clients::ts::mirakurun;
 use weir_clients::{
-    Credentials, HttpOptions, MirakurunOptions, PlayOptions, ShardRecorder, Slot, Workload, WorkloadError,
+    Credentials, HttpOptions, MirakurunOptions, PlayOptions, ShardRecorder, Slot, Turn, Workload,
+    WorkloadError,
 };
 use weir_metrics::Failure;
 use weir_shard::{Event, Rig};
@@ -75,7 +76,7 @@ fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     let (server, _) = server(true);
     let found = discover(&server.url(""), &all(1)).unwrap();
     let mut rig = Rig::new(ShardRecorder::new([found.schema]));
-    let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now };
+    let slot = Slot { client: 0, workload: 0, cell: 0, planned: rig.now, turn: Turn::default() };
     let mut session = found.start(slot, rig.now, &mut rig.world);
     rig.tell(&mut *session, Event::Opening);
     rig.tell(&mut *session, Event::Connected);

@@ -8,7 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
     ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlayOptions, PublishOptions,
-    Published, Qos, ShardRecorder, Slot, Workload, mqtt,
+    Published, Qos, ShardRecorder, Slot, Turn, Workload, mqtt,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
@@ -40,7 +40,7 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
 }
 
 fn of(shard: &mut ShardRecorder, workload: u16) -> &Recorder {
-    shard.of(Slot { client: 0, workload, cell: workload, planned: Moment::default() })
+    shard.of(Slot { client: 0, workload, cell: workload, planned: Moment::default(), turn: Turn::default() })
 }
 
 fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {

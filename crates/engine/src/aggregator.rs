@@ -1,5 +1,6 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+mod growth;
 mod slice;
 
 pub use slice::Slice;
@@ -7,6 +8,7 @@ pub use slice::Slice;
 use crate::channel::Readers;
 use crate::event::EventLine;
 use crate::ingest::{Imbalance, Ingested};
+use crate::lifetime::Lifetime;
 use crate::loads::{host_load, process_load};
 use crate::plan::{Plan, StageSpan, planned_at};
 use crate::scenario::Scenario;
@@ -14,7 +16,7 @@ use crate::servers::ServerTotals;
 use crate::steadiness::{self, Starvation};
 use crate::summary::{
     FailureCount, Figures, Outcome, Point, Role, RunFacts, Slots, StageSummary, Summary, ThresholdResult,
-    WorkloadPoint, WorkloadSummary,
+    TurnoverSummary, WorkloadPoint, WorkloadSummary,
 };
 use crate::threshold::Threshold;
 use crate::totals::Totals;
@@ -25,8 +27,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
-    DRIFT, FAILED, FRAMES, LATE, LATENCY, LOST, MEDIA, MISSED, NEGATIVE_LATENCIES, NUMBERED, ON_TIME,
-    PLANNED, PLAYING, SOURCE_TIME, STALLS, STARTUP, STARVED, STARVING, TURN_LAG, WALL_LATENCIES,
+    DRIFT, EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, LOST, MEDIA, MISSED, NEGATIVE_LATENCIES,
+    NUMBERED, ON_TIME, PLANNED, PLAYING, SOURCE_TIME, STALLS, STARTED, STARTUP, STARVED, STARVING, TURN_LAG,
+    WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Failure, Histogram, Interval, Recorder, Schema, Unit};
 use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
@@ -73,6 +76,8 @@ pub struct Aggregator {
     points: BTreeMap<u32, Vec<WorkloadPoint>>,
     words: BTreeMap<(u16, Failure), String>,
     clock_steps: f64,
+    /// Clients that began in each second, those left out that are there only to disturb the others.
+    begun: BTreeMap<u32, u64>,
     /// The stretches, in seconds of the run, in which a generator thread did not read what came.
     pauses: Vec<(f64, f64)>,
     /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
@@ -88,6 +93,8 @@ pub struct Aggregator {
 #[derive(Debug)]
 struct WorkloadAggregator {
     facts: WorkloadFacts,
+    /// For how long a client stays before another comes in its place.
+    life: Option<Lifetime>,
     total: Totals,
     stages: Vec<StageAggregator>,
     readers: Readers,
@@ -110,13 +117,17 @@ struct StageAggregator {
     media: Vec<f64>,
     /// The latest slice of the window.
     slice: Option<SliceTotals>,
+    /// Whether clients follow each other in the places of its workload.
+    turns_over: bool,
 }
 
 impl Aggregator {
     /// A fold of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
+        let lives = plan.lives();
         let fold_of = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| WorkloadAggregator {
+            life: lives.get(&(number as u16)).copied(),
             readers: Readers::default(),
             starvation: Starvation::default(),
             ingested: None,
@@ -134,6 +145,7 @@ impl Aggregator {
                     window: Totals::new(schema),
                     media: Vec::new(),
                     slice: None,
+                    turns_over: lives.contains_key(&span.workload),
                 })
                 .collect(),
         };
@@ -146,6 +158,7 @@ impl Aggregator {
             points: BTreeMap::new(),
             words: BTreeMap::new(),
             clock_steps: 0.0,
+            begun: BTreeMap::new(),
             pauses: Vec::new(),
             cut: None,
             stopped_seconds: None,
@@ -170,6 +183,9 @@ impl Aggregator {
             let count = |counter| interval.figures.counter(counter);
             let level = |gauge| interval.figures.gauge(gauge);
             workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
+        }
+        if !workload.facts.background {
+            *self.begun.entry(second).or_default() += interval.figures.counter(STARTED);
         }
         let pause = interval.figures.gauge(TURN_LAG) as f64 * Unit::Micros.scale();
         if pause >= verdict::PAUSE_SECONDS {
@@ -329,12 +345,16 @@ impl Aggregator {
             thresholds: Vec::new(),
             workloads,
             machines,
+            growth: self.growths(),
             series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
         let asked = scenario.asked();
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
-        let judged = asked.iter().map(|threshold| threshold.judge(&summary.workloads));
+        let judged = asked.iter().map(|threshold| match threshold.server_figure() {
+            Some(_) => threshold.judge_growth(&summary.growth),
+            None => threshold.judge(&summary.workloads),
+        });
         // A default that has nothing to compare is not asked: the rate of a source that nobody knows.
         summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
         if !summary.has_measured() {
@@ -638,6 +658,7 @@ impl WorkloadAggregator {
             servers: servers.map(|(name, it)| it.summary(name)).collect(),
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
+            turnover: self.turnover(),
             ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
         };
         (summary, reasons)
@@ -659,7 +680,21 @@ impl WorkloadAggregator {
             clients: None,
             ingested: None,
             clock_uncertainty_seconds: None,
+            turnover: None,
         }
+    }
+
+    /// How clients followed each other, if they did.
+    fn turnover(&self) -> Option<TurnoverSummary> {
+        let windows = || self.stages.iter().map(|stage| &stage.window);
+        let begun: u64 = windows().map(|window| window.figures.counter(STARTED)).sum();
+        let seconds: u32 = windows().map(|window| window.seconds).sum();
+        Some(TurnoverSummary {
+            life: self.life?,
+            started: self.total.figures.counter(STARTED),
+            starts_per_second: (seconds > 0).then(|| begun as f64 / f64::from(seconds)),
+            exits_before_start: self.total.figures.counter(EXITS_BEFORE_START),
+        })
     }
 
     /// Nothing where the monotonic clock that both ends share gave every latency; wall clocks agree
@@ -763,6 +798,7 @@ impl StageAggregator {
     fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
+        let starting = if self.turns_over { stretch.starting_mean() } else { 0.0 };
         StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,
@@ -774,7 +810,8 @@ impl StageAggregator {
             window_is_void: false,
             expected_bps: client_bps
                 .filter(|_| stretch.seconds > 0)
-                .map(|bps| bps * f64::from(self.span.clients)),
+                .map(|bps| bps * (f64::from(self.span.clients) - starting).max(0.0)),
+            starting_mean: starting,
             actual_bps: stretch.actual_bps(),
             source_fps: None,
             figures: Figures(figures),

@@ -7,6 +7,7 @@
 
 pub mod accept;
 pub mod aggregator;
+pub mod arrival;
 mod arrivals;
 pub mod background;
 pub mod capacity;
@@ -18,11 +19,13 @@ mod date;
 mod defaults;
 mod event;
 mod generator;
+pub mod growth;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
 pub mod ingest;
 mod keys;
+pub mod lifetime;
 pub mod lines;
 mod loads;
 mod machine;
@@ -33,6 +36,7 @@ pub mod run;
 pub mod scenario;
 pub mod series;
 mod servers;
+mod starts;
 mod steadiness;
 pub mod summary;
 pub mod threshold;

@@ -30,6 +30,7 @@ mod surroundings;
 mod channels;
 mod clients;
 mod csv;
+mod growth;
 mod html;
 mod ingest;
 mod json;

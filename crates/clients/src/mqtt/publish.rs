@@ -354,7 +354,7 @@ impl Publisher {
             self.stage = Stage::Leaving;
         }
         if self.stage == Stage::Leaving && context.unsent() == 0 {
-            self.state.finish(context.world);
+            self.state.finish(context.now, context.world);
         }
     }
 
@@ -471,7 +471,7 @@ impl ClientSession for Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         if self.stage == Stage::Leaving {
-            self.state.finish(context.world);
+            self.state.finish(context.now, context.world);
             return Ok(());
         }
         self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)

@@ -8,7 +8,7 @@ use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::shard_recorder::{ShardRecorder, Slot};
+use crate::shard_recorder::{ShardRecorder, Slot, Turn};
 use crate::target::{Credentials, Target};
 use crate::workload::{NewClient, Workload, WorkloadError};
 use std::collections::HashMap;
@@ -166,7 +166,8 @@ impl Settings {
         };
         let settings = Self { base, prefix };
         // One with the longest number, which counts from 1.
-        let any = Slot { client: u32::MAX - 1, workload: 0, cell: 0, planned: Moment::default() };
+        const LAST: Turn = Turn { number: u32::MAX, mean_life: None };
+        let any = Slot { client: u32::MAX - 1, workload: 0, cell: 0, planned: Moment::default(), turn: LAST };
         let checked = settings.of(any, options.credentials.as_ref()).check();
         checked.map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
         Ok(settings)
@@ -175,7 +176,11 @@ impl Settings {
     fn of(&self, slot: Slot, credentials: Option<&Credentials>) -> ClientOptions {
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
         ClientOptions {
-            client_id: format!("{}-{}", self.prefix, slot.number()),
+            // Who comes in another's place is somebody else to the broker, which may still know the other.
+            client_id: match slot.turn.number {
+                0 => format!("{}-{}", self.prefix, slot.number()),
+                turn => format!("{}-{}-{turn}", self.prefix, slot.number()),
+            },
             user_name: credentials.map(|it| it.user.clone()),
             password: password.map(String::into_bytes),
             ..self.base.clone()

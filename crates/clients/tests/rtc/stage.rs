@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, PlayOptions, RtcOptions, ShardRecorder, Slot, Timeouts, Workload, rtc};
+use weir_clients::{Ending, PlayOptions, RtcOptions, ShardRecorder, Slot, Timeouts, Turn, Workload, rtc};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
@@ -66,7 +66,7 @@ impl Stage {
     pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
         let workload = workload(url, options);
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now };
+        let slot = Slot { client, workload: 0, cell: 0, planned: rig.now, turn: Turn::default() };
         let viewer = workload.start(slot, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
         stage.tell(Event::Opening);
