@@ -111,7 +111,9 @@ fn lives_are_those_of_the_seed() {
 /// Short-lived viewers of a server that keeps so many bytes of each; what is said of its memory by the client.
 fn memory_by_the_client(faults: &[&str], more: &[&str]) -> (Run, serde_json::Value) {
     let _machine = alone();
-    let mut arguments = vec!["--rtmp", ":0", "--merge", "0s"];
+    // A link's deadlines are kept until their time, whether it is there or not: with these they are few.
+    let mut arguments =
+        vec!["--rtmp", ":0", "--merge", "0s", "--idle-timeout", "5s", "--request-timeout", "5s"];
     arguments.extend(faults.iter().flat_map(|fault| ["--fault", fault]));
     let server = Server::start(&arguments, 1);
     let url = server.url("rtmp", "/live/a");
