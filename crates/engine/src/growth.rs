@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_leak_is_found_within_ten_percent() {
         for seed in 0..20 {
-            let found = of(&window(seed, 60, 100.0, 2_048.0, 200e3, 0.5));
+            let found = of(&window(seed, 120, 100.0, 2_048.0, 200e3, 0.5));
             let slope = found.per_client.unwrap();
             assert!((slope.mean - 2_048.0).abs() < 205.0, "seed {seed}: {slope:?}");
             assert_eq!(found.finding, GrowthFinding::Grows, "seed {seed}: {found:?}");
