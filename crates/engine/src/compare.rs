@@ -16,8 +16,8 @@ pub use better::{Better, better};
 pub use contrast::Contrast;
 pub(crate) use limit::means;
 pub use limit::{ChangeLimit, LimitError, LimitFinding, LimitResult};
-pub(crate) use side::values as figures_of;
 pub use side::{ComparedFigure, ComparedRun, SeriesRef, Side};
+pub(crate) use side::{meant_by, values as figures_of};
 pub use summary::{
     Change, Comparison, ComparisonError, Contest, Finding, LAYOUT, Options, SideRun, SideSummary,
 };

@@ -4,7 +4,7 @@
 mod divisive;
 
 use crate::compare::{
-    Better, ComparedFigure, ComparedRun, Finding, Unlike, changed_between, figures_of, means,
+    Better, ComparedFigure, ComparedRun, Finding, Unlike, changed_between, figures_of, means, meant_by,
 };
 use crate::summary::VerdictState;
 use schemars::JsonSchema;
@@ -129,9 +129,10 @@ impl History {
             let titled = known.iter().filter(|it| it.title.is_some()).map(|it| it.name.clone());
             return Err(HistoryError::NoFigure { figure: unknown.clone(), known: titled.collect() });
         }
+        let named: Vec<&ComparedFigure> = asked.iter().flat_map(|name| meant_by(name, &known)).collect();
         let is_shown = |it: &&ComparedFigure| match asked {
             [] => it.title.is_some(),
-            asked => asked.iter().any(|name| means(name, &it.name)),
+            _ => named.iter().any(|one| one.name == it.name),
         };
         let figures = known.into_iter().filter(is_shown).map(|figure| {
             let value = |run: &Vec<(ComparedFigure, f64)>| {

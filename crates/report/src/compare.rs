@@ -174,7 +174,7 @@ fn facts(comparison: &Comparison) -> Vec<Fact> {
         ));
     }
     facts.extend(comparison.subject.iter().map(|it| unlike("differs", it)));
-    facts.push(Fact::new("Definitions", "docs/method.md, section 33"));
+    facts.push(Fact::new("Definitions", "docs/method.md, section 34"));
     facts
 }
 

@@ -111,7 +111,7 @@ fn facts(history: &History) -> Vec<Fact> {
             .tone(Tone::Doubtful),
         );
     }
-    facts.push(Fact::new("Definitions", "docs/method.md, section 34"));
+    facts.push(Fact::new("Definitions", "docs/method.md, section 35"));
     facts
 }
 

@@ -38,6 +38,8 @@ struct Page {
     title: String,
     state: String,
     badges: Vec<Badge>,
+    /// Whether it is of one run, of which the first badge is the verdict.
+    is_run: bool,
     run: String,
     /// What was run, and its tables.
     first: Vec<Section>,
@@ -86,8 +88,21 @@ pub(crate) fn write_document(
     let then = first.split_off(1.min(first.len()));
     let (heading, heading_note, figures) = ("In pictures", "", Vec::new());
     let run = quote(name, 200);
-    Page { title, state, badges, run, first, heading, heading_note, plots, then, folded, figures }
-        .write_into(out)
+    Page {
+        title,
+        state,
+        badges,
+        is_run: false,
+        run,
+        first,
+        heading,
+        heading_note,
+        plots,
+        then,
+        folded,
+        figures,
+    }
+    .write_into(out)
 }
 
 /// Plots as pictures; those without a value are left out.
@@ -108,6 +123,7 @@ impl Page {
             title,
             state,
             badges,
+            is_run: true,
             run: quote(&summary.run.id, 200),
             first,
             heading: "Second by second",

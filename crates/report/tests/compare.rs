@@ -125,15 +125,28 @@ fn what_is_not_alike_is_refused_with_every_key() {
         ["environment.hostname"]
     );
     assert_eq!(refused(|run| run.summary.verdict.state = VerdictState::Invalid), ["verdict"]);
-    let rate = |run: &mut ComparedRun| {
-        let stage = &mut run.summary.workloads[0].stages[0];
-        stage.expected_bps = stage.expected_bps.map(|bps| bps * 1.2);
-    };
-    assert_eq!(refused(rate), ["workloads[0].stages[0].source"]);
     assert_eq!(
         refused(|run| run.head.scenario.workloads[0].play.0[0] = "rtmps://127.0.0.1/live/stream".to_owned()),
         ["workloads[0].play[0]"]
     );
+}
+
+#[test]
+fn another_bit_rate_of_the_source_is_refused_unless_the_run_publishes_it_itself() {
+    let changed = |publishes: bool| {
+        let (mut base, mut other) = (side("yesterday", 4, 1.0), side("today", 4, 1.0));
+        for run in &mut other.runs {
+            let stage = &mut run.summary.workloads[0].stages[0];
+            stage.expected_bps = stage.expected_bps.map(|bps| bps * 1.2);
+        }
+        for run in base.runs.iter_mut().chain(&mut other.runs).filter(|_| publishes) {
+            let publish = OneOrMany(vec!["rtmp://127.0.0.1:1935/live/stream".to_owned()]);
+            run.head.scenario.workloads.push(WorkloadSpec { publish, ..WorkloadSpec::default() });
+        }
+        Comparison::new(&[base, other], &options()).map_err(|error| error.to_string())
+    };
+    assert!(changed(false).unwrap_err().contains("workloads[0].stages[0].source: 485 kbps, in today"));
+    assert!(changed(true).is_ok());
 }
 
 #[test]

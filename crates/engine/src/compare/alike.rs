@@ -42,8 +42,11 @@ const PASSING: [&str; 3] = ["boot_id", "disk_available_bytes", "memory"];
 /// What a workload is sent to, or its rows.
 const TARGETS: [&str; 4] = ["play", "publish", "ingest", "probe"];
 
-/// Rates of a source that differ by less are one: a window holds a keyframe more or less.
-const SAME_RATE: f64 = 0.05;
+/// Rates of a source that differ by less are one: what encoders send depends on the picture.
+const SAME_RATE: f64 = 0.1;
+
+/// Windows over which a source's rate is told: one of a few seconds holds a keyframe more or less.
+const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
 
 /// Memory that differs by less is the same: a kernel takes a little more or less of it.
 const SAME_MEMORY: f64 = 0.02;
@@ -78,7 +81,7 @@ pub(super) fn likeness(sides: &[Side]) -> Likeness {
     };
     let mut known = BTreeSet::new();
     for side in sides {
-        let is_variant = side.series.is_some() && side.series == base.series && side.name != base.name;
+        let is_variant = is_variant_of(base, side);
         let of_side = side.runs.iter().flat_map(|run| {
             let likeness = between(first, run, is_variant);
             [(likeness.unlike, true), (likeness.subject, false)]
@@ -90,6 +93,10 @@ pub(super) fn likeness(sides: &[Side]) -> Likeness {
                 }
             }
         }
+    }
+    for side in &sides[1..] {
+        let is_variant = is_variant_of(base, side);
+        compare_sources(base, side, is_variant, &mut found);
     }
     for run in sides.iter().flat_map(|side| &side.runs) {
         if let Some(why) = run.not_counted() {
@@ -103,6 +110,11 @@ pub(super) fn likeness(sides: &[Side]) -> Likeness {
         }
     }
     found
+}
+
+/// Whether both are variants of one series.
+fn is_variant_of(base: &Side, side: &Side) -> bool {
+    side.series.is_some() && side.series == base.series && side.name != base.name
 }
 
 /// All that is not the same in a run as in the one before it.
@@ -135,14 +147,6 @@ fn between(base: &ComparedRun, other: &ComparedRun, is_variant: bool) -> Likenes
     let (one, two) = (memory(base), memory(other));
     if (one - two).abs() > one.max(two) * SAME_MEMORY {
         put("environment.memory.total_bytes", one.to_string(), two.to_string(), false);
-    }
-    for ((place, one), (_, two)) in source_rates(base).into_iter().zip(source_rates(other)) {
-        if let (Some(one), Some(two)) = (one, two)
-            && (one - two).abs() > one.max(two) * SAME_RATE
-        {
-            let bps = |rate: f64| format!("{} kbps", (rate / 1e3).round());
-            put(&format!("{place}.source"), bps(one), bps(two), is_variant);
-        }
     }
     found
 }
@@ -235,13 +239,40 @@ fn memory(run: &ComparedRun) -> f64 {
     run.head.run.environment.memory.map_or(0.0, |memory| memory.total_bytes as f64)
 }
 
-/// What the source sent for one client of each stage.
-fn source_rates(run: &ComparedRun) -> Vec<(String, Option<f64>)> {
-    let stages = run.summary.workloads.iter().enumerate().flat_map(|(at, workload)| {
-        workload.stages.iter().map(move |stage| (format!("workloads[{at}].stages[{}]", stage.stage), stage))
-    });
-    let rate = |clients: u32, bps: f64| bps / f64::from(clients.max(1));
-    stages.map(|(place, stage)| (place, stage.expected_bps.map(|bps| rate(stage.clients, bps)))).collect()
+/// Adds where the source of one side sends at another rate than that of the base.
+fn compare_sources(base: &Side, other: &Side, may_differ: bool, found: &mut Likeness) {
+    let mut rates = source_rates(other);
+    for (place, one) in source_rates(base) {
+        let Some(two) = rates.remove(&place) else { continue };
+        if (one - two).abs() <= one.max(two) * SAME_RATE {
+            continue;
+        }
+        let bps = |rate: f64| format!("{} kbps", (rate / 1e3).round());
+        let key = format!("{place}.source");
+        let unlike = Unlike { key, run: other.name.clone(), base: bps(one), other: bps(two) };
+        if may_differ { found.subject.push(unlike) } else { found.unlike.push(unlike) }
+    }
+}
+
+/// What a source of others sent for one client of each stage, in the median of the runs. What a run publishes itself is in its
+/// scenario, and a server that takes it slowly must not be refused for that.
+fn source_rates(side: &Side) -> BTreeMap<String, f64> {
+    let publishes = |run: &ComparedRun| run.head.scenario.workloads.iter().any(|it| !it.publish.0.is_empty());
+    let mut rates: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in side.runs.iter().filter(|run| !publishes(run)) {
+        for (at, workload) in run.summary.workloads.iter().enumerate() {
+            for stage in workload.stages.iter().filter(|it| it.window_seconds() >= SHORTEST_WINDOW_SECONDS) {
+                let Some(bps) = stage.expected_bps else { continue };
+                let place = format!("workloads[{at}].stages[{}]", stage.stage);
+                rates.entry(place).or_default().push(bps / f64::from(stage.clients.max(1)));
+            }
+        }
+    }
+    let median = |mut rates: Vec<f64>| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    rates.into_iter().map(|(place, rates)| (place, median(rates))).collect()
 }
 
 /// Every leaf of a value under its path.

@@ -241,6 +241,16 @@ mod tests {
         }
 
         #[test]
+        fn so_it_is_of_pairs(pairs in prop::collection::vec((0.01f64..1e6, 0.01f64..1e6), 2..12)) {
+            let there = Contrast::of(&Values::Pairs(pairs.clone())).unwrap();
+            let turned = pairs.into_iter().map(|(base, other)| (other, base)).collect();
+            let back = Contrast::of(&Values::Pairs(turned)).unwrap();
+            prop_assert!((there.difference.mean + back.difference.mean).abs() < 1e-6);
+            prop_assert!((there.ratio.unwrap().low * back.ratio.unwrap().high - 1.0).abs() < 1e-9);
+            prop_assert!((there.p - back.p).abs() < 1e-9);
+        }
+
+        #[test]
         fn the_order_of_the_runs_does_not_matter(
             mut base in prop::collection::vec(-1e6f64..1e6, 2..12),
             other in prop::collection::vec(-1e6f64..1e6, 2..12),

@@ -1,6 +1,7 @@
 //! What is compared: runs, and the sides that they are of.
 
 use super::better::{Better, better};
+use super::limit::means;
 use crate::aggregator::Distribution;
 use crate::record::RunHead;
 use crate::series::{FigureUnit, SeriesRun};
@@ -56,6 +57,15 @@ pub struct ComparedFigure {
     pub unit: FigureUnit,
     /// Which way it is better; none if it is neither.
     pub better: Option<Better>,
+}
+
+/// Which figures a name means: the one of that name; or those that it is a part of, those with titles if there are such.
+pub(crate) fn meant_by<'a>(name: &str, known: &[&'a ComparedFigure]) -> Vec<&'a ComparedFigure> {
+    let mut found: Vec<_> = known.iter().copied().filter(|it| means(name, &it.name)).collect();
+    if found.iter().any(|it| it.title.is_some()) {
+        found.retain(|it| it.title.is_some() || it.name == name);
+    }
+    found
 }
 
 /// A figure of one run or of one side.

@@ -3,7 +3,7 @@
 use super::alike::{Likeness, Unlike, likeness};
 use super::contrast::{Contrast, Values, corrected};
 use super::limit::{ChangeLimit, LimitFinding, LimitResult, means};
-use super::side::{ComparedFigure, ComparedRun, Side, percentiles, values};
+use super::side::{ComparedFigure, ComparedRun, Side, meant_by, percentiles, values};
 use super::{Better, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
 use crate::summary::{Point, RunFacts, VerdictState};
 use schemars::JsonSchema;
@@ -308,16 +308,15 @@ fn figures(sides: &[Vec<ValuedRun<'_>>], options: &Options) -> Result<Vec<Compar
             return Err(ComparisonError::Unit { limit, figure });
         }
     }
-    let is_asked = |it: &&&ComparedFigure| {
-        let mut named = asked.clone();
-        let is_shown = if options.figures.is_empty() {
-            it.title.is_some()
-        } else {
-            named.any(|name| means(name, &it.name))
-        };
-        is_shown || options.limits.iter().any(|limit| means(limit.figure(), &it.name))
+    let named: Vec<&ComparedFigure> = asked.flat_map(|name| meant_by(name, &known)).collect();
+    let limited: Vec<&ComparedFigure> =
+        options.limits.iter().flat_map(|limit| meant_by(limit.figure(), &known)).collect();
+    let is_in = |list: &[&ComparedFigure], it: &ComparedFigure| list.iter().any(|one| one.name == it.name);
+    let is_compared = |it: &&&ComparedFigure| {
+        let is_shown = if options.figures.is_empty() { it.title.is_some() } else { is_in(&named, it) };
+        is_shown || is_in(&limited, it)
     };
-    Ok(known.iter().filter(is_asked).map(|it| (*it).clone()).collect())
+    Ok(known.iter().filter(is_compared).map(|it| (*it).clone()).collect())
 }
 
 impl<'a> Measured<'a> {

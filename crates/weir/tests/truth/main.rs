@@ -12,6 +12,7 @@ mod check;
 mod chromium;
 mod churn;
 mod codec;
+mod compare;
 mod counts;
 mod departures;
 mod dialogue;
