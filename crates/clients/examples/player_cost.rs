@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 use weir_clients::{
-    BitRate, MaterialOptions, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, rtmp,
+    BitRate, MaterialOptions, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, ShardRecorder, Turn,
+    rtmp,
 };
 use weir_metrics::common::{
     ACTIVE, FAILED, LATENCY, PLAYING, READS, RECEIVED, SEND_LAG, STALLS, STARTUP, UNITS,
@@ -58,7 +59,7 @@ fn main() {
     let memory = resident();
     for client in 0..clients {
         let now = clock::now();
-        let planned = PlannedStart { client, workload: 0, cell: 0, at: now };
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: now, turn: Turn::default() };
         let session = workload.start(planned, now, &mut shard.world);
         let _ = shard.open(workload.endpoint(client), session);
         shard.turn(now + Duration::from_micros(500)).unwrap();

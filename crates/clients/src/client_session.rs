@@ -185,7 +185,7 @@ impl<C: ClientSession> Driver<C> {
     fn finish(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if !self.client.state().is_over() {
             self.client.leave(None, context);
-            self.client.state_mut().finish(context.world);
+            self.client.state_mut().finish(context.now, context.world);
         }
     }
 

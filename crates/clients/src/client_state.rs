@@ -4,8 +4,8 @@ use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
-    ACTIVE, CONNECT, CONNECTED, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED, PLAYING, REQUEST, START_LAG,
-    STARTED, STARTUP, STARVED, STARVING,
+    ACTIVE, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED, PLAYING,
+    REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
 
@@ -248,8 +248,15 @@ impl ClientState {
     /// Books the planned end of a client: on time or late if it plays. One that is still on its
     /// way when it must stop has failed as soon as its phase is overdue, and not before; it is
     /// booked as on time or late too.
-    pub fn finish(&mut self, shard: &mut ShardRecorder) {
+    ///
+    /// One that is replaced after a life, and leaves before it plays and before anybody could be blamed for that, is an exit
+    /// before start (CTA-2066).
+    pub fn finish(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let stayed = now.since(self.planned.at);
+        let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
+        let exits = self.phase < ClientPhase::Playing && patience.is_some_and(|patience| stayed < patience);
         if self.leave(shard) {
+            shard.of(self.planned).count(EXITS_BEFORE_START, u64::from(exits));
             debug!(target: "client", client = self.planned.number(), "ends as planned");
             let late = self.began > self.planned.at + ON_TIME;
             shard.end(self.planned, if late { Ending::Late } else { Ending::OnTime });
@@ -304,6 +311,7 @@ fn micros(now: Moment, since: Moment) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shard_recorder::Turn;
     use weir_metrics::Schema;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -311,7 +319,7 @@ mod tests {
     fn begin(late: Duration) -> (ClientState, ShardRecorder, Moment) {
         let mut shard = ShardRecorder::new([Schema::new(&[])]).keeping_endings();
         let at = Moment::from_nanos(7_000_000_000);
-        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at };
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at, turn: Turn::default() };
         let state = ClientState::begin(planned, Timeouts::all(10 * SECOND), at + late, &mut shard);
         (state, shard, at)
     }
@@ -347,15 +355,42 @@ mod tests {
         assert_eq!((levels(&mut shard), state.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
         state.starve(start + 41 * SECOND, &mut shard);
         assert_eq!(levels(&mut shard), (0, 1, 1), "it is one client, however often it starves");
-        state.finish(&mut shard);
+        state.finish(start + 42 * SECOND, &mut shard);
         assert_eq!(levels(&mut shard), (0, 0, 1));
+    }
+
+    #[test]
+    fn who_leaves_by_plan_before_it_played_exits_before_start_unless_it_was_given_time() {
+        let exits = |mean_life: Option<Duration>, stayed: Duration, plays: bool| {
+            let (mut state, mut shard, start) = begin(Duration::ZERO);
+            state.planned.turn = Turn { number: 3, mean_life };
+            if plays {
+                state.reach(ClientPhase::Playing, start, &mut shard);
+            }
+            state.finish(start + stayed, &mut shard);
+            let planned = state.planned();
+            assert_eq!(shard.take_ended(), [(planned, Ending::OnTime)], "it is no failure in any case");
+            shard.of(planned).counter(EXITS_BEFORE_START)
+        };
+        let ms = Duration::from_millis;
+        assert_eq!(exits(Some(4 * SECOND), ms(1_999), false), 1);
+        assert_eq!(
+            exits(Some(4 * SECOND), ms(2_000), false),
+            0,
+            "half a life without a frame is the target's"
+        );
+        assert_eq!(exits(Some(4 * SECOND), SECOND, true), 0);
+        assert_eq!(exits(None, SECOND, false), 0, "nobody was to follow it");
+        // No longer than the timeout, by which it has failed.
+        assert_eq!(exits(Some(60 * SECOND), ms(9_999), false), 1);
+        assert_eq!(exits(Some(60 * SECOND), 10 * SECOND, false), 0);
     }
 
     #[test]
     fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
         let (mut state, mut shard, start) = begin(SECOND);
         state.reach(ClientPhase::Handshaking, start + 2 * SECOND, &mut shard);
-        state.finish(&mut shard);
+        state.finish(start + 3 * SECOND, &mut shard);
         state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut shard);
         assert_eq!(shard.take_ended(), [(state.planned(), Ending::Late)]);
         let figures = shard.take_figures().remove(0);

@@ -57,7 +57,9 @@ pub use redirect::Redirects;
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
-pub use shard_recorder::{ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder};
+pub use shard_recorder::{
+    ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder, Turn,
+};
 pub use suggest::meant;
 pub use target::{Credentials, Link, Scheme, Target, TargetError, check_templates, expand, scheme_of};
 pub use timeline::{Position, Timeline, Track};

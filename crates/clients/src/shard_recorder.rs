@@ -1,6 +1,7 @@
 //! What the clients of one shard write in: figures, remarks, and how each planned start ended.
 
 use std::convert::Infallible;
+use std::time::Duration;
 use weir_metrics::{Failure, Moment, Recorder, Schema, common};
 use weir_shard::{SessionId, World};
 
@@ -21,6 +22,25 @@ pub struct PlannedStart {
     pub cell: u16,
     /// When the plan wants the client to start.
     pub at: Moment,
+    /// Which of those it is that come one after the other in one place.
+    pub turn: Turn,
+}
+
+/// Which client it is of those that come one after the other in one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// How many were there before it.
+    pub number: u32,
+    /// For how long a client of this place stays in the mean; none if one client stays for all of the plan.
+    pub mean_life: Option<Duration>,
+}
+
+impl Turn {
+    /// A client that leaves by plan this early, and does not play yet, was given too little time to say anything of the
+    /// server: half of a mean life.
+    pub fn patience(&self) -> Option<Duration> {
+        self.mean_life.map(|life| life / 2)
+    }
 }
 
 impl PlannedStart {
@@ -42,7 +62,7 @@ pub enum Ending {
 }
 
 /// How long after its planned start a client may begin and still be on time.
-pub const ON_TIME: std::time::Duration = std::time::Duration::from_millis(100);
+pub const ON_TIME: Duration = Duration::from_millis(100);
 
 /// A client's failure for the log that a person reads; at most 20 of each kind a shard and workload are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

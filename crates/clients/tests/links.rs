@@ -5,7 +5,7 @@ mod bench;
 use bench::Bench;
 use std::net::IpAddr;
 use std::time::Duration;
-use weir_clients::{Ending, PlannedStart, PlayOptions, RtmpOptions, Timeouts, rtmp};
+use weir_clients::{Ending, PlannedStart, PlayOptions, RtmpOptions, Timeouts, Turn, rtmp};
 use weir_metrics::{Failure, Side};
 use weir_shard::clock;
 use weir_testing::free_port;
@@ -53,7 +53,7 @@ fn a_link_that_cannot_be_begun_is_booked_as_the_generators_own_failure() {
     let mut endpoint = players.endpoint(0).clone();
     // TEST-NET-1, RFC 5737: no machine has this address.
     endpoint.from = Some(IpAddr::from([192, 0, 2, 1]));
-    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: clock::now() };
+    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: clock::now(), turn: Turn::default() };
     let session = players.start(planned, clock::now(), &mut bench.shard.world);
     bench.shard.open(&endpoint, session).unwrap_err();
     let (figures, ended, _) = bench.stop();

@@ -6,7 +6,7 @@ use bench::transport::{Framing, Response, Server};
 use std::sync::{Arc, Mutex};
 use weir_clients::ts::mirakurun;
 use weir_clients::{
-    Credentials, HttpOptions, MirakurunOptions, PlannedStart, PlayOptions, ShardRecorder, Workload,
+    Credentials, HttpOptions, MirakurunOptions, PlannedStart, PlayOptions, ShardRecorder, Turn, Workload,
     WorkloadError,
 };
 use weir_metrics::Failure;
@@ -76,7 +76,7 @@ fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     let (server, _) = server(true);
     let found = discover(&server.url(""), &all(1)).unwrap();
     let mut rig = Rig::new(ShardRecorder::new([found.schema]));
-    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now };
+    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
     let mut session = found.start(planned, rig.now, &mut rig.world);
     rig.dispatch(&mut *session, Event::Opening);
     rig.dispatch(&mut *session, Event::Connected);

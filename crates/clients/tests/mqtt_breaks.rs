@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
     Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions, PublishOptions, Published, Qos,
-    ShardRecorder, Workload, mqtt,
+    ShardRecorder, Turn, Workload, mqtt,
 };
 use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Recorder};
@@ -50,7 +50,7 @@ impl Stage {
     /// A client whose link is established.
     fn new(workload: &Workload, version: Version) -> Self {
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now };
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let client = workload.start(planned, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
         let mut stage = Self { rig, client, reader, version };
@@ -156,7 +156,8 @@ impl Stage {
     }
 
     fn figure(&mut self, name: &str) -> u64 {
-        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: self.rig.now };
+        let planned =
+            PlannedStart { client: 0, workload: 0, cell: 0, at: self.rig.now, turn: Turn::default() };
         own(self.rig.world.of(planned), name)
     }
 }

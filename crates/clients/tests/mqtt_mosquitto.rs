@@ -8,7 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::time::Duration;
 use weir_clients::{
     ClientFailure, Credentials, Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions,
-    PublishOptions, Published, Qos, ShardRecorder, Workload, mqtt,
+    PublishOptions, Published, Qos, ShardRecorder, Turn, Workload, mqtt,
 };
 use weir_metrics::common::{
     DUPLICATE, LATENCY, LOST, MEDIA, PLAYED, PLAYING, REORDERED, SEND_LAG, STAMPED, UNITS, WALL_LATENCIES,
@@ -40,7 +40,13 @@ fn own(recorder: &Recorder, name: &str) -> u64 {
 }
 
 fn of(shard: &mut ShardRecorder, workload: u16) -> &Recorder {
-    shard.of(PlannedStart { client: 0, workload, cell: workload, at: Moment::default() })
+    shard.of(PlannedStart {
+        client: 0,
+        workload,
+        cell: workload,
+        at: Moment::default(),
+        turn: Turn::default(),
+    })
 }
 
 fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {

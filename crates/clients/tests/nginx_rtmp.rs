@@ -5,7 +5,7 @@ mod bench;
 use bench::{Bench, Nginx};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_clients::{Ending, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, Timeouts, rtmp};
+use weir_clients::{Ending, PlannedStart, PlayOptions, PublishOptions, RtmpOptions, Timeouts, Turn, rtmp};
 use weir_metrics::common::{
     FAILED, FRAMES, KEYFRAMES, LATENCY, LOST, MEDIA, ON_TIME, PLAYED, PLAYING, SEND_LAG, SOURCE, SOURCE_TIME,
     STAMPED, STARTUP, UNITS,
@@ -24,7 +24,13 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     )
     .unwrap();
     let mut bench = Bench::new(vec![&publisher, &players]);
-    let workload = |number| PlannedStart { client: 0, workload: number, cell: number, at: Moment::default() };
+    let workload = |number| PlannedStart {
+        client: 0,
+        workload: number,
+        cell: number,
+        at: Moment::default(),
+        turn: Turn::default(),
+    };
 
     bench.start(0, 0..1);
     bench.run_until(Duration::from_secs(20), "publishing", |shard| shard.of(workload(0)).gauge(PLAYING) == 1);
@@ -72,7 +78,13 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
         rtmp::play(&[nginx.url("c").replace("/live/", "/no-such-app/")], &options, &RtmpOptions::default())
             .unwrap();
     let mut bench = Bench::new(vec![&publisher, &viewers, &strangers, &lost]);
-    let planned = |workload| PlannedStart { client: 0, workload, cell: workload, at: Moment::default() };
+    let planned = |workload| PlannedStart {
+        client: 0,
+        workload,
+        cell: workload,
+        at: Moment::default(),
+        turn: Turn::default(),
+    };
 
     let first = bench.start(0, 0..1);
     bench.run_until(Duration::from_secs(5), "publishing", |shard| shard.of(planned(0)).gauge(PLAYING) == 1);

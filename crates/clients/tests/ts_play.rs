@@ -6,7 +6,8 @@ use bench::Bench;
 use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
 use std::time::Duration;
 use weir_clients::{
-    ClientFailure, Ending, HttpOptions, PlannedStart, PlayOptions, ShardRecorder, Timeouts, Workload, ts,
+    ClientFailure, Ending, HttpOptions, PlannedStart, PlayOptions, ShardRecorder, Timeouts, Turn, Workload,
+    ts,
 };
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
@@ -39,7 +40,7 @@ impl Viewer {
             ts::play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options, &HttpOptions::default())
                 .unwrap();
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let session = workload.start(planned, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };
         viewer.dispatch(Event::Opening);
@@ -507,7 +508,13 @@ fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
         ts::play(&[server.url("/x.ts")], &PlayOptions::default(), &HttpOptions::default()).unwrap();
     let mut bench = Bench::new(vec![&players]);
     bench.start(0, 0..viewers);
-    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: weir_metrics::Moment::default() };
+    let planned = PlannedStart {
+        client: 0,
+        workload: 0,
+        cell: 0,
+        at: weir_metrics::Moment::default(),
+        turn: Turn::default(),
+    };
     bench.run_until(Duration::from_secs(20), "all have ended", |shard| {
         shard.of(planned).number(ACTIVE.0.into()) == 0
     });

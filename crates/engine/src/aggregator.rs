@@ -1,6 +1,7 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
 mod distributions;
+mod growth;
 mod points;
 mod slice;
 mod stage;
@@ -22,7 +23,7 @@ use stage::StageAggregator;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
-use weir_metrics::common::{FAILED, FRAMES, PLAYING, STARVED, STARVING, TURN_LAG};
+use weir_metrics::common::{FAILED, FRAMES, PLAYING, STARTED, STARVED, STARVING, TURN_LAG};
 use weir_metrics::{Failure, Interval, Schema, Unit};
 use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
@@ -37,6 +38,8 @@ pub struct Aggregator {
     points: BTreeMap<u32, Vec<WorkloadPoint>>,
     words: BTreeMap<(u16, Failure), String>,
     clock_steps: f64,
+    /// Clients that began in each second, those left out that are there only to disturb the others.
+    begun: BTreeMap<u32, u64>,
     /// The stretches, in seconds of the run, in which a generator thread did not read what came.
     pauses: Vec<(f64, f64)>,
     /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
@@ -53,9 +56,11 @@ impl Aggregator {
     /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
+        let lives = plan.lives();
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
-            WorkloadAggregator::new(facts, schema, spans.copied())
+            let life = lives.get(&(number as u16)).copied();
+            WorkloadAggregator::new(facts, schema, life, spans.copied())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
@@ -66,6 +71,7 @@ impl Aggregator {
             points: BTreeMap::new(),
             words: BTreeMap::new(),
             clock_steps: 0.0,
+            begun: BTreeMap::new(),
             pauses: Vec::new(),
             cut: None,
             stopped_seconds: None,
@@ -90,6 +96,9 @@ impl Aggregator {
             let count = |counter| interval.figures.counter(counter);
             let level = |gauge| interval.figures.gauge(gauge);
             workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
+        }
+        if !workload.facts.background {
+            *self.begun.entry(second).or_default() += interval.figures.counter(STARTED);
         }
         let pause = interval.figures.gauge(TURN_LAG) as f64 * Unit::Micros.scale();
         if pause >= verdict::PAUSE_SECONDS {
@@ -249,12 +258,16 @@ impl Aggregator {
             thresholds: Vec::new(),
             workloads,
             machines,
+            growth: self.growths(),
             series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
         let asked = scenario.asked();
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
-        let judged = asked.iter().map(|threshold| threshold.judge(&summary.workloads));
+        let judged = asked.iter().map(|threshold| match threshold.server_figure() {
+            Some(_) => threshold.judge_growth(&summary.growth),
+            None => threshold.judge(&summary.workloads),
+        });
         // A default that has nothing to compare is not asked: the rate of a source that nobody knows.
         summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
         if !summary.has_measured() {

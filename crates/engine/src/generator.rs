@@ -2,15 +2,16 @@
 
 use crate::arrivals::Arrivals;
 use crate::cells::Cells;
-use crate::plan::{Plan, PlannedSlot};
+use crate::plan::{Plan, PlannedLife, PlannedSlot};
 use crate::report::Report;
+use crate::starts::Starts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{PlannedStart, ShardRecorder, Workload};
+use weir_clients::{PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, Shard, clock};
@@ -47,8 +48,7 @@ pub(crate) struct GeneratorConfig {
 struct Generator {
     config: GeneratorConfig,
     shard: Shard<ShardRecorder>,
-    /// The next slot to start.
-    next: usize,
+    starts: Starts,
     stops: BinaryHeap<Reverse<(Moment, SessionId)>>,
     second: u32,
     busy: Busy,
@@ -69,7 +69,7 @@ pub(crate) fn run(config: GeneratorConfig) -> std::io::Result<()> {
     let shard = Shard::new(shard)?;
     let mut generator = Generator {
         shard,
-        next: 0,
+        starts: Starts::of(&config.plan),
         stops: BinaryHeap::new(),
         second: 0,
         busy: Busy::start(),
@@ -100,8 +100,9 @@ impl Generator {
                 ending = Some(now + self.config.drain);
             }
             if ending.is_none() {
-                self.start_due(now);
+                // Who leaves makes room for who comes in its place.
                 self.stop_due(now);
+                self.start_due(now);
             }
             if ending.is_some_and(|by| now >= by || self.shard.is_empty()) {
                 self.report(true);
@@ -117,31 +118,29 @@ impl Generator {
     }
 
     fn next_moment(&self, ending: Option<Moment>) -> Moment {
-        let starts = self.config.plan.slots.get(self.next).filter(|_| ending.is_none());
-        let start = starts.map(|slot| self.config.origin + slot.start);
+        let start = self.starts.peek().filter(|_| ending.is_none());
+        let start = start.map(|planned| self.config.origin + planned.start);
         let stop = self.stops.peek().map(|Reverse((at, _))| *at);
         [start, stop, ending].into_iter().flatten().fold(self.second_end(), Moment::min)
     }
 
     fn start_due(&mut self, now: Moment) {
+        let elapsed = now.since(self.config.origin);
         for _ in 0..STARTS_A_TURN {
-            let Some(planned) = self.config.plan.slots.get(self.next).copied() else { return };
-            if self.config.origin + planned.start > now {
-                return;
-            }
-            self.next += 1;
+            let Some(planned) = self.starts.pop_due(elapsed) else { return };
             self.start(planned, now);
         }
     }
 
-    fn planned_start(&self, planned: &PlannedSlot) -> PlannedStart {
-        let PlannedSlot { client, workload, start, .. } = *planned;
+    fn planned_start(&self, planned: &PlannedLife) -> PlannedStart {
+        let PlannedSlot { client, workload, turnover, .. } = planned.slot;
         let server = self.config.workloads[usize::from(workload)].server(client);
         let cell = self.cells.cell(workload, server);
-        PlannedStart { client, workload, cell, at: self.config.origin + start }
+        let turn = Turn { number: planned.turn, mean_life: turnover.map(|turnover| turnover.life.mean()) };
+        PlannedStart { client, workload, cell, at: self.config.origin + planned.start, turn }
     }
 
-    fn start(&mut self, planned: PlannedSlot, now: Moment) {
+    fn start(&mut self, planned: PlannedLife, now: Moment) {
         let slot = self.planned_start(&planned);
         let stop = self.config.origin + planned.stop;
         self.shard.world.of(slot).count(PLANNED, 1);
@@ -149,8 +148,8 @@ impl Generator {
             self.shard.world.of(slot).count(MISSED, 1);
             return;
         }
-        let workload = &self.config.workloads[usize::from(planned.workload)];
-        let endpoint = Endpoint { from: planned.from, ..workload.endpoint(planned.client).clone() };
+        let workload = &self.config.workloads[usize::from(slot.workload)];
+        let endpoint = Endpoint { from: planned.slot.from, ..workload.endpoint(slot.client).clone() };
         let session = workload.start(slot, now, &mut self.shard.world);
         // A link that cannot be begun has told its session, which has booked the failure.
         if let Ok(id) = self.shard.open(&endpoint, session) {
@@ -173,16 +172,14 @@ impl Generator {
     /// Stops every client. Slots whose time had come and that were not begun are missed; those
     /// whose time had not come were cut off with the plan, and do not count.
     fn stop_all(&mut self, now: Moment) {
-        while let Some(planned) = self.config.plan.slots.get(self.next).copied() {
-            self.next += 1;
-            let start = self.config.origin + planned.start;
-            if start <= now {
-                let slot = self.planned_start(&planned);
-                let figures = self.shard.world.of(slot);
-                figures.count(PLANNED, 1);
-                figures.count(MISSED, 1);
-            }
+        let elapsed = now.since(self.config.origin);
+        while let Some(planned) = self.starts.pop_due(elapsed) {
+            let slot = self.planned_start(&planned);
+            let figures = self.shard.world.of(slot);
+            figures.count(PLANNED, 1);
+            figures.count(MISSED, 1);
         }
+        self.starts = Starts::of(&Plan::default());
         for Reverse((_, id)) in std::mem::take(&mut self.stops) {
             self.shard.stop(id);
         }
@@ -206,7 +203,7 @@ impl Generator {
             second: self.second,
             figures,
             remarks: self.shard.world.take_remarks(),
-            deserted: self.shard.is_empty() && self.next == self.config.plan.slots.len(),
+            deserted: self.shard.is_empty() && self.starts.is_empty(),
             gaps: self.shard.world.take_gaps(),
             client_records: self.shard.world.take_client_records(),
             taken: None,

@@ -6,6 +6,7 @@
 //! a protocol.
 
 pub mod aggregator;
+pub mod arrival;
 mod arrivals;
 mod background;
 pub mod capacity;
@@ -20,12 +21,14 @@ mod defaults;
 mod event;
 mod facts;
 mod generator;
+pub mod growth;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
 pub mod history;
 pub mod ingest;
 mod keys;
+pub mod lifetime;
 pub mod lines;
 mod loads;
 mod machine;
@@ -38,6 +41,7 @@ pub mod run;
 pub mod scenario;
 pub mod series;
 mod servers;
+mod starts;
 mod steadiness;
 pub mod summary;
 pub mod sweep;

@@ -1,5 +1,8 @@
 //! The plan: every client start with its time, its client and its source address. Pure data.
 
+use crate::arrival::Spacing;
+use crate::lifetime::Lifetime;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -25,21 +28,82 @@ pub struct Schedule {
     pub until_the_end: bool,
     /// About how long its clients need, if they end by themselves: its stages are then long enough for any of them.
     pub about: Option<Duration>,
+    /// How the starts and stops of a ramp are spaced.
+    pub spacing: Spacing,
+    /// For how long a client stays before another comes in its place; none for as long as the schedule holds it.
+    pub life: Option<Lifetime>,
 }
 
-/// One planned client: when it starts, when it stops.
+/// One place that the schedule holds, with the client that has it, or with those that have it one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedSlot {
     /// Position of the workload.
     pub workload: u16,
-    /// Number of the client within its workload.
+    /// Number of the client within its workload. Those who follow it have the same.
     pub client: u32,
+    /// Start of the first client, after the run's start.
+    pub start: Duration,
+    /// Planned end of the last client, after the run's start.
+    pub stop: Duration,
+    /// Local address to connect from, if not the system's choice.
+    pub from: Option<IpAddr>,
+    /// How clients follow each other; none if one stays for all of it.
+    pub turnover: Option<Turnover>,
+}
+
+/// How clients follow each other in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turnover {
+    /// For how long each stays.
+    pub life: Lifetime,
+    /// From when on nobody new comes, after the run's start.
+    pub closes: Duration,
+    /// What the lives of this place are drawn from.
+    seed: u64,
+}
+
+/// One planned start of a client: those of a plan are its slots' first ones and their followers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedLife {
+    /// Its place.
+    pub slot: PlannedSlot,
+    /// How many were in its place before it.
+    pub turn: u32,
     /// Start, after the run's start.
     pub start: Duration,
     /// Planned end, after the run's start.
     pub stop: Duration,
-    /// Local address to connect from, if not the system's choice.
-    pub from: Option<IpAddr>,
+    /// What the lives of those behind it are drawn from.
+    seed: u64,
+}
+
+impl PlannedSlot {
+    /// The same, held until then.
+    fn until(self, stop: Duration) -> Self {
+        let turnover = self.turnover.map(|turnover| Turnover { closes: stop, ..turnover });
+        Self { stop, turnover, ..self }
+    }
+
+    /// Its first client.
+    pub fn first(&self) -> PlannedLife {
+        PlannedLife::new(*self, 0, self.start, self.turnover.map_or(0, |turnover| turnover.seed))
+    }
+}
+
+impl PlannedLife {
+    fn new(slot: PlannedSlot, turn: u32, start: Duration, seed: u64) -> Self {
+        let Some(turnover) = slot.turnover else { return Self { slot, turn, start, stop: slot.stop, seed } };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let end = start + turnover.life.draw(&mut random);
+        let stop = if end < turnover.closes { end.min(slot.stop) } else { slot.stop };
+        Self { slot, turn, start, stop, seed: random.get_seed() }
+    }
+
+    /// Who comes in its place when it leaves: nobody, where the place ends with it.
+    pub fn follower(&self) -> Option<Self> {
+        let goes_on = self.stop < self.slot.stop;
+        goes_on.then(|| Self::new(self.slot, self.turn.saturating_add(1), self.stop, self.seed))
+    }
 }
 
 /// Where a stage lies in the run.
@@ -75,9 +139,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Lays out the schedules. `warmup` after each ramp is left out of the window; clients take
-    /// the source addresses in turn.
-    pub fn new(schedules: &[Schedule], warmup: Duration, sources: &[IpAddr]) -> Self {
+    /// Lays out the schedules; what is random in them comes out of `seed`. `warmup` after each ramp is left out of the
+    /// window; clients take the source addresses in turn.
+    pub fn new(schedules: &[Schedule], seed: u64, warmup: Duration, sources: &[IpAddr]) -> Self {
         let end_of = |schedule: &Schedule| {
             schedule.stages.iter().fold(schedule.delay, |end, stage| end + stage.ramp + stage.hold)
         };
@@ -85,14 +149,22 @@ impl Plan {
         let length = length.or_else(|| schedules.iter().map(end_of).max()).unwrap_or_default();
         let about = schedules.iter().filter_map(|s| Some(s.delay + s.about?)).max();
         let mut plan = Self { slots: Vec::new(), stages: Vec::new(), length, about };
+        let mut random = fastrand::Rng::with_seed(seed);
         for (workload, schedule) in schedules.iter().enumerate() {
-            plan.lay_out(workload as u16, schedule, warmup, sources);
+            plan.lay_out(workload as u16, schedule, random.fork(), warmup, sources);
         }
         plan.slots.sort_by_key(|slot| (slot.start, slot.workload, slot.client));
         plan
     }
 
-    fn lay_out(&mut self, workload: u16, schedule: &Schedule, warmup: Duration, sources: &[IpAddr]) {
+    fn lay_out(
+        &mut self,
+        workload: u16,
+        schedule: &Schedule,
+        mut random: fastrand::Rng,
+        warmup: Duration,
+        sources: &[IpAddr],
+    ) {
         let mut running: Vec<PlannedSlot> = Vec::new();
         let (mut begin, mut clients) = (schedule.delay, 0);
         let last = schedule.stages.len().saturating_sub(1);
@@ -103,14 +175,23 @@ impl Plan {
                 end = end.max(self.length);
             }
             let change = stage.clients.abs_diff(running.len() as u32);
-            for k in 0..change {
-                let at = begin + stage.ramp.mul_f64(f64::from(k) / f64::from(change));
+            for offset in schedule.spacing.starts(change, stage.ramp, &mut random) {
+                let at = begin + offset;
                 if stage.clients < running.len() as u32 {
                     // The newest leave first.
-                    self.slots.extend(running.pop().map(|slot| PlannedSlot { stop: at, ..slot }));
+                    self.slots.extend(running.pop().map(|slot| slot.until(at)));
                 } else {
                     let from = (!sources.is_empty()).then(|| sources[clients as usize % sources.len()]);
-                    running.push(PlannedSlot { workload, client: clients, start: at, stop: end, from });
+                    let turnover =
+                        schedule.life.map(|life| Turnover { life, closes: end, seed: random.u64(..) });
+                    running.push(PlannedSlot {
+                        workload,
+                        client: clients,
+                        start: at,
+                        stop: end,
+                        from,
+                        turnover,
+                    });
                     clients += 1;
                 }
             }
@@ -126,7 +207,12 @@ impl Plan {
             });
             begin = end;
         }
-        self.slots.extend(running.into_iter().map(|slot| PlannedSlot { stop: begin, ..slot }));
+        self.slots.extend(running.into_iter().map(|slot| slot.until(begin)));
+    }
+
+    /// For how long a client stays before another comes in its place, of the workloads whose clients do.
+    pub fn lives(&self) -> BTreeMap<u16, Lifetime> {
+        self.slots.iter().filter_map(|slot| Some((slot.workload, slot.turnover?.life))).collect()
     }
 
     /// Segment `i` of `n`: a plan too; all segments together are this plan.
@@ -172,7 +258,7 @@ mod tests {
     #[test]
     fn clients_stay_from_their_stage_to_the_end() {
         let schedule = Schedule { stages: vec![stage(10, 1, 5), stage(20, 1, 5)], ..Schedule::default() };
-        let plan = Plan::new(&[schedule], seconds(1), &[]);
+        let plan = Plan::new(&[schedule], 0, seconds(1), &[]);
         assert_eq!(plan.slots.len(), 20);
         assert_eq!(plan.length, seconds(12));
         assert!(plan.slots.iter().all(|slot| slot.stop == seconds(12)));
@@ -184,7 +270,7 @@ mod tests {
     #[test]
     fn a_smaller_stage_lets_the_newest_go() {
         let schedule = Schedule { stages: vec![stage(4, 0, 5), stage(2, 2, 5)], ..Schedule::default() };
-        let plan = Plan::new(&[schedule], seconds(0), &[]);
+        let plan = Plan::new(&[schedule], 0, seconds(0), &[]);
         let stops: Vec<_> = (0..4)
             .map(|client| plan.slots.iter().find(|slot| slot.client == client).unwrap().stop.as_secs())
             .collect();
@@ -195,7 +281,7 @@ mod tests {
     fn a_publisher_lasts_as_long_as_its_viewers() {
         let viewers = Schedule { delay: seconds(1), stages: vec![stage(5, 1, 8)], ..Schedule::default() };
         let publisher = Schedule { stages: vec![stage(1, 0, 0)], until_the_end: true, ..Schedule::default() };
-        let plan = Plan::new(&[publisher, viewers], seconds(0), &[]);
+        let plan = Plan::new(&[publisher, viewers], 0, seconds(0), &[]);
         assert_eq!(plan.slots[0].stop, seconds(10));
     }
 
@@ -211,7 +297,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_segments_of_a_plan_add_up_to_the_plan(schedules in schedules(), n in 1usize..6) {
-            let plan = Plan::new(&schedules, seconds(1), &[]);
+            let plan = Plan::new(&schedules, 0, seconds(1), &[]);
             let mut together: Vec<_> = (0..n).flat_map(|i| plan.segment(i, n).slots).collect();
             together.sort_by_key(|slot| (slot.start, slot.workload, slot.client));
             prop_assert_eq!(together, plan.slots);
@@ -219,7 +305,7 @@ mod tests {
 
         #[test]
         fn every_stage_holds_the_clients_it_says(schedules in schedules()) {
-            let plan = Plan::new(&schedules, seconds(0), &[]);
+            let plan = Plan::new(&schedules, 0, seconds(0), &[]);
             for span in plan.stages.iter().filter(|span| span.end > span.begin) {
                 let last = span.end - Duration::from_nanos(1);
                 let held = span.end - last <= schedules[usize::from(span.workload)].stages[usize::from(span.stage)].hold;

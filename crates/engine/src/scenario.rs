@@ -24,7 +24,9 @@ pub use variant::Variant;
 pub use variants::{Order, Variants};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
 
+use crate::arrival::{Arrival, Spacing};
 use crate::checks::CheckName;
+use crate::lifetime::Lifetime;
 use crate::plan::{RampStage, Schedule};
 use crate::role::Role;
 use crate::threshold::Threshold;
@@ -34,7 +36,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use weir_clients::{KeyNumbers, SecretUrl};
-use weir_metrics::parse_rate;
 use weir_observe::InterfaceName;
 use weir_protocols::{Given, Output, of_url};
 
@@ -148,8 +149,11 @@ pub struct WorkloadSpec {
     /// Hold time of a single stage; `0s` for until Ctrl-C.
     #[schemars(with = "Option<String>")]
     pub duration: Option<Span>,
-    /// Clients a second while a stage ramps: `20/s`.
+    /// Clients a second while a stage ramps, evenly spaced (`20/s`) or as a Poisson process (`poisson:20/s`).
     pub arrival: Option<String>,
+    /// For how long a client stays before another comes in its place: `30s`, or `exp:30s` for exponentially distributed
+    /// lives with that mean. As long as its stages hold it if absent.
+    pub life: Option<Lifetime>,
     /// When the first stage begins.
     #[schemars(with = "Option<String>")]
     pub delay: Option<Span>,
@@ -237,7 +241,7 @@ impl Scenario {
     /// # Errors
     /// As [`Self::schedules`].
     pub fn plan(&self) -> Result<crate::plan::Plan, ScenarioError> {
-        Ok(crate::plan::Plan::new(&self.schedules()?, self.warmup(), &self.bind_addr))
+        Ok(crate::plan::Plan::new(&self.schedules()?, self.seed, self.warmup(), &self.bind_addr))
     }
 
     /// Whether it goes on until Ctrl-C, which is then its end as planned.
@@ -358,7 +362,8 @@ impl WorkloadSpec {
         };
         let about = self.output().and_then(|output| output.about);
         let about = about.filter(|_| self.duration.is_none() && self.stages.is_empty());
-        let arrival = self.arrival.as_deref().map(parse_rate).transpose();
+        self.check_life(role)?;
+        let arrival = self.arrival.as_deref().map(str::parse::<Arrival>).transpose();
         let arrival = arrival.map_err(|source| ScenarioError::Quantity { workload: self.label(), source })?;
         let stages = if self.stages.is_empty() {
             let hold = match &self.duration {
@@ -393,7 +398,7 @@ impl WorkloadSpec {
             .into_iter()
             .map(|(clients, hold, ramp)| {
                 let change = f64::from(clients.abs_diff(std::mem::replace(&mut before, clients)));
-                let rate = arrival.unwrap_or((change / DEFAULT_RAMP).max(DEFAULT_ARRIVAL));
+                let rate = arrival.map_or((change / DEFAULT_RAMP).max(DEFAULT_ARRIVAL), |it| it.rate);
                 let ramp = ramp.unwrap_or_else(|| {
                     // At most a year: a rate near zero must not overflow.
                     Duration::from_secs_f64(
@@ -414,7 +419,20 @@ impl WorkloadSpec {
             stages,
             until_the_end: publishes_along && self.duration.is_none() && self.stages.is_empty(),
             about: about.filter(|_| !publishes_along),
+            spacing: arrival.map_or(Spacing::default(), |it| it.spacing),
+            life: self.life,
         })
+    }
+
+    /// Who is replaced must be a client that comes and goes as others do.
+    fn check_life(&self, role: Role) -> Result<(), ScenarioError> {
+        let wrong = |words| Err(ScenarioError::Life { workload: self.label(), words });
+        let counts = self.output().is_some_and(|output| output.count.is_some());
+        match (self.life, role) {
+            (Some(_), Role::Ingest) => wrong("is of `play` and `publish`; leave it out"),
+            (Some(_), _) if counts => wrong("and a `count` both say when a publisher ends; leave one out"),
+            _ => Ok(()),
+        }
     }
 
     /// What each of its clients sends; none if it does not publish.

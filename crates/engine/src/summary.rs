@@ -2,7 +2,9 @@
 //!
 //! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
 
+use crate::growth::TargetGrowth;
 use crate::ingest::Ingested;
+use crate::lifetime::Lifetime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,6 +40,9 @@ pub struct Summary {
     /// The target's machine over the load and before it, as `run.machines` lists it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineSummary>,
+    /// How the watched processes grew, of a run whose clients follow each other, or that is long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub growth: Vec<TargetGrowth>,
     /// One entry a second, for plots.
     pub series: Vec<Point>,
     /// What each figure says, by name, protocols' own included.
@@ -189,6 +194,22 @@ pub struct WorkloadSummary {
     /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
     /// they share one, none when it is not known or nothing was stamped.
     pub clock_uncertainty_seconds: Option<f64>,
+    /// How clients followed each other, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turnover: Option<TurnoverSummary>,
+}
+
+/// How the clients of a workload followed each other in their places.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnoverSummary {
+    /// For how long a client stays.
+    pub life: Lifetime,
+    /// Clients that began in the whole run.
+    pub started: u64,
+    /// Clients that began a second, over the windows of all stages; none if there was no window.
+    pub starts_per_second: Option<f64>,
+    /// Clients that were replaced before they played, and before anybody could be blamed for that.
+    pub exits_before_start: u64,
 }
 
 /// What the clients of one server came to over the whole run, ramps and drain included.
@@ -392,7 +413,11 @@ pub struct StageSummary {
     /// are of no state of the target, and a threshold on them fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub window_is_void: bool,
-    /// What the source sent for all planned clients; none if the source's rate is not known.
+    /// Mean number of planned clients that were on their way to playing, and came to play, over the window; only of a
+    /// workload whose clients follow each other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub starting_mean: f64,
+    /// What the source sent for all planned clients, less those that were on their way; none if the source's rate is not known.
     pub expected_bps: Option<f64>,
     /// Media bits received (or sent, by publishers) a second, over the window.
     pub actual_bps: f64,
@@ -615,6 +640,11 @@ pub struct WorkloadPoint {
     /// The second of the two.
     #[serde(default)]
     pub lost: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Verdict {

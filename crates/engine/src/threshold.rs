@@ -1,5 +1,6 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
+use crate::growth::{SERVER_FIGURES, TargetGrowth};
 use crate::summary::{FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
 use crate::units::{BaseUnit, FigureUnit};
 use serde::{Deserialize, Serialize};
@@ -226,6 +227,16 @@ impl Threshold {
         if self.statistic == Some(Statistic::Ratio) && RATIOS.contains(&self.figure.as_str()) {
             return self.check_limit(&[Measure::Ratio], "a ratio; write for example 0.98 or 98%");
         }
+        if let Some(figure) = self.server_figure() {
+            if self.statistic.is_some() {
+                return Err(self.unfit("a figure of the server takes none"));
+            }
+            return if figure.ends_with("_bytes") {
+                self.check_limit(&[Measure::Bytes], "bytes; write for example 100B")
+            } else {
+                self.check_limit(&[], "a number; write it without a unit")
+            };
+        }
         let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
         let Some(figure) = figures().find(|figure| self.is_about(figure)) else {
             if let Some((front, statistic)) = self.figure.rsplit_once('.')
@@ -238,8 +249,10 @@ impl Threshold {
                     fitting: fitting(figure.kind),
                 });
             }
-            let mut unknown = self.unknown(figures().map(|figure| figure.name).chain(RATIOS));
+            let mut unknown =
+                self.unknown(figures().map(|figure| figure.name).chain(RATIOS).chain(SERVER_FIGURES));
             if let ThresholdError::UnknownFigure { nearest: Some(nearest), .. } = &mut unknown
+                && RATIOS.contains(&nearest.as_str())
                 && figures().all(|figure| figure.name != nearest)
             {
                 nearest.push_str(".ratio");
@@ -321,6 +334,16 @@ impl Threshold {
         }
     }
 
+    /// The figure of the watched process that it is about, if it is about one.
+    pub(crate) fn server_figure(&self) -> Option<&'static str> {
+        SERVER_FIGURES.into_iter().find(|figure| *figure == self.figure)
+    }
+
+    /// Compares the growth of each watched process; the value is the largest. None fails.
+    pub(crate) fn judge_growth(&self, growth: &[TargetGrowth]) -> ThresholdResult {
+        self.judge_value(|figure| growth.iter().filter_map(|it| it.bound(figure)).reduce(f64::max))
+    }
+
     /// Compares the total that `look_up` knows under the figure's name. None fails.
     pub fn judge_total(&self, look_up: impl FnOnce(&str) -> Option<u64>) -> ThresholdResult {
         self.judge_value(|figure| look_up(figure).map(|total| total as f64))
@@ -399,6 +422,7 @@ impl Threshold {
         match self.statistic {
             Some(Statistic::Ratio) => FigureUnit::Ratio,
             Some(Statistic::Count) => FigureUnit::Count,
+            _ if self.server_figure().is_some_and(|it| it.ends_with("_bytes")) => FigureUnit::Bytes,
             _ => self.find(figures).map_or(FigureUnit::Count, of_figure),
         }
     }
@@ -483,7 +507,11 @@ impl Threshold {
         match self.figure.as_str() {
             "failed" if planned > 0.0 => Some(workload.slots.failed as f64 / planned),
             "missed" if planned > 0.0 => Some(workload.slots.missed as f64 / planned),
-            "played" | "starved" if planned > 0.0 => Some(workload.total.total(&self.figure) / planned),
+            "played" => {
+                let asked = planned - workload.total.total("exits_before_start");
+                (asked > 0.0).then(|| workload.total.total("played") / asked)
+            }
+            "starved" if planned > 0.0 => Some(workload.total.total("starved") / planned),
             "stalled" => {
                 // Who gets nothing any more stands still, and is no less a viewer.
                 let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
@@ -542,7 +570,8 @@ fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
 
 /// Frames by those that the source had for all planned clients, where that is known.
 fn frame_ratio(stage: &StageSummary) -> Option<f64> {
-    let expected = stage.source_fps? * f64::from(stage.clients) * stage.window_seconds();
+    let expected =
+        stage.source_fps? * (f64::from(stage.clients) - stage.starting_mean) * stage.window_seconds();
     (expected > 0.0).then(|| stage.figures.total("frames") / expected)
 }
 

@@ -2,8 +2,8 @@
 
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
-use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME};
-use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram};
+use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
+use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
 /// Figures added up over seconds.
 #[derive(Debug)]
@@ -40,6 +40,14 @@ impl Totals {
 
     pub(crate) fn mean(&self, gauge: Gauge) -> f64 {
         self.levels[usize::from(gauge.0)].sum / f64::from(self.seconds.max(1))
+    }
+
+    /// How many clients were on their way to playing in the mean, of those that came to play: their startups, one after the
+    /// other, over the time.
+    pub(crate) fn starting_mean(&self) -> f64 {
+        let startups = self.figures.spread(STARTUP);
+        let together = startups.mean() * startups.len() as f64 * Unit::Micros.scale();
+        if self.seconds == 0 || startups.is_empty() { 0.0 } else { together / f64::from(self.seconds) }
     }
 
     fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {

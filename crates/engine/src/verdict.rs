@@ -397,6 +397,7 @@ mod tests {
             window_end_seconds: 10,
             playing_mean: 10.0,
             window_is_void: false,
+            starting_mean: 0.0,
             expected_bps: None,
             actual_bps: 0.0,
             source_fps: None,

@@ -11,6 +11,7 @@ crate::figures! {
     LATE: Counter = "slots_late", Count, "slots that began more than 100 ms after their time and did not fail";
     MISSED: Counter = "slots_missed", Count, "slots that never began";
     FAILED: Counter = "slots_failed", Count, "slots that failed";
+    EXITS_BEFORE_START: Counter = "exits_before_start", Count, "clients that were replaced before they played, and before anybody could be blamed for that";
     RECEIVED: Counter = "received", Bytes, "bytes read from links, protocol overhead included";
     SENT: Counter = "sent", Bytes, "bytes written to links, protocol overhead included";
     MEDIA: Counter = "media", Bytes, "bytes of media payload received, or sent by a publisher";

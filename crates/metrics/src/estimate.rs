@@ -42,24 +42,67 @@ impl Estimate {
     /// standard error of the slope, *t* with *n* − 2 degrees of freedom. `None` for fewer than three points, if all have the
     /// same *x*, or if one is no finite number.
     pub fn of_slope(points: &[(f64, f64)]) -> Option<Self> {
-        if points.len() < 3 || !points.iter().all(|(x, y)| x.is_finite() && y.is_finite()) {
-            return None;
-        }
+        let line = Line::through(points)?;
+        let squares = line.residuals(points).iter().map(|it| it * it).sum();
+        line.slope(squares, points.len() as f64)
+    }
+
+    /// The same of points in the order of time, of which each resembles the one before it. Their number *n* counts for
+    /// *n*·(1 − *r*)/(1 + *r*), three at least, both in the standard error and in the degrees of freedom (B. Santer et al.,
+    /// Statistical significance of trends, J. Geophys. Res. 105, 2000, equations 4 to 6). *r*, 0 at the least, is the
+    /// autocorrelation of the residuals at a lag of one point without its bias: around a line it comes out too small by
+    /// (2 + 4·*r*)/*n* (P. Shaman, R. Stine, The bias of autoregressive coefficient estimators, J. Am. Stat. Assoc. 83, 1988).
+    pub fn of_slope_in_time(points: &[(f64, f64)]) -> Option<Self> {
+        let line = Line::through(points)?;
+        let residuals = line.residuals(points);
+        let together: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let squares: f64 = residuals.iter().map(|it| it * it).sum();
         let count = points.len() as f64;
-        let middle = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-        let (x_mean, y_mean) = (middle(|it| it.0), middle(|it| it.1));
-        let spread: f64 = points.iter().map(|(x, _)| (x - x_mean).powi(2)).sum();
-        let together: f64 = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum();
-        let mean = Some(together / spread).filter(|slope| slope.is_finite())?;
-        let residuals: f64 = points.iter().map(|(x, y)| (y - y_mean - mean * (x - x_mean)).powi(2)).sum();
-        let error = (residuals / (count - 2.0) / spread).sqrt();
-        let half = StudentsT::new(0.0, 1.0, count - 2.0).ok()?.inverse_cdf(0.975) * error;
-        Some(Self { mean, low: mean - half, high: mean + half })
+        let biased = if squares > 0.0 { together / squares } else { -1.0 };
+        let correlation = ((biased * count + 2.0) / (count - 4.0).max(1.0)).clamp(0.0, 1.0);
+        let worth = count * (1.0 - correlation) / (1.0 + correlation);
+        line.slope(squares, worth.max(3.0))
     }
 
     /// Whether the interval leaves a value out.
     pub fn excludes(&self, value: f64) -> bool {
         value < self.low || value > self.high
+    }
+}
+
+/// The straight line through points by least squares.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    middle: (f64, f64),
+    /// Sum of the squared distances of the *x* from their mean.
+    spread: f64,
+    slope: f64,
+}
+
+impl Line {
+    fn through(points: &[(f64, f64)]) -> Option<Self> {
+        if points.len() < 3 || !points.iter().all(|(x, y)| x.is_finite() && y.is_finite()) {
+            return None;
+        }
+        let count = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let middle = (mean(|it| it.0), mean(|it| it.1));
+        let spread: f64 = points.iter().map(|(x, _)| (x - middle.0).powi(2)).sum();
+        let together: f64 = points.iter().map(|(x, y)| (x - middle.0) * (y - middle.1)).sum();
+        let slope = Some(together / spread).filter(|slope| slope.is_finite())?;
+        Some(Self { middle, spread, slope })
+    }
+
+    fn residuals(&self, points: &[(f64, f64)]) -> Vec<f64> {
+        points.iter().map(|(x, y)| y - self.middle.1 - self.slope * (x - self.middle.0)).collect()
+    }
+
+    /// Its slope, where the squares of the residuals have this sum and the points are worth this many.
+    fn slope(&self, squares: f64, count: f64) -> Option<Estimate> {
+        let freedom = Some(count - 2.0).filter(|freedom| *freedom >= 1.0)?;
+        let error = (squares / freedom / self.spread).sqrt();
+        let half = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975) * error;
+        Some(Estimate { mean: self.slope, low: self.slope - half, high: self.slope + half })
     }
 }
 
@@ -96,6 +139,20 @@ mod tests {
         close(high, 1.0 + half);
         assert_eq!(Estimate::of_slope(&points[..2]), None);
         assert_eq!(Estimate::of_slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
+    }
+
+    #[test]
+    fn points_that_resemble_each_other_say_less_and_alternating_ones_no_more() {
+        let at = |y: &[f64]| y.iter().zip(0_u32..).map(|(y, x)| (f64::from(x), *y)).collect::<Vec<_>>();
+        let width = |it: Estimate| it.high - it.low;
+        let alternating = at(&[0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
+        let (plain, in_time) = (Estimate::of_slope(&alternating), Estimate::of_slope_in_time(&alternating));
+        assert_eq!(plain, in_time);
+        let in_waves = at(&[0.0, 1.0, 2.0, 2.0, 1.0, 0.0, 0.0, 1.0, 2.0, 2.0, 1.0, 0.0]);
+        let plain = Estimate::of_slope(&in_waves).unwrap();
+        let in_time = Estimate::of_slope_in_time(&in_waves).unwrap();
+        close(plain.mean, in_time.mean);
+        assert!(width(in_time) > width(plain) * 1.5, "{in_time:?} {plain:?}");
     }
 
     #[test]

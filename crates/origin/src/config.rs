@@ -37,6 +37,9 @@ pub struct OriginConfig {
     pub faults: Vec<Fault>,
     /// How patient the origin is.
     pub patience: Patience,
+    /// Of how many viewers that are gone each worker keeps the counts one by one; it adds up those of the others. With 0 its
+    /// memory does not grow with the viewers that it has served.
+    pub departed_kept: usize,
 }
 
 impl Default for OriginConfig {
@@ -53,6 +56,7 @@ impl Default for OriginConfig {
             forward: Vec::new(),
             faults: Vec::new(),
             patience: Patience::default(),
+            departed_kept: 65_536,
         }
     }
 }

@@ -94,6 +94,31 @@ pub struct ViewerCounts {
     pub dropped: UnitCounts,
 }
 
+/// Viewers together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Departed {
+    /// How many.
+    pub viewers: u64,
+    /// What their links took.
+    pub sent: UnitCounts,
+    /// Units and settings that they were not sent because they were too slow.
+    pub skipped: u64,
+}
+
+impl Departed {
+    pub(crate) fn add(&mut self, viewer: &ViewerCounts) {
+        self.viewers += 1;
+        self.sent.add(&viewer.sent);
+        self.skipped += viewer.skipped;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.viewers += other.viewers;
+        self.sent.add(&other.sent);
+        self.skipped += other.skipped;
+    }
+}
+
 /// One stream's share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamCounts {
@@ -123,8 +148,11 @@ impl StreamCounts {
 pub struct Counts {
     /// Links accepted.
     pub links: u64,
-    /// Viewers, in the order of their numbers. Of those that are gone, the first 65,536 a worker are kept.
+    /// Viewers, in the order of their numbers. Of those that are gone as many as
+    /// [`OriginConfig::departed_kept`](crate::OriginConfig::departed_kept) says.
     pub viewers: Vec<ViewerCounts>,
+    /// The other viewers that are gone, together.
+    pub departed: Departed,
     /// Streams, by name.
     pub streams: Vec<StreamCounts>,
 }
@@ -132,8 +160,13 @@ pub struct Counts {
 impl Counts {
     /// What all viewers were sent.
     pub fn sent(&self) -> UnitCounts {
-        self.viewers.iter().fold(UnitCounts::default(), |mut sum, viewer| {
-            sum.add(&viewer.sent);
+        self.all().sent
+    }
+
+    /// All viewers together.
+    pub fn all(&self) -> Departed {
+        self.viewers.iter().fold(self.departed, |mut sum, viewer| {
+            sum.add(viewer);
             sum
         })
     }
@@ -158,6 +191,7 @@ impl Counts {
         self.links += other.links;
         self.viewers.extend(other.viewers);
         self.viewers.sort_by_key(|viewer| viewer.number);
+        self.departed.merge(&other.departed);
         for stream in other.streams {
             match self.streams.iter_mut().find(|mine| mine.name == stream.name) {
                 Some(mine) => {

@@ -28,6 +28,7 @@
 //! | `read rate=100kbps` | the publisher's bytes are read no faster |
 //! | `refuse` | the port is taken, and every connection refused |
 //! | `burn 200ms thread=busy` | a thread of this name uses 200 ms of CPU in every second |
+//! | `leak bytes=2048 each=viewer` | 2,048 bytes of memory are kept for each viewer that comes, until the origin ends |
 //!
 //! - Whom: `viewer=3`, `viewers=5..10`, `publisher=1`, `publishers=1..2`, `link=4`, `links=1..9`,
 //!   `stream=live/a`; numbers count from 1 in the order of coming, both ends of a range belong to it,
@@ -143,6 +144,11 @@ pub enum Action {
         share: Duration,
         /// The thread's name.
         thread: String,
+    },
+    /// Memory is kept for each viewer that comes, and never given back.
+    Leak {
+        /// How many bytes.
+        bytes: usize,
     },
 }
 

@@ -57,7 +57,7 @@ impl StreamViewer {
         if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(name) {
             return None;
         }
-        let number = settings.registry.next_viewer();
+        let number = settings.next_viewer();
         let watcher = Watcher::Viewer { number, peer, said, view: View::Framed };
         let rewrite = move || -> Rewrite { Box::new(move |packet, by| reframed(packet, by, frame)) };
         let name: Arc<str> = name.into();

@@ -125,6 +125,8 @@ pub(crate) fn settings() -> Arc<OriginSettings> {
         routes: Vec::new(),
         turn: None,
         registry: Registry::default(),
+        leaked: Mutex::default(),
+        departed_kept: 65_536,
         troubles: Mutex::default(),
     })
 }

@@ -31,7 +31,7 @@ mod viewer;
 mod worker;
 
 pub use config::{ANY_PORT, Listen, OriginConfig};
-pub use counts::{BulkCounts, Counts, StreamCounts, UnitCounts, ViewerCounts};
+pub use counts::{BulkCounts, Counts, Departed, StreamCounts, UnitCounts, ViewerCounts};
 pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
 pub use foreign::{FrameMessage, StreamMessage, StreamState, StreamViewer};

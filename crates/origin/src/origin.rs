@@ -94,6 +94,8 @@ impl Origin {
             routes,
             turn: config.turn.clone(),
             registry: Registry::default(),
+            leaked: Mutex::default(),
+            departed_kept: config.departed_kept,
             troubles: Mutex::default(),
         });
         let mut origin = Self {

@@ -1,7 +1,7 @@
 //! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
 
-use crate::counts::{BulkCounts, Counts, StreamCounts, UnitCounts, ViewerCounts};
-use crate::fault::{Effect, Fault};
+use crate::counts::{BulkCounts, Counts, Departed, StreamCounts, UnitCounts, ViewerCounts};
+use crate::fault::{Action, Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
@@ -18,8 +18,6 @@ use weir_metrics::Moment;
 use weir_rtc::signalling::oven::IceServer;
 use weir_shard::{MessageSender, SessionId, World};
 
-/// Viewers that are gone and still counted one by one.
-const DEPARTED_KEPT: usize = 65_536;
 /// Streams that are over and still counted.
 const PAST_STREAMS_KEPT: usize = 65_536;
 /// Effects of faults that are kept.
@@ -41,6 +39,10 @@ pub(crate) struct OriginSettings {
     pub(crate) routes: Vec<Route>,
     pub(crate) turn: Option<IceServer>,
     pub(crate) registry: Registry,
+    /// What is kept for each viewer for ever, because of a fault.
+    pub(crate) leaked: Mutex<Vec<Box<[u8]>>>,
+    /// Viewers that are gone and still counted one by one, of each worker.
+    pub(crate) departed_kept: usize,
     /// What the origin's owner has not heard yet; rare, and bounded.
     pub(crate) troubles: Mutex<Vec<ForwardTrouble>>,
 }
@@ -54,6 +56,18 @@ impl OriginSettings {
         if troubles.len() < MOST_TROUBLES {
             troubles.push(trouble);
         }
+    }
+
+    /// Gives a viewer its number when it comes.
+    pub(crate) fn next_viewer(&self) -> u64 {
+        for fault in &self.faults {
+            if let Action::Leak { bytes } = fault.action {
+                let mut leaked = self.leaked.lock().unwrap_or_else(PoisonError::into_inner);
+                // Written to, so that the kernel has to give its pages.
+                leaked.push(vec![0x5A; bytes].into_boxed_slice());
+            }
+        }
+        self.registry.next_viewer()
     }
 
     fn terms(&self, name: &str) -> Terms {
@@ -169,6 +183,8 @@ pub struct Worker {
     links: u64,
     viewers: Slab<ViewerCounts>,
     departed: Vec<ViewerCounts>,
+    /// Those beyond.
+    departed_sum: Departed,
     past_streams: HashMap<Arc<str>, StreamCounts>,
     effects: Vec<Effect>,
     pub(crate) forwardings: Vec<Forwarding>,
@@ -190,6 +206,7 @@ impl Worker {
             links: 0,
             viewers: Slab::new(),
             departed: Vec::new(),
+            departed_sum: Departed::default(),
             past_streams: HashMap::new(),
             effects: Vec::new(),
             forwardings: Vec::new(),
@@ -415,8 +432,10 @@ impl Worker {
     pub(crate) fn depart(&mut self, key: CountKey) {
         self.settings.present.fetch_sub(1, Ordering::Relaxed);
         let counts = self.viewers.remove(key.0);
-        if self.departed.len() < DEPARTED_KEPT {
+        if self.departed.len() < self.settings.departed_kept {
             self.departed.push(ViewerCounts { present: false, ..counts });
+        } else {
+            self.departed_sum.add(&counts);
         }
     }
 
@@ -465,6 +484,7 @@ impl World for Worker {
                         .chain(&self.departed)
                         .cloned()
                         .collect(),
+                    departed: self.departed_sum,
                     streams: self
                         .streams
                         .iter()

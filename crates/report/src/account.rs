@@ -4,11 +4,12 @@ use crate::document::{Fact, Tone};
 use crate::quantity::{bit_rate, bytes, count, joined, number, seconds, share};
 use crate::quote::quote;
 use crate::stages::percentiles;
-use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, Value, WorkloadSummary};
+use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, TurnoverSummary, Value, WorkloadSummary};
 
 /// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
 pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
     let mut facts = vec![slots(&workload.slots)];
+    facts.extend(workload.turnover.as_ref().map(turnover));
     facts.extend(phases(workload));
     facts.extend(delivered(workload));
     facts.extend(stalls(workload));
@@ -27,6 +28,19 @@ fn slots(slots: &Slots) -> Fact {
     }
     let tone = if missed + failed > 0 || ended != planned { Tone::Doubtful } else { Tone::Plain };
     Fact::new("Slots", line).tone(tone)
+}
+
+/// How clients followed each other.
+fn turnover(turnover: &TurnoverSummary) -> Fact {
+    let TurnoverSummary { life, started, starts_per_second, exits_before_start } = turnover;
+    let mut line = format!("life {life}, {} began", count(*started));
+    if let Some(rate) = starts_per_second {
+        line.push_str(&format!(", {} a second in the windows", number(*rate)));
+    }
+    if *exits_before_start > 0 {
+        line.push_str(&format!("; {} left before they played", count(*exits_before_start)));
+    }
+    Fact::new("Turnover", line)
 }
 
 /// Where the time to the first frame went, over the whole run.

@@ -6,8 +6,9 @@ use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::{LINE, quote};
 use crate::stages::{self, leading, state_tone, state_word};
-use crate::{account, channels, clients, ingest, machines, servers, surroundings};
+use crate::{account, channels, clients, growth, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
+use weir_engine::growth::SERVER_FIGURES;
 use weir_engine::summary::{
     Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
@@ -21,6 +22,7 @@ pub(crate) fn digest(summary: &Summary) -> Document {
         sections.push(workload_section(workload, &summary.workloads, &names));
     }
     sections.extend(processes_and_host(summary, &names));
+    sections.extend(growth::section(summary, &names));
     sections.extend(machines::section(summary));
     sections.push(verdict(summary));
     sections.extend(thresholds(summary));
@@ -390,6 +392,9 @@ pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String
     let (figure, statistic) = left.rsplit_once('.').unwrap_or((left, ""));
     if statistic == "ratio" {
         return share(value);
+    }
+    if SERVER_FIGURES.contains(&left) {
+        return growth::of_figure(left, value);
     }
     let known = |name| summary.workloads.iter().find_map(|workload| workload.total.get(name));
     let unit = known(left).or_else(|| known(figure)).map(|figure| figure.unit);

@@ -36,6 +36,7 @@ mod sweep;
 mod channels;
 mod clients;
 mod csv;
+mod growth;
 mod heat_map;
 mod html;
 mod ingest;

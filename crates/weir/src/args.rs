@@ -9,9 +9,11 @@ use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use weir_clients::mqtt::MqttVersion;
+use weir_engine::arrival::Arrival;
 use weir_engine::capacity::LoadKind;
 use weir_engine::checks::CheckName;
 use weir_engine::compare::ChangeLimit;
+use weir_engine::lifetime::Lifetime;
 use weir_engine::scenario::{BitRateText, Span, StageSpec};
 use weir_engine::threshold::Threshold;
 use weir_observe::InterfaceName;
@@ -75,9 +77,14 @@ pub(crate) struct Load {
     /// Clients at once [default: 1, or one a URL and stream for publishers]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
-    /// Clients started a second while a stage ramps: 20/s [default: 50/s, or faster to ramp within 5 s]
-    #[arg(long, value_name = "RATE", value_parser = arrival)]
+    /// Clients started a second while a stage ramps, evenly spaced (20/s) or as a Poisson process (poisson:20/s) [default: 50/s,
+    /// or faster to ramp within 5 s]
+    #[arg(long, value_name = "RATE", value_parser = spaced)]
     pub(crate) arrival: Option<String>,
+    /// Time that a client stays before another comes in its place: 30s, or exp:30s for exponentially distributed times with that
+    /// mean [default: as long as it is held]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) life: Option<Lifetime>,
     /// Time to hold all clients: 30s, 10m; 0 for until Ctrl-C [default: 30s, or as long as --count takes]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
@@ -749,6 +756,10 @@ fn stage(text: &str) -> Result<StageSpec, String> {
     let clients = clients.trim().parse().map_err(|_| wrong())?;
     let hold: Span = hold.trim().parse().map_err(|error| format!("{error}"))?;
     Ok(StageSpec { clients, hold, ramp: None })
+}
+
+fn spaced(text: &str) -> Result<String, String> {
+    text.parse::<Arrival>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 fn arrival(text: &str) -> Result<String, String> {

@@ -65,6 +65,7 @@ fn workload(load: &Load) -> WorkloadSpec {
         clients: load.clients,
         duration: single.then(|| load.duration.clone().unwrap_or_else(|| DEFAULT_HOLD.into())),
         arrival: load.arrival.clone(),
+        life: load.life,
         stages: load.stages.clone(),
         timeout: load.of_clients.timeout.clone(),
         ..WorkloadSpec::default()

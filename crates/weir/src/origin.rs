@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use weir_clients::{KeyNumbers, Link, SecretUrl};
 use weir_media::BitRate;
 use weir_origin::{
-    ChannelType, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig, RTMP,
-    Service,
+    ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
+    RTMP, Service,
 };
 use weir_protocols::{PROTOCOLS, Serve};
 
@@ -59,15 +59,14 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         }
     }
     let counts = origin.counts();
-    let sent = counts.sent();
-    let skipped: u64 = counts.viewers.iter().map(|viewer| viewer.skipped).sum();
+    let Departed { viewers, sent, skipped } = counts.all();
     let slow =
         if skipped > 0 { format!("; {skipped} units came too late for slow viewers") } else { String::new() };
     let _ = writeln!(
         out,
         "{} links, {} viewers; sent {} payload bytes in {} units{slow}",
         counts.links,
-        counts.viewers.len(),
+        viewers,
         sent.payload_bytes,
         sent.units(),
     );
@@ -153,6 +152,8 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
         workers: usize::from(args.workers),
         forward: args.forward.clone(),
         faults: args.faults.clone(),
+        // Only sums are printed.
+        departed_kept: 0,
         ..OriginConfig::default()
     };
     let listen = &args.listen.0;

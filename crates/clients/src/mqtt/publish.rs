@@ -357,7 +357,7 @@ impl Publisher {
             self.phase = PublishPhase::Leaving;
         }
         if self.phase == PublishPhase::Leaving && context.unsent() == 0 {
-            self.state.finish(context.world);
+            self.state.finish(context.now, context.world);
         }
     }
 
@@ -474,7 +474,7 @@ impl ClientSession for Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         if self.phase == PublishPhase::Leaving {
-            self.state.finish(context.world);
+            self.state.finish(context.now, context.world);
             return Ok(());
         }
         self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)

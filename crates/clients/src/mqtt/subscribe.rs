@@ -320,7 +320,7 @@ impl Subscriber {
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
         }
         self.leave(None, context);
-        self.viewer.state.finish(context.world);
+        self.viewer.state.finish(context.now, context.world);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::shard_recorder::{PlannedStart, ShardRecorder};
+use crate::shard_recorder::{PlannedStart, ShardRecorder, Turn};
 use crate::target::{Credentials, Target};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
@@ -167,7 +167,9 @@ impl SessionSettings {
         };
         let settings = Self { base, prefix };
         // One with the longest number, which counts from 1.
-        let any = PlannedStart { client: u32::MAX - 1, workload: 0, cell: 0, at: Moment::default() };
+        const LAST: Turn = Turn { number: u32::MAX, mean_life: None };
+        let any =
+            PlannedStart { client: u32::MAX - 1, workload: 0, cell: 0, at: Moment::default(), turn: LAST };
         let checked = settings.of(any, options.credentials.as_ref()).check();
         checked.map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
         Ok(settings)
@@ -176,7 +178,11 @@ impl SessionSettings {
     fn of(&self, planned: PlannedStart, credentials: Option<&Credentials>) -> ClientOptions {
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
         ClientOptions {
-            client_id: format!("{}-{}", self.prefix, planned.number()),
+            // Who comes in another's place is somebody else to the broker, which may still know the other.
+            client_id: match planned.turn.number {
+                0 => format!("{}-{}", self.prefix, planned.number()),
+                turn => format!("{}-{}-{turn}", self.prefix, planned.number()),
+            },
             user_name: credentials.map(|it| it.user.clone()),
             password: password.map(String::into_bytes),
             ..self.base.clone()

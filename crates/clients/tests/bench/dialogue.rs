@@ -1,7 +1,7 @@
 //! A client on the rig, in dialogue with weir's own RTMP server, on virtual time.
 
 use std::time::Duration;
-use weir_clients::{ClientFailure, Ending, PlannedStart, ShardRecorder, Workload};
+use weir_clients::{ClientFailure, Ending, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::{Moment, Recorder};
 use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Server, ServerEvent, ServerOptions, flv};
@@ -51,7 +51,7 @@ impl Dialogue {
     /// Client `client` of a workload, its link not yet established.
     pub fn new(workload: &Workload, client: u32, manners: Manners) -> Self {
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let client = workload.start(planned, rig.now, &mut rig.world);
         let mut dialogue = Self {
             rig,

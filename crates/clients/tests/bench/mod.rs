@@ -8,7 +8,7 @@ pub mod transport;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, PlannedStart, ShardRecorder, Workload};
+use weir_clients::{Ending, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::Recorder;
 use weir_shard::{SessionId, Shard, clock};
 use weir_testing::free_port;
@@ -31,7 +31,7 @@ impl<'w> Bench<'w> {
         let mut started = Vec::new();
         for client in clients {
             let now = clock::now();
-            let planned = PlannedStart { client, workload, cell: workload, at: now };
+            let planned = PlannedStart { client, workload, cell: workload, at: now, turn: Turn::default() };
             let made = self.workloads[usize::from(workload)];
             let session = made.start(planned, now, &mut self.shard.world);
             started.extend(self.shard.open(made.endpoint(client), session));

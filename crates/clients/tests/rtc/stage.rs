@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_clients::{Ending, PlannedStart, PlayOptions, RtcOptions, ShardRecorder, Timeouts, Workload, rtc};
+use weir_clients::{
+    Ending, PlannedStart, PlayOptions, RtcOptions, ShardRecorder, Timeouts, Turn, Workload, rtc,
+};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
@@ -68,7 +70,7 @@ impl Stage {
     pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
         let workload = workload(url, options);
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
-        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now };
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let viewer = workload.start(planned, rig.now, &mut rig.world);
         let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
         stage.dispatch(Event::Opening);

@@ -25,6 +25,8 @@ pub(super) struct StageAggregator {
     pub(super) media: Vec<f64>,
     /// The latest slice of the window.
     pub(super) slice: Option<SliceTotals>,
+    /// Whether clients follow each other in the places of its workload.
+    turns_over: bool,
 }
 
 impl StageAggregator {
@@ -38,9 +40,9 @@ impl StageAggregator {
         found.collect()
     }
 
-    pub(super) fn new(span: StageSpan, schema: Schema) -> Self {
+    pub(super) fn new(span: StageSpan, schema: Schema, turns_over: bool) -> Self {
         let (whole, window) = (Totals::new(schema), Totals::new(schema));
-        Self { span, whole, window, media: Vec::new(), slice: None }
+        Self { span, whole, window, media: Vec::new(), slice: None, turns_over }
     }
 
     /// Adds a second of the window to the slice that it is in.
@@ -86,6 +88,7 @@ impl StageAggregator {
     pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
+        let starting = if self.turns_over { stretch.starting_mean() } else { 0.0 };
         StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,
@@ -97,7 +100,8 @@ impl StageAggregator {
             window_is_void: false,
             expected_bps: client_bps
                 .filter(|_| stretch.seconds > 0)
-                .map(|bps| bps * f64::from(self.span.clients)),
+                .map(|bps| bps * (f64::from(self.span.clients) - starting).max(0.0)),
+            starting_mean: starting,
             actual_bps: stretch.actual_bps(),
             source_fps: None,
             figures: Figures(figures),

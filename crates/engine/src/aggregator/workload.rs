@@ -5,11 +5,12 @@ use super::stage::StageAggregator;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
+use crate::lifetime::Lifetime;
 use crate::plan::StageSpan;
 use crate::role::Role;
 use crate::servers::ServerTotals;
 use crate::steadiness::{self, Starvation};
-use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, WorkloadSummary};
+use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, TurnoverSummary, WorkloadSummary};
 use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
@@ -17,8 +18,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
-    FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING, SOURCE_TIME, UNITS,
-    WALL_LATENCIES,
+    EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING,
+    SOURCE_TIME, STARTED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
 use weir_observe::UsageSummary;
@@ -30,6 +31,8 @@ const BURST_SECONDS: f64 = 0.5;
 #[derive(Debug)]
 pub(super) struct WorkloadAggregator {
     pub(super) facts: WorkloadFacts,
+    /// For how long a client stays before another comes in its place.
+    pub(super) life: Option<Lifetime>,
     pub(super) total: Totals,
     pub(super) stages: Vec<StageAggregator>,
     pub(super) readers: Readers,
@@ -51,10 +54,16 @@ pub(super) struct Source {
 }
 
 impl WorkloadAggregator {
-    pub(super) fn new(facts: WorkloadFacts, schema: Schema, spans: impl Iterator<Item = StageSpan>) -> Self {
+    pub(super) fn new(
+        facts: WorkloadFacts,
+        schema: Schema,
+        life: Option<Lifetime>,
+        spans: impl Iterator<Item = StageSpan>,
+    ) -> Self {
         Self {
+            life,
             total: Totals::new(schema),
-            stages: spans.map(|span| StageAggregator::new(span, schema)).collect(),
+            stages: spans.map(|span| StageAggregator::new(span, schema, life.is_some())).collect(),
             readers: Readers::default(),
             starvation: Starvation::default(),
             ingested: None,
@@ -149,6 +158,7 @@ impl WorkloadAggregator {
             servers: servers.map(|(name, it)| it.summary(name)).collect(),
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
+            turnover: self.turnover(),
             ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
         };
         (summary, reasons)
@@ -212,7 +222,21 @@ impl WorkloadAggregator {
             clients: None,
             ingested: None,
             clock_uncertainty_seconds: None,
+            turnover: None,
         }
+    }
+
+    /// How clients followed each other, if they did.
+    fn turnover(&self) -> Option<TurnoverSummary> {
+        let windows = || self.stages.iter().map(|stage| &stage.window);
+        let begun: u64 = windows().map(|window| window.figures.counter(STARTED)).sum();
+        let seconds: u32 = windows().map(|window| window.seconds).sum();
+        Some(TurnoverSummary {
+            life: self.life?,
+            started: self.total.figures.counter(STARTED),
+            starts_per_second: (seconds > 0).then(|| begun as f64 / f64::from(seconds)),
+            exits_before_start: self.total.figures.counter(EXITS_BEFORE_START),
+        })
     }
 
     /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured,

@@ -44,6 +44,14 @@ pub enum ScenarioError {
         /// What is wrong.
         words: String,
     },
+    /// Clients that follow each other, of a workload that cannot have them.
+    #[error("workload '{workload}': `life` {words}")]
+    Life {
+        /// The workload.
+        workload: String,
+        /// Why, and what to do.
+        words: &'static str,
+    },
     /// The background cannot be had.
     #[error("background: {0}")]
     Background(&'static str),
@@ -63,6 +71,7 @@ impl ScenarioError {
             | Self::TwoSchedules(label)
             | Self::NoDuration(label)
             | Self::SeveralSave(label)
+            | Self::Life { workload: label, .. }
             | Self::Quantity { workload: label, .. } => Some(label),
             Self::Read { .. }
             | Self::Parse { .. }

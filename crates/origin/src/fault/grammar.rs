@@ -11,7 +11,7 @@ pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
         "'{0}' is no fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, counter, \
-         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, read, refuse and burn"
+         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, read, refuse, burn and leak"
     )]
     Action(String),
     /// A word is not KEY=VALUE, or its key does not belong to the action.
@@ -46,6 +46,9 @@ pub enum ParseFaultError {
 }
 
 use ParseFaultError as Error;
+
+/// Most bytes that are kept for one viewer: a hundred viewers are 6 GiB then.
+const MOST_LEAKED: usize = 64 << 20;
 
 impl FromStr for Fault {
     type Err = ParseFaultError;
@@ -163,6 +166,15 @@ impl<'a> Words<'a> {
                 }
                 Action::Burn { share, thread: thread.to_owned() }
             }
+            "leak" => {
+                let bytes = self.number("bytes", 1..=MOST_LEAKED)?;
+                let bytes =
+                    bytes.ok_or_else(|| self.missing("bytes=N, as in 'leak bytes=2048 each=viewer'"))?;
+                match self.need("each", "each=viewer")? {
+                    "viewer" => Action::Leak { bytes },
+                    other => return Err(wrong("each", other, "viewer")),
+                }
+            }
             other => return Err(Error::Action(other.to_owned())),
         })
     }
@@ -275,7 +287,7 @@ impl Whom {
     /// Whether an action can happen to such a one.
     fn suits(&self, action: &Action) -> bool {
         match action {
-            Action::Refuse | Action::Burn { .. } => *self == Self::Origin,
+            Action::Refuse | Action::Burn { .. } | Action::Leak { .. } => *self == Self::Origin,
             Action::Read(_) | Action::Withhold(_) => matches!(self, Self::Publishers(_)),
             Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
                 Self::Links(_) => true,
@@ -295,7 +307,7 @@ impl Whom {
     /// What an action happens to if the fault does not say.
     fn usual(action: &Action) -> Self {
         match action {
-            Action::Refuse | Action::Burn { .. } => Self::Origin,
+            Action::Refuse | Action::Burn { .. } | Action::Leak { .. } => Self::Origin,
             Action::Read(_) | Action::Withhold(_) => Self::Publishers(Range::ALL),
             Action::Refusal { .. } | Action::Silent(_) => Self::Links(Range::ALL),
             _ => Self::Viewers(Range::ALL),
@@ -443,6 +455,8 @@ mod tests {
             Action::Burn { share: ms(200), thread: "busy".into() }
         );
         assert_eq!(fault("refuse").whom, Whom::Origin);
+        let leak = fault("leak bytes=2048 each=viewer");
+        assert_eq!((leak.action, leak.whom), (Action::Leak { bytes: 2_048 }, Whom::Origin));
     }
 
     #[test]
@@ -465,6 +479,10 @@ mod tests {
             ("redirect phase=play", "'redirect' needs to=URL"),
             ("reject beyond=5", "phase=connect: expected play, beside 'beyond'"),
             ("reject phase=play beyond=few", "beyond=few: expected a number of viewers"),
+            ("leak each=viewer", "'leak' needs bytes=N"),
+            ("leak bytes=9", "'leak' needs each=viewer"),
+            ("leak bytes=9 each=day", "each=day: expected viewer"),
+            ("leak bytes=9 each=viewer viewer=3", "'viewer=3' does not belong to 'leak'"),
             ("burn 2s thread=x", "at most 1s in every second"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),

@@ -122,7 +122,7 @@ impl HttpSession {
             context.send(&head);
             return self.after_answer(request.keep_alive && chunked, context);
         }
-        let number = settings.registry.next_viewer();
+        let number = settings.next_viewer();
         let (who, offered) = (Some(Subject::Viewer(number)), request.basic());
         if let Some(decree) = self.fault(LinkPhase::Play, who, offered.as_deref(), context) {
             return self.refuse(decree, request, context);

@@ -305,7 +305,7 @@ impl RtcSession {
     /// The number of a viewer who asks now, unless a fault or the lack of a stream is in its way.
     fn number(&mut self, stream: &Arc<str>, context: &mut Context<'_, Worker>) -> Result<u64, Decree> {
         let settings = context.world.settings().clone();
-        let number = settings.registry.next_viewer();
+        let number = settings.next_viewer();
         if let Some(decree) = self.fault(LinkPhase::Play, Some(Subject::Viewer(number)), context) {
             return Err(decree);
         }

@@ -386,7 +386,7 @@ impl Handler {
 
     fn play(&mut self, id: u32, stream: &str, context: &mut Context<'_, Worker>) {
         let settings = context.world.settings().clone();
-        let number = settings.registry.next_viewer();
+        let number = settings.next_viewer();
         let fault = self.fault(LinkPhase::Play, Some(Subject::Viewer(number)), context);
         let name = match fault {
             None => self.name_of(stream),

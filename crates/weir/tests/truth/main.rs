@@ -10,6 +10,7 @@ mod background;
 mod capacity;
 mod check;
 mod chromium;
+mod churn;
 mod codec;
 mod compare;
 mod counts;

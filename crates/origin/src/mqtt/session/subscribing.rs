@@ -12,7 +12,7 @@ impl MqttSession {
         let Some(key) = self.inbox else { return };
         if self.subscriber.is_none() {
             context.world.counts.subscribers += 1;
-            let number = context.world.settings.registry.next_viewer();
+            let number = context.world.settings.next_viewer();
             self.subscriber =
                 Some(Role::begin(LinkPhase::Play, Subject::Viewer(number), &mut self.script, context));
         }

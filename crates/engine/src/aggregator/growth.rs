@@ -1,0 +1,90 @@
+//! How the watched processes grew over a run: which samples, and how many clients had come by then.
+
+use super::{Aggregator, StageAggregator, WorkloadAggregator};
+use crate::growth::{Moment, Residue, TargetGrowth, growth, settled};
+use crate::summary::Role;
+use std::ops::Range;
+use weir_observe::{ProcessSample, Sample};
+
+/// A window as long as this is looked at for growth, also if no client came in another's place.
+const LONG_SECONDS: u32 = 300;
+
+impl Aggregator {
+    /// One entry a target, in the order of `--watch`. Slopes come from the longest window; nothing is said of runs that are
+    /// short and whose clients stay.
+    pub(super) fn growths(&self) -> Vec<TargetGrowth> {
+        let Some(window) = self.longest_window() else { return Vec::new() };
+        let count = self.samples.iter().map(|sample| sample.targets.len()).max().unwrap_or(0);
+        (0..count).filter_map(|target| self.growth_of(target, &window)).collect()
+    }
+
+    fn longest_window(&self) -> Option<Range<u32>> {
+        let measured = |it: &&WorkloadAggregator| it.facts.role != Role::Ingest && !it.facts.background;
+        let workloads = || self.workloads.iter().filter(measured);
+        let turns_over = workloads().any(|it| it.life.is_some());
+        let window = |stage: &StageAggregator| stage.span.window_begin..stage.window_end();
+        let longest = workloads()
+            .flat_map(|it| &it.stages)
+            .map(window)
+            .max_by_key(|it| it.end.saturating_sub(it.start))?;
+        (turns_over || longest.len() as u32 >= LONG_SECONDS).then_some(longest)
+    }
+
+    fn growth_of(&self, target: usize, window: &Range<u32>) -> Option<TargetGrowth> {
+        let within = f64::from(window.start)..=f64::from(window.end) + 0.5;
+        let samples: Vec<(f64, &Sample)> = self
+            .samples
+            .iter()
+            .map(|sample| (self.seconds_of(sample), sample))
+            .filter(|(seconds, sample)| within.contains(seconds) && target < sample.targets.len())
+            .collect();
+        let moments = |value: fn(&ProcessSample) -> Option<f64>| {
+            let moment = |(seconds, sample): &(f64, &Sample)| {
+                let value = value(&sample.targets[target].process)?;
+                Some(Moment { seconds: *seconds, served: self.begun_by(*seconds), value })
+            };
+            samples.iter().filter_map(moment).collect::<Vec<_>>()
+        };
+        let memory = moments(|process| Some(process.rss_bytes as f64));
+        let descriptors = moments(|process| process.descriptors.map(|count| count as f64));
+        let used = settled(&memory);
+        let (first, last) = (used.first()?, used.last()?);
+        Some(TargetGrowth {
+            target: samples.last()?.1.targets[target].watch.to_string(),
+            begin_seconds: first.seconds,
+            end_seconds: last.seconds,
+            clients: (last.served - first.served).round() as u64,
+            memory: growth(used),
+            descriptors: growth(settled(&descriptors)),
+            residue: self.residue(target),
+        })
+    }
+
+    /// What stayed at the last look, which is behind the drain.
+    fn residue(&self, target: usize) -> Option<Residue> {
+        let ended = self.stopped_seconds.unwrap_or_else(|| self.plan.length.as_secs_f64());
+        let of = |sample: &Sample| sample.targets.get(target).map(|it| it.process.clone());
+        let (before, last) = (of(self.samples.first()?)?, self.samples.last()?);
+        let after = of(last)?;
+        let after_seconds = self.seconds_of(last) - ended;
+        let descriptors = before.descriptors.zip(after.descriptors);
+        (after_seconds > 0.0).then(|| Residue {
+            clients: self.begun.values().sum(),
+            after_seconds,
+            memory_bytes: after.rss_bytes as i64 - before.rss_bytes as i64,
+            descriptors: descriptors.map(|(before, after)| after as i64 - before as i64),
+        })
+    }
+
+    fn seconds_of(&self, sample: &Sample) -> f64 {
+        (sample.at_ns as f64 - self.origin_ns as f64) * 1e-9
+    }
+
+    /// How many clients had begun by a moment: those of a second came evenly in it.
+    fn begun_by(&self, seconds: f64) -> f64 {
+        let second = seconds.max(0.0) as u32;
+        let before: u64 = self.begun.range(..second).map(|(_, begun)| begun).sum();
+        let now = self.begun.get(&second).copied().unwrap_or(0);
+        before as f64 + now as f64 * (seconds - f64::from(second)).clamp(0.0, 1.0)
+    }
+}

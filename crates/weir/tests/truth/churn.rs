@@ -1,0 +1,168 @@
+//! Clients that follow each other in their places, and a server that keeps something of each of them.
+
+use crate::support::{Kept, Run, alone, measure, play, shared, weir};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// `weir origin` in a process of its own, and its URLs by scheme.
+struct Server {
+    process: Kept,
+    urls: BTreeMap<String, String>,
+}
+
+impl Server {
+    fn start(arguments: &[&str], schemes: usize) -> Self {
+        let mut command = weir();
+        command.arg("origin").args(arguments).stdout(Stdio::piped());
+        let mut process = Kept::start(&mut command);
+        let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+        let urls = lines.take(schemes).map(|line| {
+            let line = line.unwrap();
+            let url = line.strip_prefix("listening on ").unwrap();
+            (url.split_once("://").unwrap().0.to_owned(), url.to_owned())
+        });
+        let urls = urls.collect();
+        Self { process, urls }
+    }
+
+    fn url(&self, scheme: &str, path: &str) -> String {
+        let url = self.urls.get(scheme).unwrap_or_else(|| panic!("{scheme} is not in {:?}", self.urls));
+        format!("{url}{path}")
+    }
+}
+
+/// A publisher that is there as long as the test.
+fn publish(url: &str, flags: &[&str]) -> Kept {
+    let mut command = weir();
+    command.args(["publish", url, "-d", "100s", "-q", "--no-tui", "-o"]);
+    let folder = tempfile::tempdir().unwrap().keep();
+    command.arg(folder.join("run")).args(flags).stdout(Stdio::null()).stderr(Stdio::null());
+    Kept::start(&mut command)
+}
+
+/// What holds of every run whose clients follow each other and of which nothing fails.
+fn check(run: &Run, places: u64) {
+    let turnover = &run.workloads()[0]["turnover"];
+    let number = |key: &str| turnover[key].as_u64().unwrap();
+    assert!(run.failures().is_empty(), "a planned end is no failure: {:?}", run.failures());
+    assert!(number("started") >= 3 * places, "others came in their places: {turnover:#}");
+    // On a busy machine a life may be over before it began.
+    assert_eq!(
+        number("started") + run.slots("missed"),
+        run.slots("planned"),
+        "every planned start ends in one way"
+    );
+    assert_eq!(run.well(), number("started"));
+    let never_played = number("started") - run.total("played") as u64;
+    assert!(number("exits_before_start") <= never_played, "{turnover:#}");
+    assert_eq!(run.total("exits_before_start") as u64, number("exits_before_start"));
+}
+
+#[test]
+fn clients_of_every_protocol_follow_each_other() {
+    let _machine = shared();
+    let listen =
+        ["--rtmp", ":0", "--rtc", ":0", "--http", ":0", "--http-flv", ":0", "--mqtt", ":0", "--merge", "0s"];
+    let server = Server::start(&listen, 8);
+    let live = server.url("rtmp", "/live/a");
+    let _publisher = publish(&live, &["--gop", "200ms"]);
+    let topic = server.url("mqtt", "/sensors/a");
+    let _messages = publish(&topic, &["--rate", "50/s"]);
+    for (scheme, path) in [
+        ("rtmp", "/live/a"),
+        ("http+flv", "/live/a.flv"),
+        ("whep+http", "/live/a"),
+        ("ws", "/live/a"),
+        ("http", "/1.ts"),
+        ("mqtt", "/sensors/#"),
+    ] {
+        let run = play(&server.url(scheme, path), "-c 4 --arrival 20/s --life exp:700ms -d 6s --drain 2s");
+        check(&run, 4);
+    }
+    for (scheme, path, flags) in [
+        ("rtmp", "/live/s{i}", "--streams 4"),
+        ("whip+http", "/whip/live/w{i}", "--streams 4"),
+        ("mqtt", "/t/{client}", "-c 4 --rate 50/s --qos 1"),
+    ] {
+        let url = server.url(scheme, path);
+        let flags = format!("{flags} --life 1s -d 6s --drain 2s");
+        check(&measure(["publish", &url].into_iter().chain(flags.split(' '))), 4);
+    }
+}
+
+#[test]
+fn lives_are_those_of_the_seed() {
+    let _machine = shared();
+    let server = Server::start(&["--rtmp", ":0", "--merge", "0s"], 1);
+    let url = server.url("rtmp", "/live/a");
+    let _publisher = publish(&url, &["--gop", "200ms"]);
+    let planned = |seed: &str| {
+        let flags = format!("-c 6 --life exp:500ms --arrival poisson:50/s -d 5s --seed {seed}");
+        let run = play(&url, &flags);
+        check(&run, 6);
+        run.slots("planned")
+    };
+    let first = planned("7");
+    assert_eq!(planned("7"), first);
+    assert!((1..4).any(|seed| planned(&seed.to_string()) != first), "another seed, another plan");
+}
+
+/// Short-lived viewers of a server that keeps so many bytes of each; what is said of its memory by the client.
+fn memory_by_the_client(faults: &[&str], more: &[&str]) -> (Run, serde_json::Value) {
+    let _machine = alone();
+    // A link's deadlines are kept until their time, whether it is there or not: with these they are few.
+    let mut arguments =
+        vec!["--rtmp", ":0", "--merge", "0s", "--idle-timeout", "5s", "--request-timeout", "5s"];
+    arguments.extend(faults.iter().flat_map(|fault| ["--fault", fault]));
+    let server = Server::start(&arguments, 1);
+    let url = server.url("rtmp", "/live/a");
+    let _publisher = publish(&url, &["--gop", "200ms", "--bitrate", "150kbps", "--fps", "10"]);
+    let watch = format!("pid={}", server.process.pid());
+    let flags = "-c 40 --life exp:200ms --arrival 200/s --warmup 1s -d 45s";
+    let run = measure(
+        ["play", &url, "--watch", &watch].into_iter().chain(flags.split(' ')).chain(more.iter().copied()),
+    );
+    check(&run, 40);
+    let growth = run.summary["growth"][0].clone();
+    (run, growth)
+}
+
+fn slope(growth: &serde_json::Value) -> [f64; 3] {
+    ["mean", "low", "high"].map(|key| growth["memory"]["per_client"][key].as_f64().unwrap())
+}
+
+#[test]
+fn a_leak_of_two_kilobytes_a_viewer_is_found_within_ten_percent() {
+    for bytes in [2_048.0, 16_384.0] {
+        let fault = format!("leak bytes={bytes} each=viewer");
+        let threshold = ["--threshold", "server.memory.per_client_bytes < 1000B"];
+        let (run, growth) = memory_by_the_client(&[&fault], &threshold);
+        let [mean, low, high] = slope(&growth);
+        assert!(growth["clients"].as_u64().unwrap() > 3_000, "{growth:#}");
+        assert!((mean - bytes).abs() <= bytes * 0.1, "{bytes}: {growth:#}");
+        assert!(low > 0.0, "{growth:#}");
+        assert_eq!(growth["memory"]["finding"], "grows", "{growth:#}");
+        let asked = &run.summary["thresholds"][0];
+        assert_eq!(
+            (asked["passed"].as_bool(), asked["value"].as_f64()),
+            (Some(false), Some(high)),
+            "{asked:#}"
+        );
+        let left = growth["residue"]["memory_bytes"].as_f64().unwrap();
+        let all = growth["residue"]["clients"].as_f64().unwrap() * bytes;
+        assert!(left >= all * 0.9, "what it leaks stays: {growth:#}");
+    }
+}
+
+#[test]
+fn a_server_that_keeps_nothing_is_not_said_to_leak() {
+    let threshold = ["--threshold", "server.memory.per_client_bytes < 1000B"];
+    let (run, growth) = memory_by_the_client(&[], &threshold);
+    let [_, low, high] = slope(&growth);
+    // What an allocator scatters is far below the smallest leak that is looked for.
+    assert!(low < 200.0 && high < 1_000.0, "{growth:#}");
+    assert_eq!(run.summary["thresholds"][0]["passed"], true, "{:#}", run.summary["thresholds"]);
+    let descriptors = &growth["descriptors"]["per_client"]["high"];
+    assert!(descriptors.as_f64().unwrap() < 0.05, "{growth:#}");
+}
