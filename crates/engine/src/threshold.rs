@@ -335,7 +335,7 @@ impl Threshold {
     }
 
     /// The figure of the watched process that it is about, if it is about one.
-    pub(crate) fn server_figure(&self) -> Option<&'static str> {
+    pub fn server_figure(&self) -> Option<&'static str> {
         SERVER_FIGURES.into_iter().find(|figure| *figure == self.figure)
     }
 

@@ -294,6 +294,13 @@ impl<'a> Trials<'a> {
     /// Checks that the workload has the figures that are asked for.
     fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
         let schemas: Vec<_> = prepared.workloads.iter().map(|(_, workload)| workload.schema).collect();
+        if let Some(figure) = self.asked.iter().find_map(|asked| asked.threshold.server_figure()) {
+            let line = format!(
+                "{figure} is known of a whole run, and a search judges every {} s: ask it of `weir play` or `weir run`",
+                self.slice_seconds
+            );
+            return Err(Failure::new(self.of.wrong, line));
+        }
         let mut asked = self.asked.iter().filter(|asked| !asked.may_lack);
         asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
     }

@@ -8,9 +8,11 @@ use std::net::TcpStream;
 use std::process::Stdio;
 
 /// Short trials, and nothing asked that depends on time: how many failed is the same on a busy machine.
-const BRIEF: [&str; 14] = [
+const BRIEF: [&str; 16] = [
     "--threshold",
     "failed.ratio == 0",
+    "--threshold",
+    "played.ratio >= 0%",
     "--slice",
     "1s",
     "--hold",
@@ -292,6 +294,18 @@ fn what_cannot_be_searched_for_is_one_line() {
             "--set seed is of a scenario file",
         ),
         (says(["capacity", "rtmp://127.0.0.1:1/a/b", "--threshold", "startup.p98 < 1s"]), 2, "startup"),
+        (
+            says([
+                "capacity",
+                "rtmp://127.0.0.1:1/a/b",
+                "--watch",
+                "name=nginx",
+                "--threshold",
+                "server.descriptors.per_client < 1",
+            ]),
+            2,
+            "is known of a whole run",
+        ),
         (
             says(["capacity", "/no/such/file"]),
             2,
