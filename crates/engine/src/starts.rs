@@ -27,7 +27,7 @@ impl Starts {
 
     /// The next one.
     pub(crate) fn peek(&self) -> Option<PlannedLife> {
-        let first = self.slots.get(self.next).map(|slot| slot.first());
+        let first = self.slots.get(self.next).map(PlannedSlot::first);
         let follower = self.following.peek().map(|Reverse(InOrder(start))| *start);
         first.into_iter().chain(follower).min_by_key(order)
     }

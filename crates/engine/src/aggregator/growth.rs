@@ -62,7 +62,7 @@ impl Aggregator {
 
     /// What stayed at the last look, which is behind the drain.
     fn residue(&self, target: usize) -> Option<Residue> {
-        let ended = self.stopped_seconds.unwrap_or_else(|| self.plan.length.as_secs_f64());
+        let ended = self.stopped_seconds.unwrap_or(self.plan.length.as_secs_f64());
         let of = |sample: &Sample| sample.targets.get(target).map(|it| it.process.clone());
         let (before, last) = (of(self.samples.first()?)?, self.samples.last()?);
         let after = of(last)?;
