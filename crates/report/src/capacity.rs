@@ -2,8 +2,10 @@
 
 pub(crate) mod lines;
 
+use crate::answer::{self, Answer};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::html::Picture;
 use crate::json::published;
 use crate::plot::{Across, Line, Plot};
 use crate::quantity::{
@@ -29,20 +31,30 @@ pub fn write_capacity(
     text: &Text,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    match format {
-        "text" => text.write_document(&document(summary), out),
-        "markdown" => crate::markdown::write_document(&document(summary), out),
-        "html" => {
-            let pictures = crate::html::drawn(&plots(summary));
-            crate::html::write_document(document(summary), &summary.run.id, pictures, out)
-        }
-        "json" => {
-            serde_json::to_writer_pretty(&mut *out, summary)?;
-            out.write_all(b"\n")
-        }
-        "csv" => write_csv(summary, out),
-        "junit" => crate::junit::write_capacity(summary, out),
-        other => Err(io::Error::other(format!("a search has no format '{other}'; each of its trials has"))),
+    answer::write(summary, format, text, out)
+}
+
+impl Answer for CapacitySummary {
+    const NOUN: &'static str = "a search";
+
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn subject(&self) -> String {
+        self.run.id.clone()
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        crate::html::drawn(&plots(self))
+    }
+
+    fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        write_csv(self, out)
+    }
+
+    fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        crate::junit::write_capacity(self, out)
     }
 }
 

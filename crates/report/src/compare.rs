@@ -1,7 +1,9 @@
 //! A comparison of runs, as text, Markdown, JSON and a page.
 
+use crate::answer::{self, Answer};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::html::Picture;
 use crate::json::published;
 use crate::plot::{Across, COLOURS, Line, Plot};
 use crate::quantity::{
@@ -31,20 +33,22 @@ pub fn write_comparison(
     text: &Text,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    match format {
-        "text" => text.write_document(&document(comparison), out),
-        "markdown" => crate::markdown::write_document(&document(comparison), out),
-        "html" => crate::html::write_document(
-            document(comparison),
-            &names(comparison),
-            crate::html::drawn(&plots(comparison)),
-            out,
-        ),
-        "json" => {
-            serde_json::to_writer_pretty(&mut *out, comparison)?;
-            out.write_all(b"\n")
-        }
-        other => Err(io::Error::other(format!("a comparison has no format '{other}'"))),
+    answer::write(comparison, format, text, out)
+}
+
+impl Answer for Comparison {
+    const NOUN: &'static str = "a comparison";
+
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn subject(&self) -> String {
+        names(self)
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        crate::html::drawn(&plots(self))
     }
 }
 

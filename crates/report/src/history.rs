@@ -1,8 +1,10 @@
 //! Figures over all runs of a name, and where they changed, as text, Markdown, JSON and a page.
 
+use crate::answer::{self, Answer};
 use crate::compare::{finding_tone, finding_word, relative};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::html::Picture;
 use crate::json::published;
 use crate::plot::{Across, Line, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment};
@@ -27,20 +29,22 @@ pub fn write_history(
     text: &Text,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    match format {
-        "text" => text.write_document(&document(history), out),
-        "markdown" => crate::markdown::write_document(&document(history), out),
-        "html" => crate::html::write_document(
-            document(history),
-            &history.name,
-            crate::html::drawn(&plots(history)),
-            out,
-        ),
-        "json" => {
-            serde_json::to_writer_pretty(&mut *out, history)?;
-            out.write_all(b"\n")
-        }
-        other => Err(io::Error::other(format!("a history has no format '{other}'"))),
+    answer::write(history, format, text, out)
+}
+
+impl Answer for History {
+    const NOUN: &'static str = "a history";
+
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn subject(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        crate::html::drawn(&plots(self))
     }
 }
 

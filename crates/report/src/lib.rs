@@ -13,6 +13,7 @@
 //! ```
 
 mod account;
+mod answer;
 mod capacity;
 mod clients_csv;
 mod codec;

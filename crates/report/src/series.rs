@@ -1,5 +1,6 @@
 //! A series of runs, in every format that a run has.
 
+use crate::answer::{self, Answer};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::json::published;
@@ -26,17 +27,26 @@ pub fn write_series(
     text: &Text,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    match format {
-        "text" => text.write_document(&document(summary), out),
-        "markdown" => crate::markdown::write_document(&document(summary), out),
-        "html" => crate::html::write_document(document(summary), &summary.run.id, Vec::new(), out),
-        "json" => {
-            serde_json::to_writer_pretty(&mut *out, summary)?;
-            out.write_all(b"\n")
-        }
-        "csv" => write_csv(summary, out),
-        "junit" => crate::junit::write_series(summary, out),
-        other => Err(io::Error::other(format!("a series has no format '{other}'; each of its runs has"))),
+    answer::write(summary, format, text, out)
+}
+
+impl Answer for SeriesSummary {
+    const NOUN: &'static str = "a series";
+
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn subject(&self) -> String {
+        self.run.id.clone()
+    }
+
+    fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        write_csv(self, out)
+    }
+
+    fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        crate::junit::write_series(self, out)
     }
 }
 

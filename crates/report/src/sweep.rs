@@ -1,5 +1,6 @@
 //! A sweep, in every format that a run has: one table, one picture, and which variant is best.
 
+use crate::answer::{self, Answer};
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::heat_map::heat_map;
 use crate::html::Picture;
@@ -29,17 +30,30 @@ pub fn write_sweep(
     text: &Text,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    match format {
-        "text" => text.write_document(&document(summary), out),
-        "markdown" => crate::markdown::write_document(&document(summary), out),
-        "html" => crate::html::write_document(document(summary), &summary.run.id, pictures(summary), out),
-        "json" => {
-            serde_json::to_writer_pretty(&mut *out, summary)?;
-            out.write_all(b"\n")
-        }
-        "csv" => write_csv(summary, out),
-        "junit" => crate::junit::write_sweep(summary, out),
-        other => Err(io::Error::other(format!("a sweep has no format '{other}'; each of its runs has"))),
+    answer::write(summary, format, text, out)
+}
+
+impl Answer for SweepSummary {
+    const NOUN: &'static str = "a sweep";
+
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn subject(&self) -> String {
+        self.run.id.clone()
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        pictures(self)
+    }
+
+    fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        write_csv(self, out)
+    }
+
+    fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        crate::junit::write_sweep(self, out)
     }
 }
 
