@@ -125,11 +125,16 @@ impl Generator {
     }
 
     fn start_due(&mut self, now: Moment) {
-        let elapsed = now.since(self.config.origin);
         for _ in 0..STARTS_A_TURN {
-            let Some(planned) = self.starts.pop_due(elapsed) else { return };
+            let Some(planned) = self.pop_due(now) else { return };
             self.start(planned, now);
         }
+    }
+
+    /// The next start whose time has come. Threads are ready before the run's first moment, and nothing is due before that.
+    fn pop_due(&mut self, now: Moment) -> Option<PlannedLife> {
+        let origin = self.config.origin;
+        if now < origin { None } else { self.starts.pop_due(now.since(origin)) }
     }
 
     fn planned_start(&self, planned: &PlannedLife) -> PlannedStart {
@@ -172,8 +177,7 @@ impl Generator {
     /// Stops every client. Slots whose time had come and that were not begun are missed; those
     /// whose time had not come were cut off with the plan, and do not count.
     fn stop_all(&mut self, now: Moment) {
-        let elapsed = now.since(self.config.origin);
-        while let Some(planned) = self.starts.pop_due(elapsed) {
+        while let Some(planned) = self.pop_due(now) {
             let slot = self.planned_start(&planned);
             let figures = self.shard.world.of(slot);
             figures.count(PLANNED, 1);
