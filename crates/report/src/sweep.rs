@@ -215,7 +215,9 @@ fn variants(summary: &SweepSummary) -> Grid {
     let mut columns = vec![Column::word("Variant")];
     columns.extend(keys.iter().map(|key| Column::number(quote(key, 40))));
     let mut title = summary.ranked.title.clone();
-    title[..1].make_ascii_uppercase();
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
     columns.push(Column::number(quote(&title, LINE)));
     if !is_capacity {
         columns.push(Column::number("95% confidence").narrow("95%"));

@@ -477,19 +477,13 @@ pub(crate) fn read(directory: &Path) -> Option<CapacitySummary> {
     serde_json::from_slice::<CapacitySummary>(&bytes).ok().filter(|summary| summary.layout == LAYOUT)
 }
 
-/// Whether no client ever got so far as to play or publish.
-fn is_unanswered(summary: &CapacitySummary) -> bool {
-    let mut loads = summary.trials.iter().flat_map(|trial| &trial.loads);
-    summary.answer.evidence == Evidence::AtMost && loads.all(|load| load.playing == 0.0)
-}
-
 /// What a search comes to.
 pub(crate) fn exit(summary: &CapacitySummary) -> Exit {
     match &summary.ending {
         Ending::Interrupted | Ending::Running => Exit::Interrupted,
         Ending::Failed(_) => Exit::TargetDied,
         Ending::Completed if summary.answer.evidence == Evidence::Void => Exit::Invalid,
-        Ending::Completed if is_unanswered(summary) => Exit::TargetDied,
+        Ending::Completed if summary.is_unanswered() => Exit::TargetDied,
         Ending::Completed => Exit::Passed,
     }
 }

@@ -4,7 +4,7 @@ use crate::args::Compare;
 use crate::exit::{Exit, Failure};
 use crate::report::{Recomputed, recompute};
 use crate::run::{self, written};
-use crate::{capacity, series};
+use crate::{capacity, series, sweep};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use weir_engine::compare::{
@@ -117,11 +117,11 @@ fn one(place: &str) -> Result<Side, Failure> {
     let path = Path::new(place);
     if !path.exists()
         && let Some((directory, variant)) = place.rsplit_once(':')
-        && let Some(summary) = series::read(Path::new(directory))
+        && let Some(summary) = series_of(Path::new(directory))
     {
         return of_series(Path::new(directory), &summary, variant, place);
     }
-    if let Some(summary) = series::read(path) {
+    if let Some(summary) = series_of(path) {
         let [only] = &summary.variants[..] else {
             let names: Vec<_> = summary.variants.iter().map(|it| it.name.as_str()).collect();
             let line = format!(
@@ -137,11 +137,22 @@ fn one(place: &str) -> Result<Side, Failure> {
         let line = format!("{place} is a search for a capacity, which is no run; its trials are: {place}/…");
         return Err(Failure::new(Exit::Usage, line));
     }
+    if sweep::read(path).is_some() {
+        let line = format!(
+            "{place} is a sweep of searches, which are no runs; `weir report {place}` ranks its variants"
+        );
+        return Err(Failure::new(Exit::Usage, line));
+    }
     let runs = match inside(path) {
         runs if runs.is_empty() => vec![read(path, None)?],
         runs => runs.iter().map(|run| read(run, None)).collect::<Result<_, _>>()?,
     };
     Ok(Side { name: place.to_owned(), series: None, runs, left_out: Vec::new() })
+}
+
+/// The series of a directory, which a sweep of runs is too.
+fn series_of(directory: &Path) -> Option<SeriesSummary> {
+    series::read(directory).or_else(|| sweep::read(directory)?.series)
 }
 
 /// The runs in a folder that is none itself, by name.

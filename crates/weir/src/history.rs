@@ -1,6 +1,7 @@
 //! `weir history`: the runs in a folder, and since when a figure is what it is.
 
 use crate::args::History as Arguments;
+use crate::capacity;
 use crate::exit::{Exit, Failure};
 use crate::run::{self, written};
 use std::collections::BTreeMap;
@@ -85,7 +86,8 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         found.push(folder.to_owned());
         return;
     }
-    if depth == 0 {
+    // Trials hold loads that were chosen to be too much: they are no repetitions.
+    if depth == 0 || capacity::read(folder).is_some() {
         return;
     }
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -99,7 +101,9 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 fn read(directory: &Path) -> Option<ComparedRun> {
     let file = |name: &str| std::fs::read(directory.join(name)).ok();
     let head: RunHead = serde_json::from_slice(&file("run.json")?).ok()?;
-    let summary: Summary = serde_json::from_slice(&file("summary.json")?).ok()?;
+    let mut summary: Summary = serde_json::from_slice(&file("summary.json")?).ok()?;
+    // Of hundreds of runs, each second of each would be held for nothing.
+    summary.series = Vec::new();
     Some(ComparedRun {
         name: directory.display().to_string(),
         repetition: None,

@@ -309,6 +309,7 @@ pub(crate) fn exit(summary: &SweepSummary) -> Exit {
             Exit::Passed if is_unknown_figure(summary) => Exit::Usage,
             exit => exit,
         },
+        (Ending::Completed, None) if summary.cells.iter().all(SweepCell::is_unanswered) => Exit::TargetDied,
         (Ending::Completed, None) if summary.variants.iter().all(|it| it.counted == 0) => Exit::Invalid,
         (Ending::Completed, None) => Exit::Passed,
     }

@@ -15,7 +15,8 @@ impl Aggregator {
     pub(super) fn growths(&self) -> Vec<TargetGrowth> {
         let Some(window) = self.longest_window() else { return Vec::new() };
         let count = self.samples.iter().map(|sample| sample.targets.len()).max().unwrap_or(0);
-        (0..count).filter_map(|target| self.growth_of(target, &window)).collect()
+        let begun = self.begun_before();
+        (0..count).filter_map(|target| self.growth_of(target, &window, &begun)).collect()
     }
 
     fn longest_window(&self) -> Option<Range<u32>> {
@@ -30,7 +31,7 @@ impl Aggregator {
         (turns_over || longest.len() as u32 >= LONG_SECONDS).then_some(longest)
     }
 
-    fn growth_of(&self, target: usize, window: &Range<u32>) -> Option<TargetGrowth> {
+    fn growth_of(&self, target: usize, window: &Range<u32>, begun: &[(u32, u64)]) -> Option<TargetGrowth> {
         let within = f64::from(window.start)..=f64::from(window.end) + 0.5;
         let samples: Vec<(f64, &Sample)> = self
             .samples
@@ -41,7 +42,7 @@ impl Aggregator {
         let moments = |value: fn(&ProcessSample) -> Option<f64>| {
             let moment = |(seconds, sample): &(f64, &Sample)| {
                 let value = value(&sample.targets[target].process)?;
-                Some(Moment { seconds: *seconds, served: self.begun_by(*seconds), value })
+                Some(Moment { seconds: *seconds, served: self.begun_by(*seconds, begun), value })
             };
             samples.iter().filter_map(moment).collect::<Vec<_>>()
         };
@@ -80,10 +81,20 @@ impl Aggregator {
         (sample.at_ns as f64 - self.origin_ns as f64) * 1e-9
     }
 
+    /// For each second in which clients began: how many had begun before its end.
+    fn begun_before(&self) -> Vec<(u32, u64)> {
+        let sums = self.begun.iter().scan(0, |sum, (second, begun)| {
+            *sum += begun;
+            Some((*second, *sum))
+        });
+        sums.collect()
+    }
+
     /// How many clients had begun by a moment: those of a second came evenly in it.
-    fn begun_by(&self, seconds: f64) -> f64 {
+    fn begun_by(&self, seconds: f64, begun: &[(u32, u64)]) -> f64 {
         let second = seconds.max(0.0) as u32;
-        let before: u64 = self.begun.range(..second).map(|(_, begun)| begun).sum();
+        let earlier = begun.partition_point(|(at, _)| *at < second);
+        let before = earlier.checked_sub(1).map_or(0, |last| begun[last].1);
         let now = self.begun.get(&second).copied().unwrap_or(0);
         before as f64 + now as f64 * (seconds - f64::from(second)).clamp(0.0, 1.0)
     }

@@ -252,9 +252,12 @@ impl Search {
     /// Takes note of the loads that a climb went through, in order.
     pub fn climbed(&mut self, trials: &[Trial]) {
         (self.climbed, self.trials) = (true, self.trials + 1);
+        let void_trials = self.void_trials;
         for trial in trials {
             self.note(trial, false);
         }
+        // However many of its loads could not be judged, the climb is one trial.
+        self.void_trials = self.void_trials.min(void_trials + 1);
     }
 
     /// Takes note of the trial of the last [`Step::Hold`].

@@ -1,7 +1,7 @@
 //! What a search comes to, as it is written down.
 
 use super::load::LoadKind;
-use super::search::{Answer, Purpose, Verdict};
+use super::search::{Answer, Evidence, Purpose, Verdict};
 use super::trial::LoadOutcome;
 use crate::series::Ending;
 use crate::summary::RunFacts;
@@ -66,6 +66,12 @@ pub struct CapacityTrial {
 }
 
 impl CapacitySummary {
+    /// Whether the target gave no client of any trial an answer.
+    pub fn is_unanswered(&self) -> bool {
+        let mut loads = self.trials.iter().flat_map(|trial| &trial.loads);
+        self.answer.evidence == Evidence::AtMost && loads.all(|load| load.playing == 0.0)
+    }
+
     /// What became of a load that was held, of the longest trial of it.
     pub fn at(&self, load: u32) -> Option<&LoadOutcome> {
         let outcomes = self.trials.iter().flat_map(|trial| &trial.loads).filter(|it| it.load == load);

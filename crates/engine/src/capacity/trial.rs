@@ -194,15 +194,22 @@ impl TrialSlices {
         let held = self.loads.iter().filter(|load| load.good + load.bad > 0).count();
         let is_whole = |load: &LoadSlices| load.good + load.bad == self.plan.slices;
         let are_whole = self.loads[..held].iter().all(is_whole);
-        let broken = match summary.outcome {
-            Outcome::TargetDied => Some("the watched process was gone"),
-            Outcome::NobodyLeft if held < self.loads.len() || !are_whole => Some("no client was left"),
+        let broken = match &summary.outcome {
+            Outcome::TargetDied => Some("the watched process was gone".to_owned()),
+            Outcome::NobodyLeft if held < self.loads.len() || !are_whole => {
+                Some("no client was left".to_owned())
+            }
+            Outcome::Aborted(threshold) => Some(format!("{threshold} ended the trial")),
             _ => None,
         };
         // It broke under the load that was being held, or approached.
         let is_approached = broken.is_some() && held < self.loads.len() && are_whole;
         let begun = held + usize::from(is_approached);
         let rows = (0_u16..).zip(self.plan.loads.iter().zip(&self.loads)).take(begun);
+        let is_broken = |stage: u16| broken.is_some() && usize::from(stage) + 1 == begun;
+        // One that was cut short before it is known how it turns out says nothing.
+        let rows =
+            rows.filter(|(stage, (_, slices))| is_broken(*stage) || slices.is_decided(self.plan.slices));
         rows.map(|(stage, (load, slices))| {
             let row = stages.get(usize::from(stage));
             let mut outcome = self.outcome(*load, slices, row);
@@ -212,9 +219,9 @@ impl TrialSlices {
             if let Some(rise) = rise {
                 outcome.fail(rise);
             }
-            if let Some(what) = broken.filter(|_| usize::from(stage) + 1 == begun) {
+            if let Some(what) = broken.as_ref().filter(|_| is_broken(stage)) {
                 outcome.fail(FailedThreshold {
-                    expression: what.to_owned(),
+                    expression: what.clone(),
                     value: None,
                     unit: FigureUnit::Count,
                     seconds: 0,
@@ -261,6 +268,14 @@ impl TrialSlices {
             generator: row.and_then(|row| row.generator.clone()),
             host_cpu_percent: row.and_then(|row| row.host.as_ref()).map(|host| host.cpu_percent),
         }
+    }
+}
+
+impl LoadSlices {
+    /// Whether the slices that are missing cannot change the verdict (RFC 9971, section 4.5: a load is a lower bound even if
+    /// all that is missing should turn out bad).
+    fn is_decided(&self, slices: u32) -> bool {
+        self.good * 2 >= slices || self.bad * 2 > slices
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of a scenario that do not change what is measured, or say which target it is.
-const BESIDE_THE_LOAD: [&str; 24] = [
+const BESIDE_THE_LOAD: [&str; 26] = [
     "name",
     "tags",
     "watch",
@@ -24,6 +24,8 @@ const BESIDE_THE_LOAD: [&str; 24] = [
     "seed",
     "show_keys",
     "variants",
+    "matrix",
+    "find",
     "repeat",
     "order",
     "before",

@@ -229,6 +229,16 @@ impl Comparison {
                     finding: it.judge(limit),
                 }));
             }
+            // What a side has no value of was asked for all the same: it has not held.
+            for figure in figures.iter().filter(|it| measured.iter().all(|one| one.figure.name != it.name)) {
+                let asked = options.limits.iter().filter(|limit| means(limit.figure(), &figure.name));
+                limits.extend(asked.map(|limit| LimitResult {
+                    expression: limit.text().to_owned(),
+                    figure: figure.name.clone(),
+                    side: side.name.clone(),
+                    finding: LimitFinding::NotJudged("one of the sides has no value of it".to_owned()),
+                }));
+            }
             found.push(Contest { side: side.name.clone(), paired: *paired, changes });
         }
         Ok(Self {

@@ -7,6 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Why a search is not counted whose target answered nobody.
+const UNANSWERED: &str = "no client was answered";
+
 /// One variant, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepCell {
@@ -72,6 +75,12 @@ impl SweepCell {
         }
     }
 
+    /// Whether it is a search in which no client was answered.
+    pub fn is_unanswered(&self) -> bool {
+        let is_at_most = self.capacity.is_some_and(|it| it.evidence == Evidence::AtMost);
+        is_at_most && self.reason.as_deref() == Some(UNANSWERED)
+    }
+
     /// Of a search.
     pub fn of_search(variant: &str, repetition: u32, directory: String, search: &CapacitySummary) -> Self {
         let (answer, bounds) = (&search.answer, search.answer.bounds);
@@ -83,6 +92,7 @@ impl SweepCell {
                 let why = loads.filter_map(|load| load.void.clone()).next();
                 Some(why.unwrap_or_else(|| "nothing was learnt".to_owned()))
             }
+            Ending::Completed if search.is_unanswered() => Some(UNANSWERED.to_owned()),
             Ending::Completed => None,
         };
         let carried = bounds.lower.and_then(|lower| search.at_with(lower, Verdict::Pass));

@@ -2,6 +2,7 @@
 
 use super::{BusiestThread, SweepCell};
 use crate::capacity::{Evidence, LoadKind};
+use crate::compare;
 use crate::scenario::{Order, Variant};
 use crate::series::{Ending, FigureUnit, SeriesSummary};
 use crate::summary::RunFacts;
@@ -169,15 +170,19 @@ impl Ranked {
         }
     }
 
-    /// By a figure of runs. More clients, frames and bytes are better, and less of anything else.
+    /// By a figure of runs: better as a comparison has it. Of those that it knows nothing of, more clients, frames and bytes
+    /// are better, and less of anything else.
     pub fn by_figure(name: &str) -> Self {
         let what = name.rsplit('.').next().unwrap_or(name);
-        let higher = ["playing", "played", "bitrate", "fps", "media", "units", "frames"];
+        let is_higher = compare::better(name)
+            .map_or(["played", "media", "units", "frames"].contains(&what), |it| {
+                it == compare::Better::Higher
+            });
         Self {
             by: Rank::Figure(name.to_owned()),
             title: name.to_owned(),
             unit: FigureUnit::Count,
-            better: if higher.contains(&what) { Direction::Higher } else { Direction::Lower },
+            better: if is_higher { Direction::Higher } else { Direction::Lower },
         }
     }
 
@@ -344,7 +349,10 @@ fn against(best: &SweepVariant, other: &SweepVariant, ranked: &Ranked, cells: &[
         return Standing::Unknown;
     }
     match Estimate::of(&differences) {
-        Some(difference) if difference.excludes(0.0) => Standing::Worse,
+        // The best has the best mean of all its runs; in those that both have it may be the other way round.
+        Some(difference) if difference.excludes(0.0) && ranked.is_better(0.0, difference.mean) => {
+            Standing::Worse
+        }
         Some(_) => Standing::Alike,
         None => Standing::Unknown,
     }

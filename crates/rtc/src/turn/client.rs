@@ -119,6 +119,8 @@ pub struct Client {
     is_lossy: bool,
     challenge: Option<Challenge>,
     pending: Vec<Pending>,
+    /// The last answered request that was sent more than once: a server that was slow answers each of them.
+    repeated: Option<Transaction>,
     peers: Vec<Peer>,
     allocated: bool,
     refresh_at: Option<Moment>,
@@ -133,6 +135,7 @@ impl Client {
             is_lossy: carrier == Carrier::Udp,
             challenge: None,
             pending: Vec::new(),
+            repeated: None,
             peers: Vec::new(),
             allocated: false,
             refresh_at: None,
@@ -201,13 +204,19 @@ impl Client {
         }
         let asked = self.pending.iter().position(|pending| pending.transaction == message.transaction);
         let is_answer = matches!(message.class, Class::Success | Class::Error);
+        if is_answer && self.repeated.is_some_and(|known| known == message.transaction) {
+            return Ok(Event::Nothing);
+        }
         let Some(at) = asked.filter(|_| is_answer) else { return Ok(Event::Strange) };
         // An answer must prove that its sender knows the password (RFC 8489 section 9.2.5); errors may be without a tag.
         let key = self.challenge.as_ref().map(|challenge| challenge.key);
         if key.is_some_and(|key| message.is_authentic(&key) == Some(false)) {
             return Ok(Event::Strange);
         }
-        let Pending { ask, tries, .. } = self.pending.swap_remove(at);
+        let Pending { ask, tries, transaction, repetition } = self.pending.swap_remove(at);
+        if repetition.is_some_and(|it| it.sent > 1) {
+            self.repeated = Some(transaction);
+        }
         match message.class {
             Class::Success => self.granted(now, ask, &message),
             _ => self.refused(now, ask, tries, &message, out),

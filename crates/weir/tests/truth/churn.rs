@@ -144,8 +144,10 @@ fn what_a_server_keeps_of_each_viewer_is_found_and_nothing_where_it_keeps_nothin
     for ((run, growth), bytes) in [(&large, 16_384.0), (&small, 2_048.0)] {
         let [mean, low, high] = slope(growth);
         assert!(growth["clients"].as_u64().unwrap() > 2_000, "{growth:#}");
+        // Of a client that leaves before it asks for the stream nothing is kept; one that played has asked.
+        let least = bytes * 0.9 * run.total("played") / run.well() as f64;
         // An interval that is as wide as a neighbour's work makes it, and covers what is so within ten percent.
-        assert!(low > 0.0 && low <= bytes * 1.1 && high >= bytes * 0.9, "{bytes}: {growth:#}");
+        assert!(low > 0.0 && low <= bytes * 1.1 && high >= least, "{bytes}: {growth:#}");
         assert_eq!(growth["memory"]["finding"], "grows", "{growth:#}");
         let asked = &run.summary["thresholds"][0];
         assert_eq!(
@@ -154,10 +156,12 @@ fn what_a_server_keeps_of_each_viewer_is_found_and_nothing_where_it_keeps_nothin
             "{asked:#}"
         );
         let left = growth["residue"]["memory_bytes"].as_f64().unwrap();
-        let all = growth["residue"]["clients"].as_f64().unwrap() * bytes;
-        assert!(left >= all * 0.9, "what it leaks stays: {growth:#}");
+        assert!(
+            left >= growth["residue"]["clients"].as_f64().unwrap() * least,
+            "what it leaks stays: {growth:#}"
+        );
         // Beside a leak of sixteen kilobytes a page more or less is nothing.
-        assert!(bytes < 10_000.0 || (mean - bytes).abs() <= bytes * 0.1, "{growth:#}");
+        assert!(bytes < 10_000.0 || (least..=bytes * 1.1).contains(&mean), "{growth:#}");
     }
     let (run, growth) = &none;
     let [_, low, high] = slope(growth);

@@ -55,7 +55,7 @@ fn viewers_by_a_relay_over_tcp_get_every_packet() {
         soon("all were by the relay, and gave it back", || {
             let log = turn.log();
             let made = log.matches("ALLOCATE processed, success").count() - before;
-            made == 4 && log.matches("REFRESH processed, success").count() >= 4
+            made >= 4 && log.matches("REFRESH processed, success").count() >= 4
         });
     }
 }

@@ -41,6 +41,8 @@ impl Connection {
         let is_needed = self.negotiation.as_ref().is_some_and(|it| it.reachable == 0);
         match Server::choose(servers) {
             Ok(server) if is_wanted || is_needed => self.begin_relay(server, context),
+            // A failure of the relay is one of the client: only what leaves its socket alone stands by unasked.
+            Ok(server) if server.carrier() != Carrier::Tcp => Ok(()),
             Ok(server) => {
                 self.spare = Some((context.now + DIRECT, Box::new(server)));
                 Ok(())

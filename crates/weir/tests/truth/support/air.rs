@@ -40,7 +40,7 @@ pub(crate) fn air(config: &OriginConfig) -> Air {
 impl Publishing {
     pub(crate) fn start(url: &str, arguments: &[&str]) -> Self {
         let mut command = weir();
-        command.args(["publish", url, "-d", "90s", "--drain", "200ms", "-q"]).args(arguments);
+        command.args(["publish", url, "-d", "300s", "--drain", "200ms", "-q"]).args(arguments);
         Self(start_measuring(&mut command))
     }
 
