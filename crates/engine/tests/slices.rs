@@ -139,6 +139,19 @@ fn each_load_of_a_climb_has_slices_of_its_own() {
 }
 
 #[test]
+fn a_load_whose_trial_is_cut_short_is_not_carried_and_one_that_a_threshold_ended_has_failed() {
+    let mut trial = Trial::of(&[10], &[]);
+    trial.seconds(SLICE, good(10));
+    assert_eq!(trial.outcomes(Outcome::Completed), [], "one good slice of three may be the only one");
+    let ended = trial.outcomes(Outcome::Aborted("latency.p99 > 1s".to_owned()));
+    assert_eq!(ended[0].verdict, Verdict::Fail);
+    assert_eq!(ended[0].failed[0].expression, "latency.p99 > 1s ended the trial");
+    trial.seconds(SLICE, good(10));
+    let found: Vec<_> = trial.outcomes(Outcome::Completed).iter().map(seconds_of).collect();
+    assert_eq!(found, [(Verdict::Pass, 4, 0)], "a third bad one would change nothing");
+}
+
+#[test]
 fn who_has_failed_does_not_come_back_and_what_was_said_is_kept() {
     let mut trial = Trial::of(&[100], &["failed.ratio <= 0.1%"]);
     trial.seconds(LOAD_SECONDS, Second { playing: 99, failed: 1, ..good(99) });

@@ -173,6 +173,17 @@ fn a_limit_of_the_generator_is_none_of_the_server() {
 }
 
 #[test]
+fn a_climb_is_one_trial_however_many_of_its_loads_could_not_be_judged() {
+    let mut search = Search::new(GOAL);
+    let loads = [10, 20, 40, 80, 160, 320].map(|load| match load {
+        10 | 20 => Trial { load, good_seconds: 20, bad_seconds: 0, is_void: false },
+        _ => Trial::void(load),
+    });
+    search.climbed(&loads);
+    assert!(matches!(search.step(), Step::Hold { load: 20..40, .. }), "{:?}", search.step());
+}
+
+#[test]
 fn trials_that_say_nothing_come_to_an_end() {
     let fails = |load| Trial { bad_seconds: 20, is_void: false, ..Trial::void(load) };
     let mut search = Search::new(GOAL);

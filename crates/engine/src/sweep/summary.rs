@@ -498,6 +498,20 @@ mod tests {
         assert!(summary(&abc(), Ranked::by_cpu_per_client(), &[]).at("a", "b").is_none());
     }
 
+    #[test]
+    fn a_figure_ranks_the_way_in_which_a_comparison_calls_it_better() {
+        for (name, better) in [
+            ("play.bitrate.ratio", Direction::Higher),
+            ("delivered", Direction::Higher),
+            ("play.startup.p99", Direction::Lower),
+            ("cpu.weir", Direction::Lower),
+            ("units", Direction::Higher),
+            ("", Direction::Lower),
+        ] {
+            assert_eq!(Ranked::by_figure(name).better, better, "{name}");
+        }
+    }
+
     proptest! {
         #[test]
         fn the_order_in_which_cells_were_made_changes_nothing(
