@@ -393,6 +393,10 @@ impl<W: World> Shard<W> {
             self.hang_up(id);
             self.hang_up_side(id);
             let entry = self.entries.remove(id.key as usize);
+            self.timers.forget(entry.deadline);
+            if let Some(guard) = &entry.guard {
+                self.guards.forget(guard.deadline);
+            }
             if let Some(link) = entry.links.datagrams {
                 let _ = self.poll.registry().deregister(&mut SourceFd(&link.descriptor()));
             }
