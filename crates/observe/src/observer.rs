@@ -41,13 +41,33 @@ pub struct Observer {
     census: Census,
     taking_census: Ration,
     census_at_ns: u64,
-    last_pid: Option<u64>,
+    births: Births,
     units: Units,
     reader: Reader,
     machines: Vec<Remote>,
     others: Others,
     /// The CPUs that weir may run on, in order.
     cores: Vec<u32>,
+}
+
+/// Whether processes are being born, by the last pid that the kernel gave away.
+#[derive(Debug, Default)]
+struct Births {
+    last_pid: Option<u64>,
+    /// Whether it was the same at the look before as well.
+    is_confirmed: bool,
+}
+
+impl Births {
+    /// Whether nobody has been born since the look before the last. The kernel gives a pid away before its process stands in
+    /// `/proc`: a list of processes that was made at once may lack the one whose pid it has seen, so that another has to be made
+    /// when the pid is the same for the first time.
+    fn have_ceased(&mut self, last_pid: Option<u64>) -> bool {
+        let is_same = last_pid.is_some() && last_pid == self.last_pid;
+        self.last_pid = last_pid;
+        let was_same = std::mem::replace(&mut self.is_confirmed, is_same);
+        is_same && was_same
+    }
 }
 
 /// A process that changes its name without being born is found by then.
@@ -87,7 +107,7 @@ impl Observer {
             census,
             taking_census: Ration::of_core(0.005),
             census_at_ns: 0,
-            last_pid: None,
+            births: Births::default(),
             units,
             reader,
             machines: Vec::new(),
@@ -158,11 +178,10 @@ impl Observer {
             return false;
         }
         let last = self.reader.read(format_args!("/proc/loadavg")).ok().and_then(last_pid);
-        let is_still = last.is_some() && last == self.last_pid;
+        let is_still = self.births.have_ceased(last);
         if is_still && now_ns.saturating_sub(self.census_at_ns) < CENSUS_PERIOD_NS {
             return false;
         }
-        self.last_pid = last;
         self.census_at_ns = now_ns;
         self.walk(now_ns)
     }
@@ -181,5 +200,18 @@ impl Observer {
         }
         self.taking_census.spend(now_ns, thread_cpu().saturating_sub(before));
         walked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_last_birth_processes_are_listed_twice() {
+        let mut births = Births::default();
+        let looks = [Some(7), Some(7), Some(7), Some(7), Some(8), Some(8), Some(8), None, None];
+        let ceased = looks.map(|last_pid| births.have_ceased(last_pid));
+        assert_eq!(ceased, [false, false, true, true, false, false, true, false, false]);
     }
 }
