@@ -59,6 +59,8 @@ pub(super) struct Lacking {
     pub(super) open: u64,
     /// Those of them that were told to stop.
     pub(super) stopping: u64,
+    /// Those of them that are this run's, and publish on.
+    pub(super) going_on: u64,
 }
 
 impl Published {
@@ -113,8 +115,9 @@ impl Published {
                 None if deliveries.has_ended(publisher) => {}
                 None => {
                     lacking.open += 1;
-                    lacking.stopping +=
-                        u64::from(sent.is_some_and(|sent| sent.stopping.load(Ordering::Relaxed)));
+                    let stops = sent.map(|sent| sent.stopping.load(Ordering::Relaxed));
+                    lacking.stopping += u64::from(stops == Some(true));
+                    lacking.going_on += u64::from(stops == Some(false));
                 }
             }
         }

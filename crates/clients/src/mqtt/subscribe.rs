@@ -410,10 +410,13 @@ impl Viewer {
             return;
         }
         let Self { following, common, broker, filter, .. } = self;
+        // Who leaves after a life, while a publisher of the run goes on, was not meant to see its end.
+        let leaves_before = self.state.planned().turn.mean_life.is_some();
         let settle = |group: &mut Group| {
             let lacking = group.lacking(common, *broker, filter);
             let missing = std::mem::take(&mut group.missing);
-            (missing.saturating_sub(lacking.excused) + lacking.behind, lacking.open)
+            let open = lacking.open - if leaves_before { lacking.going_on } else { 0 };
+            (missing.saturating_sub(lacking.excused) + lacking.behind, open)
         };
         let (lost, open) = match following {
             Following::Alone(group) => settle(group),
