@@ -13,13 +13,16 @@ pub struct Mosquitto {
     directory: TempDir,
 }
 
-/// A subscriber of mosquitto's.
+/// What the subscriber of a broker is called there.
+const JUDGE: &str = "judge";
+
+/// A subscriber of mosquitto's, the only one of its broker.
 pub struct Subscriber(Child);
 
 impl Mosquitto {
-    /// A broker that keeps nothing on the disk.
+    /// A broker that keeps no messages on the disk, and writes down who subscribes.
     pub fn start() -> Self {
-        Self::with("persistence false")
+        Self::with("persistence false\nlog_dest file {directory}/log\nlog_type subscribe")
     }
 
     /// One with more lines of configuration; `{directory}` stands for a directory of its own.
@@ -67,17 +70,23 @@ impl Mosquitto {
         format!("mqtt://{}/{topic}", self.address())
     }
 
-    /// Starts `mosquitto_sub`, and waits until it has had time to subscribe.
+    /// Starts `mosquitto_sub`, and waits until the broker has written down that it subscribed.
+    ///
+    /// # Panics
+    /// It does not subscribe, or the broker's configuration does not say that it writes so.
     pub fn subscriber(&self, arguments: &[&str]) -> Subscriber {
         let child = Command::new("mosquitto_sub")
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-i", JUDGE])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("mosquitto_sub is missing; apt-get install mosquitto-clients");
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        // `TIME: judge 0 a/#`: client, QoS, filter.
+        let is_judge = |line: &str| line.split_whitespace().nth(1) == Some(JUDGE);
+        soon("mosquitto_sub subscribes", || self.log().lines().any(is_judge));
         Subscriber(child)
     }
 }
