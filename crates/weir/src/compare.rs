@@ -3,9 +3,8 @@
 use crate::args::Compare;
 use crate::exit::{Exit, Failure};
 use crate::report::{Recomputed, recompute};
-use crate::run::{self, written};
+use crate::run::Answer;
 use crate::{capacity, series, sweep};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use weir_engine::compare::{
     ComparedRun, Comparison, ComparisonError, LimitFinding, Options, SeriesRef, Side,
@@ -40,7 +39,9 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
         let lines: Vec<_> = error.to_string().lines().map(|line| quote(line, LINE)).collect();
         Failure::new(exit, lines.join("\n"))
     })?;
-    show(&comparison, args)?;
+    let answer = Answer { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
+    answer
+        .print(None, &|format, text, out| weir_report::write_comparison(&comparison, format, text, out))?;
     Ok(exit(&comparison))
 }
 
@@ -54,27 +55,6 @@ fn exit(comparison: &Comparison) -> Exit {
     } else {
         Exit::Passed
     }
-}
-
-fn show(comparison: &Comparison, args: &Compare) -> Result<(), Failure> {
-    let bytes = |format: &str| {
-        let mut bytes = Vec::new();
-        weir_report::write_comparison(comparison, format, &run::text(), &mut bytes)
-            .map_err(Failure::with(Exit::Internal))?;
-        Ok::<_, Failure>(bytes)
-    };
-    let mut format = args.format.as_str();
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => format = "json",
-        Some(path) => {
-            std::fs::write(path, bytes("json")?).map_err(|error| run::refused(path, &error))?;
-        }
-        None => {}
-    }
-    if args.quiet && format == "text" {
-        return Ok(());
-    }
-    written(std::io::stdout().lock().write_all(&bytes(format)?))
 }
 
 fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {

@@ -3,9 +3,10 @@
 use crate::args::History as Arguments;
 use crate::capacity;
 use crate::exit::{Exit, Failure};
-use crate::run::{self, written};
+use crate::run::Answer;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use weir_engine::compare::ComparedRun;
 use weir_engine::history::History;
@@ -16,67 +17,86 @@ use weir_report::quote;
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
 const DEEPEST: usize = 4;
 
+/// What a line of an error is cut to.
+const LINE: usize = 400;
+
+const HEAD: &str = "run.json";
+const SUMMARY: &str = "summary.json";
+
 /// Prints it.
 pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
-    let usage = |line: String| Failure::new(Exit::Usage, line);
     if !args.directory.is_dir() {
-        return Err(usage(format!(
-            "{} is no folder; give one with run directories",
-            args.directory.display()
-        )));
+        let line = format!("{} is no folder; give one with run directories", args.directory.display());
+        return Err(usage(&line));
     }
     let mut found = Vec::new();
     find(&args.directory, DEEPEST, &mut found);
     found.sort();
     let tags: BTreeMap<String, String> = args.tags.iter().cloned().collect();
-    let mut runs: Vec<ComparedRun> = found.iter().filter_map(|directory| read(directory)).collect();
-    runs.retain(|run| tags.iter().all(|(key, value)| run.head.run.tags.get(key) == Some(value)));
-    let mut names: Vec<String> = runs.iter().map(|run| run.head.run.name.clone()).collect();
-    names.sort();
-    names.dedup();
-    let name = match (&args.name, &names[..]) {
-        (Some(name), names) if names.contains(name) => name.clone(),
-        (None, [only]) => only.clone(),
-        (_, []) => {
-            let of = if tags.is_empty() { "" } else { " with these tags" };
-            return Err(usage(format!("there is no run{of} in {}", args.directory.display())));
+    let mut unread = Vec::new();
+    let mut labelled: Vec<(PathBuf, Labels)> = Vec::new();
+    // Of hundreds of runs those that are meant are known by their first lines: the others are not read whole.
+    for directory in found {
+        match read::<Labelled>(&directory, HEAD) {
+            Ok(it) => labelled.push((directory, it.run)),
+            Err(why) => unread.push(why),
         }
-        (Some(name), names) => {
-            return Err(usage(format!("there is no run of '{name}'; there are: {}", listed(names))));
+    }
+    labelled.retain(|(_, run)| tags.iter().all(|(key, value)| run.tags.get(key) == Some(value)));
+    let name = chosen(args, &labelled, !tags.is_empty(), &unread)?;
+    let mut runs = Vec::new();
+    for (directory, _) in labelled.iter().filter(|(_, run)| run.name == name) {
+        match whole(directory) {
+            Ok(run) => runs.extend(run),
+            Err(why) => unread.push(why),
         }
-        (None, names) => {
-            return Err(usage(format!(
-                "there are runs of several names; choose one with --name: {}",
-                listed(names)
-            )));
-        }
-    };
-    runs.retain(|run| run.head.run.name == name);
-    let history = History::new(&name, &tags, runs, &args.figures).map_err(Failure::with(Exit::Usage))?;
-    show(&history, args)?;
+    }
+    let history = History::new(&name, &tags, runs, &args.figures);
+    let mut history = history.map_err(|error| usage(&with_lines(&error.to_string(), &unread)))?;
+    history.warnings.splice(0..0, unread);
+    let answer = Answer { format: &args.format, json: args.json.as_deref(), quiet: false };
+    answer.print(None, &|format, text, out| weir_report::write_history(&history, format, text, out))?;
     Ok(Exit::Passed)
 }
 
-fn show(history: &History, args: &Arguments) -> Result<(), Failure> {
-    let bytes = |format: &str| {
-        let mut bytes = Vec::new();
-        weir_report::write_history(history, format, &run::text(), &mut bytes)
-            .map_err(Failure::with(Exit::Internal))?;
-        Ok::<_, Failure>(bytes)
-    };
-    let mut format = args.format.as_str();
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => format = "json",
-        Some(path) => {
-            std::fs::write(path, bytes("json")?).map_err(|error| run::refused(path, &error))?;
-        }
-        None => {}
-    }
-    written(std::io::stdout().lock().write_all(&bytes(format)?))
+/// What is wrong on the command line. Names of a run directory may be somebody else's: what they could do to a terminal is
+/// shown, not done.
+fn usage(text: &str) -> Failure {
+    let lines: Vec<_> = text.lines().map(|line| quote(line, LINE)).collect();
+    Failure::new(Exit::Usage, lines.join("\n"))
 }
 
-/// Names of a run directory may be somebody else's.
-fn listed(names: &[String]) -> String {
+/// A line, and below it those about runs that could not be read, which may be why.
+fn with_lines(line: &str, others: &[String]) -> String {
+    [line].into_iter().chain(others.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
+}
+
+/// The name of the runs that are meant.
+fn chosen(
+    args: &Arguments,
+    labelled: &[(PathBuf, Labels)],
+    is_tagged: bool,
+    unread: &[String],
+) -> Result<String, Failure> {
+    let mut names: Vec<&str> = labelled.iter().map(|(_, run)| &*run.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let line = match (&args.name, &names[..]) {
+        (Some(name), names) if names.contains(&&**name) => return Ok(name.clone()),
+        (None, [only]) => return Ok((*only).to_owned()),
+        (_, []) => {
+            let of = if is_tagged { " with these tags" } else { "" };
+            format!("there is no run{of} in {}", args.directory.display())
+        }
+        (Some(name), names) => format!("there is no run of '{name}'; there are: {}", listed(names)),
+        (None, names) => {
+            format!("there are runs of several names; choose one with --name: {}", listed(names))
+        }
+    };
+    Err(usage(&with_lines(&line, unread)))
+}
+
+fn listed(names: &[&str]) -> String {
     names.iter().map(|name| quote(name, 40)).collect::<Vec<_>>().join(", ")
 }
 
@@ -97,18 +117,76 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The part of `run.json` by which runs are chosen.
+#[derive(Deserialize)]
+struct Labelled {
+    run: Labels,
+}
+
+#[derive(Deserialize)]
+struct Labels {
+    name: String,
+    #[serde(default)]
+    tags: BTreeMap<String, String>,
+}
+
 /// A run that wrote its summary: it is not summed up again, since there may be hundreds. One that did not is none yet.
-fn read(directory: &Path) -> Option<ComparedRun> {
-    let file = |name: &str| std::fs::read(directory.join(name)).ok();
-    let head: RunHead = serde_json::from_slice(&file("run.json")?).ok()?;
-    let mut summary: Summary = serde_json::from_slice(&file("summary.json")?).ok()?;
+fn whole(directory: &Path) -> Result<Option<ComparedRun>, String> {
+    if !directory.join(SUMMARY).exists() {
+        return Ok(None);
+    }
+    let head: RunHead = read(directory, HEAD)?;
+    let mut summary: Summary = read(directory, SUMMARY)?;
     // Of hundreds of runs, each second of each would be held for nothing.
     summary.series = Vec::new();
-    Some(ComparedRun {
-        name: directory.display().to_string(),
-        repetition: None,
-        head,
-        summary,
-        distributions: Vec::new(),
-    })
+    let name = directory.display().to_string();
+    Ok(Some(ComparedRun { name, repetition: None, head, summary, distributions: Vec::new() }))
+}
+
+/// A file of a run directory; an error is the line that says that the run is left out, and why.
+fn read<T: DeserializeOwned>(directory: &Path, file: &str) -> Result<T, String> {
+    let path = directory.join(file);
+    let bytes = std::fs::read(&path).map_err(|error| error.to_string());
+    let value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
+    value.map_err(|why| format!("{} is left out: {file}: {why}", directory.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(directory: &Path, more: &[&str]) -> String {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            history: Arguments,
+        }
+        let place = directory.display().to_string();
+        let line = ["history", &place].into_iter().chain(more.iter().copied());
+        let parsed: Line = clap::Parser::try_parse_from(line).unwrap();
+        history(&parsed.history).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_read_is_named_and_what_names_do_to_a_terminal_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, file: &str, text: &str| {
+            let directory = folder.path().join(name);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join(file), text).unwrap();
+        };
+        write("broken", HEAD, "{\"run\": ");
+        let said = says(folder.path(), &[]);
+        assert!(said.starts_with("there is no run in ") && said.lines().count() == 2, "{said}");
+        assert!(said.contains("broken is left out: run.json: EOF"), "{said}");
+        // Chosen by its labels, which are read without the rest.
+        write("other", HEAD, r#"{"run": {"name": "a\u001b[2Jb", "tags": {"site": "lab"}}}"#);
+        write("other", SUMMARY, "no JSON");
+        let said = says(folder.path(), &["--name", "x"]);
+        assert!(said.contains("there are: a\\u{1b}[2Jb") && !said.contains('\u{1b}'), "{said}");
+        let said = says(folder.path(), &["--tag", "site=lab"]);
+        assert!(said.contains("other is left out: run.json: missing field"), "{said}");
+        let said = says(folder.path(), &["--tag", "site=field"]);
+        assert!(said.starts_with("there is no run with these tags in "), "{said}");
+    }
 }

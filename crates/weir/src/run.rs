@@ -227,25 +227,43 @@ pub(crate) type WriteAs<'a> = &'a dyn Fn(&str, &Text, &mut dyn Write) -> std::io
 
 /// Prints what is not a single run's as asked.
 pub(crate) fn show(print: &Print, directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
-    let bytes = |format: &str| {
-        let mut bytes = Vec::new();
-        write(format, &text(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
-        Ok::<_, Failure>(bytes)
-    };
-    let mut format = print.format.as_str();
-    match &print.json {
-        Some(path) if path.as_os_str() == "-" => format = "json",
-        Some(path) => std::fs::write(path, bytes("json")?).map_err(|error| refused(path, &error))?,
-        None => {}
+    let asked = Answer { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    asked.print(Some(directory), write)
+}
+
+/// How the answer to a question is printed.
+pub(crate) struct Answer<'a> {
+    /// What goes to stdout.
+    pub(crate) format: &'a str,
+    /// Where it goes as JSON as well; `-` for stdout, instead of the text.
+    pub(crate) json: Option<&'a Path>,
+    /// Whether text is left out.
+    pub(crate) quiet: bool,
+}
+
+impl Answer<'_> {
+    /// Prints it; below a text stands the directory of its files, if it has one.
+    pub(crate) fn print(&self, directory: Option<&Path>, write: WriteAs<'_>) -> Result<(), Failure> {
+        let bytes = |format: &str| {
+            let mut bytes = Vec::new();
+            write(format, &text(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
+            Ok::<_, Failure>(bytes)
+        };
+        let mut format = self.format;
+        match self.json {
+            Some(path) if path.as_os_str() == "-" => format = "json",
+            Some(path) => std::fs::write(path, bytes("json")?).map_err(|error| refused(path, &error))?,
+            None => {}
+        }
+        if self.quiet && format == "text" {
+            return Ok(());
+        }
+        let mut out = bytes(format)?;
+        if let Some(directory) = directory.filter(|_| format == "text") {
+            out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
+        }
+        written(std::io::stdout().lock().write_all(&out))
     }
-    if print.quiet && format == "text" {
-        return Ok(());
-    }
-    let mut out = bytes(format)?;
-    if format == "text" {
-        out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
-    }
-    written(std::io::stdout().lock().write_all(&out))
 }
 
 /// Writes the artefacts of what is not a single run's, whole.
