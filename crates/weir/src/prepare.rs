@@ -13,6 +13,7 @@ use weir_clients::{
     KeyNumbers, Link, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError,
 };
 use weir_engine::WorkloadFacts;
+use weir_engine::agents::Load;
 use weir_engine::lines::Part;
 use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
@@ -102,7 +103,16 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         // Its directory is made when it begins.
         ..run::facts(&scenario, Path::new(""), clock::wall_nanos() as f64 * 1e-9)
     };
-    Ok(Prepared { scenario, plan, workloads, consuming, slice_seconds: None, observer, facts })
+    Ok(Prepared {
+        scenario,
+        plan,
+        workloads,
+        consuming,
+        slice_seconds: None,
+        load: Load::Here,
+        observer,
+        facts,
+    })
 }
 
 /// The plan of a scenario.

@@ -32,6 +32,7 @@ pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f
         environment: Environment::read(),
         targets: Vec::new(),
         servers: Vec::new(),
+        agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: scenario.base().as_secs_f64(),
     }
