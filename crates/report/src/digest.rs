@@ -2,6 +2,7 @@
 //! that they bring, those with a dot.
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::headline::{Headline, headline, is_of_nothing};
 use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::{LINE, quote};
@@ -16,6 +17,9 @@ use weir_engine::summary::{
 /// Everything but the plots and the table of all figures.
 pub(crate) fn digest(summary: &Summary) -> Document {
     let run = &summary.run;
+    if let Some(headline) = headline(summary) {
+        return of_nothing(summary, &headline);
+    }
     let mut sections = vec![Section::new("Run", vec![Part::Facts(run_facts(summary))])];
     let names = Names::new(run);
     for workload in &summary.workloads {
@@ -26,18 +30,38 @@ pub(crate) fn digest(summary: &Summary) -> Document {
     sections.extend(machines::section(summary));
     sections.push(verdict(summary));
     sections.extend(thresholds(summary));
-    if !summary.warnings.is_empty() {
-        let warnings = summary.warnings.iter();
-        let facts =
-            warnings.map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful)).collect();
-        sections.push(Section::new("Warnings", vec![Part::Facts(facts)]));
-    }
+    sections.extend(warnings(summary));
     sections.extend(surroundings::sections(run));
-    Document {
-        title: format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE)),
-        badges: badges(summary),
-        sections,
+    Document { title: title(summary), badges: badges(summary), sections }
+}
+
+/// Of a run in which nothing was measured: why, what helps, and what is known beside that. Tables of it would be dashes.
+fn of_nothing(summary: &Summary, headline: &Headline) -> Document {
+    let mut facts = vec![Fact::new("Why", headline.line.clone()).tone(Tone::Bad)];
+    facts.extend(headline.remedy.map(|remedy| Fact::new("Remedy", remedy)));
+    facts.extend(run_facts(summary));
+    let mut sections = vec![Section::new("Run", vec![Part::Facts(facts)])];
+    if !headline.is_whole {
+        let failed = summary.workloads.iter().filter(|it| !it.failures.is_empty());
+        sections.push(Section::new("Failures", failed.map(|it| Part::Grid(failures(it))).collect()));
     }
+    if !summary.verdict.reasons.is_empty() {
+        sections.push(verdict(summary));
+    }
+    sections.extend(warnings(summary));
+    Document { title: title(summary), badges: badges(summary), sections }
+}
+
+fn title(summary: &Summary) -> String {
+    let run = &summary.run;
+    format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE))
+}
+
+fn warnings(summary: &Summary) -> Option<Section> {
+    let warnings = summary.warnings.iter();
+    let facts: Vec<_> =
+        warnings.map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful)).collect();
+    (!facts.is_empty()).then(|| Section::new("Warnings", vec![Part::Facts(facts)]))
 }
 
 fn badges(summary: &Summary) -> Vec<Badge> {
@@ -46,6 +70,8 @@ fn badges(summary: &Summary) -> Vec<Badge> {
     let (all, failed) = (summary.thresholds.len(), summary.thresholds.iter().filter(|it| !it.passed).count());
     match failed {
         0 if all == 0 => {}
+        // All of them fail of nothing, which the first badge says.
+        _ if is_of_nothing(summary) => {}
         0 => badges
             .push(Badge { text: format!("{} passed", several(all as u64, "threshold")), tone: Tone::Good }),
         _ => {

@@ -5,6 +5,7 @@ use crate::Format;
 use crate::account::brief;
 use crate::digest::{digest, several};
 use crate::document::{Badge, ColumnKind, Document, Part, Section, Tone};
+use crate::headline::is_of_nothing;
 use crate::plot::Plot;
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number};
@@ -119,6 +120,9 @@ impl Page {
         let Document { title, badges, sections } = document;
         let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
         let then = first.split_off((1 + summary.workloads.len()).min(first.len()));
+        // Nothing measured makes empty plots, and a table of noughts.
+        let has_measured = !is_of_nothing(summary);
+        let workloads = summary.workloads.iter().filter(|_| has_measured);
         Self {
             title,
             state,
@@ -128,10 +132,10 @@ impl Page {
             first,
             heading: "Second by second",
             heading_note: "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.",
-            plots: drawn(&plots(summary)),
+            plots: if has_measured { drawn(&plots(summary)) } else { Vec::new() },
             then,
             folded,
-            figures: summary.workloads.iter().map(|it| AllFigures::of(it, &summary.glossary)).collect(),
+            figures: workloads.map(|it| AllFigures::of(it, &summary.glossary)).collect(),
         }
     }
 }

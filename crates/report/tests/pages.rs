@@ -3,8 +3,9 @@
 mod fixture;
 
 use insta::assert_snapshot;
-use weir_engine::summary::Summary;
-use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text};
+use weir_engine::summary::{FailureCount, Summary};
+use weir_metrics::Failure;
+use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text, shortfall};
 
 fn written(format: &dyn Format, summary: &Summary) -> String {
     let mut bytes = Vec::new();
@@ -49,7 +50,44 @@ macro_rules! pages {
     )*};
 }
 
-pages!(steps, failures, invalid, drift, both, machines, empty, nothing_measured, channels, clients);
+pages!(
+    steps,
+    failures,
+    invalid,
+    drift,
+    both,
+    machines,
+    empty,
+    nothing_measured,
+    unanswered,
+    channels,
+    clients
+);
+
+#[test]
+fn why_a_run_did_not_pass_is_one_line() {
+    let why = |summary: &Summary| shortfall(summary).unwrap_or_else(|| "it passed".to_owned());
+    assert_eq!(
+        why(&fixture::unanswered()),
+        "nothing answered at ws://127.0.0.1:3333 (connection refused, 16 of 16); start the server, or check host and \
+         port: `ss -ltn` on its machine lists what listens"
+    );
+    let mut unknown = fixture::unanswered();
+    let failures = &mut unknown.workloads[0].failures;
+    failures[0].clients = 4;
+    failures.push(FailureCount {
+        kind: Failure::StreamNotFound,
+        clients: 12,
+        words: "no such stream".into(),
+        ..failures[0].clone()
+    });
+    let line = "no client played at ws://127.0.0.1:3333/app/stream (stream not found 12, connection refused 4 of 16: no such stream); ";
+    assert!(why(&unknown).starts_with(line), "{}", why(&unknown));
+    assert_eq!(why(&fixture::nothing_measured()), "interrupted after 0.4 s");
+    assert_eq!(why(&fixture::both()), "it passed");
+    let others = [fixture::steps(), fixture::invalid(), fixture::failures()].map(|it| why(&it));
+    assert_snapshot!("why", others.join("\n"));
+}
 
 #[test]
 fn messages_that_were_saved_have_an_account() {

@@ -2,7 +2,7 @@
 
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
-use crate::run::{check_print, print, write_artefacts};
+use crate::run::{check_print, explained, print, write_artefacts};
 use crate::{capacity, series, sweep};
 use std::path::Path;
 use weir_engine::aggregator::Aggregator;
@@ -38,7 +38,7 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
         write_artefacts(&summary, &args.directory)?;
     }
     print(&summary, &args.print, &args.directory)?;
-    Ok(Exit::of(&summary))
+    Ok(explained(&summary))
 }
 
 /// A run, summed up again from its lines.

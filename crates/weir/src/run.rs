@@ -53,7 +53,18 @@ const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Runs, writes, prints; says how it ended.
 pub(crate) fn run(prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
-    Ok(Exit::of(&measure(prepared, options)?))
+    Ok(explained(&measure(prepared, options)?))
+}
+
+/// What a run comes to, with one line on stderr on why that is not a pass: whatever was asked to be printed, whoever sees
+/// the exit code alone can read there what it means.
+pub(crate) fn explained(summary: &Summary) -> Exit {
+    let exit = Exit::of(summary);
+    if let Some(line) = weir_report::shortfall(summary).filter(|_| exit != Exit::Passed) {
+        // A closed terminal shows no error either.
+        let _ = writeln!(std::io::stderr(), "weir: {line}");
+    }
+    exit
 }
 
 /// Runs, writes, prints; gives what it came to.

@@ -69,7 +69,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let start = |prepared| run::run_in(prepared, &args.run, &place, &interrupt);
     let (summary, trouble) = run.run(&interrupt, start)?;
     run::print(&summary, &args.run.print, &place)?;
-    trouble.map_or(Ok(Exit::of(&summary)), Err)
+    trouble.map_or_else(|| Ok(run::explained(&summary)), Err)
 }
 
 /// What the command line makes of a scenario.

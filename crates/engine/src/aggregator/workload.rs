@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
-    EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING,
-    SOURCE_TIME, STARTED, UNITS, WALL_LATENCIES,
+    EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
+    PLAYING, SOURCE_TIME, STARTED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
 use weir_observe::UsageSummary;
@@ -281,7 +281,9 @@ impl WorkloadAggregator {
             warnings.extend(ingested.imbalances.iter().map(of_stage));
             warnings.extend(ingested.remarks.iter().map(|remark| format!("{}: {remark}", self.facts.name)));
         }
-        let measured = self.stages.iter().filter(|_| !self.facts.background && !by_count);
+        // A window in which nobody ever played is too short for nothing.
+        let is_measured = !self.facts.background && !by_count && self.total.figures.counter(PLAYED) > 0;
+        let measured = self.stages.iter().filter(|_| is_measured);
         for stage in measured {
             let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
             let seconds = stage.window.seconds;
