@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
-use weir_metrics::{Interval, Moment, Schema};
+use weir_metrics::common::{FAILED, LATE, MISSED, ON_TIME, PLANNED, PLAYED};
+use weir_metrics::{Interval, Moment, Recorder, Schema};
 
 use crate::report::Arrival;
 
@@ -115,6 +116,26 @@ impl AgentEnd {
             stages.filter_map(move |stage| Some((workload, stage.stage, stage.generator.clone()?)))
         });
         Self { cut_short: None, reasons: summary.verdict.reasons.clone(), loads: stages.collect() }
+    }
+}
+
+/// Clients of one workload that were there when their agent was lost: nobody knows what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenClients {
+    /// Those that had begun.
+    pub begun: u64,
+    /// Those of them that had played.
+    pub played: u64,
+}
+
+impl OpenClients {
+    /// Of all that one agent has counted of a workload.
+    pub(crate) fn of(counted: &Recorder) -> Self {
+        let count = |counter| counted.counter(counter);
+        let well = count(ON_TIME) + count(LATE);
+        let begun = count(PLANNED).saturating_sub(well + count(MISSED) + count(FAILED));
+        // A client that has ended well had played, or had too little time to.
+        Self { begun, played: count(PLAYED).saturating_sub(well).min(begun) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A line of `events.ndjson`: what happened once, in words.
 
-use crate::agents::AgentEnd;
+use crate::agents::{AgentEnd, OpenClients};
 use crate::ingest::Ingested;
 use crate::plan::Segment;
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,8 @@ pub enum EventLine {
         agent: u16,
         /// Its part of the plan, which is not run any more.
         segment: Segment,
+        /// Its clients, one entry a workload.
+        open: Vec<OpenClients>,
         /// Whether so many may be lost: the run goes on without its clients.
         is_allowed: bool,
         /// What was seen of it last.

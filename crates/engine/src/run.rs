@@ -1,6 +1,8 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
-use crate::agents::{AgentEnd, AgentReport, AgentReports, Load, SecondCopier, SecondLines, read};
+use crate::agents::{
+    AgentEnd, AgentReport, AgentReports, Load, OpenClients, SecondCopier, SecondLines, read,
+};
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
 use crate::event::EventLine;
@@ -140,10 +142,10 @@ pub fn run(
         segment,
     };
     let writer = RecordWriter::create(directory, &head)?;
-    let schemas = workloads.iter().map(|(_, workload)| workload.schema);
+    let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema).collect();
     let mut fold = Aggregator::new(
         plan.clone(),
-        workload_facts.iter().cloned().zip(schemas).collect(),
+        workload_facts.iter().cloned().zip(schemas.clone()).collect(),
         origin.as_nanos(),
     );
     if let Some(seconds) = slice_seconds {
@@ -192,7 +194,7 @@ pub fn run(
         cells,
         copier,
         losses_allowed,
-        agents: facts.agents.len() as u16,
+        counted: facts.agents.iter().map(|_| schemas.iter().copied().map(Recorder::new).collect()).collect(),
         lost: 0,
         ended: vec![false; shards],
         due: vec![0; shards],
@@ -333,8 +335,8 @@ struct Coordinator {
     copier: Option<SecondCopier>,
     /// How many agents may be lost, and how many were.
     losses_allowed: u16,
-    /// How many agents make the load.
-    agents: u16,
+    /// What each agent has counted, of each workload.
+    counted: Vec<Vec<Recorder>>,
     lost: u16,
     /// Whether each shard has reported its end. A shard is a thread of this process, or an agent.
     ended: Vec<bool>,
@@ -384,6 +386,7 @@ impl Coordinator {
             }
             if self.lost > self.losses_allowed && !stop.load(Ordering::Relaxed) {
                 // Its clients are missing: what comes now is another load than was asked for.
+                outcome = Outcome::AgentLost;
                 self.stop(stop);
             }
             let is_long_enough = scenario.watch.is_empty() || now.since(self.origin) >= LEAST;
@@ -429,6 +432,9 @@ impl Coordinator {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             watcher.tick(clock::now().since(self.origin));
+        }
+        if self.lost > self.losses_allowed && outcome == Outcome::Completed {
+            outcome = Outcome::AgentLost;
         }
         for second in self.pending.keys().copied().collect::<Vec<_>>() {
             self.complete(second);
@@ -561,7 +567,7 @@ impl Coordinator {
                 }
             }
             AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
-                self.lose(agent, at_seconds, words)
+                self.lose(agent, at_seconds, words);
             }
             AgentReport::Ended(end) => {
                 (self.ended[shard], self.deserted[shard]) = (true, true);
@@ -580,6 +586,10 @@ impl Coordinator {
         }
         let intervals = read(lines, self.fold.plan(), &schemas)?;
         lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.remark(it));
+        for interval in intervals.iter().filter(|it| it.key.server.is_none()) {
+            let counted = &mut self.counted[usize::from(agent)][usize::from(interval.key.workload)];
+            counted.merge(&interval.figures);
+        }
         if !intervals.is_empty() {
             self.add(lines.second, Some(agent), self.cells.figures(&intervals));
         }
@@ -595,8 +605,9 @@ impl Coordinator {
         self.deserted[usize::from(agent)] = true;
         self.lost += 1;
         let is_allowed = self.lost <= self.losses_allowed;
-        let segment = Segment { index: agent, of: self.agents };
-        self.remark(&EventLine::AgentLost { at_seconds, agent, segment, is_allowed, words });
+        let segment = Segment { index: agent, of: self.counted.len() as u16 };
+        let open = self.counted[usize::from(agent)].iter().map(OpenClients::of).collect();
+        self.remark(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }
 
     fn complete(&mut self, second: u32) {

@@ -97,6 +97,8 @@ pub enum Outcome {
     TargetDied,
     /// Every client was over before its time, and none was still to begin.
     NobodyLeft,
+    /// More agents were lost than may be.
+    AgentLost,
     /// By a threshold that was marked to abort; which.
     Aborted(String),
 }

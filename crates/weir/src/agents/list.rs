@@ -83,8 +83,8 @@ mod tests {
         };
         let text = text(&[("one".parse().unwrap(), hello)]);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], "agent  host     weir   cores  descriptors  may load    clients  labels  state");
-        assert_eq!(lines[1], "one    one[2J   0.1.0  4      1048576      10.0.0.0/8  ≤ 5000   zone=a  free");
+        assert_eq!(lines[0], "agent  host    weir   cores  descriptors  may load    clients  labels  state");
+        assert_eq!(lines[1], "one    one[2J  0.1.0  4      1048576      10.0.0.0/8  ≤ 5000   zone=a  free");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use weir_agents::frame::{Offer, SentFile};
 use weir_engine::run::Prepared;
-use weir_engine::scenario::Scenario;
+use weir_engine::scenario::{Scenario, WorkloadSpec};
 
 /// Bytes of a message that are not the offer's.
 const AROUND: usize = 4 << 10;
@@ -20,7 +20,7 @@ pub(super) fn figures() -> String {
     for scheme in weir_protocols::schemes() {
         let figures = weir_protocols::schema_of(scheme).into_iter().flat_map(|schema| schema.figures());
         figures.for_each(|figure| {
-            hash.update(format!("{scheme}/{}/{:?}/{:?};", figure.name, figure.unit, figure.kind))
+            hash.update(format!("{scheme}/{}/{:?}/{:?};", figure.name, figure.unit, figure.kind));
         });
     }
     let digest = hash.finalize();
@@ -30,7 +30,7 @@ pub(super) fn figures() -> String {
 /// The offer of a prepared run, in a message of at most `largest` bytes.
 pub(super) fn of(prepared: &Prepared, largest: usize) -> Result<Offer, String> {
     let mut scenario = prepared.scenario.clone();
-    if scenario.workloads.iter().any(|it| it.saves()) {
+    if scenario.workloads.iter().any(WorkloadSpec::saves) {
         return Err(
             "`ingest` and `probe` save messages on this machine; leave --agents out of such a run".to_owned()
         );

@@ -5,7 +5,7 @@ use ipnet::IpNet;
 use std::net::{IpAddr, ToSocketAddrs};
 use weir_clients::Workload;
 use weir_engine::WorkloadFacts;
-use weir_engine::scenario::Scenario;
+use weir_engine::scenario::{Scenario, WorkloadSpec};
 
 /// Most threads that a scenario may ask for.
 const MOST_SHARDS: u32 = 256;
@@ -56,7 +56,7 @@ impl Permits {
             || !scenario.watch.is_empty()
             || scenario.prometheus.is_some()
             || scenario.node_exporter.is_some()
-            || scenario.workloads.iter().any(|it| it.saves());
+            || scenario.workloads.iter().any(WorkloadSpec::saves);
         if asks_for_more {
             return Err("a plan names clients of protocols, and this one names more".to_owned());
         }

@@ -187,9 +187,9 @@ impl Worker<'_> {
         let prepared = Prepared { load, ..prepared };
         let stop = Arc::new(AtomicBool::new(false));
         self.link.send(AgentCommand::Begun(clock::now().since(origin)));
-        let (link, interrupt) = (&mut self.link, &*self.interrupt);
+        let (link, interrupt, ended) = (&mut self.link, &*self.interrupt, &*stop);
         let (result, is_interrupted) = std::thread::scope(|scope| {
-            let forward = scope.spawn(|| pass_on(link, lines, &stop, interrupt));
+            let forward = scope.spawn(move || pass_on(link, &lines, ended, interrupt));
             let result = run_watched(prepared, &directory, &stop, &mut Unseen);
             (result, forward.join().unwrap_or(false))
         });
@@ -219,7 +219,7 @@ impl Worker<'_> {
 /// Hands on the seconds of a run, and ends it when that is said. Whether its owner has said so.
 fn pass_on(
     link: &mut Link<Agent>,
-    lines: Receiver<SecondLines>,
+    lines: &Receiver<SecondLines>,
     stop: &AtomicBool,
     interrupt: &AtomicBool,
 ) -> bool {
@@ -238,7 +238,7 @@ fn pass_on(
                     stop.store(true, Relaxed);
                 }
                 AgentEvent::Connected(false) => {
-                    tell("NATS is gone; it goes on, and keeps half a minute of figures")
+                    tell("NATS is gone; it goes on, and keeps half a minute of figures");
                 }
                 _ => {}
             }
