@@ -619,6 +619,9 @@ pub struct WorkloadPoint {
     pub playing: u64,
     /// Failures in this second.
     pub failed: u64,
+    /// The same by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Failure, u64>,
     /// What the source sent for all planned clients.
     pub expected_bps: Option<f64>,
     /// What arrived (or was sent).
