@@ -1,14 +1,16 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
 use crate::support::{
-    Air, CHECKS_OF_THE_MACHINE, Crew, Measuring, NatsServer, Run, air, config, measure, report, says, shared,
-    soon, start_measuring, weir,
+    Air, CHECKS_OF_THE_MACHINE, Crew, Kept, Measuring, NatsServer, Run, air, config, measure, report, says,
+    shared, soon, start_measuring, weir,
 };
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A counter of the first workload, out of the lines of a run directory.
@@ -370,4 +372,73 @@ fn a_clock_that_is_moved_by_an_hour_moves_neither_the_start_nor_a_latency() {
     assert!((exact - by_offset).abs() < uncertainty + 0.25, "{exact} and {by_offset}");
     let startup = run.workloads()[1]["total"]["startup"]["max"].as_f64().unwrap();
     assert!(startup < 30.0, "both began at the same moment: {startup}");
+}
+
+#[test]
+fn an_agent_that_stands_still_is_lost_and_gets_nothing_more_when_it_goes_on() {
+    let _machine = shared();
+    let crew = Crew::start(3);
+    let (_air, measuring) = going_on(&crew, &[]);
+    let signal = |signal| kill_process(Pid::from_child(&crew.agents[1].0), signal).unwrap();
+    signal(Signal::STOP);
+    let run = measuring.finish();
+    assert_eq!((run.code, &run.summary["outcome"]), (98, &"agent_lost".into()));
+    assert!(reason(&run, "agent_lost")["text"].as_str().unwrap().starts_with("agent b was lost after "));
+    signal(Signal::CONT);
+    soon("it ends its clients", || crew.log("b").contains("it ends its clients"));
+    crew.wait(3);
+    assert!(report(&crew.directories("b")[0]).total("frames") > 0.0, "it has kept what it had");
+}
+
+#[test]
+fn an_agent_refuses_another_version_and_whatever_is_no_load() {
+    let crew = Crew::start(1);
+    let mut nats = crew.nats.client();
+    let mut offer = |run: &str, version: &str, figures: &str, scenario: &Value| {
+        let offer = json!({
+            "version": version, "figures": figures, "scenario": scenario, "targets": [[]], "files": [],
+            "segment": {"index": 0, "of": 1},
+        });
+        let frame = json!({"from": 1, "to": null, "run": run, "says": {"offer": offer}});
+        nats.publish("weir.down.a", frame.to_string().as_bytes());
+        nats.flush();
+    };
+    let said = |words: &str| soon(words, || crew.log("a").contains(words));
+    let play = json!({"workloads": [{"play": ["rtmp://127.0.0.1/live/a"], "clients": 1, "duration": "1s"}]});
+    offer("1", "0.0.9", "", &play);
+    said("refused: it runs weir 0.1.0, and the coordinator 0.0.9; install the same version");
+    offer("2", env!("CARGO_PKG_VERSION"), "0123456789abcdef", &play);
+    said("refused: it counts other figures than the coordinator");
+    crew.wait(1);
+}
+
+#[test]
+fn the_permissions_of_the_guide_let_a_run_through_and_hold_an_agent_to_its_own_subjects() {
+    let _machine = shared();
+    let guide = include_str!("../../../../docs/guide/many-machines.md");
+    let block = guide.split("```text\n").find(|block| block.starts_with("accounts:")).unwrap();
+    let block = block.split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nats.conf");
+    std::fs::write(&file, block.replace("$COORDINATOR", "c0").replace("$A", "a0")).unwrap();
+    let crew = Crew::at(NatsServer::with(&["-c", file.to_str().unwrap()]));
+    let (place, _) = (crew.nats.url().replace("nats://", ""), ());
+    let agent = |user: &str, name: &str| {
+        let mut command = weir();
+        command
+            .args(["agent", "--join", &format!("nats://{user}@{place}"), "--name", name, "-o"])
+            .arg(folder.path());
+        Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    };
+    // One of them says that it is another.
+    let _agents = [agent("a:a0", "a"), agent("a:a0", "z")];
+    let url = format!("nats://coordinator:c0@{place}");
+    soon("it waits", || says(["agents", "--nats", &url]).out.contains("\na "));
+    let listed = says(["agents", "--nats", &url]).out;
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    let air = air(&config(&[]));
+    let run = measure(["play", &air.url, "-d", "2s", "--warmup", "0s", "--agents", "1", "--nats", &url]);
+    assert_eq!((run.slots("planned"), agents_of(&run)), (1, vec!["a"]));
+    let written = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
+    assert!(!written.contains("c0@") && !run.err.contains("c0@"));
 }

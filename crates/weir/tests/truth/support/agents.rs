@@ -16,11 +16,15 @@ pub(crate) struct Crew {
 impl Crew {
     /// So many agents that wait for work.
     pub(crate) fn start(count: u8) -> Self {
-        let mut crew =
-            Self { nats: NatsServer::start(), agents: Vec::new(), folder: tempfile::tempdir().unwrap() };
+        let mut crew = Self::at(NatsServer::start());
         (0..count).for_each(|number| crew.add(&char::from(b'a' + number).to_string(), &[]));
         crew.wait(count.into());
         crew
+    }
+
+    /// Nobody yet, at this server.
+    pub(crate) fn at(nats: NatsServer) -> Self {
+        Self { nats, agents: Vec::new(), folder: tempfile::tempdir().unwrap() }
     }
 
     /// One more.
