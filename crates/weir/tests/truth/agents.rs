@@ -9,6 +9,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -266,6 +267,21 @@ fn agents_whose_coordinator_is_gone_end_their_clients_and_keep_what_they_have() 
     measuring.process.kill();
     soon("they end their clients", || crew.log("a").contains("it ends its clients: its coordinator is gone"));
     crew.wait(3);
+    let own: Vec<_> = ["a", "b", "c"].iter().flat_map(|name| crew.directories(name)).collect();
+    let words = ["report", "--json", "-", "--merge"].map(OsString::from);
+    let merged = says(words.into_iter().chain(own.iter().map(|it| it.as_os_str().to_owned())));
+    let merged: Value = serde_json::from_str(&merged.out).unwrap_or_else(|_| panic!("{}", merged.err));
+    let total = &merged["workloads"][0]["total"];
+    let frames: f64 = own.iter().map(|directory| sum_of_lines(directory, "frames")).sum();
+    assert_eq!(
+        (&merged["workloads"][0]["slots"]["planned"], &total["frames"]["total"]),
+        (&5.into(), &frames.into())
+    );
+    let mut startup = histogram(&own[0], "startup");
+    own[1..].iter().for_each(|directory| startup.add(histogram(directory, "startup")).unwrap());
+    assert_is(&total["startup"], &startup);
+    let twice = says(["report", "--merge", own[0].to_str().unwrap(), own[0].to_str().unwrap()]);
+    assert!(twice.code == Some(2) && twice.err.contains("is a part that is there already"), "{}", twice.err);
     for name in ["a", "b", "c"] {
         let own = report(&crew.directories(name)[0]);
         assert_eq!(own.summary["outcome"], "interrupted");
