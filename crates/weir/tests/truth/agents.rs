@@ -458,3 +458,42 @@ fn the_permissions_of_the_guide_let_a_run_through_and_hold_an_agent_to_its_own_s
     let written = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
     assert!(!written.contains("c0@") && !run.err.contains("c0@"));
 }
+
+#[test]
+fn a_nats_server_of_the_runs_own_lets_in_who_knows_its_token_and_its_certificate() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = weir();
+    command.args([
+        "play", &air.url, "-c", "2", "-d", "2s", "--warmup", "0s", "--agents", "1", "--nats", "spawn",
+    ]);
+    let measuring = start_measuring(command.args(["--accept", CHECKS_OF_THE_MACHINE]));
+    let said = || measuring.said();
+    soon("how to join is said", || said().contains("--tls-fingerprint ") && said().ends_with('\n'));
+    let line = said().lines().next().unwrap().to_owned();
+    let words: Vec<_> = line.split_once("WEIR_NATS_TOKEN=").unwrap().1.split(' ').collect();
+    let [token, "weir", "agent", "--join", url, "--tls-fingerprint", fingerprint] = words[..] else {
+        panic!("{line}")
+    };
+    let list = |token: &str, fingerprint: &str| {
+        let arguments = ["agents", "--nats", url, "--tls-fingerprint", fingerprint];
+        let output = weir().args(arguments).env("WEIR_NATS_TOKEN", token).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, err) = list("wrong", fingerprint);
+    assert!(code == Some(2) && err.contains("refuses these credentials"), "{err}");
+    let (code, err) = list(token, &"0".repeat(64));
+    assert_eq!(code, Some(97), "{err}");
+    let mut agent = weir();
+    agent
+        .args(["agent", "--join", url, "--name", "a", "--tls-fingerprint", fingerprint, "-o"])
+        .arg(folder.path());
+    let _agent = Kept::start(agent.env("WEIR_NATS_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::null()));
+    let port: u16 = url.rsplit_once(':').unwrap().1.parse().unwrap();
+    let run = measuring.finish();
+    assert_eq!((run.code, run.slots("planned"), agents_of(&run)), (0, 2, vec!["a"]), "{}", run.err);
+    let written = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
+    assert!(!written.contains(token));
+    soon("the server has ended", || std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}
