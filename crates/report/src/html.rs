@@ -11,6 +11,7 @@ use crate::plot::Plot;
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number};
 use crate::quote::quote;
+use crate::startup_map::startup_map;
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -135,6 +136,13 @@ pub(crate) fn drawn(plots: &[Plot]) -> Vec<Picture> {
     drawings.filter_map(|drawing| Some(Picture { svg: drawing.render().ok()?, note: drawing.note })).collect()
 }
 
+/// The plots of a run, and when its clients came to play.
+fn pictures(summary: &Summary) -> Vec<Picture> {
+    let mut pictures = drawn(&plots(summary));
+    pictures.extend(summary.workloads.iter().filter_map(|it| startup_map(it, summary.workloads.len() > 1)));
+    pictures
+}
+
 impl Page {
     fn of(summary: &Summary) -> Self {
         let document = digest(summary);
@@ -154,7 +162,7 @@ impl Page {
             glances: glance(summary),
             heading: "Second by second",
             heading_note: "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.",
-            plots: if has_measured { drawn(&plots(summary)) } else { Vec::new() },
+            plots: if has_measured { pictures(summary) } else { Vec::new() },
             then,
             folded,
             figures: workloads.map(|it| AllFigures::of(it, &summary.glossary)).collect(),

@@ -164,9 +164,10 @@ struct DrawnBand {
     window_width: f64,
 }
 
-struct Tick {
-    at: f64,
-    label: String,
+/// A mark on an axis.
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: String,
 }
 
 /// A value above the axis.
@@ -354,21 +355,29 @@ pub(crate) fn tick_number(value: f64) -> String {
 
 /// Ticks on round times: seconds, then minutes, then hours.
 fn time_ticks(axes: &Axes) -> Vec<Tick> {
+    let step = time_step(axes.length);
+    let count = (axes.length / step).floor() as u32;
+    let seconds = (0..=count).map(|n| f64::from(n) * step);
+    seconds.map(|at| Tick { at: axes.x(at), label: time_label(axes.length, at) }).collect()
+}
+
+/// Between two ticks of an axis of so many seconds.
+pub(crate) fn time_step(length: f64) -> f64 {
     const STEPS: [f64; 17] = [
         1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
         14_400.0, 43_200.0, 86_400.0,
     ];
-    let step = STEPS.into_iter().find(|step| axes.length / step <= 7.0).unwrap_or(axes.length / 6.0);
-    let count = (axes.length / step).floor() as u32;
-    let label = |second: f64| {
-        let whole = second as u64;
-        match axes.length {
-            s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
-            s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
-            _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
-        }
-    };
-    (0..=count).map(|n| f64::from(n) * step).map(|at| Tick { at: axes.x(at), label: label(at) }).collect()
+    STEPS.into_iter().find(|step| length / step <= 7.0).unwrap_or(length / 6.0)
+}
+
+/// A second on such an axis.
+pub(crate) fn time_label(length: f64, second: f64) -> String {
+    let whole = second as u64;
+    match length {
+        s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
+        s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
+        _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
+    }
 }
 
 /// Where a percentile stands on an axis of nines: 0, 0.3 (50 %), 1 (90 %), 2 (99 %), 3 (99.9 %).

@@ -13,7 +13,7 @@ use weir_metrics::Failure;
 const CALMED: &str = "Each second counts twice and its neighbours with as many clients once: a keyframe every other second, or reads in batches, are no waves.";
 
 /// The note under percentiles.
-const PERCENTILES: &str = "Each nine to the right is a tenth of the values: at 99% one in a hundred is higher. The last point is the highest.";
+const PERCENTILES: &str = "At 99% one value in a hundred is higher; the last point is the highest.";
 
 /// Lines of percentiles that a plot has room for.
 const MOST_STAGES: usize = 5;
@@ -282,7 +282,7 @@ fn hottest(summary: &Summary) -> Option<String> {
     let (clients, hottest) =
         threads.max_by(|a, b| a.1.cpu_percent_busiest.total_cmp(&b.1.cpu_percent_busiest))?;
     Some(format!(
-        "Lines are sums over threads of a name. The hottest single thread: {}, {} of a core at {}.",
+        "Sums over threads of a name. The hottest thread: {}, {} of a core at {}.",
         quote(&hottest.name, 32),
         percent(hottest.cpu_percent_busiest),
         several_clients(clients),
