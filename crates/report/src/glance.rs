@@ -175,7 +175,7 @@ fn loads(summary: &Summary, stage: &StageSummary) -> Vec<Load> {
         Load {
             share: host.cpu_percent / all,
             name: "the host's CPU".to_owned(),
-            limit: format!("{}{}", several(cores as u64, "core"), others.unwrap_or_default()),
+            limit: format!("{}{}", several(cores, "core"), others.unwrap_or_default()),
         }
     });
     stage.targets.iter().filter_map(busiest).chain(host).collect()

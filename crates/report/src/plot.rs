@@ -92,12 +92,38 @@ pub(crate) struct Line {
     pub(crate) hue: Hue,
     /// Between what values it lies, where that is known: shaded.
     pub(crate) range: Vec<(f64, Option<(f64, f64)>)>,
+    /// What its points are drawn as, where it is no line: one thing does not lead to the next.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// The shape of a point, by which it is known without its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Circle,
+    Cross,
+    Square,
+}
+
+impl Mark {
+    /// A path from the point on.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Circle => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+            Self::Cross => "m-3.5 -3.5l7 7m-7 0l7 -7",
+            Self::Square => "m-3 -3h6v6h-6z",
+        }
+    }
 }
 
 impl Line {
     /// A line of this colour.
     pub(crate) fn new(name: impl Into<String>, hue: Hue, points: Vec<(f64, Option<f64>)>) -> Self {
-        Self { name: name.into(), points, dashed: false, hue, range: Vec::new() }
+        Self { name: name.into(), points, dashed: false, hue, range: Vec::new(), mark: None }
+    }
+
+    /// The same as points of this shape.
+    pub(crate) fn marked(self, mark: Mark) -> Self {
+        Self { mark: Some(mark), ..self }
     }
 
     /// The same, dashed.
@@ -179,6 +205,8 @@ struct Peak {
 struct DrawnLine {
     class: String,
     path: String,
+    /// What stands before its name: a piece of it, from the middle on.
+    key: &'static str,
     /// The outline of its range.
     range: String,
     name: String,
@@ -227,7 +255,11 @@ impl Plot {
         let value_ticks = (0..=steps).map(|count| low + f64::from(count) * step);
         let drawn = |line: &Line| DrawnLine {
             class: format!("{}{}", line.hue.class(), if line.dashed { " meant" } else { "" }),
-            path: path(&thinned(&line.points), &axes),
+            path: match line.mark {
+                Some(mark) => marks(&thinned(&line.points), &axes, mark),
+                None => path(&thinned(&line.points), &axes),
+            },
+            key: line.mark.map_or("m-6 0h12", Mark::path),
             range: outline(&line.range, &axes),
             name: line.name.clone(),
             label: shortened(&line.name),
@@ -452,6 +484,16 @@ fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
     path
 }
 
+/// Points of a shape.
+fn marks(points: &[(f64, Option<f64>)], axes: &Axes, mark: Mark) -> String {
+    let there = points.iter().filter_map(|(at, value)| Some((*at, (*value).filter(|it| it.is_finite())?)));
+    let mut marks = String::new();
+    for (at, value) in there {
+        let _ = write!(marks, "M{:.1} {:.1}{}", axes.x(at), axes.y(value), mark.path());
+    }
+    marks
+}
+
 /// The outline of a range: along its upper end and back along its lower end, between gaps.
 fn outline(range: &[(f64, Option<(f64, f64)>)], axes: &Axes) -> String {
     let mut outline = String::new();
@@ -585,6 +627,7 @@ mod tests {
         let line = |at| DrawnLine {
             class: String::new(),
             path: String::new(),
+            key: "",
             range: String::new(),
             name: String::new(),
             label: String::new(),
