@@ -135,7 +135,7 @@ fn limit(summary: &Summary) -> Glance {
     loads.sort_by(|a, b| b.share.total_cmp(&a.share));
     let (share, name) = loads.first().map_or((0.0, ""), |it| (it.share, it.name.as_str()));
     let (answer, tone) = match share {
-        share if share >= REACHED => (name.to_owned(), Tone::Doubtful),
+        share if share >= REACHED => (capital(name), Tone::Doubtful),
         share if share >= NEAR => (format!("None; nearest: {name}"), Tone::Plain),
         _ => ("None was near".to_owned(), Tone::Good),
     };
@@ -146,6 +146,12 @@ fn limit(summary: &Summary) -> Glance {
         lines.push("The server was not watched: --watch says what it used".to_owned());
     }
     Glance { question, answer, lines, tone }
+}
+
+/// With a capital letter, as an answer begins.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What was used of something that has an end.

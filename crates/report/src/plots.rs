@@ -10,7 +10,7 @@ use weir_engine::summary::{Point, Role, Spread, Summary, WorkloadPoint, Workload
 use weir_metrics::Failure;
 
 /// The note under the plot of a bit rate.
-const CALMED: &str = "Each second counts twice and its neighbours with as many clients once: a keyframe every other second, or reads in batches, are no waves.";
+const CALMED: &str = "Smoothed over three seconds.";
 
 /// The note under percentiles.
 const PERCENTILES: &str = "At 99% one value in a hundred is higher; the last point is the highest.";
