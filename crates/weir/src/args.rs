@@ -1,5 +1,6 @@
 //! The command line: the verbs, and one file each for what they take.
 
+mod agents;
 mod capacity;
 mod check;
 mod codec;
@@ -22,6 +23,7 @@ mod sweep;
 mod values;
 mod watch;
 
+pub(crate) use agents::{Agent, AgentList, AgentOptions};
 pub(crate) use capacity::{Capacity, SearchOptions};
 pub(crate) use check::Check;
 pub(crate) use codec::Codec;
@@ -93,6 +95,10 @@ pub(crate) enum Verb {
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
+    /// Wait for work on this machine: a part of a run that `--agents` of another one asks for
+    Agent(Agent),
+    /// List the agents that wait at a NATS server
+    Agents(AgentList),
     /// Print a JSON Schema: of scenario files, of summary.json of a run, a series, a search or a sweep, or of what compare, history, check and codec write
     Schema(Schema),
 }

@@ -55,6 +55,7 @@ impl Exit {
         match &summary.outcome {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::TargetDied => Self::TargetDied,
+            Outcome::AgentLost => Self::Invalid,
             Outcome::Aborted(_) => Self::Aborted,
             Outcome::Completed | Outcome::NobodyLeft => {
                 let failed = summary.thresholds.iter().any(|threshold| !threshold.passed);

@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out.
 
+mod agents;
 mod args;
 mod background;
 mod capacity;
@@ -58,12 +59,12 @@ fn main() -> ExitCode {
 fn dispatch(verb: Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => run::run(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
+        Verb::Play(args) => run::start(load::of_play(&args), Exit::Usage, &args.run),
         Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
             Exit::Usage,
             "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
         )),
-        Verb::Publish(args) => run::run(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run),
+        Verb::Publish(args) => run::start(load::of_publish(&args), Exit::Usage, &args.run),
         Verb::Run(args) => series::run(&args),
         Verb::Capacity(args) => capacity::capacity(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
@@ -76,6 +77,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Check(args) => check::check(&args),
         Verb::Codec(args) => codec::codec(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Agent(args) => agents::serve(&args),
+        Verb::Agents(args) => agents::list(&args),
         Verb::Schema(args) => {
             let text = match args.what.as_str() {
                 "scenario" => Scenario::schema(),

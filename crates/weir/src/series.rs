@@ -58,14 +58,21 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let mut scenario = variations.swap_remove(0).scenario;
     let _far_end = background::far_end(&mut scenario)?;
     if scenario.before.is_empty() && scenario.after.is_empty() {
-        return run::run(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
+        return run::start(scenario, Exit::Scenario, &args.run);
     }
     check_print(&args.run.print)?;
     prepare::plan(&scenario, Exit::Scenario)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
+    let run = SteppedRun {
+        place: args.run.agents.place(),
+        scenario: &scenario,
+        variant: None,
+        repetition: 1,
+        folder,
+        directory: &place,
+    };
     let start = |prepared| run::run_in(prepared, &args.run, &place, &interrupt);
     let (summary, trouble) = run.run(&interrupt, start)?;
     run::print(&summary, &args.run.print, &place)?;
@@ -164,6 +171,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         let own = whole.join(&place);
         record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
         let run = SteppedRun {
+            place: args.run.agents.place(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,

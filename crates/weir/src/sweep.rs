@@ -238,6 +238,7 @@ impl Swept<'_> {
             };
         }
         let run = SteppedRun {
+            place: self.args.run.agents.place(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,

@@ -2,6 +2,7 @@
 
 use super::slice::{Slice, SliceTotals};
 use super::stage::StageAggregator;
+use crate::agents::OpenClients;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
@@ -15,6 +16,7 @@ use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, Turnove
 use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -45,6 +47,8 @@ pub(super) struct WorkloadAggregator {
     /// Of each second: media bytes, and clients that played or published.
     pub(super) seconds: BTreeMap<u32, (u64, u64)>,
     startups: StartupCounts,
+    /// Clients that are gone with their agent.
+    let_go: OpenClients,
 }
 
 /// What a source sends to one client.
@@ -72,6 +76,7 @@ impl WorkloadAggregator {
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: BTreeMap::new(),
             startups: StartupCounts::default(),
+            let_go: OpenClients::default(),
             facts,
         }
     }
@@ -128,6 +133,26 @@ impl WorkloadAggregator {
         published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
     }
 
+    /// These clients are gone with their agent: they were neither planned nor played.
+    pub(super) fn let_go(&mut self, open: OpenClients) {
+        self.let_go.begun += open.begun;
+        self.let_go.played += open.played;
+    }
+
+    /// All that was counted, without the clients that were let go.
+    fn counted(&self) -> Cow<'_, Totals> {
+        let OpenClients { begun, played } = self.let_go;
+        if begun == 0 {
+            return Cow::Borrowed(&self.total);
+        }
+        let mut total = self.total.clone();
+        for (counter, gone) in [(PLANNED, begun), (STARTED, begun), (PLAYED, played)] {
+            let counted = total.figures.counter(counter);
+            total.figures.recount(counter, counted.saturating_sub(gone));
+        }
+        Cow::Owned(total)
+    }
+
     pub(super) fn summary(
         &self,
         number: u16,
@@ -136,7 +161,8 @@ impl WorkloadAggregator {
         cores: f64,
         ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<Reason>) {
-        let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
+        let total = self.counted();
+        let mut reasons = verdict::of_workload(&total.figures, self.slots());
         reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
@@ -164,7 +190,7 @@ impl WorkloadAggregator {
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
             startup_map: self.startups.map(),
-            ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
+            ..self.summary_of(stages, Figures(total.figures(|_| true)))
         };
         (summary, reasons)
     }
@@ -253,7 +279,8 @@ impl WorkloadAggregator {
     }
 
     fn slots(&self) -> Slots {
-        let count = |counter| self.total.figures.counter(counter);
+        let total = self.counted();
+        let count = |counter| total.figures.counter(counter);
         let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
         Slots { planned: count(PLANNED), on_time, late, missed, failed }
     }
