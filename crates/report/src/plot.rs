@@ -529,7 +529,7 @@ fn part(lines: &mut [DrawnLine]) {
 
 /// What fits beside the lines.
 fn shortened(name: &str) -> String {
-    const ROOM: usize = 12;
+    const ROOM: usize = 13;
     if name.chars().count() <= ROOM {
         return name.to_owned();
     }

@@ -15,6 +15,9 @@ const CALMED: &str = "Smoothed over three seconds.";
 /// The note under percentiles.
 const PERCENTILES: &str = "At 99% one value in a hundred is higher; the last point is the highest.";
 
+/// Seconds in which clients came: of fewer there is no course.
+const FEWEST_SECONDS: usize = 3;
+
 /// Lines of percentiles that a plot has room for.
 const MOST_STAGES: usize = 5;
 
@@ -90,7 +93,7 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
 fn starts_throughout(summary: &Summary, workload: usize) -> bool {
     let points = || summary.series.iter().filter_map(|point| point.workloads.get(workload));
     let began = points().filter(|it| it.startup_p99_seconds.is_some()).count();
-    began > 0 && 2 * began >= points().filter(|it| it.planned > 0).count()
+    began >= FEWEST_SECONDS && 2 * began >= points().filter(|it| it.planned > 0).count()
 }
 
 /// A distribution of each stage, or of the whole run where there is one stage or none.
@@ -314,8 +317,9 @@ fn troubles(summary: &Summary) -> Vec<Line> {
     let rest = |it: &WorkloadPoint| {
         it.failed.saturating_sub(named.iter().filter_map(|kind| it.failures.get(kind)).sum())
     };
-    let others = if named.is_empty() { "failures" } else { "others" };
-    lines.push(line(summary, others, Hue::Bad(MOST_KINDS), |point| sum(point, &rest)));
+    let (others, hue) =
+        if named.is_empty() { ("failures", Hue::Bad(0)) } else { ("others", Hue::Bad(MOST_KINDS)) };
+    lines.push(line(summary, others, hue, |point| sum(point, &rest)));
     // A line that is zero throughout says nothing.
     lines.retain(|line| line.points.iter().any(|(_, value)| value.is_some_and(|it| it > 0.0)));
     lines
