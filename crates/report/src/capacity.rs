@@ -333,9 +333,10 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
                 it.targets.iter().find_map(busiest).map(|(_, percent)| percent)
             }),
             line("weir", Hue::Generator, &|it| it.generator.as_ref().map(|it| it.cpu_percent)),
-            line("host", Hue::Plan, &|it| it.host_cpu_percent).dashed(),
         ],
     ));
+    let host = line("whole host", Hue::Plan, &|it| it.host_cpu_percent);
+    plots.push(against("CPU of the whole host", PERCENT, vec![host]));
     plots
 }
 

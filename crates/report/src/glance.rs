@@ -125,7 +125,7 @@ fn believed(summary: &Summary) -> Glance {
 /// What was nearest to its limit where the most clients were.
 fn limit(summary: &Summary) -> Glance {
     let question = "What was the limit?";
-    let mut lines = failures(summary);
+    let (failed, mut lines) = (failed(summary), failures(summary));
     let stage = leading(summary).and_then(|it| it.stages.iter().max_by_key(|stage| stage.clients));
     let Some(stage) = stage.filter(|stage| stage.host.is_some() || !stage.targets.is_empty()) else {
         let why = if summary.has_measured() { "no process was watched" } else { "nothing was measured" };
@@ -137,6 +137,7 @@ fn limit(summary: &Summary) -> Glance {
     let (share, name) = loads.first().map_or((0.0, ""), |it| (it.share, it.name.as_str()));
     let (answer, tone) = match share {
         share if share >= REACHED => (capital(name), Tone::Doubtful),
+        _ if failed > 0 => (format!("No CPU, but {} failed", several(failed, "client")), Tone::Doubtful),
         share if share >= NEAR => (format!("None; nearest: {name}"), Tone::Plain),
         _ => ("None was near".to_owned(), Tone::Good),
     };
@@ -186,6 +187,12 @@ fn loads(summary: &Summary, stage: &StageSummary) -> Vec<Load> {
         }
     });
     stage.targets.iter().filter_map(busiest).chain(host).collect()
+}
+
+/// How many clients failed of those that were not there only to disturb the others.
+fn failed(summary: &Summary) -> u64 {
+    let foreground = summary.workloads.iter().filter(|it| !it.background);
+    foreground.flat_map(|it| &it.failures).map(|it| it.clients).sum()
 }
 
 /// The commonest failure.
