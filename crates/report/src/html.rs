@@ -136,10 +136,18 @@ pub(crate) fn drawn(plots: &[Plot]) -> Vec<Picture> {
     drawings.filter_map(|drawing| Some(Picture { svg: drawing.render().ok()?, note: drawing.note })).collect()
 }
 
+/// By which the plots of startups are known.
+const STARTUPS: &str = "id=\"plot-startup-";
+
 /// The plots of a run, and when its clients came to play.
 fn pictures(summary: &Summary) -> Vec<Picture> {
     let mut pictures = drawn(&plots(summary));
-    pictures.extend(summary.workloads.iter().filter_map(|it| startup_map(it, summary.workloads.len() > 1)));
+    for workload in &summary.workloads {
+        let Some(map) = startup_map(workload, summary.workloads.len() > 1) else { continue };
+        // Beside the percentiles of the same.
+        let beside = pictures.iter().rposition(|it| it.svg.contains(STARTUPS));
+        pictures.insert(beside.map_or(pictures.len(), |position| position + 1), map);
+    }
     pictures
 }
 
