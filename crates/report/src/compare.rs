@@ -48,6 +48,10 @@ impl Answer for Comparison {
     fn pictures(&self) -> Vec<Picture> {
         pictures::pictures(self)
     }
+
+    fn pictures_note(&self) -> &'static str {
+        "Over time each line is the mean of the runs of a side, shaded from the lowest run to the highest; the base is dashed."
+    }
 }
 
 /// The JSON Schema of a comparison (draft 2020-12), made from the types: `docs/compare.schema.json`.

@@ -3,6 +3,7 @@
 
 use crate::Format;
 use crate::account::brief;
+use crate::answer::Answer;
 use crate::digest::{digest, several};
 use crate::document::{Badge, ColumnKind, Document, Grid, Part, Section, Tone};
 use crate::glance::{Glance, glance};
@@ -96,20 +97,16 @@ struct FigureRow {
     values: Vec<String>,
 }
 
-/// A page of a document alone, under this name, with its pictures.
-pub(crate) fn write_document(
-    document: Document,
-    name: &str,
-    plots: Vec<Picture>,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+/// A page of what was found out from several runs.
+pub(crate) fn write_answer<A: Answer>(answer: &A, out: &mut dyn io::Write) -> io::Result<()> {
+    let (document, plots) = (answer.document(), answer.pictures());
     let state = document.state();
     let Document { title, badges, sections } = document;
     let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
     // The answer, its pictures, and what explains them.
     let then = first.split_off(1.min(first.len()));
-    let (heading, heading_note, figures) = ("In pictures", "", Vec::new());
-    let run = quote(name, 200);
+    let (heading, heading_note, figures) = ("In pictures", answer.pictures_note(), Vec::new());
+    let run = quote(&answer.subject(), 200);
     Page {
         title,
         state,

@@ -10,7 +10,7 @@ use weir_engine::summary::{Point, Role, Spread, Summary, WorkloadPoint, Workload
 use weir_metrics::Failure;
 
 /// The note under the plot of a bit rate.
-const CALMED: &str = "Smoothed over three seconds.";
+pub(crate) const CALMED: &str = "Smoothed over three seconds.";
 
 /// The note under percentiles.
 const PERCENTILES: &str = "At 99% one value in a hundred is higher; the last point is the highest.";
@@ -203,7 +203,7 @@ fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
 
 /// The mean of each value, counted twice, and its neighbours in which as many clients are planned: a keyframe every other
 /// second is no wave then. A neighbour that is not there is taken to be like the other one.
-fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
+pub(crate) fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
     let at = |position: usize, other: Option<usize>| {
         let other = other.filter(|other| planned.get(*other) == Some(&planned[position]))?;
         points.get(other)?.1

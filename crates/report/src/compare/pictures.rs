@@ -4,6 +4,7 @@ use super::{finding_word, letter, relative, side_name};
 use crate::html::{Picture, drawn};
 use crate::intervals::{IntervalRow, intervals};
 use crate::plot::{Across, COLOURS, Hue, Line, Plot};
+use crate::plots::{CALMED, calmed};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units};
 use crate::quote::quote;
 use weir_engine::compare::{Change, Comparison, Contest, FEWEST_FOR_INTERVAL, Finding, SideSummary};
@@ -58,10 +59,15 @@ fn plots(comparison: &Comparison) -> Vec<Plot> {
         let of = |what: &str, units: Units, value: fn(&WorkloadPoint) -> Option<f64>| {
             plot(comparison, title(what), units, &|point| value(point.workloads.get(at)?))
         };
+        let startups = of("Startup p99", SECONDS, |it| it.startup_p99_seconds);
         plots.extend([
             of("Playing", COUNT, |it| Some(it.playing as f64)),
-            of("Bit rate", BIT_RATE, |it| Some(it.actual_bps)),
-            of("Startup p99", SECONDS, |it| it.startup_p99_seconds),
+            Plot {
+                note: CALMED.to_owned(),
+                ..plot_of_runs(comparison, title("Bit rate"), BIT_RATE, &rates(at))
+            },
+            // Of a ramp, the intervals above say it.
+            Plot { lines: startups.lines.into_iter().filter(has_course).collect(), ..startups },
             of("Latency p99", SECONDS, |it| it.latency_p99_seconds),
             of("Delay drift p99", SECONDS, |it| it.drift_p99_seconds),
         ]);
@@ -82,38 +88,55 @@ fn plots(comparison: &Comparison) -> Vec<Plot> {
     plots
 }
 
+/// Whether a line has values in half of its seconds.
+fn has_course(line: &Line) -> bool {
+    2 * line.points.iter().filter(|(_, value)| value.is_some()).count() >= line.points.len()
+}
+
+/// The bit rate of a workload, as smooth as on the page of one run.
+fn rates(workload: usize) -> impl Fn(&[Point]) -> Vec<Option<f64>> {
+    move |run| {
+        let points = || run.iter().map(|point| point.workloads.get(workload));
+        let rates: Vec<_> = points().map(|it| (0.0, it.map(|it| it.actual_bps))).collect();
+        let planned: Vec<_> = points().map(|it| it.map(|it| it.planned)).collect();
+        calmed(&rates, &planned).into_iter().map(|(_, value)| value).collect()
+    }
+}
+
+/// What is drawn of a run: second by second.
+type Seconds<'a> = &'a dyn Fn(&[Point]) -> Vec<Option<f64>>;
+
 fn plot(comparison: &Comparison, title: String, units: Units, value: &dyn Fn(&Point) -> Option<f64>) -> Plot {
-    let length = |side: &SideSummary| side.seconds.iter().map(Vec::len).max().unwrap_or(0);
+    plot_of_runs(comparison, title, units, &|run| run.iter().map(value).collect())
+}
+
+fn plot_of_runs(comparison: &Comparison, title: String, units: Units, seconds: Seconds<'_>) -> Plot {
     let line = |(position, side): (usize, &SideSummary)| {
-        let mean = |second: usize| {
-            let points = side.seconds.iter().filter_map(|run| run.get(second));
-            let values: Vec<f64> = points.filter_map(value).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        // Of two runs or more: between the lowest and the highest of them.
-        let range = |second: usize| {
-            let values = side.seconds.iter().filter_map(|run| value(run.get(second)?));
-            let ends = values.fold(None, |ends: Option<(f64, f64, u32)>, value| {
-                let (low, high, runs) = ends.unwrap_or((value, value, 0));
-                Some((low.min(value), high.max(value), runs + 1))
-            });
-            ends.filter(|(_, _, runs)| *runs > 1).map(|(low, high, _)| (low, high))
-        };
+        let runs: Vec<Vec<Option<f64>>> = side.seconds.iter().map(|run| seconds(run)).collect();
         // A second's value stands at its middle.
-        let points = (0..length(side)).map(|second| (second as f64 + 0.5, mean(second))).collect();
-        let range = (0..length(side)).map(|second| (second as f64 + 0.5, range(second))).collect();
+        let length = runs.iter().map(Vec::len).max().unwrap_or(0);
+        let of_second = |second: usize| {
+            let values: Vec<f64> = runs.iter().filter_map(|run| *run.get(second)?).collect();
+            let ends = values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
+            let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+            // Of two runs or more.
+            (second as f64 + 0.5, mean, ends.filter(|_| values.len() > 1))
+        };
+        let all: Vec<_> = (0..length).map(of_second).collect();
+        let points = all.iter().map(|(at, mean, _)| (*at, *mean)).collect();
+        let range = all.iter().map(|(at, _, ends)| (*at, *ends)).collect();
         let line = Line::new(letter(position), Hue::Series(position), points);
         Line { dashed: position == 0, range, ..line }
     };
+    let lines: Vec<Line> = comparison.sides.iter().enumerate().take(COLOURS).map(line).collect();
     Plot {
         title,
         units,
-        lines: comparison.sides.iter().enumerate().take(COLOURS).map(line).collect(),
+        length: lines.iter().map(|line| line.points.len()).max().unwrap_or(0) as f64,
+        lines,
         bands: Vec::new(),
         across: Across::Time,
-        length: comparison.sides.iter().map(length).max().unwrap_or(0) as f64,
-        note: "Each line is the mean of the runs of a side, shaded from the lowest run to the highest; the base is dashed."
-            .to_owned(),
+        note: String::new(),
         robust: true,
     }
 }
