@@ -258,7 +258,9 @@ fn plots(history: &History) -> Vec<Plot> {
             robust: false,
         }
     };
-    history.figures.iter().map(of).collect()
+    // What changed comes first.
+    let (changed, others): (Vec<_>, Vec<_>) = history.figures.iter().partition(|it| !it.changes.is_empty());
+    changed.into_iter().chain(others).map(of).collect()
 }
 
 /// The units of a figure, and what its values are multiplied by for them.
