@@ -1,10 +1,11 @@
 //! An agent's side of the dialogue: it waits to be called, runs what it is offered, and gives up a coordinator that is gone.
 
 use crate::frame::{
-    AgentName, AgentSays, CoordinatorSays, FromAgent, FromCoordinator, Hello, Instance, Item, Offer,
+    AgentName, AgentSays, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello, Instance, Item,
+    Offer,
 };
 use crate::nats::{Machine, Outgoing};
-use crate::offset::{ClockOffset, Exchange, OffsetMeter};
+use crate::offset::{Exchange, OffsetMeter};
 use crate::outbox::{KEPT_FOR, Outbox};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,7 +25,9 @@ pub enum AgentEvent {
     /// It is to run this.
     Offered(Box<Offer>),
     /// Second 0 begins at this moment of its own clock.
-    Begin(Moment, ClockOffset),
+    Begin(Moment),
+    /// The common wall clock says this at the zero of its own monotonic one, in nanoseconds since the Unix epoch.
+    WallAtZero(u64),
     /// It is to end its run now, and why.
     Stop(&'static str),
     /// The run is over for the coordinator, or has none any more.
@@ -69,6 +72,8 @@ struct Work {
     phase: Phase,
     meter: OffsetMeter,
     outbox: Outbox<Item>,
+    /// The clock of the run, once it has begun, and how far it may be off at the most.
+    clock: Option<(CommonClock, Duration)>,
     /// When the coordinator was heard last.
     heard: Moment,
     /// When the last sign of life was given.
@@ -80,7 +85,7 @@ struct Work {
 enum Phase {
     Offered,
     Accepted,
-    Begun(ClockOffset),
+    Begun,
     Ended,
 }
 
@@ -110,6 +115,7 @@ impl Agent {
                 phase: Phase::Offered,
                 meter: OffsetMeter::default(),
                 outbox: Outbox::default(),
+                clock: None,
                 heard: now,
                 beat: None,
                 is_stopped: false,
@@ -121,11 +127,11 @@ impl Agent {
     fn stop(&mut self, why: &'static str) {
         let Some(work) = &mut self.work else { return };
         match work.phase {
-            Phase::Begun(_) if !work.is_stopped => {
+            Phase::Begun if !work.is_stopped => {
                 work.is_stopped = true;
                 self.events.push_back(AgentEvent::Stop(why));
             }
-            Phase::Begun(_) => {}
+            Phase::Begun => {}
             Phase::Offered | Phase::Accepted | Phase::Ended => self.leave(),
         }
     }
@@ -164,10 +170,12 @@ impl Machine for Agent {
             CoordinatorSays::Time { asked, received, answered } => {
                 work.meter.handle(Exchange { asked, received, answered, heard: now.as_nanos() });
             }
-            CoordinatorSays::Begin(there) => {
-                if let (Phase::Accepted, Some(offset)) = (work.phase, work.meter.latest()) {
-                    work.phase = Phase::Begun(offset);
-                    self.events.push_back(AgentEvent::Begin(offset.here(there), offset));
+            CoordinatorSays::Begin(clock) => {
+                if let (Phase::Accepted, Some(offset)) = (work.phase, work.meter.at(now)) {
+                    work.phase = Phase::Begun;
+                    work.clock = Some((clock, offset.bound));
+                    self.events.push_back(AgentEvent::WallAtZero(offset.wall_at_zero(clock.wall_at_zero)));
+                    self.events.push_back(AgentEvent::Begin(offset.here(clock.origin)));
                 }
             }
             CoordinatorSays::Beat(received) => work.outbox.acknowledge(received),
@@ -175,7 +183,7 @@ impl Machine for Agent {
             CoordinatorSays::Done => {
                 work.outbox.acknowledge(u64::MAX);
                 match work.phase {
-                    Phase::Begun(_) => self.stop("the coordinator is done"),
+                    Phase::Begun => self.stop("the coordinator is done"),
                     _ => self.leave(),
                 }
             }
@@ -201,13 +209,13 @@ impl Machine for Agent {
                 self.work = None;
             }
             AgentCommand::Begun(late) => {
-                let Phase::Begun(offset) = work.phase else { return };
-                let late_seconds = late.as_secs_f64();
-                let clock_bound_seconds = offset.bound.as_secs_f64();
+                let Some((_, bound)) = work.clock else { return };
+                let (late_seconds, clock_bound_seconds) = (late.as_secs_f64(), bound.as_secs_f64());
                 work.outbox.push(Item::Begun { late_seconds, clock_bound_seconds }, now);
             }
             AgentCommand::Second(lines) => work.outbox.push(Item::Second(lines), now),
-            AgentCommand::Ended(end) => {
+            AgentCommand::Ended(mut end) => {
+                end.clock_bound_seconds = work.clock.map_or(0.0, |(_, bound)| bound.as_secs_f64());
                 work.outbox.push(Item::Ended(end), now);
                 work.phase = Phase::Ended;
                 if work.is_stopped && now.since(work.heard) >= GONE_AFTER {
@@ -231,10 +239,14 @@ impl Machine for Agent {
             return;
         }
         let is_asked = work.meter.poll(now);
-        let is_ready = work.phase == Phase::Accepted && work.meter.latest().is_some();
+        let is_ready = work.phase == Phase::Accepted && work.meter.at(now).is_some();
         let beat = work.beat.is_none_or(|beat| now.since(beat) >= BEAT);
         if beat {
             work.beat = Some(now);
+            if let (Some((clock, bound)), Some(offset)) = (&mut work.clock, work.meter.at(now)) {
+                *bound = offset.bound.max(*bound);
+                self.events.push_back(AgentEvent::WallAtZero(offset.wall_at_zero(clock.wall_at_zero)));
+            }
         }
         let items: Vec<_> = std::iter::from_fn(|| work.outbox.poll(now)).collect();
         if is_asked {

@@ -2,8 +2,8 @@
 //! send until each has ended or is lost.
 
 use crate::frame::{
-    ALL_UP, AgentName, AgentSays, CALL, CoordinatorSays, FromAgent, FromCoordinator, Hello, Instance, Item,
-    Offer,
+    ALL_UP, AgentName, AgentSays, CALL, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello,
+    Instance, Item, Offer,
 };
 use crate::inbox::Inbox;
 use crate::nats::{Machine, Outgoing};
@@ -38,8 +38,8 @@ pub enum CoordinatorCommand {
     Call,
     /// Offers each of these its part.
     Offer(Vec<(AgentName, Instance, Offer)>),
-    /// Has all begin: second 0 is at this moment of its own clock.
-    Begin(Moment),
+    /// Has all begin, by its own clock.
+    Begin(CommonClock),
     /// Has all end now.
     Stop,
     /// Needs nothing more.
@@ -53,7 +53,7 @@ pub struct Coordinator {
     run: String,
     is_calling: bool,
     members: Vec<Member>,
-    begin: Option<Moment>,
+    begin: Option<CommonClock>,
     is_stopping: bool,
     beat: Option<Moment>,
     /// Since when NATS is there, or not there.
@@ -138,7 +138,7 @@ impl Coordinator {
             AgentSays::Accepted => {
                 // The moment to begin has not come there.
                 if let Some(begin) = self.begin {
-                    self.tell(number, CoordinatorSays::Begin(begin.as_nanos()));
+                    self.tell(number, CoordinatorSays::Begin(begin));
                 }
             }
             AgentSays::Refused(words) => self.lose(number, words),
@@ -268,9 +268,9 @@ impl Machine for Coordinator {
                 };
                 self.members = offers.into_iter().map(member).collect();
             }
-            CoordinatorCommand::Begin(at) => {
-                self.begin = Some(at);
-                self.tell_all(&CoordinatorSays::Begin(at.as_nanos()));
+            CoordinatorCommand::Begin(clock) => {
+                self.begin = Some(clock);
+                self.tell_all(&CoordinatorSays::Begin(clock));
             }
             CoordinatorCommand::Stop => {
                 self.is_stopping = true;

@@ -181,14 +181,23 @@ pub enum CoordinatorSays {
         /// When this left.
         answered: u64,
     },
-    /// Second 0 begins at this time of the coordinator's clock.
-    Begin(u64),
+    /// When all begin, and which wall clock they follow.
+    Begin(CommonClock),
     /// It is there, and has all items up to this number.
     Beat(u64),
     /// End now.
     Stop,
     /// The run is over, or was never begun: nothing more is needed.
     Done,
+}
+
+/// The clock that all agents of a run have in common: their coordinator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommonClock {
+    /// When second 0 begins, on its monotonic clock.
+    pub origin: u64,
+    /// What its wall clock says at its monotonic zero, in nanoseconds since the Unix epoch.
+    pub wall_at_zero: u64,
 }
 
 /// What an agent is to run.

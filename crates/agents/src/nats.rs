@@ -2,6 +2,7 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
+use percent_encoding::percent_decode_str;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -85,7 +86,7 @@ pub enum NatsError {
         words: String,
     },
     /// It does not take these credentials.
-    #[error("NATS at {0} refuses these credentials; give its --token-file or --creds")]
+    #[error("NATS at {0} refuses these credentials; give --nats-token-file or --creds")]
     Refused(String),
     /// The file of credentials, or that of certificates, cannot be used.
     #[error("{path}: {words}")]
@@ -220,6 +221,16 @@ impl<M: Machine> Carrier<M> {
                     let _ = change.send(change_to);
                 }
             });
+        let unreachable = |words: String| NatsError::Unreachable { place: place.clone(), words };
+        let address: async_nats::ServerAddr =
+            server.url.parse().map_err(|error: io::Error| unreachable(error.to_string()))?;
+        // The library reads them, and does not use them.
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        options = match (address.username().map(decoded), address.password().map(decoded)) {
+            (Some(user), Some(password)) => options.user_and_password(user, password),
+            (Some(token), None) => options.token(token),
+            (None, _) => options,
+        };
         if let Some(token) = &server.token {
             options = options.token(token.clone());
         }
@@ -232,8 +243,7 @@ impl<M: Machine> Carrier<M> {
             std::fs::File::open(path).map_err(|error| file(path, error))?;
             options = options.add_root_certificates(path.clone()).require_tls(true);
         }
-        let unreachable = |words: String| NatsError::Unreachable { place: place.clone(), words };
-        let client = options.connect(&server.url).await.map_err(|error| {
+        let client = options.connect(address).await.map_err(|error| {
             use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};
             match error.kind() {
                 Authentication | AuthorizationViolation => NatsError::Refused(place.clone()),

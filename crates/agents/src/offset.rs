@@ -1,6 +1,7 @@
 //! How far another machine's clock is from one's own: four timestamps an exchange (RFC 5905, section 8), eight exchanges in
 //! a row, of which the one with the shortest round trip counts.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -8,6 +9,10 @@ use weir_metrics::Moment;
 const BURST: u32 = 8;
 /// Time between the beginnings of two bursts.
 const EVERY: Duration = Duration::from_secs(5);
+/// Bursts that the drift is taken from: a minute of them.
+const BURSTS: usize = 12;
+/// The largest drift that is believed: what `adjtimex` lets a clock be slewed by, 500 ppm.
+const MOST_DRIFT: f64 = 500e-6;
 /// How long an answer is waited for before the question is put again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -50,15 +55,20 @@ impl ClockOffset {
         let nanos = i128::from(there) - i128::from(self.nanos);
         Moment::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
+
+    /// What the other machine's wall clock says at one's own monotonic zero, if it says this at its own.
+    pub fn wall_at_zero(self, there: u64) -> u64 {
+        there.saturating_add_signed(self.nanos)
+    }
 }
 
 /// Measures the offset, burst after burst.
 #[derive(Debug, Default)]
 pub struct OffsetMeter {
-    /// Of the last whole burst.
-    latest: Option<ClockOffset>,
+    /// Of whole bursts: the exchange that counts, and when it was.
+    bursts: VecDeque<(Moment, ClockOffset)>,
     /// Of the burst that is under way.
-    best: Option<ClockOffset>,
+    best: Option<(Moment, ClockOffset)>,
     exchanges: u32,
     burst_began: Option<Moment>,
     /// The question that is under way.
@@ -66,9 +76,27 @@ pub struct OffsetMeter {
 }
 
 impl OffsetMeter {
-    /// What is known, once a burst is over.
-    pub fn latest(&self) -> Option<ClockOffset> {
-        self.latest
+    /// What is known, once a burst is over: what the last one told, and how far the clocks have drifted apart since.
+    pub fn at(&self, now: Moment) -> Option<ClockOffset> {
+        let (then, offset) = self.bursts.back()?;
+        let drifted = self.drift() * now.since(*then).as_nanos() as f64;
+        Some(ClockOffset { nanos: offset.nanos.saturating_add(drifted as i64), ..*offset })
+    }
+
+    /// The slope of the line through all bursts that are kept, by least squares.
+    fn drift(&self) -> f64 {
+        let Some((first, base)) = self.bursts.front().filter(|_| self.bursts.len() > 2) else { return 0.0 };
+        let points = || {
+            self.bursts.iter().map(|(then, offset)| {
+                (then.since(*first).as_nanos() as f64, offset.nanos.saturating_sub(base.nanos) as f64)
+            })
+        };
+        let count = self.bursts.len() as f64;
+        let mean = |of: fn((f64, f64)) -> f64| points().map(of).sum::<f64>() / count;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        let above: f64 = points().map(|point| (point.0 - x) * (point.1 - y)).sum();
+        let below: f64 = points().map(|point| (point.0 - x).powi(2)).sum();
+        if below > 0.0 { (above / below).clamp(-MOST_DRIFT, MOST_DRIFT) } else { 0.0 }
     }
 
     /// Whether to ask for the time now.
@@ -93,12 +121,15 @@ impl OffsetMeter {
             return;
         }
         self.asked = None;
-        let offset = exchange.offset();
-        self.best = [self.best, offset].into_iter().flatten().min_by_key(|it| it.bound);
+        let told = exchange.offset().map(|offset| (Moment::from_nanos(exchange.heard), offset));
+        self.best = [self.best, told].into_iter().flatten().min_by_key(|(_, offset)| offset.bound);
         self.exchanges += 1;
         if self.exchanges >= BURST {
             self.exchanges = 0;
-            self.latest = self.best.or(self.latest);
+            if let Some(best) = self.best {
+                self.bursts.push_back(best);
+                self.bursts.drain(..self.bursts.len().saturating_sub(BURSTS));
+            }
         }
     }
 }
@@ -115,7 +146,7 @@ mod tests {
         let ahead = 3_000_000_000;
         // There in 1 ms; back in 1 ms of one exchange, and in 40 ms of the others.
         for number in 0..8 {
-            assert!(meter.latest().is_none());
+            assert!(meter.at(now).is_none());
             assert!(meter.poll(now) && !meter.poll(now));
             let received = now.as_nanos() + 1_000_000 + ahead;
             let back = if number == 5 { 1_000_000 } else { 40_000_000 };
@@ -123,11 +154,39 @@ mod tests {
             meter.handle(Exchange { asked: now.as_nanos(), received, answered: received, heard });
             now = Moment::from_nanos(heard);
         }
-        let offset = meter.latest().unwrap();
+        let offset = meter.at(now).unwrap();
         assert_eq!((offset.nanos, offset.bound), (ahead as i64, Duration::from_millis(1)));
         assert_eq!(offset.here(now.as_nanos() + ahead), now);
         assert!(!meter.poll(now), "the next burst is later");
         assert!(meter.poll(now + EVERY));
+    }
+
+    /// An answer at once, of a clock that gains this much a second.
+    fn answer(meter: &mut OffsetMeter, now: Moment, gain: f64) {
+        let there = (now.as_nanos() as f64 * (1.0 + gain)) as u64 + 7_000_000_000;
+        meter.handle(Exchange {
+            asked: now.as_nanos(),
+            received: there,
+            answered: there,
+            heard: now.as_nanos(),
+        });
+    }
+
+    #[test]
+    fn drift_between_two_bursts_is_followed_by_a_line() {
+        let (mut meter, gain) = (OffsetMeter::default(), 40e-6);
+        let mut now = Moment::from_nanos(1_000_000_000);
+        for _ in 0..400 {
+            if meter.poll(now) {
+                answer(&mut meter, now, gain);
+            }
+            now = now + Duration::from_millis(250);
+        }
+        // Five seconds after the last burst a clock of 40 ppm is 200 µs further.
+        let true_offset = |now: Moment| 7_000_000_000 + (now.as_nanos() as f64 * gain) as i64;
+        let later = now + Duration::from_secs(4);
+        let error = meter.at(later).unwrap().nanos - true_offset(later);
+        assert!(error.abs() < 2_000, "{error} ns");
     }
 
     proptest! {

@@ -102,6 +102,8 @@ const PART_EVENTS: usize = 1_000;
 pub struct AgentEnd {
     /// Why it did not make the whole of its part, if it did not and was not told to end.
     pub cut_short: Option<String>,
+    /// How far its clock may have been from what it was taken for, at the most.
+    pub clock_bound_seconds: f64,
     /// What its machine made of its run.
     pub reasons: Vec<Reason>,
     /// What it used of its machine in each stage: workload, stage, CPU and memory.
@@ -115,7 +117,12 @@ impl AgentEnd {
             let stages = it.stages.iter();
             stages.filter_map(move |stage| Some((workload, stage.stage, stage.generator.clone()?)))
         });
-        Self { cut_short: None, reasons: summary.verdict.reasons.clone(), loads: stages.collect() }
+        Self {
+            cut_short: None,
+            clock_bound_seconds: 0.0,
+            reasons: summary.verdict.reasons.clone(),
+            loads: stages.collect(),
+        }
     }
 }
 

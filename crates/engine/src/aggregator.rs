@@ -260,6 +260,11 @@ impl Aggregator {
                 cores,
                 self.ended(),
             );
+            if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
+                // Agents follow one clock; other publishers have their own.
+                summary.clock_uncertainty_seconds =
+                    workload.has_latency().then(|| self.agents.clock_uncertainty()).flatten();
+            }
             summary.channels = workload.readers.channels(&workload.facts, &complaints);
             summary.clients = workload.readers.clients(&workload.facts, summary.slots.planned);
             for failure in &mut summary.failures {

@@ -60,6 +60,15 @@ impl AgentsAggregator {
         lost.chain(late).chain(own).collect()
     }
 
+    /// How far the clocks of any two agents may be apart, if agents made the load.
+    pub(super) fn clock_uncertainty(&self) -> Option<f64> {
+        let ends = |agent| self.ends.get(agent).map_or(0.0, |end: &AgentEnd| end.clock_bound_seconds);
+        let mut bounds: Vec<f64> =
+            self.begun.iter().map(|(agent, (_, bound))| bound.max(ends(agent))).collect();
+        bounds.sort_by(|a, b| b.total_cmp(a));
+        (!bounds.is_empty()).then(|| bounds.iter().take(2).sum())
+    }
+
     /// What all agents together used of their machines in a stage, if each of them said so.
     pub(super) fn load(&self, agents: usize, workload: u16, stage: u16) -> Option<ProcessLoad> {
         let of = |end: &AgentEnd| {

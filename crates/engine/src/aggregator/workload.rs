@@ -271,11 +271,16 @@ impl WorkloadAggregator {
         })
     }
 
-    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured,
-    /// so that their uncertainty is unknown.
+    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured
+    /// here, so that their uncertainty is unknown.
     fn clock_uncertainty(&self) -> Option<f64> {
         let figures = &self.total.figures;
         (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
+    }
+
+    /// Whether any latency was measured.
+    pub(super) fn has_latency(&self) -> bool {
+        !self.total.figures.signed(LATENCY).is_empty()
     }
 
     fn slots(&self) -> Slots {

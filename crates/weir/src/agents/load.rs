@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_agents::frame::{AgentName, Hello, Instance};
+use weir_agents::frame::{AgentName, CommonClock, Hello, Instance};
 use weir_agents::nats::Link;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load};
 use weir_engine::plan::Segment;
 use weir_engine::run::Prepared;
 use weir_metrics::Moment;
+use weir_shard::clock;
 
 /// How long agents are waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -212,7 +213,9 @@ impl Agents for Gathered {
         reports: AgentReports,
     ) -> io::Result<JoinHandle<io::Result<()>>> {
         std::thread::Builder::new().name("weir-agents".to_owned()).spawn(move || {
-            self.link.send(CoordinatorCommand::Begin(origin));
+            let wall_at_zero = clock::wall_nanos().wrapping_sub(clock::now().as_nanos());
+            self.link
+                .send(CoordinatorCommand::Begin(CommonClock { origin: origin.as_nanos(), wall_at_zero }));
             self.pass_on(&stop, &reports);
             self.link.send(CoordinatorCommand::Done);
             Ok(())

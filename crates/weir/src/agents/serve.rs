@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, Hello, Offer};
 use weir_agents::nats::Link;
 use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
+use weir_clients::follow_wall_clock;
 use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::plan::Segment;
@@ -159,7 +160,8 @@ impl Worker<'_> {
     fn wait_for_begin(&self) -> Option<Moment> {
         loop {
             match self.link.event(TICK) {
-                Ok(AgentEvent::Begin(origin, _)) => return Some(origin),
+                Ok(AgentEvent::Begin(origin)) => return Some(origin),
+                Ok(AgentEvent::WallAtZero(nanos)) => follow_wall_clock(nanos),
                 Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
                     tell("the coordinator has let it go");
                     return None;
@@ -237,6 +239,7 @@ fn pass_on(
                     tell(&format!("it ends its clients: {why}"));
                     stop.store(true, Relaxed);
                 }
+                AgentEvent::WallAtZero(nanos) => follow_wall_clock(nanos),
                 AgentEvent::Connected(false) => {
                     tell("NATS is gone; it goes on, and keeps half a minute of figures");
                 }

@@ -1,14 +1,16 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
 use crate::support::{
-    Air, CHECKS_OF_THE_MACHINE, Crew, Measuring, NatsServer, Run, air, config, measure, report, says, shared,
-    soon, start_measuring, weir,
+    Air, CHECKS_OF_THE_MACHINE, Crew, Kept, Measuring, NatsServer, Run, air, config, measure, report, says,
+    shared, soon, start_measuring, weir,
 };
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A counter of the first workload, out of the lines of a run directory.
@@ -66,13 +68,14 @@ fn what_three_agents_count_is_what_the_server_sent_and_what_their_own_files_say(
     assert_eq!(agents_of(&run), ["a", "b", "c"], "{}", run.err);
     let (counts, sent) = (air.origin.counts(), air.origin.counts().sent());
     assert!(sent.video >= 7 * 20, "{sent:?}");
-    assert_eq!(run.total("media") as u64, sent.payload_bytes);
     assert_eq!(run.total("units") as u64, sent.packets());
     assert_eq!(run.total("frames") as u64, sent.video);
     let link_bytes: u64 = counts.viewers.iter().map(|viewer| viewer.link_bytes).sum();
     assert_eq!(run.total("received") as u64, link_bytes);
     let own: Vec<_> = ["a", "b", "c"].iter().flat_map(|name| crew.directories(name)).collect();
     assert_eq!(own.len(), 3);
+    let media = own.iter().map(|directory| sum_of_lines(directory, "media_bytes")).sum::<f64>();
+    assert_eq!(run.total("media"), media);
     let frames: Vec<_> = own.iter().map(|directory| sum_of_lines(directory, "frames")).collect();
     assert!(frames.iter().all(|frames| *frames > 0.0));
     assert_eq!(frames.iter().sum::<f64>() as u64, sent.video);
@@ -291,7 +294,7 @@ fn nats_that_is_started_again_costs_nothing_and_counts_nothing_twice() {
     let sent = air.origin.counts().sent();
     assert_eq!(run.summary["verdict"]["reasons"], Value::Array(Vec::new()), "{:#}", run.summary["verdict"]);
     assert_eq!(run.total("frames") as u64, sent.video);
-    assert_eq!(run.total("media") as u64, sent.payload_bytes);
+    assert_eq!(run.total("units") as u64, sent.packets());
 }
 
 #[test]
@@ -303,7 +306,7 @@ fn garbage_and_intervals_of_another_run_change_nothing() {
     for subject in ["weir.up.a", "weir.up.nobody", "weir.up.", "weir.down.a", "weir.call"] {
         nats.publish(subject, b"\xff\0 no JSON");
         nats.publish(subject, b"{\"from\":1,\"to\":null,\"run\":\"x\",\"says\":\"stop\"}");
-        let ended = br#"{"from":1,"run":"x","says":{"item":{"number":1,"oldest":1,"item":{"ended":{"cut_short":null,"reasons":[],"loads":[]}}}}}"#;
+        let ended = br#"{"from":1,"run":"x","says":{"item":{"number":1,"oldest":1,"item":{"ended":{"cut_short":null,"clock_bound_seconds":0.0,"reasons":[],"loads":[]}}}}}"#;
         nats.publish(subject, ended);
     }
     nats.flush();
@@ -335,4 +338,107 @@ fn a_wrong_token_and_a_server_that_is_not_there_are_named() {
     let said = says(["agents", "--nats", &url]);
     assert_eq!(said.code, Some(97));
     assert!(said.err.contains("is a nats-server there?"), "{}", said.err);
+}
+
+#[test]
+fn a_clock_that_is_moved_by_an_hour_moves_neither_the_start_nor_a_latency() {
+    let _machine = shared();
+    let mut crew = Crew::start(1);
+    // Another boot's clock, as far as anybody can tell: a time namespace of its own.
+    crew.add_in(&["unshare", "--time", "--monotonic", "3600"], "b");
+    crew.wait(2);
+    let origin = weir_origin::Origin::start(&config(&[])).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.yaml");
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
+    // Agent a publishes and has two viewers, b has the others. All are witnesses.
+    let text = format!(
+        "warmup: 500ms\ndrain: 400ms\nworkloads:\n  - {{publish: '{url}', gop: 500ms}}\n  \
+         - {{play: '{url}', delay: 1s, clients: 4, duration: 4s, witness_every: 1}}\nthresholds: [slots_failed == 0]\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut words = vec!["run".to_owned(), file.to_str().unwrap().to_owned()];
+    words.extend(crew.words(2));
+    let run = measure(words);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let viewers = |of: &Value| of["workloads"][1]["total"].clone();
+    let total = viewers(&run.summary);
+    assert!(total["wall_latencies"]["total"].as_f64().unwrap() > 0.0, "{total:#}");
+    let uncertainty = run.workloads()[1]["clock_uncertainty_seconds"].as_f64().unwrap();
+    assert!(uncertainty > 0.0 && uncertainty < 0.5, "{uncertainty}");
+    let p50 =
+        |name: &str| viewers(&report(&crew.directories(name)[0]).summary)["latency"]["p50"].as_f64().unwrap();
+    let (exact, by_offset) = (p50("a"), p50("b"));
+    assert!((exact - by_offset).abs() < uncertainty + 0.25, "{exact} and {by_offset}");
+    let startup = run.workloads()[1]["total"]["startup"]["max"].as_f64().unwrap();
+    assert!(startup < 30.0, "both began at the same moment: {startup}");
+}
+
+#[test]
+fn an_agent_that_stands_still_is_lost_and_gets_nothing_more_when_it_goes_on() {
+    let _machine = shared();
+    let crew = Crew::start(3);
+    let (_air, measuring) = going_on(&crew, &[]);
+    let signal = |signal| kill_process(Pid::from_child(&crew.agents[1].0), signal).unwrap();
+    signal(Signal::STOP);
+    let run = measuring.finish();
+    assert_eq!((run.code, &run.summary["outcome"]), (98, &"agent_lost".into()));
+    assert!(reason(&run, "agent_lost")["text"].as_str().unwrap().starts_with("agent b was lost after "));
+    signal(Signal::CONT);
+    soon("it ends its clients", || crew.log("b").contains("it ends its clients"));
+    crew.wait(3);
+    assert!(report(&crew.directories("b")[0]).total("frames") > 0.0, "it has kept what it had");
+}
+
+#[test]
+fn an_agent_refuses_another_version_and_whatever_is_no_load() {
+    let crew = Crew::start(1);
+    let mut nats = crew.nats.client();
+    let mut offer = |run: &str, version: &str, figures: &str, scenario: &Value| {
+        let offer = json!({
+            "version": version, "figures": figures, "scenario": scenario, "targets": [[]], "files": [],
+            "segment": {"index": 0, "of": 1},
+        });
+        let frame = json!({"from": 1, "to": null, "run": run, "says": {"offer": offer}});
+        nats.publish("weir.down.a", frame.to_string().as_bytes());
+        nats.flush();
+    };
+    let said = |words: &str| soon(words, || crew.log("a").contains(words));
+    let play = json!({"workloads": [{"play": ["rtmp://127.0.0.1/live/a"], "clients": 1, "duration": "1s"}]});
+    offer("1", "0.0.9", "", &play);
+    said("refused: it runs weir 0.1.0, and the coordinator 0.0.9; install the same version");
+    offer("2", env!("CARGO_PKG_VERSION"), "0123456789abcdef", &play);
+    said("refused: it counts other figures than the coordinator");
+    crew.wait(1);
+}
+
+#[test]
+fn the_permissions_of_the_guide_let_a_run_through_and_hold_an_agent_to_its_own_subjects() {
+    let _machine = shared();
+    let guide = include_str!("../../../../docs/guide/many-machines.md");
+    let block = guide.split("```text\n").find(|block| block.starts_with("accounts:")).unwrap();
+    let block = block.split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nats.conf");
+    std::fs::write(&file, block.replace("$COORDINATOR", "c0").replace("$A", "a0")).unwrap();
+    let crew = Crew::at(NatsServer::with(&["-c", file.to_str().unwrap()]));
+    let (place, _) = (crew.nats.url().replace("nats://", ""), ());
+    let agent = |user: &str, name: &str| {
+        let mut command = weir();
+        command
+            .args(["agent", "--join", &format!("nats://{user}@{place}"), "--name", name, "-o"])
+            .arg(folder.path());
+        Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    };
+    // One of them says that it is another.
+    let _agents = [agent("a:a0", "a"), agent("a:a0", "z")];
+    let url = format!("nats://coordinator:c0@{place}");
+    soon("it waits", || says(["agents", "--nats", &url]).out.contains("\na "));
+    let listed = says(["agents", "--nats", &url]).out;
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    let air = air(&config(&[]));
+    let run = measure(["play", &air.url, "-d", "2s", "--warmup", "0s", "--agents", "1", "--nats", &url]);
+    assert_eq!((run.slots("planned"), agents_of(&run)), (1, vec!["a"]));
+    let written = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
+    assert!(!written.contains("c0@") && !run.err.contains("c0@"));
 }

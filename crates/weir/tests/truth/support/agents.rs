@@ -2,7 +2,7 @@
 
 use super::process::{says, weir};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use weir_testing::{Kept, NatsServer, soon};
 
@@ -16,16 +16,30 @@ pub(crate) struct Crew {
 impl Crew {
     /// So many agents that wait for work.
     pub(crate) fn start(count: u8) -> Self {
-        let mut crew =
-            Self { nats: NatsServer::start(), agents: Vec::new(), folder: tempfile::tempdir().unwrap() };
+        let mut crew = Self::at(NatsServer::start());
         (0..count).for_each(|number| crew.add(&char::from(b'a' + number).to_string(), &[]));
         crew.wait(count.into());
         crew
     }
 
+    /// Nobody yet, at this server.
+    pub(crate) fn at(nats: NatsServer) -> Self {
+        Self { nats, agents: Vec::new(), folder: tempfile::tempdir().unwrap() }
+    }
+
     /// One more.
     pub(crate) fn add(&mut self, name: &str, arguments: &[&str]) {
-        let mut command = weir();
+        self.start_agent(weir(), name, arguments);
+    }
+
+    /// One more, that another program starts.
+    pub(crate) fn add_in(&mut self, program: &[&str], name: &str) {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).arg(env!("CARGO_BIN_EXE_weir")).stdin(Stdio::null());
+        self.start_agent(command, name, &[]);
+    }
+
+    fn start_agent(&mut self, mut command: Command, name: &str, arguments: &[&str]) {
         command.args(["agent", "--join", &self.nats.url(), "--name", name, "-o"]).arg(self.folder.path());
         command.args(arguments);
         let log = std::fs::File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
