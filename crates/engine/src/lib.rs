@@ -44,6 +44,7 @@ pub mod scenario;
 pub mod series;
 mod servers;
 mod starts;
+pub mod startup_map;
 mod steadiness;
 pub mod summary;
 pub mod sweep;
