@@ -1,7 +1,7 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
 use crate::agents::{
-    AgentEnd, AgentReport, AgentReports, Load, OpenClients, SecondCopier, SecondLines, read,
+    AgentEnd, AgentReport, AgentReports, CountedClients, Load, SecondCopier, SecondLines, read,
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
@@ -194,7 +194,7 @@ pub fn run(
         cells,
         copier,
         losses_allowed,
-        counted: facts.agents.iter().map(|_| schemas.iter().copied().map(Recorder::new).collect()).collect(),
+        counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
         ended: vec![false; shards],
         due: vec![0; shards],
@@ -336,7 +336,7 @@ struct Coordinator {
     /// How many agents may be lost, and how many were.
     losses_allowed: u16,
     /// What each agent has counted, of each workload.
-    counted: Vec<Vec<Recorder>>,
+    counted: Vec<Vec<CountedClients>>,
     lost: u16,
     /// Whether each shard has reported its end. A shard is a thread of this process, or an agent.
     ended: Vec<bool>,
@@ -588,7 +588,7 @@ impl Coordinator {
         lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.remark(it));
         for interval in intervals.iter().filter(|it| it.key.server.is_none()) {
             let counted = &mut self.counted[usize::from(agent)][usize::from(interval.key.workload)];
-            counted.merge(&interval.figures);
+            counted.add(&interval.figures);
         }
         if !intervals.is_empty() {
             self.add(lines.second, Some(agent), self.cells.figures(&intervals));
@@ -606,7 +606,7 @@ impl Coordinator {
         self.lost += 1;
         let is_allowed = self.lost <= self.losses_allowed;
         let segment = Segment { index: agent, of: self.counted.len() as u16 };
-        let open = self.counted[usize::from(agent)].iter().map(OpenClients::of).collect();
+        let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
         self.remark(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }
 
