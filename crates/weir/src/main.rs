@@ -6,6 +6,7 @@ mod capacity;
 mod check;
 mod codec;
 mod compare;
+mod completions;
 mod consumer;
 mod cpu_time;
 mod demo;
@@ -13,6 +14,8 @@ mod doctor;
 #[cfg(test)]
 mod documentation;
 mod exit;
+mod figures;
+mod help;
 mod history;
 mod ingest;
 mod listen;
@@ -37,14 +40,15 @@ mod verification;
 mod watch;
 
 use args::{Cli, Verb};
-use clap::Parser;
+use clap::FromArgMatches;
 use exit::{Exit, Failure};
 use std::io::Write;
 use std::process::ExitCode;
 use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(args::qos_spelled_out(std::env::args_os()));
+    let matches = help::command().get_matches_from(args::qos_spelled_out(std::env::args_os()));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -76,6 +80,10 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Check(args) => check::check(&args),
         Verb::Codec(args) => codec::codec(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Figures(args) => figures::figures(&args),
+        Verb::Completions(args) => completions::completions(&args),
+        Verb::Man(args) => completions::man(&args),
+        Verb::Help(args) => help::help(&args),
         Verb::Schema(args) => {
             let text = match args.what.as_str() {
                 "scenario" => Scenario::schema(),

@@ -15,7 +15,7 @@ pub(crate) struct Play {
     #[command(flatten)]
     pub(crate) load: Load,
     /// What the source sends to each viewer [default: read off the stream]
-    #[arg(long, value_name = "BITRATE")]
+    #[arg(long, value_name = "BITRATE", help_heading = "Load")]
     pub(crate) expect: Option<BitRateText>,
     #[command(flatten)]
     pub(crate) options: OptionsOf<Plays>,

@@ -15,7 +15,7 @@ pub(crate) struct Publish {
     pub(crate) load: Load,
     /// RTMP: play each stream with one viewer of weir's own, and fail if its pictures or its sound never come; a server takes
     /// a codec that it cannot handle, and shows nothing of it
-    #[arg(long, conflicts_with = "stages")]
+    #[arg(long, conflicts_with = "stages", help_heading = "Load")]
     pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) options: OptionsOf<Publishes>,
