@@ -5,6 +5,7 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
+pub mod agents;
 pub mod aggregator;
 pub mod arrival;
 mod arrivals;

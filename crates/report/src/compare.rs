@@ -5,7 +5,7 @@ use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::html::Picture;
 use crate::json::published;
-use crate::plot::{Across, COLOURS, Line, Plot};
+use crate::plot::{Across, COLOURS, Hue, Line, Plot};
 use crate::quantity::{
     BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, in_figure_unit, moment, share,
 };
@@ -382,9 +382,20 @@ fn plot(comparison: &Comparison, title: String, units: Units, value: &dyn Fn(&Po
             let values: Vec<f64> = points.filter_map(value).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
+        // Of two runs or more: between the lowest and the highest of them.
+        let range = |second: usize| {
+            let values = side.seconds.iter().filter_map(|run| value(run.get(second)?));
+            let ends = values.fold(None, |ends: Option<(f64, f64, u32)>, value| {
+                let (low, high, runs) = ends.unwrap_or((value, value, 0));
+                Some((low.min(value), high.max(value), runs + 1))
+            });
+            ends.filter(|(_, _, runs)| *runs > 1).map(|(low, high, _)| (low, high))
+        };
         // A second's value stands at its middle.
         let points = (0..length(side)).map(|second| (second as f64 + 0.5, mean(second))).collect();
-        Line { name: letter(position), points, dashed: position == 0 }
+        let range = (0..length(side)).map(|second| (second as f64 + 0.5, range(second))).collect();
+        let line = Line::new(letter(position), Hue::Series(position), points);
+        Line { dashed: position == 0, range, ..line }
     };
     Plot {
         title,
@@ -393,6 +404,8 @@ fn plot(comparison: &Comparison, title: String, units: Units, value: &dyn Fn(&Po
         bands: Vec::new(),
         across: Across::Time,
         length: comparison.sides.iter().map(length).max().unwrap_or(0) as f64,
-        note: "Each line is the mean of the runs of a side; the base is dashed.",
+        note: "Each line is the mean of the runs of a side, shaded from the lowest run to the highest; the base is dashed."
+            .to_owned(),
+        robust: true,
     }
 }

@@ -96,6 +96,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         Outcome::Interrupted => ("interrupted", Tone::Doubtful),
         Outcome::TargetDied => ("the target died", Tone::Bad),
         Outcome::NobodyLeft => ("no client was left", Tone::Bad),
+        Outcome::AgentLost => ("an agent was lost", Tone::Bad),
         Outcome::Aborted(_) => ("aborted", Tone::Bad),
     };
     badges.push(Badge { text: text.to_owned(), tone });
@@ -156,6 +157,9 @@ fn outcome(outcome: &Outcome, length: f64) -> Fact {
             format!("ended early, after {after}: no client was left and none was to come"),
         )
         .tone(Tone::Bad),
+        Outcome::AgentLost => {
+            Fact::new("Outcome", format!("an agent was lost; the run ended after {after}")).tone(Tone::Bad)
+        }
         Outcome::Aborted(by) => {
             Fact::new("Outcome", format!("aborted after {after} by the threshold {}", quote(by, LINE)))
                 .tone(Tone::Bad)

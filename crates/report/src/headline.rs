@@ -87,7 +87,7 @@ pub fn shortfall(summary: &Summary) -> Option<String> {
 fn why(summary: &Summary) -> Option<String> {
     match &summary.outcome {
         Outcome::Interrupted | Outcome::TargetDied | Outcome::Aborted(_) => return Some(ending(summary)),
-        Outcome::Completed | Outcome::NobodyLeft => {}
+        Outcome::Completed | Outcome::NobodyLeft | Outcome::AgentLost => {}
     }
     if let Some(Headline { line, remedy, .. }) = headline(summary) {
         return Some(remedy.map_or(line.clone(), |remedy| format!("{line}; {remedy}")));
@@ -115,6 +115,7 @@ fn ending(summary: &Summary) -> String {
         Outcome::TargetDied => format!("the target died after {after}"),
         Outcome::Aborted(by) => format!("aborted after {after} by the threshold {}", quote(by, LINE)),
         Outcome::NobodyLeft => format!("no client was left after {after}"),
+        Outcome::AgentLost => format!("an agent was lost after {after}"),
         Outcome::Completed => format!("completed in {after}"),
     }
 }

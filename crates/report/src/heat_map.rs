@@ -96,6 +96,6 @@ pub(crate) fn heat_map(
     };
     Some(Picture {
         svg: drawing.render().ok()?,
-        note: "The darker, the nearer to the best one, which has a frame",
+        note: "The darker, the nearer to the best one, which has a frame".to_owned(),
     })
 }

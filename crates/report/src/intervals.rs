@@ -90,7 +90,7 @@ pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Opti
         ticks: ticks.map(|value| Tick { at: x(value), label: tick_number(value / scale) }).collect(),
         rows: (0..).zip(rows).map(drawn).collect(),
     };
-    Some(Picture { svg: drawing.render().ok()?, note: "" })
+    Some(Picture { svg: drawing.render().ok()?, note: String::new() })
 }
 
 /// A name that fits beside the intervals; the picture's rows have whole ones as titles.

@@ -37,6 +37,7 @@ mod sweep;
 mod channels;
 mod clients;
 mod csv;
+mod glance;
 mod growth;
 mod headline;
 mod heat_map;

@@ -37,7 +37,8 @@ fn run(side: &str, number: u32, factor: f64) -> ComparedRun {
         ..WorkloadSpec::default()
     };
     let scenario = Scenario { workloads: vec![workload], ..Scenario::default() };
-    let head = RunHead { run: summary.run.clone(), origin_ns: 0, scenario, workloads: Vec::new() };
+    let head =
+        RunHead { run: summary.run.clone(), origin_ns: 0, scenario, workloads: Vec::new(), segment: None };
     let name = format!("{side}/{number:03}");
     ComparedRun { name, repetition: None, head, summary, distributions: Vec::new() }
 }

@@ -2,7 +2,10 @@
 
 mod fixture;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
+use sha2::{Digest, Sha256};
 use weir_engine::summary::{FailureCount, Summary};
 use weir_metrics::Failure;
 use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text, shortfall};
@@ -25,6 +28,7 @@ fn text(width: u16, summary: &Summary) -> String {
 fn outline(page: &str) -> String {
     let (before, rest) = page.split_once("<style>").unwrap();
     let (_, after) = rest.split_once("</style>").unwrap();
+    let after = after.split_once("<script>").map_or(after, |(after, _)| after);
     let mut pieces = after.split(" d=\"");
     let mut outline = format!("{before}{}", pieces.next().unwrap());
     for piece in pieces {
@@ -155,14 +159,39 @@ fn json_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn a_page_asks_for_nothing_and_runs_nothing() {
+fn a_page_asks_for_nothing_and_runs_its_own_script_alone() {
     for summary in [fixture::steps(), fixture::both(), fixture::empty()] {
         let page = written(&Html, &summary);
-        for call in ["<script", "<link", "<img", "<iframe", "href=", "src=", "url(", "@import", "onload="] {
+        for call in ["<link", "<img", "<iframe", "src=", "url(", "@import", "onload=", "fetch(", "innerHTML"]
+        {
             assert!(!page.contains(call), "{call}");
         }
+        // Its links lead to its own sections, each to one that is there.
+        for link in page.split("href=\"").skip(1) {
+            let id = link.split('"').next().unwrap().strip_prefix('#').unwrap();
+            assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+        }
+        let script = page.split_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
+        assert_eq!(script, include_str!("../templates/hover.js"));
+        assert_eq!(page.matches("<script").count(), 1);
+        let allowed = format!("script-src 'sha256-{}'", STANDARD.encode(Sha256::digest(script)));
+        assert!(page.contains(&allowed), "{allowed}");
         // The namespace of SVG is a name, not an address that is called.
         assert_eq!(page.replace("http://www.w3.org/2000/svg", "").find("http"), page.find("http-equiv"));
+    }
+}
+
+/// What is replaced by its id on a page that grows must be there once.
+#[test]
+fn no_two_parts_of_a_page_have_one_id() {
+    for summary in [fixture::steps(), fixture::both(), fixture::machines(), fixture::channels()] {
+        let page = written(&Html, &summary);
+        let mut ids: Vec<_> =
+            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
     }
 }
 
@@ -170,9 +199,10 @@ fn a_page_asks_for_nothing_and_runs_nothing() {
 fn words_of_a_hostile_server_stay_words() {
     let summary = fixture::failures();
     let page = written(&Html, &summary);
-    for tag in ["<script", "<img", "<b>", "<worker"] {
+    for tag in ["<img", "<b>", "<worker"] {
         assert!(!page.contains(tag), "{tag}");
     }
+    assert_eq!(page.matches("<script").count(), 1, "weir's own");
     assert!(page.len() < 200_000, "{} bytes", page.len());
     let markdown = written(&Markdown, &summary);
     assert!(markdown.contains(r"\[e\](javascript:"));

@@ -1,5 +1,6 @@
 //! The command line: the verbs, and one file each for what they take.
 
+mod agents;
 mod capacity;
 mod check;
 mod codec;
@@ -11,6 +12,7 @@ mod figures;
 mod help;
 mod history;
 mod ingest;
+mod init;
 mod load;
 mod machine;
 mod man;
@@ -27,6 +29,7 @@ mod tls;
 mod values;
 mod watch;
 
+pub(crate) use agents::{Agent, AgentList, AgentOptions};
 pub(crate) use capacity::{Capacity, SearchOptions};
 pub(crate) use check::Check;
 pub(crate) use codec::Codec;
@@ -38,6 +41,7 @@ pub(crate) use figures::Figures;
 pub(crate) use help::Help;
 pub(crate) use history::History;
 pub(crate) use ingest::Ingest;
+pub(crate) use init::Init;
 pub(crate) use load::{ClientOptions, Load};
 pub(crate) use machine::Machine;
 pub(crate) use man::Man;
@@ -97,6 +101,8 @@ pub(crate) enum Verb {
     Ingest(Box<Ingest>),
     /// A scenario file: several workloads, stages, thresholds
     Run(Run),
+    /// Write a first scenario for a URL, with comments
+    Init(Init),
     /// How many clients a server carries
     ///
     /// The largest number at which every threshold holds, and the smallest at which one does not.
@@ -123,6 +129,10 @@ pub(crate) enum Verb {
     Doctor(Doctor),
     /// What is measured: figures with their units and meanings
     Figures(Figures),
+    /// Wait for work on this machine: a part of a run that `--agents` of another one asks for
+    Agent(Agent),
+    /// List the agents that wait at a NATS server
+    Agents(AgentList),
     /// Print a JSON Schema: of scenarios, of summary.json, of what others write
     ///
     /// Of scenario files, of summary.json of a run, a series, a search or a sweep, or of what compare, history, check and

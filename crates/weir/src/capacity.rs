@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
 use crate::stepped::SteppedRun;
-use crate::{load, prepare};
+use crate::{agents, load, prepare};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -139,7 +139,7 @@ impl<'a> Trials<'a> {
         prepare::plan(&first, of.wrong)?;
         // Where no step has to start a server before it can be asked.
         if first.before.is_empty() {
-            trials.check(&prepare::prepare(first, of.wrong)?)?;
+            trials.check(&prepare::prepare(first, of.wrong, options.agents.place())?)?;
         }
         Ok(trials)
     }
@@ -319,6 +319,8 @@ impl<'a> Trials<'a> {
         let start = |prepared: Prepared| {
             let prepared = Prepared { slice_seconds: Some(self.slice_seconds), ..prepared };
             self.check(&prepared)?;
+            let prepared =
+                agents::gather(prepared, &self.options.agents, self.options.print.quiet, interrupt)?;
             let live = Live::new(run::length(&prepared), self.options);
             let thresholds = slices.thresholds();
             let answer = if is_first { Answer::Awaited } else { Answer::Known };
@@ -329,7 +331,8 @@ impl<'a> Trials<'a> {
             measured
         };
         let Hunted { variant, repetition, folder, .. } = self.of;
-        let run = SteppedRun { scenario, variant, repetition, folder, directory };
+        let place = self.options.agents.place();
+        let run = SteppedRun { place, scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;
         if is_first && summary.is_unanswered() {

@@ -78,14 +78,17 @@ fn line(figure: &Figure, width: usize) -> String {
         Kind::Gauge(_) => "level",
         Kind::Spread | Kind::Signed => "distribution",
     };
-    let head = format!("  {:NAME$} {:KIND$} ", figure.name, format!("{unit}, {kind}"));
+    let kind = format!("{unit}, {kind}");
     // On a narrow page the meaning stands below.
-    let (mut text, indent) =
-        if width >= 80 { (head, NAME + KIND + 4) } else { (format!("{}\n    ", head.trim_end()), 4) };
+    let (mut text, indent) = if width >= 80 {
+        (format!("  {:NAME$} {kind:KIND$} ", figure.name), NAME + KIND + 4)
+    } else {
+        (format!("  {}  {kind}\n    ", figure.name), 4)
+    };
     let mut column = indent;
     for word in figure.help.split_whitespace() {
         let length = word.chars().count() + 1;
-        if column + length > width && column > indent {
+        if column + length > width + 1 && column > indent {
             text.push_str(&format!("\n{:indent$}", ""));
             column = indent;
         }
@@ -93,9 +96,7 @@ fn line(figure: &Figure, width: usize) -> String {
         text.push(' ');
         column += length;
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 #[cfg(test)]

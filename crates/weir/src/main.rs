@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out.
 
+mod agents;
 mod args;
 mod background;
 mod capacity;
@@ -18,6 +19,7 @@ mod figures;
 mod help;
 mod history;
 mod ingest;
+mod init;
 mod listen;
 mod live;
 mod load;
@@ -25,6 +27,7 @@ mod log;
 mod machine;
 mod options;
 mod origin;
+mod outline;
 mod prepare;
 mod records;
 mod report;
@@ -62,13 +65,14 @@ fn main() -> ExitCode {
 fn dispatch(verb: Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => run::run(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
+        Verb::Play(args) => run::start(load::of_play(&args), Exit::Usage, &args.run),
         Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
             Exit::Usage,
             "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
         )),
-        Verb::Publish(args) => run::run(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run),
+        Verb::Publish(args) => run::start(load::of_publish(&args), Exit::Usage, &args.run),
         Verb::Run(args) => series::run(&args),
+        Verb::Init(args) => init::init(&args),
         Verb::Capacity(args) => capacity::capacity(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Ingest(args) => ingest::ingest(&args),
@@ -84,6 +88,8 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => completions::man(&args),
         Verb::Help(args) => help::help(&args),
+        Verb::Agent(args) => agents::serve(&args),
+        Verb::Agents(args) => agents::list(&args),
         Verb::Schema(args) => {
             let text = match args.what.as_str() {
                 "scenario" => Scenario::schema(),

@@ -2,6 +2,7 @@
 
 use super::slice::{Slice, SliceTotals};
 use super::stage::StageAggregator;
+use crate::agents::OpenClients;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
@@ -14,6 +15,7 @@ use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, Turnove
 use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -43,6 +45,8 @@ pub(super) struct WorkloadAggregator {
     pub(super) servers: Vec<ServerTotals>,
     /// Of each second: media bytes, and clients that played or published.
     pub(super) seconds: BTreeMap<u32, (u64, u64)>,
+    /// Clients that are gone with their agent.
+    let_go: OpenClients,
 }
 
 /// What a source sends to one client.
@@ -69,6 +73,7 @@ impl WorkloadAggregator {
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: BTreeMap::new(),
+            let_go: OpenClients::default(),
             facts,
         }
     }
@@ -124,6 +129,26 @@ impl WorkloadAggregator {
         published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
     }
 
+    /// These clients are gone with their agent: they were neither planned nor played.
+    pub(super) fn let_go(&mut self, open: OpenClients) {
+        self.let_go.begun += open.begun;
+        self.let_go.played += open.played;
+    }
+
+    /// All that was counted, without the clients that were let go.
+    fn counted(&self) -> Cow<'_, Totals> {
+        let OpenClients { begun, played } = self.let_go;
+        if begun == 0 {
+            return Cow::Borrowed(&self.total);
+        }
+        let mut total = self.total.clone();
+        for (counter, gone) in [(PLANNED, begun), (STARTED, begun), (PLAYED, played)] {
+            let counted = total.figures.counter(counter);
+            total.figures.recount(counter, counted.saturating_sub(gone));
+        }
+        Cow::Owned(total)
+    }
+
     pub(super) fn summary(
         &self,
         number: u16,
@@ -132,7 +157,8 @@ impl WorkloadAggregator {
         cores: f64,
         ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<Reason>) {
-        let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
+        let total = self.counted();
+        let mut reasons = verdict::of_workload(&total.figures, self.slots());
         reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
@@ -159,7 +185,7 @@ impl WorkloadAggregator {
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
-            ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
+            ..self.summary_of(stages, Figures(total.figures(|_| true)))
         };
         (summary, reasons)
     }
@@ -239,15 +265,21 @@ impl WorkloadAggregator {
         })
     }
 
-    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured,
-    /// so that their uncertainty is unknown.
+    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured
+    /// here, so that their uncertainty is unknown.
     fn clock_uncertainty(&self) -> Option<f64> {
         let figures = &self.total.figures;
         (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
     }
 
+    /// Whether any latency was measured.
+    pub(super) fn has_latency(&self) -> bool {
+        !self.total.figures.signed(LATENCY).is_empty()
+    }
+
     fn slots(&self) -> Slots {
-        let count = |counter| self.total.figures.counter(counter);
+        let total = self.counted();
+        let count = |counter| total.figures.counter(counter);
         let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
         Slots { planned: count(PLANNED), on_time, late, missed, failed }
     }

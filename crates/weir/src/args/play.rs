@@ -8,6 +8,8 @@ use weir_engine::scenario::BitRateText;
 /// `weir play`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Play {
+    /// Where to play; of several, viewers take one after the other. `weir help urls` lists the schemes
+    ///
     /// Where to play: rtmp://host:1935/app/stream, ws://host:3333/app/stream, whep+http://host/whep/stream,
     /// http://host/x.ts, http://host/app/stream.flv, mirakurun+http://host:40772, mqtt://host/topic/#; of several, viewers take one after the other
     #[arg(required = true, value_name = "URL")]

@@ -7,6 +7,8 @@ use clap::Args;
 /// `weir publish`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Publish {
+    /// Where to publish; several get the same stream. `weir help urls` lists the schemes
+    ///
     /// Where to publish: rtmp://host:1935/app/stream, whip+http://host/whip/stream, mqtt://host/topic/{seq};
     /// several get the same stream
     #[arg(required = true, value_name = "URL")]

@@ -30,6 +30,9 @@ pub(crate) struct Run {
     /// an IRIS gateway, or sql:postgres://user@host/database#TABLE (password: save_password_file, or PGPASSWORD)
     #[arg(long, value_name = "URL", help_heading = "Scenario")]
     pub(crate) probe: Option<String>,
+    /// Check the scenario and print what it would do, without asking any server
+    #[arg(long, help_heading = "Scenario")]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }

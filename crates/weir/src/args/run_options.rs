@@ -1,7 +1,7 @@
 //! What every run takes: what is watched and asked, and where it goes.
 
 use super::values::{tag, watch_text};
-use super::{Machine, Print};
+use super::{AgentOptions, Machine, Print};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weir_engine::checks::CheckName;
@@ -52,4 +52,6 @@ pub(crate) struct RunOptions {
     /// [default: 3s with --prometheus or --node-exporter, otherwise none]
     #[arg(long, value_name = "TIME", help_heading = "The target")]
     pub(crate) base: Option<Span>,
+    #[command(flatten)]
+    pub(crate) agents: AgentOptions,
 }

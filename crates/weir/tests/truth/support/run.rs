@@ -110,6 +110,7 @@ impl Run {
         match &self.summary["outcome"] {
             outcome if outcome == "interrupted" => 105,
             outcome if outcome == "target_died" => 97,
+            outcome if outcome == "agent_lost" => 98,
             outcome if outcome["aborted"].is_string() => 108,
             _ if self.is_unanswered() => 97,
             _ if self.summary["verdict"]["state"] == "invalid" => 98,
