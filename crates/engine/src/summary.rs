@@ -6,6 +6,7 @@ use crate::agents::AgentFacts;
 use crate::growth::TargetGrowth;
 use crate::ingest::Ingested;
 use crate::lifetime::Lifetime;
+use crate::startup_map::StartupMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -203,6 +204,9 @@ pub struct WorkloadSummary {
     /// How clients followed each other, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turnover: Option<TurnoverSummary>,
+    /// When clients came to play, and after how long, if many did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_map: Option<StartupMap>,
 }
 
 /// How the clients of a workload followed each other in their places.

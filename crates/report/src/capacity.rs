@@ -7,7 +7,7 @@ use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::html::Picture;
 use crate::json::published;
-use crate::plot::{Across, Hue, Line, Plot};
+use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{
     BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, share, span,
 };
@@ -266,7 +266,12 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
             Verdict::Fail => Hue::Bad(0),
             Verdict::Void => Hue::Doubtful,
         };
-        Line::new(verdict_word(verdict), hue, points)
+        let mark = match verdict {
+            Verdict::Pass => Mark::Circle,
+            Verdict::Fail => Mark::Cross,
+            Verdict::Void => Mark::Square,
+        };
+        Line::new(verdict_word(verdict), hue, points).marked(mark)
     };
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Void];
     let mut plots = vec![Plot {
@@ -328,9 +333,10 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
                 it.targets.iter().find_map(busiest).map(|(_, percent)| percent)
             }),
             line("weir", Hue::Generator, &|it| it.generator.as_ref().map(|it| it.cpu_percent)),
-            line("host", Hue::Plan, &|it| it.host_cpu_percent).dashed(),
         ],
     ));
+    let host = line("whole host", Hue::Plan, &|it| it.host_cpu_percent);
+    plots.push(against("CPU of the whole host", PERCENT, vec![host]));
     plots
 }
 

@@ -7,7 +7,9 @@ use crate::quantity::{count, moment, percent, span};
 use crate::quote::{LINE, quote};
 use crate::stages::{leading, state_tone};
 use std::collections::BTreeMap;
-use weir_engine::summary::{Outcome, Role, StageSummary, Summary, VerdictState, WorkloadSummary};
+use weir_engine::summary::{
+    Outcome, ProcessLoad, Role, StageSummary, Summary, VerdictState, WorkloadSummary,
+};
 
 /// From this share of a limit on it is called reached.
 const REACHED: f64 = 0.9;
@@ -123,7 +125,7 @@ fn believed(summary: &Summary) -> Glance {
 /// What was nearest to its limit where the most clients were.
 fn limit(summary: &Summary) -> Glance {
     let question = "What was the limit?";
-    let mut lines = failures(summary);
+    let (failed, mut lines) = (failed(summary), failures(summary));
     let stage = leading(summary).and_then(|it| it.stages.iter().max_by_key(|stage| stage.clients));
     let Some(stage) = stage.filter(|stage| stage.host.is_some() || !stage.targets.is_empty()) else {
         let why = if summary.has_measured() { "no process was watched" } else { "nothing was measured" };
@@ -131,14 +133,15 @@ fn limit(summary: &Summary) -> Glance {
         return Glance { question, answer, lines, tone: Tone::Plain };
     };
     let mut loads = loads(summary, stage);
-    loads.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let (share, name) = loads.first().map_or((0.0, ""), |(share, name)| (*share, name.as_str()));
+    loads.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let (share, name) = loads.first().map_or((0.0, ""), |it| (it.share, it.name.as_str()));
     let (answer, tone) = match share {
-        share if share >= REACHED => (format!("{name} was"), Tone::Doubtful),
-        share if share >= NEAR => (format!("None was reached; {name} came nearest"), Tone::Plain),
+        share if share >= REACHED => (capital(name), Tone::Doubtful),
+        _ if failed > 0 => (format!("No CPU, but {} failed", several(failed, "client")), Tone::Doubtful),
+        share if share >= NEAR => (format!("None; nearest: {name}"), Tone::Plain),
         _ => ("None was near".to_owned(), Tone::Good),
     };
-    let said = loads.iter().map(|(share, name)| format!("{name}: {} of it", percent(share * 100.0)));
+    let said = loads.iter().map(|it| format!("{}: {} of {}", it.name, percent(it.share * 100.0), it.limit));
     lines.extend(said.take(MOST_LINES));
     lines.push(format!("at {}, in its window", several(stage.clients.into(), "client")));
     if stage.targets.is_empty() {
@@ -147,28 +150,49 @@ fn limit(summary: &Summary) -> Glance {
     Glance { question, answer, lines, tone }
 }
 
-/// What share of their limits were used: cores of the host, of a single thread one core.
-fn loads(summary: &Summary, stage: &StageSummary) -> Vec<(f64, String)> {
+/// With a capital letter, as an answer begins.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What was used of something that has an end.
+struct Load {
+    share: f64,
+    name: String,
+    limit: String,
+}
+
+/// Of each watched server its busiest thread, and the host.
+fn loads(summary: &Summary, stage: &StageSummary) -> Vec<Load> {
     let names = Names::new(&summary.run);
-    let mut loads = Vec::new();
-    for target in &stage.targets {
-        let busiest =
-            target.threads.iter().max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest));
-        if let Some(thread) = busiest {
-            let name = format!("The thread {} of {}", quote(&thread.name, 32), names.of(&target.label));
-            loads.push((thread.cpu_percent_busiest / 100.0, name));
+    let busiest = |target: &ProcessLoad| {
+        let threads = target.threads.iter();
+        let thread = threads.max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest))?;
+        Some(Load {
+            share: thread.cpu_percent_busiest / 100.0,
+            name: format!("thread {} of {}", quote(&thread.name, 32), names.of(&target.label)),
+            limit: "a core".to_owned(),
+        })
+    };
+    let cores = summary.run.environment.cpu.online_count.max(1);
+    let host = stage.host.as_ref().map(|host| {
+        let all = cores as f64 * 100.0;
+        let others = host.others_percent.filter(|others| *others >= all / 10.0);
+        let others = others.map(|others| format!(", {} by others", percent(others / all * 100.0)));
+        Load {
+            share: host.cpu_percent / all,
+            name: "the host's CPU".to_owned(),
+            limit: format!("{}{}", several(cores, "core"), others.unwrap_or_default()),
         }
-    }
-    let cores = summary.run.environment.cpu.online_count.max(1) as f64;
-    if let Some(host) = &stage.host {
-        let name = if cores > 1.0 {
-            format!("CPU of the host's {cores} cores")
-        } else {
-            "The host's CPU".to_owned()
-        };
-        loads.push((host.cpu_percent / cores / 100.0, name));
-    }
-    loads
+    });
+    stage.targets.iter().filter_map(busiest).chain(host).collect()
+}
+
+/// How many clients failed of those that were not there only to disturb the others.
+fn failed(summary: &Summary) -> u64 {
+    let foreground = summary.workloads.iter().filter(|it| !it.background);
+    foreground.flat_map(|it| &it.failures).map(|it| it.clients).sum()
 }
 
 /// The commonest failure.

@@ -3,6 +3,7 @@
 
 use crate::Format;
 use crate::account::brief;
+use crate::answer::Answer;
 use crate::digest::{digest, several};
 use crate::document::{Badge, ColumnKind, Document, Grid, Part, Section, Tone};
 use crate::glance::{Glance, glance};
@@ -11,6 +12,7 @@ use crate::plot::Plot;
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number};
 use crate::quote::quote;
+use crate::startup_map::startup_map;
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -95,20 +97,16 @@ struct FigureRow {
     values: Vec<String>,
 }
 
-/// A page of a document alone, under this name, with its pictures.
-pub(crate) fn write_document(
-    document: Document,
-    name: &str,
-    plots: Vec<Picture>,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+/// A page of what was found out from several runs.
+pub(crate) fn write_answer<A: Answer>(answer: &A, out: &mut dyn io::Write) -> io::Result<()> {
+    let (document, plots) = (answer.document(), answer.pictures());
     let state = document.state();
     let Document { title, badges, sections } = document;
     let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
     // The answer, its pictures, and what explains them.
     let then = first.split_off(1.min(first.len()));
-    let (heading, heading_note, figures) = ("In pictures", "", Vec::new());
-    let run = quote(name, 200);
+    let (heading, heading_note, figures) = ("In pictures", answer.pictures_note(), Vec::new());
+    let run = quote(&answer.subject(), 200);
     Page {
         title,
         state,
@@ -135,6 +133,21 @@ pub(crate) fn drawn(plots: &[Plot]) -> Vec<Picture> {
     drawings.filter_map(|drawing| Some(Picture { svg: drawing.render().ok()?, note: drawing.note })).collect()
 }
 
+/// By which the plots of startups are known.
+const STARTUPS: &str = "id=\"plot-startup-";
+
+/// The plots of a run, and when its clients came to play.
+fn pictures(summary: &Summary) -> Vec<Picture> {
+    let mut pictures = drawn(&plots(summary));
+    for workload in &summary.workloads {
+        let Some(map) = startup_map(workload, summary.workloads.len() > 1) else { continue };
+        // Beside the percentiles of the same.
+        let beside = pictures.iter().rposition(|it| it.svg.contains(STARTUPS));
+        pictures.insert(beside.map_or(pictures.len(), |position| position + 1), map);
+    }
+    pictures
+}
+
 impl Page {
     fn of(summary: &Summary) -> Self {
         let document = digest(summary);
@@ -154,7 +167,7 @@ impl Page {
             glances: glance(summary),
             heading: "Second by second",
             heading_note: "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.",
-            plots: if has_measured { drawn(&plots(summary)) } else { Vec::new() },
+            plots: if has_measured { pictures(summary) } else { Vec::new() },
             then,
             folded,
             figures: workloads.map(|it| AllFigures::of(it, &summary.glossary)).collect(),

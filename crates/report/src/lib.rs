@@ -51,6 +51,7 @@ mod plot;
 mod plots;
 mod remedy;
 mod servers;
+mod startup_map;
 mod text;
 
 pub use crate::capacity::lines::{capacity_line, load_line};

@@ -92,12 +92,38 @@ pub(crate) struct Line {
     pub(crate) hue: Hue,
     /// Between what values it lies, where that is known: shaded.
     pub(crate) range: Vec<(f64, Option<(f64, f64)>)>,
+    /// What its points are drawn as, where it is no line: one thing does not lead to the next.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// The shape of a point, by which it is known without its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Circle,
+    Cross,
+    Square,
+}
+
+impl Mark {
+    /// A path from the point on.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Circle => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+            Self::Cross => "m-3.5 -3.5l7 7m-7 0l7 -7",
+            Self::Square => "m-3 -3h6v6h-6z",
+        }
+    }
 }
 
 impl Line {
     /// A line of this colour.
     pub(crate) fn new(name: impl Into<String>, hue: Hue, points: Vec<(f64, Option<f64>)>) -> Self {
-        Self { name: name.into(), points, dashed: false, hue, range: Vec::new() }
+        Self { name: name.into(), points, dashed: false, hue, range: Vec::new(), mark: None }
+    }
+
+    /// The same as points of this shape.
+    pub(crate) fn marked(self, mark: Mark) -> Self {
+        Self { mark: Some(mark), ..self }
     }
 
     /// The same, dashed.
@@ -164,9 +190,10 @@ struct DrawnBand {
     window_width: f64,
 }
 
-struct Tick {
-    at: f64,
-    label: String,
+/// A mark on an axis.
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: String,
 }
 
 /// A value above the axis.
@@ -178,6 +205,8 @@ struct Peak {
 struct DrawnLine {
     class: String,
     path: String,
+    /// What stands before its name: a piece of it, from the middle on.
+    key: &'static str,
     /// The outline of its range.
     range: String,
     name: String,
@@ -226,7 +255,11 @@ impl Plot {
         let value_ticks = (0..=steps).map(|count| low + f64::from(count) * step);
         let drawn = |line: &Line| DrawnLine {
             class: format!("{}{}", line.hue.class(), if line.dashed { " meant" } else { "" }),
-            path: path(&thinned(&line.points), &axes),
+            path: match line.mark {
+                Some(mark) => marks(&thinned(&line.points), &axes, mark),
+                None => path(&thinned(&line.points), &axes),
+            },
+            key: line.mark.map_or("m-6 0h12", Mark::path),
             range: outline(&line.range, &axes),
             name: line.name.clone(),
             label: shortened(&line.name),
@@ -354,21 +387,29 @@ pub(crate) fn tick_number(value: f64) -> String {
 
 /// Ticks on round times: seconds, then minutes, then hours.
 fn time_ticks(axes: &Axes) -> Vec<Tick> {
+    let step = time_step(axes.length);
+    let count = (axes.length / step).floor() as u32;
+    let seconds = (0..=count).map(|n| f64::from(n) * step);
+    seconds.map(|at| Tick { at: axes.x(at), label: time_label(axes.length, at) }).collect()
+}
+
+/// Between two ticks of an axis of so many seconds.
+pub(crate) fn time_step(length: f64) -> f64 {
     const STEPS: [f64; 17] = [
         1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
         14_400.0, 43_200.0, 86_400.0,
     ];
-    let step = STEPS.into_iter().find(|step| axes.length / step <= 7.0).unwrap_or(axes.length / 6.0);
-    let count = (axes.length / step).floor() as u32;
-    let label = |second: f64| {
-        let whole = second as u64;
-        match axes.length {
-            s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
-            s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
-            _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
-        }
-    };
-    (0..=count).map(|n| f64::from(n) * step).map(|at| Tick { at: axes.x(at), label: label(at) }).collect()
+    STEPS.into_iter().find(|step| length / step <= 7.0).unwrap_or(length / 6.0)
+}
+
+/// A second on such an axis.
+pub(crate) fn time_label(length: f64, second: f64) -> String {
+    let whole = second as u64;
+    match length {
+        s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
+        s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
+        _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
+    }
 }
 
 /// Where a percentile stands on an axis of nines: 0, 0.3 (50 %), 1 (90 %), 2 (99 %), 3 (99.9 %).
@@ -443,6 +484,16 @@ fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
     path
 }
 
+/// Points of a shape.
+fn marks(points: &[(f64, Option<f64>)], axes: &Axes, mark: Mark) -> String {
+    let there = points.iter().filter_map(|(at, value)| Some((*at, (*value).filter(|it| it.is_finite())?)));
+    let mut marks = String::new();
+    for (at, value) in there {
+        let _ = write!(marks, "M{:.1} {:.1}{}", axes.x(at), axes.y(value), mark.path());
+    }
+    marks
+}
+
 /// The outline of a range: along its upper end and back along its lower end, between gaps.
 fn outline(range: &[(f64, Option<(f64, f64)>)], axes: &Axes) -> String {
     let mut outline = String::new();
@@ -478,7 +529,7 @@ fn part(lines: &mut [DrawnLine]) {
 
 /// What fits beside the lines.
 fn shortened(name: &str) -> String {
-    const ROOM: usize = 12;
+    const ROOM: usize = 13;
     if name.chars().count() <= ROOM {
         return name.to_owned();
     }
@@ -576,6 +627,7 @@ mod tests {
         let line = |at| DrawnLine {
             class: String::new(),
             path: String::new(),
+            key: "",
             range: String::new(),
             name: String::new(),
             label: String::new(),

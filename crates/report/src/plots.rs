@@ -10,10 +10,13 @@ use weir_engine::summary::{Point, Role, Spread, Summary, WorkloadPoint, Workload
 use weir_metrics::Failure;
 
 /// The note under the plot of a bit rate.
-const CALMED: &str = "Each second counts twice and its neighbours with as many clients once: a keyframe every other second, or reads in batches, are no waves.";
+pub(crate) const CALMED: &str = "Smoothed over three seconds.";
 
 /// The note under percentiles.
-const PERCENTILES: &str = "Each nine to the right is a tenth of the values: at 99% one in a hundred is higher. The last point is the highest.";
+const PERCENTILES: &str = "At 99% one value in a hundred is higher; the last point is the highest.";
+
+/// Seconds in which clients came: of fewer there is no course.
+const FEWEST_SECONDS: usize = 3;
 
 /// Lines of percentiles that a plot has room for.
 const MOST_STAGES: usize = 5;
@@ -90,7 +93,7 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
 fn starts_throughout(summary: &Summary, workload: usize) -> bool {
     let points = || summary.series.iter().filter_map(|point| point.workloads.get(workload));
     let began = points().filter(|it| it.startup_p99_seconds.is_some()).count();
-    began > 0 && 2 * began >= points().filter(|it| it.planned > 0).count()
+    began >= FEWEST_SECONDS && 2 * began >= points().filter(|it| it.planned > 0).count()
 }
 
 /// A distribution of each stage, or of the whole run where there is one stage or none.
@@ -200,7 +203,7 @@ fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
 
 /// The mean of each value, counted twice, and its neighbours in which as many clients are planned: a keyframe every other
 /// second is no wave then. A neighbour that is not there is taken to be like the other one.
-fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
+pub(crate) fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
     let at = |position: usize, other: Option<usize>| {
         let other = other.filter(|other| planned.get(*other) == Some(&planned[position]))?;
         points.get(other)?.1
@@ -282,7 +285,7 @@ fn hottest(summary: &Summary) -> Option<String> {
     let (clients, hottest) =
         threads.max_by(|a, b| a.1.cpu_percent_busiest.total_cmp(&b.1.cpu_percent_busiest))?;
     Some(format!(
-        "Lines are sums over threads of a name. The hottest single thread: {}, {} of a core at {}.",
+        "Sums over threads of a name. The hottest thread: {}, {} of a core at {}.",
         quote(&hottest.name, 32),
         percent(hottest.cpu_percent_busiest),
         several_clients(clients),
@@ -314,8 +317,9 @@ fn troubles(summary: &Summary) -> Vec<Line> {
     let rest = |it: &WorkloadPoint| {
         it.failed.saturating_sub(named.iter().filter_map(|kind| it.failures.get(kind)).sum())
     };
-    let others = if named.is_empty() { "failures" } else { "others" };
-    lines.push(line(summary, others, Hue::Bad(MOST_KINDS), |point| sum(point, &rest)));
+    let (others, hue) =
+        if named.is_empty() { ("failures", Hue::Bad(0)) } else { ("others", Hue::Bad(MOST_KINDS)) };
+    lines.push(line(summary, others, hue, |point| sum(point, &rest)));
     // A line that is zero throughout says nothing.
     lines.retain(|line| line.points.iter().any(|(_, value)| value.is_some_and(|it| it > 0.0)));
     lines

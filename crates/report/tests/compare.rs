@@ -89,6 +89,13 @@ fn few_runs_are_shown_with_what_they_cannot_show() {
 fn the_page_has_the_seconds_of_both_sides_over_each_other() {
     let page = written(&comparison(4), "html", &Text::default());
     assert!(page.matches("<svg").count() >= 4 && page.contains("the base is dashed"), "{page}");
+    assert!(page.contains("class=\"range\""), "from the lowest run to the highest");
+    // Intervals take six runs.
+    let changes = "id=\"plot-change-of-";
+    assert!(!page.contains(changes));
+    let page = written(&comparison(6), "html", &Text::default());
+    assert!(page.find(changes).unwrap() < page.find("id=\"plot-playing").unwrap(), "the answer comes first");
+    assert!(page.contains("<g class=\"worse\">"), "{page}");
 }
 
 #[test]

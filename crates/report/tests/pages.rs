@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
 use sha2::{Digest, Sha256};
+use weir_engine::startup_map::StartupMap;
 use weir_engine::summary::{FailureCount, Summary};
 use weir_metrics::Failure;
 use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text, shortfall};
@@ -179,6 +180,33 @@ fn a_page_asks_for_nothing_and_runs_its_own_script_alone() {
         // The namespace of SVG is a name, not an address that is called.
         assert_eq!(page.replace("http://www.w3.org/2000/svg", "").find("http"), page.find("http-equiv"));
     }
+}
+
+/// Only of many clients that did not all come in one ramp.
+#[test]
+fn when_clients_came_is_a_map_of_its_own() {
+    let map = |columns: usize| StartupMap {
+        column_seconds: 2,
+        bounds_seconds: vec![0.001, 0.002],
+        columns: vec![vec![0, 30, 1]; columns],
+    };
+    let mut summary = fixture::steps();
+    let picture = |summary: &Summary| {
+        let page = written(&Html, summary);
+        let svg = page.split_once("id=\"plot-startup-by-when-clients-came\"")?.1;
+        Some(svg.split_once("</svg>")?.0.to_owned())
+    };
+    assert_eq!(picture(&summary), None);
+    summary.workloads[0].startup_map = Some(map(9));
+    assert_eq!(picture(&summary), None);
+    summary.workloads[0].startup_map = Some(map(40));
+    let svg = picture(&summary).unwrap();
+    assert_eq!(svg.matches("<rect").count(), 80);
+    assert!(svg.contains("30 clients after 1.00\u{a0}ms to 2.00\u{a0}ms, from 78 s on"), "{svg}");
+    assert!(svg.contains("1 client after 2.00\u{a0}ms or more, from 0 s on"), "{svg}");
+    // A file may have been written by anybody.
+    summary.workloads[0].startup_map.as_mut().unwrap().columns[3].pop();
+    assert_eq!(picture(&summary), None);
 }
 
 /// What is replaced by its id on a page that grows must be there once.

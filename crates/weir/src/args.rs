@@ -146,6 +146,21 @@ pub(crate) enum Verb {
     Help(Help),
 }
 
+impl Verb {
+    /// What it says of agents, if it makes load.
+    pub(crate) fn agents(&mut self) -> Option<&mut AgentOptions> {
+        match self {
+            Self::Demo(args) => Some(&mut args.run.agents),
+            Self::Play(args) => Some(&mut args.run.agents),
+            Self::Publish(args) => Some(&mut args.run.agents),
+            Self::Run(args) => Some(&mut args.run.agents),
+            Self::Capacity(args) => Some(&mut args.run.agents),
+            Self::Sweep(args) => Some(&mut args.run.agents),
+            _ => None,
+        }
+    }
+}
+
 /// `-q 1` asks for a quality of service, as other MQTT clients have it; a bare `-q` for quiet.
 pub(crate) fn qos_spelled_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut spelled: Vec<OsString> = Vec::new();

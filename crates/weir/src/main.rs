@@ -62,7 +62,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(verb: Verb) -> Result<Exit, Failure> {
+fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
+    // Ends with weir.
+    let _nats = verb.agents().map(agents::spawn).transpose()?;
     match verb {
         Verb::Demo(args) => demo::demo(&args),
         Verb::Play(args) => run::start(load::of_play(&args), Exit::Usage, &args.run),

@@ -10,6 +10,7 @@ use crate::lifetime::Lifetime;
 use crate::plan::StageSpan;
 use crate::role::Role;
 use crate::servers::ServerTotals;
+use crate::startup_map::StartupCounts;
 use crate::steadiness::{self, Starvation};
 use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, TurnoverSummary, WorkloadSummary};
 use crate::threshold::{Scope, Threshold};
@@ -21,7 +22,7 @@ use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
     EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
-    PLAYING, SOURCE_TIME, STARTED, UNITS, WALL_LATENCIES,
+    PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
 use weir_observe::UsageSummary;
@@ -45,6 +46,7 @@ pub(super) struct WorkloadAggregator {
     pub(super) servers: Vec<ServerTotals>,
     /// Of each second: media bytes, and clients that played or published.
     pub(super) seconds: BTreeMap<u32, (u64, u64)>,
+    startups: StartupCounts,
     /// Clients that are gone with their agent.
     let_go: OpenClients,
 }
@@ -73,6 +75,7 @@ impl WorkloadAggregator {
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: BTreeMap::new(),
+            startups: StartupCounts::default(),
             let_go: OpenClients::default(),
             facts,
         }
@@ -81,6 +84,7 @@ impl WorkloadAggregator {
     /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
     pub(super) fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
         self.total.add(figures);
+        self.startups.add(second, figures.spread(STARTUP));
         self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
@@ -185,6 +189,7 @@ impl WorkloadAggregator {
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
+            startup_map: self.startups.map(),
             ..self.summary_of(stages, Figures(total.figures(|_| true)))
         };
         (summary, reasons)
@@ -249,6 +254,7 @@ impl WorkloadAggregator {
             ingested: None,
             clock_uncertainty_seconds: None,
             turnover: None,
+            startup_map: None,
         }
     }
 
