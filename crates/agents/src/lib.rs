@@ -6,11 +6,13 @@
 
 pub mod agent;
 pub mod coordinator;
+pub mod fingerprint;
 pub mod frame;
 pub mod inbox;
 pub mod nats;
 pub mod offset;
 pub mod outbox;
+pub mod spawn;
 
 pub use agent::{Agent, AgentCommand, AgentEvent};
 pub use coordinator::{Coordinator, CoordinatorCommand, CoordinatorEvent};

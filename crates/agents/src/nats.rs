@@ -1,5 +1,6 @@
 //! The shell: carries the frames of a state machine over NATS, on a thread with a runtime of its own.
 
+use crate::fingerprint::Fingerprint;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use percent_encoding::percent_decode_str;
@@ -66,6 +67,8 @@ pub struct NatsServer {
     pub credentials: Option<PathBuf>,
     /// Certificates to trust, in a PEM file.
     pub authorities: Option<PathBuf>,
+    /// The one certificate to trust.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 impl std::fmt::Debug for NatsServer {
@@ -224,6 +227,10 @@ impl<M: Machine> Carrier<M> {
         let unreachable = |words: String| NatsError::Unreachable { place: place.clone(), words };
         let address: async_nats::ServerAddr =
             server.url.parse().map_err(|error: io::Error| unreachable(error.to_string()))?;
+        if let Some(fingerprint) = server.fingerprint {
+            let client = fingerprint.client().map_err(|error| unreachable(error.to_string()))?;
+            options = options.tls_client_config(client).require_tls(true);
+        }
         // The library reads them, and does not use them.
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         options = match (address.username().map(decoded), address.password().map(decoded)) {

@@ -33,6 +33,7 @@ pub mod lifetime;
 pub mod lines;
 mod loads;
 mod machine;
+pub mod merge;
 mod overrides;
 pub mod plan;
 pub mod record;

@@ -25,11 +25,11 @@ use hdrhistogram::serialization::interval_log::{
 };
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 
-const RUN: &str = "run.json";
-const INTERVALS: &str = "intervals.ndjson";
-const HISTOGRAMS: &str = "histograms.hlog";
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const INTERVALS: &str = "intervals.ndjson";
+pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
 const OBSERVATIONS: &str = "observe.ndjson";
-const EVENTS: &str = "events.ndjson";
+pub(crate) const EVENTS: &str = "events.ndjson";
 
 /// Longest time that is looked back over, in seconds: a year.
 const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;

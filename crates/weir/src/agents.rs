@@ -5,10 +5,12 @@ mod load;
 mod offer;
 mod permits;
 mod serve;
+mod spawn;
 
 pub(crate) use list::list;
 pub(crate) use load::gather;
 pub(crate) use serve::serve;
+pub(crate) use spawn::spawn;
 
 use crate::exit::{Exit, Failure};
 use weir_agents::NatsError;

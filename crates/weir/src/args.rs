@@ -5,12 +5,17 @@ mod capacity;
 mod check;
 mod codec;
 mod compare;
+mod completions;
 mod demo;
 mod doctor;
+mod figures;
+mod help;
 mod history;
 mod ingest;
+mod init;
 mod load;
 mod machine;
+mod man;
 mod origin;
 mod play;
 mod print;
@@ -20,6 +25,7 @@ mod run;
 mod run_options;
 mod schema;
 mod sweep;
+mod tls;
 mod values;
 mod watch;
 
@@ -28,12 +34,17 @@ pub(crate) use capacity::{Capacity, SearchOptions};
 pub(crate) use check::Check;
 pub(crate) use codec::Codec;
 pub(crate) use compare::Compare;
+pub(crate) use completions::Completions;
 pub(crate) use demo::Demo;
 pub(crate) use doctor::Doctor;
+pub(crate) use figures::Figures;
+pub(crate) use help::Help;
 pub(crate) use history::History;
 pub(crate) use ingest::Ingest;
+pub(crate) use init::Init;
 pub(crate) use load::{ClientOptions, Load};
 pub(crate) use machine::Machine;
+pub(crate) use man::Man;
 pub(crate) use origin::Origin;
 pub(crate) use play::Play;
 pub(crate) use print::Print;
@@ -43,6 +54,7 @@ pub(crate) use run::Run;
 pub(crate) use run_options::RunOptions;
 pub(crate) use schema::Schema;
 pub(crate) use sweep::Sweep;
+pub(crate) use tls::Tls;
 pub(crate) use watch::Watch;
 
 use clap::{Parser, Subcommand};
@@ -55,52 +67,98 @@ use std::ffi::OsString;
 ///
 /// WEIR_LOG=debug shows the dialogue of each client on stderr, WEIR_LOG=rtc=debug that of WebRTC alone.
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "weir",
+    version,
+    long_version = LONG_VERSION,
+    max_term_width = 100,
+    propagate_version = true,
+    disable_help_flag = true,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
+/// Version, commit and target, as `weir --version` prints them.
+const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("WEIR_BUILD"));
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
-    /// Viewers of a server: rtmp:// rtmps:// · ws:// wss:// (OvenMediaEngine) · whep+http:// whep+https:// ·
-    /// http:// https:// (MPEG-TS) · http+flv:// https+flv:// · mirakurun+http:// mirakurun+https:// · mqtt:// mqtts://
+    /// Viewers of a server: RTMP, WebRTC, HTTP-FLV, MPEG-TS, Mirakurun, MQTT
+    ///
+    /// rtmp:// rtmps:// · ws:// wss:// (OvenMediaEngine) · whep+http:// whep+https:// · http:// https:// (MPEG-TS) · http+flv://
+    /// https+flv:// · mirakurun+http:// mirakurun+https:// · mqtt:// mqtts://
     Play(Play),
-    /// Publishers to one or several servers: rtmp:// rtmps:// · whip+http:// whip+https:// · mqtt:// mqtts://
+    /// Publishers to one or several servers: RTMP, WebRTC, MQTT
+    ///
+    /// rtmp:// rtmps:// · whip+http:// whip+https:// · mqtt:// mqtts://
     Publish(Publish),
-    /// Messages of a broker into a table: received, decoded, saved, then acknowledged; mqtt:// mqtts://
+    /// Messages of an MQTT broker into a table: received, decoded, saved, then acknowledged
     Ingest(Box<Ingest>),
     /// A scenario file: several workloads, stages, thresholds
     Run(Run),
-    /// How many clients a server carries: the largest number at which every threshold holds, and the smallest at which one
-    /// does not
+    /// Write a first scenario for a URL, with comments
+    Init(Init),
+    /// How many clients a server carries
+    ///
+    /// The largest number at which every threshold holds, and the smallest at which one does not.
     Capacity(Box<Capacity>),
-    /// Run every variant of a scenario in random order: which setting of a server is best, or carries most
+    /// Which variant of a scenario is best, or carries most: all of them in random order
     Sweep(Box<Sweep>),
-    /// Watch a server's processes without a load
-    Watch(Watch),
-    /// The small server that weir carries: RTMP, WebRTC, MPEG-TS over HTTP as Mirakurun and mirakc serve it, MQTT
-    Origin(Origin),
-    /// Print or write again the report of a run directory
-    Report(Report),
     /// Is it better: runs against runs, figure by figure, each with its interval
     Compare(Compare),
     /// Since when: a figure over all runs of a name, and the runs at which it changed
     History(History),
+    /// Print or write again the report of a run directory
+    Report(Report),
+    /// Watch a server's processes without a load
+    Watch(Watch),
+    /// The small server that weir carries: RTMP, WebRTC, MPEG-TS over HTTP, MQTT
+    ///
+    /// MPEG-TS over HTTP as Mirakurun and mirakc serve it.
+    Origin(Origin),
     /// Check a stored transport stream, packet by packet
     Check(Check),
     /// Avro against JSON: what decoding a record of a schema costs in each
     Codec(Codec),
     /// What this machine can generate, and what stands in the way
     Doctor(Doctor),
+    /// What is measured: figures with their units and meanings
+    Figures(Figures),
     /// Wait for work on this machine: a part of a run that `--agents` of another one asks for
     Agent(Agent),
     /// List the agents that wait at a NATS server
     Agents(AgentList),
-    /// Print a JSON Schema: of scenario files, of summary.json of a run, a series, a search or a sweep, or of what compare, history, check and codec write
+    /// Print a JSON Schema: of scenarios, of summary.json, of what others write
+    ///
+    /// Of scenario files, of summary.json of a run, a series, a search or a sweep, or of what compare, history, check and
+    /// codec write.
     Schema(Schema),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Write man pages into a directory
+    Man(Man),
+    /// More on a command or a topic
+    Help(Help),
+}
+
+impl Verb {
+    /// What it says of agents, if it makes load.
+    pub(crate) fn agents(&mut self) -> Option<&mut AgentOptions> {
+        match self {
+            Self::Demo(args) => Some(&mut args.run.agents),
+            Self::Play(args) => Some(&mut args.run.agents),
+            Self::Publish(args) => Some(&mut args.run.agents),
+            Self::Run(args) => Some(&mut args.run.agents),
+            Self::Capacity(args) => Some(&mut args.run.agents),
+            Self::Sweep(args) => Some(&mut args.run.agents),
+            _ => None,
+        }
+    }
 }
 
 /// `-q 1` asks for a quality of service, as other MQTT clients have it; a bare `-q` for quiet.

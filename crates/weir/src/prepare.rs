@@ -43,16 +43,7 @@ pub(crate) enum Place {
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
 pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Result<Prepared, Failure> {
-    check_numbers(&scenario, wrong, place)?;
-    // Before anything is asked of a server: a plan that cannot be needs none.
-    plan(&scenario, wrong)?;
-    for (position, spec) in scenario.workloads.iter().enumerate() {
-        let checked = check_times(spec).and_then(|()| check_options(spec));
-        checked.map_err(|words| {
-            Failure::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
-        })?;
-    }
-    check_authorities(&scenario).map_err(Failure::with(wrong))?;
+    check(&scenario, wrong, place)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let times: Arc<PublishTimes> = Arc::default();
     let context = RunContext {
@@ -127,6 +118,23 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Resu
         observer,
         facts,
     })
+}
+
+/// Checks what can be known of a scenario before anything is asked of a server, and gives its plan.
+///
+/// # Errors
+/// What is wrong, and of which part of the scenario.
+pub(crate) fn check(scenario: &Scenario, wrong: Exit, place: Place) -> Result<Plan, Failure> {
+    check_numbers(scenario, wrong, place)?;
+    let plan = plan(scenario, wrong)?;
+    for (position, spec) in scenario.workloads.iter().enumerate() {
+        let checked = check_times(spec).and_then(|()| check_options(spec));
+        checked.map_err(|words| {
+            Failure::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
+        })?;
+    }
+    check_authorities(scenario).map_err(Failure::with(wrong))?;
+    Ok(plan)
 }
 
 /// The plan of a scenario.

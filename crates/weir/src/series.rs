@@ -2,10 +2,11 @@
 
 use crate::args::{Print, Run};
 use crate::exit::{Exit, Failure};
-use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress, written};
 use crate::stepped::SteppedRun;
-use crate::{background, load, prepare};
+use crate::{background, load, outline, prepare};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -50,6 +51,13 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     if variations[0].scenario.find.is_some() {
         let line = "find: is of `weir sweep`, which searches each variant; leave it out of a run";
         return Err(Failure::new(Exit::Scenario, line));
+    }
+    if args.check {
+        let outlines = variations.iter().map(|it| outline::of(it, repeat));
+        let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
+        let page = format!("{}: fine\n\n{}", args.file.display(), outlines.join("\n"));
+        written(std::io::stdout().lock().write_all(page.as_bytes()))?;
+        return Ok(Exit::Passed);
     }
     let is_series = repeat > 1 || variations[0].variant.is_some();
     if is_series {

@@ -109,6 +109,7 @@ fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, Failure> {
         duration: None,
         set: args.set.clone(),
         probe: None,
+        check: false,
         run: args.run.clone(),
     };
     read.into_iter()

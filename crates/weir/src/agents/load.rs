@@ -39,10 +39,10 @@ pub(crate) fn gather(
     quiet: bool,
     interrupt: &AtomicBool,
 ) -> Result<Prepared, Failure> {
-    let (Some(wanted), Some(url)) = (options.agents, &options.nats) else { return Ok(prepared) };
+    let (Some(wanted), Some(server)) = (options.agents, options.server()?) else { return Ok(prepared) };
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
-    let link = connect(&options.access.server(url)?, machine).map_err(|error| of_nats(&error))?;
+    let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
     let offer = offer::of(&prepared, link.max_payload()).map_err(Failure::with(Exit::Usage))?;
     let called = call(&link, usize::from(wanted), quiet, interrupt)?;
     let facts = called.iter().map(|((name, _), hello)| facts(name, hello)).collect();

@@ -2,12 +2,14 @@
 
 use super::values::tag;
 use crate::exit::{Exit, Failure};
+use crate::listen::listen_address;
 use crate::prepare::Place;
 use clap::{Args, ValueHint};
 use ipnet::IpNet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use weir_agents::NatsServer;
+use weir_agents::fingerprint::Fingerprint;
 use weir_agents::frame::AgentName;
 
 /// What every verb takes that makes load.
@@ -17,7 +19,8 @@ pub(crate) struct AgentOptions {
     /// Let N agents make the load, each a part of it, and add up what they count
     #[arg(long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) agents: Option<u16>,
-    /// The NATS server at which the agents wait: nats://host:4222, or tls://host:4222
+    /// The NATS server at which the agents wait: nats://host:4222, tls://host:4222, or spawn for one of this run's own on
+    /// 127.0.0.1, spawn:HOST:PORT for one there; how to join it is printed
     #[arg(long, value_name = "URL", requires = "agents", value_hint = ValueHint::Url)]
     pub(crate) nats: Option<String>,
     /// Agents that may be lost without an end to the run
@@ -25,9 +28,32 @@ pub(crate) struct AgentOptions {
     pub(crate) allow_lost: u16,
     #[command(flatten)]
     pub(crate) access: NatsAccess,
+    /// The server that was started for this run.
+    #[arg(skip)]
+    pub(crate) spawned: Option<NatsServer>,
 }
 
 impl AgentOptions {
+    /// Where a server is to be started for this run, if that is asked for.
+    pub(crate) fn to_spawn(&self) -> Result<Option<SocketAddr>, Failure> {
+        let Some(place) = self.nats.as_deref().and_then(|nats| nats.strip_prefix("spawn")) else {
+            return Ok(None);
+        };
+        let place = place.strip_prefix(':').unwrap_or("127.0.0.1:0");
+        let usage =
+            |error| Failure::new(Exit::Usage, format!("--nats spawn:{place}: {error}; give HOST:PORT"));
+        listen_address(place).map(Some).map_err(usage)
+    }
+
+    /// The server at which agents wait, if they are to make the load.
+    pub(crate) fn server(&self) -> Result<Option<NatsServer>, Failure> {
+        match (&self.spawned, &self.nats) {
+            (Some(server), _) => Ok(Some(server.clone())),
+            (None, Some(url)) => self.access.server(url).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Who makes the load.
     pub(crate) fn place(&self) -> Place {
         if self.agents.is_some() { Place::Elsewhere } else { Place::Here }
@@ -46,6 +72,9 @@ pub(crate) struct NatsAccess {
     /// PEM file of certificates to trust the NATS server by; it must then speak TLS
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_ca: Option<PathBuf>,
+    /// SHA-256 of the one certificate to take of the NATS server
+    #[arg(long, value_name = "HEX", conflicts_with = "tls_ca")]
+    tls_fingerprint: Option<Fingerprint>,
 }
 
 /// Where a token may be, too.
@@ -62,8 +91,13 @@ impl NatsAccess {
             }
             None => std::env::var(TOKEN).ok().filter(|token| !token.is_empty() && self.creds.is_none()),
         };
-        let (credentials, authorities) = (self.creds.clone(), self.tls_ca.clone());
-        Ok(NatsServer { url: url.to_owned(), token, credentials, authorities })
+        Ok(NatsServer {
+            url: url.to_owned(),
+            token,
+            credentials: self.creds.clone(),
+            authorities: self.tls_ca.clone(),
+            fingerprint: self.tls_fingerprint,
+        })
     }
 }
 

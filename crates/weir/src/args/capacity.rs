@@ -17,10 +17,10 @@ pub(crate) struct Capacity {
     #[command(flatten)]
     pub(crate) search: SearchOptions,
     /// FILE: any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps; repeatable
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag, help_heading = "Load")]
     pub(crate) set: Vec<(String, String)>,
     /// What the source sends to each viewer [default: read off the stream]
-    #[arg(long, value_name = "BITRATE")]
+    #[arg(long, value_name = "BITRATE", help_heading = "Load")]
     pub(crate) expect: Option<BitRateText>,
     #[command(flatten)]
     pub(crate) of_clients: ClientOptions,
@@ -32,6 +32,7 @@ pub(crate) struct Capacity {
 
 /// How a capacity is searched for.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The search")]
 pub(crate) struct SearchOptions {
     /// What is counted: clients; clients a second of --clients (arrivals); MQTT messages a second of all publishers; publishers;
     /// or streams with their viewers [default: what the scenario says at `find`, clients otherwise]

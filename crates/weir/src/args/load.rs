@@ -1,14 +1,15 @@
 //! What every load takes: how many clients, for how long, and how they come to a server.
 
+use super::Tls;
 use super::values::{spaced, stage};
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use weir_engine::lifetime::Lifetime;
 use weir_engine::scenario::{Span, StageSpec};
 
 /// What every load takes.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct Load {
     /// Clients at once [default: 1, or one a URL and stream for publishers]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -33,6 +34,7 @@ pub(crate) struct Load {
 
 /// How clients come to a server, whatever their number.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Load")]
 pub(crate) struct ClientOptions {
     /// Streams that `{i}` in a URL stands for, 0 to N - 1; each of the two needs the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -41,47 +43,29 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Span>,
     /// Time given for goodbyes at the end [default: 1s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Connections")]
     pub(crate) drain: Option<Span>,
     /// Longest stay in each phase before playing: connect, handshake, request, media [default: 10s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Connections")]
     pub(crate) timeout: Option<Span>,
     /// Local address to connect from; repeat to use several in turn
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", help_heading = "Connections")]
     pub(crate) bind_addr: Vec<IpAddr>,
-    /// Take any certificate of the servers that are played from or published to; not of --prometheus and --node-exporter
-    #[arg(long, conflicts_with = "cacert")]
-    pub(crate) insecure: bool,
-    /// PEM file of certificates to trust; the server's own may be among them
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) cacert: Option<PathBuf>,
-    /// PEM file of the certificate to show to a server that asks for one
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "key")]
-    pub(crate) cert: Option<PathBuf>,
-    /// PEM file of its private key
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
     /// Name of the run in reports [default: the verb]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = "The run")]
     pub(crate) name: Option<String>,
     /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "The run")]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) tls: Tls,
 }
 
 impl ClientOptions {
     /// Whether any option of clients is given.
     pub(crate) fn is_any(&self) -> bool {
-        let Self { streams, warmup, drain, timeout, bind_addr, insecure, cacert, cert, key, name, seed } =
-            self;
+        let Self { streams, warmup, drain, timeout, bind_addr, name, seed, tls } = self;
         let spans = [warmup, drain, timeout].into_iter().any(Option::is_some);
-        let files = [cacert, cert, key].into_iter().any(Option::is_some);
-        streams.is_some()
-            || spans
-            || files
-            || name.is_some()
-            || *insecure
-            || *seed != 0
-            || !bind_addr.is_empty()
+        streams.is_some() || spans || name.is_some() || *seed != 0 || !bind_addr.is_empty() || tls.is_any()
     }
 }

@@ -5,7 +5,7 @@ use weir_observe::InterfaceName;
 
 /// How the target's machine is read.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "The target's machine")]
+#[command(next_help_heading = "The target")]
 pub(crate) struct Machine {
     /// A Prometheus that collects from the target's machine: http://host:9090
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]

@@ -39,19 +39,19 @@ pub(crate) struct Origin {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Worker threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "How it serves")]
     pub(crate) workers: u16,
     /// Time for which packets to a viewer are merged into one write; 0s sends each at once [default: 350ms, 40ms of a tuner]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "How it serves")]
     pub(crate) merge: Option<Span>,
     /// Start viewers at the next keyframe instead of at the last one
-    #[arg(long)]
+    #[arg(long, help_heading = "How it serves")]
     pub(crate) no_gop_cache: bool,
     /// Media that a slow viewer may fall behind before it loses some [default: 10s, 2s of a tuner]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "How it serves")]
     pub(crate) queue: Option<Span>,
     /// Refuse viewers of a stream that nobody publishes, instead of letting them wait
-    #[arg(long)]
+    #[arg(long, help_heading = "How it serves")]
     pub(crate) refuse_missing: bool,
     /// Publish what comes in to another server too: rtmp://host/app; repeatable
     #[arg(long, value_name = "URL")]
@@ -60,10 +60,10 @@ pub(crate) struct Origin {
     #[arg(long = "fault", value_name = "FAULT")]
     pub(crate) faults: Vec<Fault>,
     /// End a connection whose peer has not said what it wants, TLS included [default: 15s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "How it serves")]
     pub(crate) request_timeout: Option<Span>,
     /// End a connection whose peer neither sends nor acknowledges anything [default: 10m]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "How it serves")]
     pub(crate) idle_timeout: Option<Span>,
     /// For how long [default: until Ctrl-C]
     #[arg(short, long, value_name = "TIME")]

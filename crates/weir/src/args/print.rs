@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// What is printed at the end.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct Print {
     /// Where the summary goes as JSON; - for stdout, instead of the text
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

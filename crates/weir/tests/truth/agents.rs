@@ -9,6 +9,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -266,6 +267,21 @@ fn agents_whose_coordinator_is_gone_end_their_clients_and_keep_what_they_have() 
     measuring.process.kill();
     soon("they end their clients", || crew.log("a").contains("it ends its clients: its coordinator is gone"));
     crew.wait(3);
+    let own: Vec<_> = ["a", "b", "c"].iter().flat_map(|name| crew.directories(name)).collect();
+    let words = ["report", "--json", "-", "--merge"].map(OsString::from);
+    let merged = says(words.into_iter().chain(own.iter().map(|it| it.as_os_str().to_owned())));
+    let merged: Value = serde_json::from_str(&merged.out).unwrap_or_else(|_| panic!("{}", merged.err));
+    let total = &merged["workloads"][0]["total"];
+    let frames: f64 = own.iter().map(|directory| sum_of_lines(directory, "frames")).sum();
+    assert_eq!(
+        (&merged["workloads"][0]["slots"]["planned"], &total["frames"]["total"]),
+        (&5.into(), &frames.into())
+    );
+    let mut startup = histogram(&own[0], "startup");
+    own[1..].iter().for_each(|directory| startup.add(histogram(directory, "startup")).unwrap());
+    assert_is(&total["startup"], &startup);
+    let twice = says(["report", "--merge", own[0].to_str().unwrap(), own[0].to_str().unwrap()]);
+    assert!(twice.code == Some(2) && twice.err.contains("is a part that is there already"), "{}", twice.err);
     for name in ["a", "b", "c"] {
         let own = report(&crew.directories(name)[0]);
         assert_eq!(own.summary["outcome"], "interrupted");
@@ -441,4 +457,43 @@ fn the_permissions_of_the_guide_let_a_run_through_and_hold_an_agent_to_its_own_s
     assert_eq!((run.slots("planned"), agents_of(&run)), (1, vec!["a"]));
     let written = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
     assert!(!written.contains("c0@") && !run.err.contains("c0@"));
+}
+
+#[test]
+fn a_nats_server_of_the_runs_own_lets_in_who_knows_its_token_and_its_certificate() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = weir();
+    command.args([
+        "play", &air.url, "-c", "2", "-d", "2s", "--warmup", "0s", "--agents", "1", "--nats", "spawn",
+    ]);
+    let measuring = start_measuring(command.args(["--accept", CHECKS_OF_THE_MACHINE]));
+    let said = || measuring.said();
+    soon("how to join is said", || said().contains("--tls-fingerprint ") && said().ends_with('\n'));
+    let line = said().lines().next().unwrap().to_owned();
+    let words: Vec<_> = line.split_once("WEIR_NATS_TOKEN=").unwrap().1.split(' ').collect();
+    let [token, "weir", "agent", "--join", url, "--tls-fingerprint", fingerprint] = words[..] else {
+        panic!("{line}")
+    };
+    let list = |token: &str, fingerprint: &str| {
+        let arguments = ["agents", "--nats", url, "--tls-fingerprint", fingerprint];
+        let output = weir().args(arguments).env("WEIR_NATS_TOKEN", token).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, err) = list("wrong", fingerprint);
+    assert!(code == Some(2) && err.contains("refuses these credentials"), "{err}");
+    let (code, err) = list(token, &"0".repeat(64));
+    assert_eq!(code, Some(97), "{err}");
+    let mut agent = weir();
+    agent
+        .args(["agent", "--join", url, "--name", "a", "--tls-fingerprint", fingerprint, "-o"])
+        .arg(folder.path());
+    let _agent = Kept::start(agent.env("WEIR_NATS_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::null()));
+    let port: u16 = url.rsplit_once(':').unwrap().1.parse().unwrap();
+    let run = measuring.finish();
+    assert_eq!((run.code, run.slots("planned"), agents_of(&run)), (0, 2, vec!["a"]), "{}", run.err);
+    let written = std::fs::read_to_string(run.directory().join("run.json")).unwrap();
+    assert!(!written.contains(token));
+    soon("the server has ended", || std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
 }

@@ -59,6 +59,11 @@ pub(crate) fn report(directory: &Path) -> Run {
 }
 
 impl Measuring {
+    /// What it has said on stderr so far.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.parent.path().join("err")).unwrap()
+    }
+
     pub(crate) fn directory(&self) -> PathBuf {
         self.parent.path().join("run")
     }
