@@ -309,8 +309,8 @@ impl Plot {
         let rest = |line: &Line| {
             let known = line.points.iter().filter_map(|(at, value)| Some((*at, (*value)?)));
             let known: Vec<(f64, f64)> = known.filter(|(_, value)| value.is_finite()).collect();
-            let (inside, mut outside): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
-                known.iter().partition(|(at, _)| is_in_window(*at));
+            let (inside, mut outside) =
+                known.iter().partition::<Vec<(f64, f64)>, _>(|(at, _)| is_in_window(*at));
             outside.sort_by(|a, b| b.1.total_cmp(&a.1));
             let dropped = if known.len() < FEWEST_FOR_PEAKS { 0 } else { (known.len() / 50).max(2) };
             inside
