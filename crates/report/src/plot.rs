@@ -302,14 +302,22 @@ impl Plot {
     }
 
     /// Where the axis ends if a few values are far above all others: two of a line, or 2 %, more than twice as high as what is left
-    /// of any line without them. Their places are marked at the axis' end.
+    /// of any line without them. Their places are marked at the axis' end. A value in a stage's window is never one of them.
     fn ceiling(&self, peak: f64) -> Option<f64> {
+        let is_in_window =
+            |at: f64| self.bands.iter().any(|band| (band.window.0..band.window.1).contains(&at));
         let rest = |line: &Line| {
-            let mut values: Vec<f64> = line.points.iter().filter_map(|(_, value)| *value).collect();
-            values.retain(|value| value.is_finite());
-            values.sort_by(|a, b| b.total_cmp(a));
-            let dropped = if values.len() < FEWEST_FOR_PEAKS { 0 } else { (values.len() / 50).max(2) };
-            values.get(dropped).copied().unwrap_or(0.0)
+            let known = line.points.iter().filter_map(|(at, value)| Some((*at, (*value)?)));
+            let known: Vec<(f64, f64)> = known.filter(|(_, value)| value.is_finite()).collect();
+            let (inside, mut outside) =
+                known.iter().partition::<Vec<(f64, f64)>, _>(|(at, _)| is_in_window(*at));
+            outside.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let dropped = if known.len() < FEWEST_FOR_PEAKS { 0 } else { (known.len() / 50).max(2) };
+            inside
+                .into_iter()
+                .chain(outside.into_iter().skip(dropped))
+                .map(|(_, value)| value)
+                .fold(0.0, f64::max)
         };
         let rest = self.lines.iter().map(rest).fold(0.0, f64::max);
         (self.robust && rest > 0.0 && peak > 2.0 * rest).then_some(rest)
@@ -559,6 +567,9 @@ mod tests {
     fn one_second_far_above_all_others_is_marked_and_sets_no_axis() {
         let points: Vec<_> =
             (0..60).map(|at| (f64::from(at), Some(if at == 0 { 90.0 } else { 3.0 }))).collect();
+        let window = Band { label: String::new(), begin: 0.0, end: 60.0, window: (0.0, 60.0) };
+        let inside = Plot { robust: true, bands: vec![window], ..plot(points.clone()) }.draw("p").unwrap();
+        assert_eq!((inside.high, inside.peaks.len()), (100.0, 0), "a value in a window is what is measured");
         let drawing = Plot { robust: true, ..plot(points.clone()) }.draw("p").unwrap();
         assert_eq!((drawing.high, drawing.peaks.len()), (3.0, 1));
         assert_eq!((&*drawing.above, &*drawing.peaks[0].value), ("▲ above: up to 90", "a <b>: 90"));
