@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use weir_metrics::common::{FAILED, LATE, MISSED, ON_TIME, PLANNED, PLAYED};
-use weir_metrics::{Interval, Moment, Recorder, Schema};
+use weir_metrics::{Counter, Interval, Moment, Recorder, Schema};
 
 use crate::report::Arrival;
 
@@ -135,14 +135,30 @@ pub struct OpenClients {
     pub played: u64,
 }
 
-impl OpenClients {
-    /// Of all that one agent has counted of a workload.
-    pub(crate) fn of(counted: &Recorder) -> Self {
-        let count = |counter| counted.counter(counter);
-        let well = count(ON_TIME) + count(LATE);
-        let begun = count(PLANNED).saturating_sub(well + count(MISSED) + count(FAILED));
+/// What one agent has counted of the clients of a workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CountedClients {
+    planned: u64,
+    played: u64,
+    ended_well: u64,
+    ended_otherwise: u64,
+}
+
+impl CountedClients {
+    pub(crate) fn add(&mut self, figures: &Recorder) {
+        let sum =
+            |counters: &[Counter]| counters.iter().map(|counter| figures.counter(*counter)).sum::<u64>();
+        self.planned += sum(&[PLANNED]);
+        self.played += sum(&[PLAYED]);
+        self.ended_well += sum(&[ON_TIME, LATE]);
+        self.ended_otherwise += sum(&[MISSED, FAILED]);
+    }
+
+    /// Those that have not ended.
+    pub(crate) fn open(&self) -> OpenClients {
+        let begun = self.planned.saturating_sub(self.ended_well + self.ended_otherwise);
         // A client that has ended well had played, or had too little time to.
-        Self { begun, played: count(PLAYED).saturating_sub(well).min(begun) }
+        OpenClients { begun, played: self.played.saturating_sub(self.ended_well).min(begun) }
     }
 }
 

@@ -12,12 +12,14 @@ use crate::plan::{Plan, Schedule, Segment};
 use crate::scenario::Scenario;
 use crate::summary::RunFacts;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_metrics::{Histogram, Interval, IntervalKey, Schema};
+use weir_metrics::{Histogram, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::Sample;
 
 use hdrhistogram::serialization::interval_log::{
@@ -37,6 +39,10 @@ const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
 const LATEST_START_SECONDS: f64 = 253_402_300_799.0;
 /// Significant digits of the distributions that weir writes.
 const DIGITS: u8 = 3;
+
+/// Seconds by which the lines of one agent may stand behind those of another: an agent keeps for half a minute what it cannot
+/// send.
+const LATEST_AGENT: u32 = 60;
 
 /// Addresses, command lines and what servers said are nobody else's business.
 const PRIVATE_DIRECTORY: u32 = 0o700;
@@ -328,17 +334,28 @@ pub(crate) fn read_files(
     })?;
     let (path, log) = contents(HISTOGRAMS)?;
     let mut histograms = read_histograms(&path, &log)?;
-    // What several agents counted in one second stands side by side, and is one interval of the run.
-    let mut sum: Option<Interval> = None;
+    // What several agents counted in one second stands near to each other, as it came, and is one interval of the run.
+    let mut open: BTreeMap<IntervalKey, Recorder> = BTreeMap::new();
     each_line(contents(INTERVALS)?, |line| {
         let (agent, interval) = read_interval(line, &schemas, end, &mut histograms)?;
-        match &mut sum {
-            Some(sum) if agent.is_some() && sum.key == interval.key => sum.figures.merge(&interval.figures),
-            _ => sum.replace(interval).iter().for_each(|whole| fold.interval(whole)),
+        if agent.is_none() {
+            fold.interval(&interval);
+            return Ok(());
+        }
+        let second = interval.key.second;
+        match open.entry(interval.key) {
+            Entry::Vacant(entry) => drop(entry.insert(interval.figures)),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&interval.figures),
+        }
+        while let Some(first) = open.first_entry()
+            && first.key().second.saturating_add(LATEST_AGENT) < second
+        {
+            let (key, figures) = first.remove_entry();
+            fold.interval(&Interval { key, figures });
         }
         Ok(())
     })?;
-    sum.iter().for_each(|whole| fold.interval(whole));
+    open.into_iter().for_each(|(key, figures)| fold.interval(&Interval { key, figures }));
     each_line(contents(OBSERVATIONS)?, |line| {
         let sample: Sample = serde_json::from_str(line).map_err(|error| error.to_string())?;
         check_clock(sample.at_ns)?;

@@ -1,7 +1,7 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
 use crate::agents::{
-    AgentEnd, AgentReport, AgentReports, Load, OpenClients, SecondCopier, SecondLines, read,
+    AgentEnd, AgentReport, AgentReports, CountedClients, Load, SecondCopier, SecondLines, read,
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
@@ -194,7 +194,7 @@ pub fn run(
         cells,
         copier,
         losses_allowed,
-        counted: facts.agents.iter().map(|_| schemas.iter().copied().map(Recorder::new).collect()).collect(),
+        counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
         ended: vec![false; shards],
         due: vec![0; shards],
@@ -303,10 +303,6 @@ fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, coordinator: &mut Coordin
     failed
 }
 
-fn merge(sums: &mut [Recorder], more: &[Recorder]) {
-    sums.iter_mut().zip(more).for_each(|(sum, more)| sum.merge(more));
-}
-
 /// Nanoseconds of the wall clock over the monotonic one. Both are read several times: a thread that has
 /// to wait for a CPU between the two would see a step that never was.
 fn wall_offset() -> i128 {
@@ -328,7 +324,7 @@ struct Coordinator {
     writer: Option<RecordWriter>,
     fold: Aggregator,
     /// Seconds that not every shard has reported.
-    pending: BTreeMap<u32, PendingSecond>,
+    pending: BTreeMap<u32, Vec<Recorder>>,
     /// Whose figures those of a report are.
     cells: Cells,
     /// Who is given a copy of what is written down.
@@ -336,7 +332,7 @@ struct Coordinator {
     /// How many agents may be lost, and how many were.
     losses_allowed: u16,
     /// What each agent has counted, of each workload.
-    counted: Vec<Vec<Recorder>>,
+    counted: Vec<Vec<CountedClients>>,
     lost: u16,
     /// Whether each shard has reported its end. A shard is a thread of this process, or an agent.
     ended: Vec<bool>,
@@ -349,9 +345,6 @@ struct Coordinator {
     trouble: Vec<String>,
     wall: i128,
 }
-
-/// What was reported of a second so far, by agent; all threads of this process together have none.
-type PendingSecond = BTreeMap<Option<u16>, Vec<Recorder>>;
 
 impl Coordinator {
     #[allow(clippy::too_many_arguments)]
@@ -537,16 +530,18 @@ impl Coordinator {
             self.taken = Some(outcome);
             self.remark(&line);
         }
-        self.add(report.second, None, report.figures);
+        self.add(report.second, report.figures);
         self.due[report.shard] = report.second + 1;
         self.ended[report.shard] |= report.last;
     }
 
     /// Adds what a shard counted in a second.
-    fn add(&mut self, second: u32, agent: Option<u16>, figures: Vec<Recorder>) {
-        match self.pending.entry(second).or_default().entry(agent) {
+    fn add(&mut self, second: u32, figures: Vec<Recorder>) {
+        match self.pending.entry(second) {
             Entry::Vacant(entry) => drop(entry.insert(figures)),
-            Entry::Occupied(mut entry) => merge(entry.get_mut(), &figures),
+            Entry::Occupied(mut entry) => {
+                entry.get_mut().iter_mut().zip(&figures).for_each(|(sum, more)| sum.merge(more));
+            }
         }
     }
 
@@ -588,10 +583,13 @@ impl Coordinator {
         lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.remark(it));
         for interval in intervals.iter().filter(|it| it.key.server.is_none()) {
             let counted = &mut self.counted[usize::from(agent)][usize::from(interval.key.workload)];
-            counted.merge(&interval.figures);
+            counted.add(&interval.figures);
+        }
+        for interval in &intervals {
+            self.write(|writer| writer.interval_of(Some(agent), interval));
         }
         if !intervals.is_empty() {
-            self.add(lines.second, Some(agent), self.cells.figures(&intervals));
+            self.add(lines.second, self.cells.figures(&intervals));
         }
         if lines.is_whole {
             self.due[usize::from(agent)] = lines.second + 1;
@@ -606,25 +604,20 @@ impl Coordinator {
         self.lost += 1;
         let is_allowed = self.lost <= self.losses_allowed;
         let segment = Segment { index: agent, of: self.counted.len() as u16 };
-        let open = self.counted[usize::from(agent)].iter().map(OpenClients::of).collect();
+        let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
         self.remark(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }
 
     fn complete(&mut self, second: u32) {
         let Some(figures) = self.pending.remove(&second) else { return };
-        let mut whole: Vec<Recorder> = Vec::new();
-        let mut parts = Vec::new();
-        for (agent, figures) in figures {
-            parts.push((agent, self.cells.intervals(second, &figures)));
-            if whole.is_empty() { whole = figures } else { merge(&mut whole, &figures) }
-        }
-        for (number, interval) in self.cells.intervals(second, &whole).iter().enumerate() {
-            // What agents counted stands side by side in the run directory.
-            for (agent, part) in &parts {
-                self.write(|writer| writer.interval_of(*agent, &part[number]));
+        let is_written = !self.counted.is_empty();
+        for interval in self.cells.intervals(second, &figures) {
+            // What agents counted was written down as it came.
+            if !is_written {
+                self.write(|writer| writer.interval(&interval));
             }
-            self.copier.iter_mut().for_each(|copier| copier.interval(interval));
-            self.fold.interval(interval);
+            self.copier.iter_mut().for_each(|copier| copier.interval(&interval));
+            self.fold.interval(&interval);
         }
         self.copier.iter_mut().for_each(|copier| copier.complete(second));
         self.write(RecordWriter::flush);
