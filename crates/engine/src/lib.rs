@@ -42,6 +42,7 @@ mod role;
 pub mod run;
 pub mod scenario;
 pub mod series;
+pub mod server_load;
 mod servers;
 mod starts;
 pub mod startup_map;

@@ -10,9 +10,11 @@ use crate::stages::{self, leading, state_tone, state_word};
 use crate::{account, channels, clients, growth, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::growth::SERVER_FIGURES;
+use weir_engine::server_load::ServerLoad;
 use weir_engine::summary::{
     Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
+use weir_engine::threshold::Threshold;
 
 /// Everything but the plots and the table of all figures.
 pub(crate) fn digest(summary: &Summary) -> Document {
@@ -422,6 +424,13 @@ pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String
     let (figure, statistic) = left.rsplit_once('.').unwrap_or((left, ""));
     if statistic == "ratio" {
         return share(value);
+    }
+    if let Some(load) = threshold.expression.parse::<Threshold>().ok().and_then(|it| it.server_load()) {
+        return match load {
+            ServerLoad::Memory => bytes(value),
+            ServerLoad::Descriptors => number(value),
+            ServerLoad::Cpu | ServerLoad::BusiestThread | ServerLoad::Thread(_) => percent(value * 100.0),
+        };
     }
     if SERVER_FIGURES.contains(&left) {
         return growth::of_figure(left, value);

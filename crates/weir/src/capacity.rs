@@ -301,6 +301,14 @@ impl<'a> Trials<'a> {
             );
             return Err(Failure::new(self.of.wrong, line));
         }
+        if let Some(asked) = self.asked.iter().find(|asked| asked.threshold.server_load().is_some()) {
+            let line = format!(
+                "threshold '{}': the processes are known of a whole stage, and a search judges every {} s: ask it of `weir play` or `weir run`",
+                asked.threshold.text(),
+                self.slice_seconds
+            );
+            return Err(Failure::new(self.of.wrong, line));
+        }
         let mut asked = self.asked.iter().filter(|asked| !asked.may_lack);
         asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
     }

@@ -232,6 +232,10 @@ A threshold is a figure, a comparison and a limit: 'startup.p99 < 1s'. One that 
   ratio          failed missed played starved bitrate        failed.ratio <= 0.1%
                  stalled frames lost, each with .ratio       bitrate.ratio >= 98%
 
+  server         server.cpu server.memory (mean, max)        server.cpu.max < 80%
+                 server.descriptors
+                 server.busiest_thread, thread.NAME.cpu      thread.SW-WebRTC.cpu < 90%
+
 `weir figures WORD` lists figures with their units. A figure that no workload has is refused before the run.
 --threshold is judged at the end, --abort while the run goes on: it ends the run with 108.
 ";

@@ -30,6 +30,8 @@ pub(crate) fn of(variation: &Variation, repeat: u32) -> Result<String, Failure> 
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(Exit::Scenario)(error).of(part))?;
+        let watched = prepare::check_watched(threshold, scenario);
+        watched.map_err(|line| Failure::new(Exit::Scenario, line).of(part))?;
     }
     for (at, watch) in scenario.watch.iter().enumerate() {
         let read = watch.parse::<weir_observe::Watch>();

@@ -19,6 +19,7 @@ use weir_engine::plan::{Plan, Segment};
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
+use weir_engine::threshold::Threshold;
 use weir_observe::Observer;
 use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
@@ -84,6 +85,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Resu
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
+        check_watched(threshold, &scenario).map_err(|line| Failure::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
         text.parse()
@@ -198,6 +200,17 @@ fn workload(
         servers: made.servers().to_vec(),
     };
     Ok((facts, made))
+}
+
+/// A threshold on the server's processes needs some that are watched.
+pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), String> {
+    if threshold.server_load().is_some() && scenario.watch.is_empty() {
+        let text = threshold.text();
+        return Err(format!(
+            "threshold '{text}': no process is watched; name the server's: --watch name=nginx"
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a workload asks its server what there is to play.

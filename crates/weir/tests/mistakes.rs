@@ -45,6 +45,11 @@ const MISTAKES: &[Mistake] = &[
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startupp.p99 < 1s'", 2, &["did you mean 'startup'?"]),
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup < 1s'", 2, &["p99"]),
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup.p99 < 1mbps'", 2, &["is a time"]),
+    Mistake(
+        "play rtmp://127.0.0.1/a/b --threshold 'server.cpu < 80%'",
+        2,
+        &["no process is watched", "--watch"],
+    ),
     // Files.
     Mistake("run nosuch.yaml", 2, &["nosuch.yaml", "No such file"]),
     Mistake("run tabs.yaml", 104, &["tabs.yaml:2"]),
