@@ -109,6 +109,7 @@ fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, Failure> {
         duration: None,
         set: args.set.clone(),
         probe: None,
+        check: false,
         run: args.run.clone(),
     };
     read.into_iter()
@@ -238,6 +239,7 @@ impl Swept<'_> {
             };
         }
         let run = SteppedRun {
+            place: self.args.run.agents.place(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,
