@@ -40,8 +40,7 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
         Failure::new(exit, lines.join("\n"))
     })?;
     let answer = Answer { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
-    answer
-        .print(None, &|format, text, out| weir_report::write_comparison(&comparison, format, text, out))?;
+    answer.print(None, &|format, text, out| weir_report::write_comparison(&comparison, format, text, out))?;
     Ok(exit(&comparison))
 }
 
