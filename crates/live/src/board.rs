@@ -52,12 +52,14 @@ struct Known {
     past: BTreeMap<Origin, Recorder>,
     now: BTreeMap<Origin, Recorder>,
     readings: Vec<Reading>,
+    /// Changes so far.
+    version: u64,
 }
 
 impl Board {
     /// A run begins: these are its facts.
     pub fn begin(&self, run: Vec<Label>) {
-        let mut known = self.known();
+        let mut known = self.change();
         known.bring_to_an_end();
         (known.run, known.seconds, known.is_running) = (run, 0, true);
         known.runs += 1;
@@ -65,7 +67,7 @@ impl Board {
 
     /// So many seconds of it are complete, and these are its figures up to now.
     pub fn show(&self, seconds: u32, figures: impl IntoIterator<Item = (Origin, Recorder)>) {
-        let mut known = self.known();
+        let mut known = self.change();
         known.seconds = seconds;
         known.now.clear();
         for (origin, recorder) in figures {
@@ -76,12 +78,17 @@ impl Board {
 
     /// What is no figure of clients.
     pub fn read(&self, readings: Vec<Reading>) {
-        self.known().readings = readings;
+        self.change().readings = readings;
     }
 
     /// The run is over.
     pub fn end(&self) {
-        self.known().bring_to_an_end();
+        self.change().bring_to_an_end();
+    }
+
+    /// Another one whenever something has changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.known().version
     }
 
     pub(crate) fn families(&self) -> Vec<Family> {
@@ -90,6 +97,12 @@ impl Board {
         families.extend(known.readings.iter().map(Family::reading));
         families.extend(known.figures());
         families
+    }
+
+    fn change(&self) -> MutexGuard<'_, Known> {
+        let mut known = self.known();
+        known.version += 1;
+        known
     }
 
     /// A thread that panicked with the lock left whole values behind.
