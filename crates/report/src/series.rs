@@ -261,6 +261,7 @@ fn outcome(run: &SeriesRun) -> &'static str {
         Outcome::TargetDied => "target died",
         Outcome::NobodyLeft => "nobody left",
         Outcome::Aborted(_) => "aborted",
+        Outcome::Running => "running",
     }
 }
 
