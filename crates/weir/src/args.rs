@@ -2,6 +2,7 @@
 
 use crate::codec::libraries::Library;
 use crate::listen::{ListenOptions, listen_address};
+use crate::live_page::LiveOptions;
 use crate::options::{OptionsOf, Plays, Publishes};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -188,6 +189,8 @@ pub(crate) struct RunOptions {
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     // Behind a flattened struct arguments stand under its heading, so it comes last.
+    #[command(flatten)]
+    pub(crate) live: LiveOptions,
     #[command(flatten)]
     pub(crate) machine: Machine,
     /// Time before the load in which the target's machine is read, so that increases can be told

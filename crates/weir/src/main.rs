@@ -17,6 +17,7 @@ mod history;
 mod ingest;
 mod listen;
 mod live;
+mod live_page;
 mod load;
 mod log;
 mod machine;
@@ -44,7 +45,7 @@ use std::process::ExitCode;
 use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(args::qos_spelled_out(std::env::args_os()));
+    let cli = Cli::parse_from(live_page::live_address_joined(args::qos_spelled_out(std::env::args_os())));
     match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
