@@ -124,7 +124,7 @@ impl Session<Site> for Connection {
                 }
                 Ok(None) => {}
                 Err(bad) => {
-                    self.reply(plain(Message::response(bad.status()), String::new()), false, false, context)
+                    self.reply(plain(Message::response(bad.status()), String::new()), false, false, context);
                 }
             }
         }

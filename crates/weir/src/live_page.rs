@@ -194,7 +194,7 @@ impl Watched<'_> {
 
 /// Whose figures they are.
 fn origin(facts: &WorkloadFacts, server: Option<&str>) -> Origin {
-    let target = server.map_or_else(|| facts.targets.first().map_or("", |url| host(url)), |server| server);
+    let target = server.unwrap_or_else(|| facts.targets.first().map_or("", |url| host(url)));
     Origin { workload: facts.name.clone(), protocol: facts.protocol.clone(), target: target.to_owned() }
 }
 
