@@ -1,7 +1,7 @@
 # weir. `make help` lists what there is.
 
 .NOTPARALLEL:
-.PHONY: help demo test check docs fuzz bench packages
+.PHONY: help demo test check docs screenshots fuzz bench packages
 
 # cargo-fuzz, cargo-fmt and cargo-clippy are looked for in the same places as cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -20,7 +20,7 @@ FUZZ_SEED ?= 1
 TEST_THREADS ?= 6
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
-	prometheus-node-exporter python3-aiortc python3-venv coturn $(NODE_PACKAGES)
+	prometheus-node-exporter nats-server python3-aiortc python3-venv coturn $(NODE_PACKAGES)
 # Where npm is there without Debian's package of that name, node is another's, and stays.
 NODE_PACKAGES = $(if $(shell command -v npm),,nodejs npm)
 
@@ -29,6 +29,7 @@ help:
 	@echo 'make test    each fuzz target for $(FUZZ_SECONDS) s (FUZZ_SECONDS=), then all tests against real servers'
 	@echo 'make check   formatting, lints, documentation'
 	@echo 'make docs    the guide as a book: target/book/index.html (installs mdBook)'
+	@echo 'make screenshots   the pictures of the guide, in eight minutes'
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
 	@echo 'make bench   speed: CPU per client-second and its floor'
 
@@ -60,6 +61,12 @@ docs:
 		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search
 	@mdbook build docs
 	@echo "guide: $$PWD/target/book/index.html"
+
+# Whether each picture is made, there and shown is checked by the tests (cargo test -p weir documentation).
+screenshots:
+	@.ci/packages chromium ffmpeg
+	@$(CARGO) build --release --locked -p weir
+	@WEIR="$(TARGET)/release/weir" .ci/screenshots "$(TARGET)/screenshots"
 
 # RUSTC_BOOTSTRAP lets a stable compiler take the coverage flags. What is fuzzed has no unsafe code, so that an address sanitizer
 # would find nothing and cost a third of the build and half of the runs.

@@ -1,5 +1,6 @@
 //! The clocks of this machine, as a clock stamp carries them.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use weir_media::{ClockReading, Latency, LatencyClock, WallOffset};
 use weir_metrics::common::{LATENCY, NEGATIVE_LATENCIES, STAMPED, WALL_LATENCIES};
@@ -19,12 +20,22 @@ pub struct HostClock {
 pub(crate) const UNKNOWN_OFFSET: WallOffset =
     WallOffset { publisher_ahead_nanos: 0, uncertainty: Duration::MAX };
 
+/// What the wall clock that this process follows says at the monotonic clock's zero; 0 for its own.
+static FOLLOWED: AtomicU64 = AtomicU64::new(0);
+
+/// From now on all clocks of this process say that wall clock's time: `wall_at_zero` nanoseconds since the Unix epoch at this
+/// machine's monotonic zero. Agents of one run follow their coordinator's, so that their own wall clocks do not matter.
+pub fn follow_wall_clock(wall_at_zero: u64) {
+    FOLLOWED.store(wall_at_zero, Relaxed);
+}
+
 impl HostClock {
     /// Reads this machine's.
     pub fn read() -> Self {
-        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let boot_id = parse_uuid(&text("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
         Self {
-            boot_id: parse_uuid(&boot_id).unwrap_or_default(),
+            boot_id: moved(boot_id, &text("/proc/self/timens_offsets")),
             wall_at_zero: clock::wall_nanos().wrapping_sub(clock::now().as_nanos()),
         }
     }
@@ -44,10 +55,14 @@ impl HostClock {
 
     /// What the clocks say at `now`.
     pub fn at(&self, now: Moment) -> ClockReading {
+        let wall_at_zero = match FOLLOWED.load(Relaxed) {
+            0 => self.wall_at_zero,
+            followed => followed,
+        };
         ClockReading {
             boot_id: self.boot_id,
             monotonic_nanos: now.as_nanos(),
-            wall_nanos: self.wall_at_zero.wrapping_add(now.as_nanos()),
+            wall_nanos: wall_at_zero.wrapping_add(now.as_nanos()),
         }
     }
 }
@@ -62,6 +77,17 @@ pub(crate) fn record_latency(recorder: &mut Recorder, latency: Latency) -> i64 {
     recorder.count(NEGATIVE_LATENCIES, u64::from(micros < 0));
     recorder.record_signed(LATENCY, micros);
     micros
+}
+
+/// A boot's id, changed by how far a time namespace has moved its monotonic clock (time_namespaces(7)): who has the same id has the same
+/// clock.
+fn moved(boot_id: [u8; 16], offsets: &str) -> [u8; 16] {
+    let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
+    let mut numbers =
+        line.unwrap_or_default().split_whitespace().map(|word| word.parse::<i64>().unwrap_or(0));
+    let (seconds, nanos) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let offset = (i128::from(seconds) << 64) | i128::from(nanos);
+    (u128::from_be_bytes(boot_id) ^ offset as u128).to_be_bytes()
 }
 
 fn parse_uuid(text: &str) -> Option<[u8; 16]> {
@@ -86,6 +112,15 @@ mod tests {
         let latency = recorder.signed(LATENCY);
         assert_eq!((latency.len(), latency.value_at_quantile(0.5)), (4, -1));
         assert!((latency.min() + 40_000).abs() <= 40, "{}", latency.min());
+    }
+
+    #[test]
+    fn a_clock_that_a_time_namespace_has_moved_is_another_one() {
+        let own = "monotonic           0         0\nboottime            0         0\n";
+        assert_eq!((moved([7; 16], own), moved([7; 16], "")), ([7; 16], [7; 16]));
+        let ahead = moved([7; 16], "monotonic 3 0\nboottime 0 0\n");
+        assert_ne!(ahead, [7; 16]);
+        assert_ne!(ahead, moved([7; 16], "monotonic 0 3\n"));
     }
 
     #[test]

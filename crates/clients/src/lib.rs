@@ -42,7 +42,7 @@ pub use column::{Column, ColumnPosition, ColumnUnit, Statistic};
 pub use drift::Drift;
 pub use endpoints::{EndpointFinder, Endpoints};
 pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
-pub use host_clock::HostClock;
+pub use host_clock::{HostClock, follow_wall_clock};
 pub use http_get::{HttpGet, Step};
 pub use http_request::{HttpOptions, Request};
 pub use material::{MaterialError, MaterialOptions};

@@ -1,5 +1,6 @@
 //! From intervals and samples to the summary: a fold of values, live or read back from disk.
 
+mod agents;
 mod distributions;
 mod growth;
 mod points;
@@ -12,12 +13,15 @@ pub use slice::Slice;
 
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
-use crate::plan::{Plan, planned_at};
+use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
 use crate::scenario::Scenario;
-use crate::summary::{Outcome, Point, RunFacts, Summary, ThresholdResult, WorkloadPoint, WorkloadSummary};
+use crate::summary::{
+    Outcome, Point, Reason, RunFacts, Summary, ThresholdResult, WorkloadPoint, WorkloadSummary,
+};
 use crate::threshold::Threshold;
 use crate::{machine, summary, verdict};
+use agents::AgentsAggregator;
 use points::{busiest_names, by_name, workload_point};
 use stage::StageAggregator;
 use std::collections::BTreeMap;
@@ -48,6 +52,7 @@ pub struct Aggregator {
     stopped_seconds: Option<f64>,
     /// Why messages could not be saved any more.
     trouble: Option<String>,
+    agents: AgentsAggregator,
     /// How long the slices are that windows are cut into, if they are.
     slice_seconds: Option<u32>,
 }
@@ -76,6 +81,7 @@ impl Aggregator {
             cut: None,
             stopped_seconds: None,
             trouble: None,
+            agents: AgentsAggregator::default(),
             slice_seconds: None,
         }
     }
@@ -138,8 +144,35 @@ impl Aggregator {
                     workload.readers.take(line);
                 }
             }
+            EventLine::AgentBegun { .. } | EventLine::AgentLost { .. } | EventLine::AgentEnded { .. } => {
+                self.agents.take(line);
+                if let EventLine::AgentLost { at_seconds, segment, open, is_allowed, .. } = line {
+                    self.workloads.iter_mut().zip(open).for_each(|(workload, open)| workload.let_go(*open));
+                    if *is_allowed {
+                        self.let_go(*segment, *at_seconds);
+                    }
+                }
+            }
             EventLine::Failure { .. } => {}
         }
+    }
+
+    /// The clients of a lost agent are not planned any more.
+    fn let_go(&mut self, segment: Segment, at_seconds: f64) {
+        for span in &self.plan.part(segment).stages {
+            let workload = self.workloads.get_mut(usize::from(span.workload));
+            let stage = workload.and_then(|it| it.stages.get_mut(usize::from(span.stage)));
+            stage.into_iter().for_each(|stage| stage.let_go(span.clients, at_seconds as u32));
+        }
+        let at = Duration::try_from_secs_f64(at_seconds).unwrap_or_default();
+        let of_it =
+            self.plan.slots.iter_mut().skip(segment.index.into()).step_by(usize::from(segment.of).max(1));
+        of_it.for_each(|slot| slot.stop = slot.stop.min(at).max(slot.start));
+    }
+
+    /// The plan.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// The latest second of each workload, for a live view.
@@ -227,6 +260,9 @@ impl Aggregator {
         let mut workloads = Vec::new();
         let by_count = self.ends_with_its_messages();
         let saves = self.workloads.iter().any(|it| it.facts.role == Role::Ingest);
+        // Where agents made the load, it is their machines that are judged, by themselves.
+        let is_elsewhere = !run.agents.is_empty();
+        reasons.extend(self.agents.reasons(&run.agents));
         for (number, (workload, usages)) in self.workloads.iter().zip(&usages).enumerate() {
             let (mut summary, stage_reasons) = workload.summary(
                 number as u16,
@@ -235,13 +271,24 @@ impl Aggregator {
                 cores,
                 self.ended(),
             );
+            if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
+                // Agents follow one clock; other publishers have their own.
+                summary.clock_uncertainty_seconds =
+                    workload.has_latency().then(|| self.agents.clock_uncertainty()).flatten();
+            }
             summary.channels = workload.readers.channels(&workload.facts, &complaints);
             summary.clients = workload.readers.clients(&workload.facts, summary.slots.planned);
             for failure in &mut summary.failures {
                 failure.words = self.words.get(&(number as u16, failure.kind)).cloned().unwrap_or_default();
             }
             // What weir's own ingester needs is what is measured.
-            reasons.extend(stage_reasons.into_iter().filter(|it| !saves || it.check != "generator_cores"));
+            let is_meant = |it: &Reason| !saves || it.check != "generator_cores";
+            let is_here = |it: &Reason| !is_elsewhere || !verdict::is_of_surroundings(&it.check);
+            reasons.extend(stage_reasons.into_iter().filter(|it| is_meant(it) && is_here(it)));
+            for stage in summary.stages.iter_mut().filter(|_| is_elsewhere) {
+                stage.generator = self.agents.load(run.agents.len(), number as u16, stage.stage);
+                stage.host = None;
+            }
             warnings.extend(workload.warnings(by_count));
             workloads.push(summary);
         }

@@ -38,6 +38,22 @@ impl Cells {
         }
     }
 
+    /// The figures of each cell, out of the intervals of one second: what [`Self::intervals`] makes of them.
+    pub(crate) fn figures(&self, intervals: &[Interval]) -> Vec<Recorder> {
+        let mut figures: Vec<_> = self.schemas().map(Recorder::new).collect();
+        for Interval { key, figures: counted } in intervals {
+            let Some((servers, _)) = self.workloads.get(usize::from(key.workload)) else { continue };
+            // The sum over several servers is made again of theirs.
+            let server = match key.server {
+                None if *servers == 1 => 0,
+                Some(server) if server < *servers && *servers > 1 => server,
+                _ => continue,
+            };
+            figures[usize::from(self.cell(key.workload, server))].merge(counted);
+        }
+        figures
+    }
+
     /// The figures of one second, one recorder a cell, as intervals: of each workload, and behind it of each of its servers if
     /// it has several.
     pub(crate) fn intervals(&self, second: u32, figures: &[Recorder]) -> Vec<Interval> {
@@ -81,5 +97,9 @@ mod tests {
         assert_eq!((first, third), (vec![(None, 0)], vec![(None, 0)]));
         assert_eq!(second, [(None, 23), (Some(0), 5), (Some(1), 7), (Some(2), 11)]);
         assert_eq!(intervals.last().unwrap().figures.counter(FAILED), 1);
+        let lines = |figures: &[Recorder]| {
+            cells.intervals(9, figures).iter().map(Interval::to_line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&cells.figures(&intervals)), lines(&figures));
     }
 }

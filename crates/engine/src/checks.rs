@@ -20,6 +20,8 @@ pub const CHECKS: &[&str] = &[
     "host_busy",
     "clock_step",
     "lost_count",
+    "agent_lost",
+    "start_skew",
 ];
 
 /// The name of a check of the verdict.

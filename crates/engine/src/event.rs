@@ -1,6 +1,8 @@
 //! A line of `events.ndjson`: what happened once, in words.
 
+use crate::agents::{AgentEnd, OpenClients};
 use crate::ingest::Ingested;
+use crate::plan::Segment;
 use serde::{Deserialize, Serialize};
 use weir_metrics::Failure;
 
@@ -78,10 +80,51 @@ pub enum EventLine {
         /// Where it stood, and why.
         words: String,
     },
+    /// An agent has begun.
+    AgentBegun {
+        /// Its position among the run's agents.
+        agent: u16,
+        /// How long after the common moment its first client could begin.
+        late_seconds: f64,
+        /// How far its clock may be from what it was taken for.
+        clock_bound_seconds: f64,
+    },
+    /// An agent is not there any more.
+    AgentLost {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Its position among the run's agents.
+        agent: u16,
+        /// Its part of the plan, which is not run any more.
+        segment: Segment,
+        /// Its clients, one entry a workload.
+        open: Vec<OpenClients>,
+        /// Whether so many may be lost: the run goes on without its clients.
+        is_allowed: bool,
+        /// What was seen of it last.
+        words: String,
+    },
+    /// An agent's part of the run is over.
+    AgentEnded {
+        /// Its position among the run's agents.
+        agent: u16,
+        /// What it says of its own machine.
+        end: Box<AgentEnd>,
+    },
     /// The run was stopped before its plan's end: by a signal, a threshold, the target's death, for want of clients, or because
     /// all messages are accounted for.
     Stopped {
         /// Since the run's start.
         at_seconds: f64,
     },
+}
+
+impl EventLine {
+    /// Whether it is about clients and their machine, and not about the run that they are part of.
+    pub(crate) fn is_of_clients(&self) -> bool {
+        matches!(
+            self,
+            Self::Failure { .. } | Self::Gap { .. } | Self::Account { .. } | Self::ClockStep { .. }
+        )
+    }
 }

@@ -3,7 +3,7 @@
 use crate::arrivals::Arrivals;
 use crate::cells::Cells;
 use crate::plan::{Plan, PlannedLife, PlannedSlot};
-use crate::report::Report;
+use crate::report::{Arrival, Report};
 use crate::starts::Starts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -38,7 +38,7 @@ pub(crate) struct GeneratorConfig {
     /// Set when the run must end now.
     pub(crate) stop: Arc<AtomicBool>,
     /// Where intervals go.
-    pub(crate) reports: Sender<Report>,
+    pub(crate) reports: Sender<Arrival>,
     /// Its number.
     pub(crate) number: usize,
     /// Whether it drives what only disturbs the others: how busy it is says nothing about them.
@@ -215,7 +215,7 @@ impl Generator {
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
-        let _ = self.config.reports.send(report);
+        let _ = self.config.reports.send(Arrival::Report(report));
     }
 }
 

@@ -121,6 +121,7 @@ fn made_up(scenario: Scenario) -> RunHead {
         environment: serde_json::from_str(ENVIRONMENT).expect("an environment"),
         targets: Vec::new(),
         servers: Vec::new(),
+        agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: scenario.base().as_secs_f64(),
     };
@@ -142,7 +143,7 @@ fn made_up(scenario: Scenario) -> RunHead {
             background: spec.background,
         }
     });
-    RunHead { run, origin_ns: 1_000_000_000, workloads: facts.collect(), scenario }
+    RunHead { run, origin_ns: 1_000_000_000, workloads: facts.collect(), scenario, segment: None }
 }
 
 fn clients(scenario: &Scenario) -> u64 {

@@ -5,6 +5,7 @@
 //! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
 //! a protocol.
 
+pub mod agents;
 pub mod aggregator;
 pub mod arrival;
 mod arrivals;
@@ -32,6 +33,7 @@ pub mod lifetime;
 pub mod lines;
 mod loads;
 mod machine;
+pub mod merge;
 mod overrides;
 pub mod plan;
 pub mod record;
@@ -40,8 +42,10 @@ mod role;
 pub mod run;
 pub mod scenario;
 pub mod series;
+pub mod server_load;
 mod servers;
 mod starts;
+pub mod startup_map;
 mod steadiness;
 pub mod summary;
 pub mod sweep;

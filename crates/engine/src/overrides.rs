@@ -73,20 +73,26 @@ impl Scenario {
 
     /// Takes relative paths as relative to `folder`, the scenario file's.
     pub fn resolve(&mut self, folder: &Path) {
-        let one = |path: &mut PathBuf| *path = folder.join(&*path);
-        let behind = |text: &mut String, kinds: &[&str]| {
+        self.each_file(&mut |path| *path = folder.join(&*path));
+    }
+
+    /// Shows every path of a file that a run would read or write to `change`; those of steps are not among them.
+    pub fn each_file(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        let behind = |text: &mut String, kinds: &[&str], change: &mut dyn FnMut(&mut PathBuf)| {
             if let Some((kind, path)) =
                 text.split_once(':').filter(|(kind, path)| kinds.contains(kind) && !path.is_empty())
             {
-                *text = format!("{kind}:{}", folder.join(path).display());
+                let mut path = PathBuf::from(path);
+                change(&mut path);
+                *text = format!("{kind}:{}", path.display());
             }
         };
-        [&mut self.cacert, &mut self.cert, &mut self.key].into_iter().flatten().for_each(one);
+        [&mut self.cacert, &mut self.cert, &mut self.key].into_iter().flatten().for_each(&mut *change);
         for workload in &mut self.workloads {
-            workload.options.resolve(folder);
+            workload.options.each_file(change);
             if let Some(into) = &mut workload.into {
-                into.schema.iter_mut().chain(&mut into.save_password_file).for_each(one);
-                into.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"]));
+                into.schema.iter_mut().chain(&mut into.save_password_file).for_each(&mut *change);
+                into.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"], change));
             }
         }
     }

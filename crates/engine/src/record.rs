@@ -8,16 +8,18 @@ use crate::aggregator::Aggregator;
 use crate::date::Date;
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
-use crate::plan::Schedule;
+use crate::plan::{Plan, Schedule, Segment};
 use crate::scenario::Scenario;
 use crate::summary::RunFacts;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_metrics::{Histogram, Interval, IntervalKey, Schema};
+use weir_metrics::{Histogram, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::Sample;
 
 use hdrhistogram::serialization::interval_log::{
@@ -25,11 +27,11 @@ use hdrhistogram::serialization::interval_log::{
 };
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 
-const RUN: &str = "run.json";
-const INTERVALS: &str = "intervals.ndjson";
-const HISTOGRAMS: &str = "histograms.hlog";
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const INTERVALS: &str = "intervals.ndjson";
+pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
 const OBSERVATIONS: &str = "observe.ndjson";
-const EVENTS: &str = "events.ndjson";
+pub(crate) const EVENTS: &str = "events.ndjson";
 
 /// Longest time that is looked back over, in seconds: a year.
 const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
@@ -37,6 +39,10 @@ const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
 const LATEST_START_SECONDS: f64 = 253_402_300_799.0;
 /// Significant digits of the distributions that weir writes.
 const DIGITS: u8 = 3;
+
+/// Seconds by which the lines of one agent may stand behind those of another: an agent keeps for half a minute what it cannot
+/// send.
+const LATEST_AGENT: u32 = 60;
 
 /// Addresses, command lines and what servers said are nobody else's business.
 const PRIVATE_DIRECTORY: u32 = 0o700;
@@ -60,6 +66,9 @@ pub struct RunHead {
     pub scenario: Scenario,
     /// What is known of each workload.
     pub workloads: Vec<WorkloadFacts>,
+    /// Which part of the plan this one made, if it was an agent among several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Segment>,
 }
 
 /// A run directory that cannot be made, written or read.
@@ -212,23 +221,17 @@ impl RecordWriter {
     /// # Errors
     /// The system's, with the path.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), RecordError> {
-        self.intervals.line(&interval.to_line())?;
-        let start = Duration::from_secs(u64::from(interval.key.second));
-        let path = &self.histograms.path;
-        let mut writer = IntervalLogWriterBuilder::new()
-            .begin_log_with(&mut self.histograms.file, &mut self.serializer)
-            .map_err(io_error(path))?;
-        for (name, histogram) in interval.histograms() {
-            let workload = interval.key.workload;
-            let tag = match interval.key.server {
-                Some(server) => format!("{workload}.{server}/{name}"),
-                None => format!("{workload}/{name}"),
-            };
-            writer
-                .write_histogram(histogram, start, Duration::from_secs(1), Tag::new(&tag))
-                .map_err(|error| io_error(path)(io::Error::other(error.to_string())))?;
-        }
-        Ok(())
+        self.interval_of(None, interval)
+    }
+
+    /// The same, of one agent of several.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn interval_of(&mut self, agent: Option<u16>, interval: &Interval) -> Result<(), RecordError> {
+        self.intervals.line(&interval.to_line_of(agent))?;
+        let Appender { path, file } = &mut self.histograms;
+        write_histograms(file, &mut self.serializer, agent, interval).map_err(io_error(path))
     }
 
     /// Appends one observation.
@@ -256,6 +259,27 @@ impl RecordWriter {
             .into_iter()
             .try_for_each(Appender::flush)
     }
+}
+
+/// Writes the distributions of one workload's second as lines of an interval log of HdrHistogram.
+pub(crate) fn write_histograms(
+    out: &mut impl Write,
+    serializer: &mut V2DeflateSerializer,
+    agent: Option<u16>,
+    interval: &Interval,
+) -> io::Result<()> {
+    let start = Duration::from_secs(u64::from(interval.key.second));
+    let mut writer = IntervalLogWriterBuilder::new().begin_log_with(out, serializer)?;
+    let IntervalKey { workload, server, .. } = interval.key;
+    let server = server.map_or_else(String::new, |server| format!(".{server}"));
+    let agent = agent.map_or_else(String::new, |agent| format!("@{agent}"));
+    for (name, histogram) in interval.histograms() {
+        let tag = format!("{workload}{server}{agent}/{name}");
+        writer
+            .write_histogram(histogram, start, Duration::from_secs(1), Tag::new(&tag))
+            .map_err(|error| io::Error::other(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Reads a run directory back into a fold. `schema_of` says the figures of a protocol.
@@ -290,7 +314,8 @@ pub(crate) fn read_files(
     let head: RunHead = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
     check_head(&head).map_err(malformed)?;
     let plan = head.scenario.plan().map_err(|error| malformed(error.to_string()))?;
-    let end = plan.length.as_secs().saturating_add(LONGEST_AFTER).min(LAST_SECOND);
+    let plan = head.segment.map_or_else(|| plan.clone(), |segment| plan.part(segment));
+    let end = last_second(&plan);
     let facts: Vec<(WorkloadFacts, Schema)> = head
         .workloads
         .iter()
@@ -307,19 +332,30 @@ pub(crate) fn read_files(
         fold.remark(&serde_json::from_str(line).map_err(|error| error.to_string())?);
         Ok(())
     })?;
-    let mut histograms = read_histograms(contents(HISTOGRAMS)?)?;
+    let (path, log) = contents(HISTOGRAMS)?;
+    let mut histograms = read_histograms(&path, &log)?;
+    // What several agents counted in one second stands near to each other, as it came, and is one interval of the run.
+    let mut open: BTreeMap<IntervalKey, Recorder> = BTreeMap::new();
     each_line(contents(INTERVALS)?, |line| {
-        let mut interval = Interval::from_line(line, |workload| schemas.get(usize::from(workload)).copied())
-            .map_err(|error| error.to_string())?;
-        if u64::from(interval.key.second) > end {
-            return Err(format!("second {} is long after the plan's end", interval.key.second));
+        let (agent, interval) = read_interval(line, &schemas, end, &mut histograms)?;
+        if agent.is_none() {
+            fold.interval(&interval);
+            return Ok(());
         }
-        for (name, histogram) in histograms.remove(&interval.key).into_iter().flatten() {
-            interval.restore(&name, histogram);
+        let second = interval.key.second;
+        match open.entry(interval.key) {
+            Entry::Vacant(entry) => drop(entry.insert(interval.figures)),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&interval.figures),
         }
-        fold.interval(&interval);
+        while let Some(first) = open.first_entry()
+            && first.key().second.saturating_add(LATEST_AGENT) < second
+        {
+            let (key, figures) = first.remove_entry();
+            fold.interval(&Interval { key, figures });
+        }
         Ok(())
     })?;
+    open.into_iter().for_each(|(key, figures)| fold.interval(&Interval { key, figures }));
     each_line(contents(OBSERVATIONS)?, |line| {
         let sample: Sample = serde_json::from_str(line).map_err(|error| error.to_string())?;
         check_clock(sample.at_ns)?;
@@ -327,6 +363,11 @@ pub(crate) fn read_files(
         Ok(())
     })?;
     Ok((head, fold))
+}
+
+/// The last second that a run of this plan can have.
+pub(crate) fn last_second(plan: &Plan) -> u64 {
+    plan.length.as_secs().saturating_add(LONGEST_AFTER).min(LAST_SECOND)
 }
 
 /// Refuses what no run that was begun says of itself.
@@ -367,27 +408,48 @@ fn each_line(
     Ok(())
 }
 
-type Histograms = std::collections::HashMap<IntervalKey, Vec<(String, Histogram<u64>)>>;
+/// Distributions by whose they are, and when.
+pub(crate) type Histograms =
+    std::collections::HashMap<(Option<u16>, IntervalKey), Vec<(String, Histogram<u64>)>>;
 
-fn read_histograms((path, bytes): (PathBuf, Vec<u8>)) -> Result<Histograms, RecordError> {
+/// Reads one workload's second of figures back, with its distributions, which are taken out of `histograms`, and the agent whose it is.
+pub(crate) fn read_interval(
+    line: &str,
+    schemas: &[Schema],
+    end: u64,
+    histograms: &mut Histograms,
+) -> Result<(Option<u16>, Interval), String> {
+    let (agent, mut interval) =
+        Interval::from_line_of(line, |workload| schemas.get(usize::from(workload)).copied())
+            .map_err(|error| error.to_string())?;
+    if u64::from(interval.key.second) > end {
+        return Err(format!("second {} is long after the plan's end", interval.key.second));
+    }
+    for (name, histogram) in histograms.remove(&(agent, interval.key)).into_iter().flatten() {
+        interval.restore(&name, histogram);
+    }
+    Ok((agent, interval))
+}
+
+pub(crate) fn read_histograms(path: &Path, bytes: &[u8]) -> Result<Histograms, RecordError> {
     use base64::Engine as _;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut deserializer = Deserializer::new();
     let mut all = Histograms::new();
     for (number, entry) in IntervalLogIterator::new(&bytes[..whole]).enumerate() {
-        let malformed = |text: String| RecordError::Malformed { path: path.clone(), line: number + 1, text };
+        let malformed =
+            |text: String| RecordError::Malformed { path: path.to_owned(), line: number + 1, text };
         let LogEntry::Interval(interval) = entry.map_err(|error| malformed(format!("{error:?}")))? else {
             continue;
         };
         let tag = interval.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
+        let number = |text: Option<&str>| text.map(str::parse).transpose().ok();
         let whose = tag.split_once('/').and_then(|(whose, name)| {
-            let (workload, server) = match whose.split_once('.') {
-                Some((workload, server)) => (workload, Some(server.parse().ok()?)),
-                None => (whose, None),
-            };
-            Some((workload.parse().ok()?, server, name))
+            let (whose, agent) = split(whose, '@');
+            let (workload, server) = split(whose, '.');
+            Some((number(Some(workload))??, number(server)?, number(agent)?, name))
         });
-        let Some((workload, server, name)) = whose else {
+        let Some((workload, server, agent, name)) = whose else {
             return Err(malformed(format!("tag '{tag}' is not workload/figure")));
         };
         let encoded = base64::engine::general_purpose::STANDARD
@@ -402,9 +464,15 @@ fn read_histograms((path, bytes): (PathBuf, Vec<u8>)) -> Result<Histograms, Reco
         }
         histogram.auto(true);
         let second = interval.start_timestamp().as_secs() as u32;
-        all.entry(IntervalKey { second, workload, server }).or_default().push((name.to_owned(), histogram));
+        let key = IntervalKey { second, workload, server };
+        all.entry((agent, key)).or_default().push((name.to_owned(), histogram));
     }
     Ok(all)
+}
+
+/// What stands before the sign, and behind it if it is there.
+fn split(text: &str, sign: char) -> (&str, Option<&str>) {
+    text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
 }
 
 #[cfg(test)]

@@ -1,11 +1,22 @@
 //! What the threads of a run send to it.
 
+use crate::agents::AgentReport;
 use crate::ingest::consumer::ConsumerError;
 use crate::ingest::ingested::Ingested;
 use weir_clients::{ClientFailure, ClientRecord, Gap};
 use weir_metrics::Recorder;
 
+/// What comes to the coordinator of a run.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// From a thread of this process.
+    Report(Report),
+    /// From the agent with this number.
+    Agent(u16, AgentReport),
+}
+
 /// What leaves a generator thread once a second.
+#[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) shard: usize,
     pub(crate) second: u32,

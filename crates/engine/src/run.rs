@@ -1,5 +1,8 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
+use crate::agents::{
+    AgentEnd, AgentReport, AgentReports, CountedClients, Load, SecondCopier, SecondLines, read,
+};
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
 use crate::event::EventLine;
@@ -7,12 +10,13 @@ use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
 use crate::ingest::intake;
 use crate::ingest::{ConsumerError, Consuming};
-use crate::plan::{Plan, PlannedSlot};
+use crate::plan::{Plan, PlannedSlot, Segment};
 use crate::record::{RecordError, RecordWriter, RunHead};
-use crate::report::{Report, Taken};
+use crate::report::{Arrival, Report, Taken};
 use crate::scenario::Scenario;
 use crate::summary::{Outcome, Role, RunFacts, Summary};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +30,8 @@ use weir_shard::clock;
 
 /// Time between the threads' start and second 0.
 const LEAD: Duration = Duration::from_millis(100);
+/// The same where agents on other machines are told of it.
+const LEAD_OF_AGENTS: Duration = Duration::from_secs(1);
 /// Wall against monotonic clock, in one second, that is called a step.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 /// How long a run takes at the least that ends with its messages and watches processes: their CPU is not told over less than
@@ -46,6 +52,8 @@ pub struct Prepared {
     pub consuming: Option<Consuming>,
     /// Seconds of the slices that windows are cut into for [`Aggregator::judge_slice`], if they are.
     pub slice_seconds: Option<u32>,
+    /// Who makes the load.
+    pub load: Load,
     /// How to watch the target.
     pub observer: Observer,
     /// What was run, and where.
@@ -97,13 +105,17 @@ pub fn run(
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Summary, RunError> {
-    let Prepared { scenario, plan, workloads, consuming, slice_seconds, mut observer, mut facts } = prepared;
+    let Prepared { scenario, plan, workloads, consuming, slice_seconds, load, mut observer, mut facts } =
+        prepared;
     let stop = Arc::new(AtomicBool::new(false));
     let (reports, received) = channel();
     let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last).collect();
     let workload_facts: Vec<WorkloadFacts> = workloads.iter().map(|(facts, _)| facts.clone()).collect();
     let cells = Cells::of(workloads.iter().map(|(_, workload)| workload));
-    let segments = segments(&plan, &workload_facts, &leave_last, &scenario);
+    let segments = match load {
+        Load::Elsewhere(_) => Vec::new(),
+        _ => segments(&plan, &workload_facts, &leave_last, &scenario),
+    };
     let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
     // Who takes messages is there before the first of them.
     let intake = match consuming {
@@ -115,18 +127,25 @@ pub fn run(
     };
     // The machine is read before the load: second 0 waits for it.
     let base = scenario.base();
-    let origin = clock::now() + LEAD + base;
+    let (origin, segment, copier, agents) = match load {
+        Load::Here => (clock::now() + LEAD + base, None, None, None),
+        Load::AsAgent(run) => (run.origin, Some(run.segment), Some(SecondCopier::new(run.seconds)), None),
+        Load::Elsewhere(agents) => (clock::now() + LEAD_OF_AGENTS + base, None, None, Some(agents)),
+    };
+    let losses_allowed = agents.as_ref().map_or(0, |agents| agents.losses_allowed());
+    facts.agents = agents.iter().flat_map(|agents| agents.facts()).collect();
     let head = RunHead {
         run: facts.clone(),
         origin_ns: origin.as_nanos(),
         scenario: scenario.without_secrets(),
         workloads: workload_facts.clone(),
+        segment,
     };
     let writer = RecordWriter::create(directory, &head)?;
-    let schemas = workloads.iter().map(|(_, workload)| workload.schema);
+    let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema).collect();
     let mut fold = Aggregator::new(
         plan.clone(),
-        workload_facts.iter().cloned().zip(schemas).collect(),
+        workload_facts.iter().cloned().zip(schemas.clone()).collect(),
         origin.as_nanos(),
     );
     if let Some(seconds) = slice_seconds {
@@ -152,11 +171,18 @@ pub fn run(
             .map_err(|source| RunError::Thread { thread: number, source })?;
         threads.push(thread);
     }
+    let mut shards = threads.len();
+    if let Some(agents) = agents {
+        shards += facts.agents.len();
+        let thread = agents.begin(origin, stop.clone(), AgentReports(reports.clone()));
+        threads.push(thread.map_err(|source| RunError::Thread { thread: threads.len(), source })?);
+    }
     drop(reports);
     if let Some((thread, begin)) = intake {
         // One that has ended has said so.
         let _ = begin.send((origin, plan.length));
         threads.push(thread);
+        shards += 1;
     }
     let mut coordinator = Coordinator {
         origin,
@@ -166,9 +192,13 @@ pub fn run(
         fold,
         pending: BTreeMap::new(),
         cells,
-        shards: threads.len(),
-        finished: 0,
-        deserted: vec![false; threads.len()],
+        copier,
+        losses_allowed,
+        counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
+        lost: 0,
+        ended: vec![false; shards],
+        due: vec![0; shards],
+        deserted: vec![false; shards],
         trouble: Vec::new(),
         taken: None,
         wall: wall_offset(),
@@ -196,7 +226,7 @@ fn take_in(
     number: usize,
     stop: &Arc<AtomicBool>,
     interrupt: &Arc<AtomicBool>,
-    reports: &Sender<Report>,
+    reports: &Sender<Arrival>,
 ) -> Result<IntakeThread, RunError> {
     let ((ready, is_ready), (begin, begins)) = (channel(), channel());
     let config = intake::IntakeConfig {
@@ -294,11 +324,20 @@ struct Coordinator {
     writer: Option<RecordWriter>,
     fold: Aggregator,
     /// Seconds that not every shard has reported.
-    pending: BTreeMap<u32, (usize, Vec<Recorder>)>,
+    pending: BTreeMap<u32, Vec<Recorder>>,
     /// Whose figures those of a report are.
     cells: Cells,
-    shards: usize,
-    finished: usize,
+    /// Who is given a copy of what is written down.
+    copier: Option<SecondCopier>,
+    /// How many agents may be lost, and how many were.
+    losses_allowed: u16,
+    /// What each agent has counted, of each workload.
+    counted: Vec<Vec<CountedClients>>,
+    lost: u16,
+    /// Whether each shard has reported its end. A shard is a thread of this process, or an agent.
+    ended: Vec<bool>,
+    /// The second that each shard is to report next.
+    due: Vec<u32>,
     /// Whether each shard's last word was that it has no client, and none to come.
     deserted: Vec<bool>,
     /// How the workload that saves messages has ended, once it has.
@@ -311,7 +350,7 @@ impl Coordinator {
     #[allow(clippy::too_many_arguments)]
     fn work(
         &mut self,
-        received: &Receiver<Report>,
+        received: &Receiver<Arrival>,
         observer: &mut Observer,
         scenario: &Scenario,
         interrupt: &Arc<AtomicBool>,
@@ -322,7 +361,7 @@ impl Coordinator {
         let mut outcome = Outcome::Completed;
         let mut next_sample = self.origin - scenario.base();
         let mut deserted = false;
-        while self.finished < self.shards {
+        while self.ended.contains(&false) {
             let now = clock::now();
             if now >= next_sample {
                 let died = self.observe(observer.sample(now.as_nanos()), now);
@@ -336,6 +375,11 @@ impl Coordinator {
             if deserted && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
                 // Clients that ended by themselves have done what there was to do.
                 outcome = if self.fold.failed() > 0 { Outcome::NobodyLeft } else { Outcome::Completed };
+                self.stop(stop);
+            }
+            if self.lost > self.losses_allowed && !stop.load(Ordering::Relaxed) {
+                // Its clients are missing: what comes now is another load than was asked for.
+                outcome = Outcome::AgentLost;
                 self.stop(stop);
             }
             let is_long_enough = scenario.watch.is_empty() || now.since(self.origin) >= LEAST;
@@ -361,8 +405,8 @@ impl Coordinator {
             let longest_wait = Duration::from_millis(if self.taken.is_some() { 20 } else { 250 });
             let patience = next_sample.since(now).min(longest_wait);
             match received.recv_timeout(patience) {
-                Ok(report) => {
-                    for second in self.take(report) {
+                Ok(arrival) => {
+                    for second in self.take_arrival(arrival) {
                         watcher.second(second, &self.fold);
                         deserted |= self.nobody_is_left(second);
                         if outcome == Outcome::Completed
@@ -381,6 +425,9 @@ impl Coordinator {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             watcher.tick(clock::now().since(self.origin));
+        }
+        if self.lost > self.losses_allowed && outcome == Outcome::Completed {
+            outcome = Outcome::AgentLost;
         }
         for second in self.pending.keys().copied().collect::<Vec<_>>() {
             self.complete(second);
@@ -429,8 +476,21 @@ impl Coordinator {
         died
     }
 
-    /// Takes a shard's interval; the seconds that it completes, in order.
-    fn take(&mut self, report: Report) -> Vec<u32> {
+    /// Takes what came; the seconds that it completes, in order.
+    fn take_arrival(&mut self, arrival: Arrival) -> Vec<u32> {
+        match arrival {
+            Arrival::Report(report) => self.take(report),
+            Arrival::Agent(agent, report) => self.take_from_agent(agent, report),
+        }
+        let open = self.ended.iter().zip(&self.due).filter(|(ended, _)| !**ended);
+        let first_open = open.map(|(_, due)| *due).min().unwrap_or(u32::MAX);
+        let complete: Vec<u32> = self.pending.range(..first_open).map(|(second, _)| *second).collect();
+        complete.iter().for_each(|second| self.complete(*second));
+        complete
+    }
+
+    /// Takes a shard's interval.
+    fn take(&mut self, report: Report) {
         self.deserted[report.shard] = report.deserted;
         for remark in &report.remarks {
             let line = self.line(remark);
@@ -470,29 +530,96 @@ impl Coordinator {
             self.taken = Some(outcome);
             self.remark(&line);
         }
-        let (reported, figures) = self.pending.entry(report.second).or_insert_with(|| (0, Vec::new()));
-        *reported += 1;
-        if figures.is_empty() {
-            *figures = report.figures;
-        } else {
-            figures.iter_mut().zip(&report.figures).for_each(|(sum, more)| sum.merge(more));
+        self.add(report.second, report.figures);
+        self.due[report.shard] = report.second + 1;
+        self.ended[report.shard] |= report.last;
+    }
+
+    /// Adds what a shard counted in a second.
+    fn add(&mut self, second: u32, figures: Vec<Recorder>) {
+        match self.pending.entry(second) {
+            Entry::Vacant(entry) => drop(entry.insert(figures)),
+            Entry::Occupied(mut entry) => {
+                entry.get_mut().iter_mut().zip(&figures).for_each(|(sum, more)| sum.merge(more));
+            }
         }
-        if report.last {
-            self.finished += 1;
+    }
+
+    /// Takes what came from an agent. One that has ended, or was given up, has no more to say.
+    fn take_from_agent(&mut self, agent: u16, report: AgentReport) {
+        let shard = usize::from(agent);
+        if self.ended.get(shard).is_none_or(|ended| *ended) {
+            return;
         }
-        let whole = |(reported, _): &(usize, Vec<Recorder>)| *reported >= self.shards;
-        let complete: Vec<u32> =
-            self.pending.iter().take_while(|(_, entry)| whole(entry)).map(|(second, _)| *second).collect();
-        complete.iter().for_each(|second| self.complete(*second));
-        complete
+        let at_seconds = clock::now().since(self.origin).as_secs_f64();
+        match report {
+            AgentReport::Begun { late_seconds, clock_bound_seconds } => {
+                self.remark(&EventLine::AgentBegun { agent, late_seconds, clock_bound_seconds });
+            }
+            AgentReport::Second(lines) => {
+                if let Err(words) = self.take_second(agent, &lines) {
+                    self.lose(agent, at_seconds, format!("it sent what is no second: {words}"));
+                }
+            }
+            AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
+                self.lose(agent, at_seconds, words);
+            }
+            AgentReport::Ended(end) => {
+                (self.ended[shard], self.deserted[shard]) = (true, true);
+                self.remark(&EventLine::AgentEnded { agent, end: Box::new(end) });
+            }
+            AgentReport::Lost(words) => self.lose(agent, at_seconds, words),
+            AgentReport::Trouble(words) => self.trouble.push(words),
+        }
+    }
+
+    /// Takes a part of an agent's second.
+    fn take_second(&mut self, agent: u16, lines: &SecondLines) -> Result<(), String> {
+        let schemas: Vec<_> = self.workloads.iter().map(|workload| workload.schema).collect();
+        if lines.second < self.due[usize::from(agent)] {
+            return Err(format!("second {}, which it has sent before", lines.second));
+        }
+        let intervals = read(lines, self.fold.plan(), &schemas)?;
+        lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.remark(it));
+        for interval in intervals.iter().filter(|it| it.key.server.is_none()) {
+            let counted = &mut self.counted[usize::from(agent)][usize::from(interval.key.workload)];
+            counted.add(&interval.figures);
+        }
+        for interval in &intervals {
+            self.write(|writer| writer.interval_of(Some(agent), interval));
+        }
+        if !intervals.is_empty() {
+            self.add(lines.second, self.cells.figures(&intervals));
+        }
+        if lines.is_whole {
+            self.due[usize::from(agent)] = lines.second + 1;
+        }
+        Ok(())
+    }
+
+    /// Goes on without an agent, if that is allowed.
+    fn lose(&mut self, agent: u16, at_seconds: f64, words: String) {
+        self.ended[usize::from(agent)] = true;
+        self.deserted[usize::from(agent)] = true;
+        self.lost += 1;
+        let is_allowed = self.lost <= self.losses_allowed;
+        let segment = Segment { index: agent, of: self.counted.len() as u16 };
+        let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
+        self.remark(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }
 
     fn complete(&mut self, second: u32) {
-        let Some((_, figures)) = self.pending.remove(&second) else { return };
+        let Some(figures) = self.pending.remove(&second) else { return };
+        let is_written = !self.counted.is_empty();
         for interval in self.cells.intervals(second, &figures) {
-            self.write(|writer| writer.interval(&interval));
+            // What agents counted was written down as it came.
+            if !is_written {
+                self.write(|writer| writer.interval(&interval));
+            }
+            self.copier.iter_mut().for_each(|copier| copier.interval(&interval));
             self.fold.interval(&interval);
         }
+        self.copier.iter_mut().for_each(|copier| copier.complete(second));
         self.write(RecordWriter::flush);
     }
 
@@ -515,6 +642,7 @@ impl Coordinator {
 
     fn remark(&mut self, remark: &EventLine) {
         self.write(|writer| writer.remark(remark));
+        self.copier.iter_mut().for_each(|copier| copier.event(remark));
         self.fold.remark(remark);
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
 
+use crate::agents::AgentFacts;
 use crate::growth::TargetGrowth;
 use crate::ingest::Ingested;
 use crate::lifetime::Lifetime;
+use crate::startup_map::StartupMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -76,6 +78,9 @@ pub struct RunFacts {
     /// The target's machine, once for each way in which it is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineFacts>,
+    /// The machines that made the load, if they were others than the one that led the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentFacts>,
     /// Time before second 0 in which machines were read.
     #[serde(default)]
     pub base_seconds: f64,
@@ -93,6 +98,8 @@ pub enum Outcome {
     TargetDied,
     /// Every client was over before its time, and none was still to begin.
     NobodyLeft,
+    /// More agents were lost than may be.
+    AgentLost,
     /// By a threshold that was marked to abort; which.
     Aborted(String),
     /// It has not: the summary is of what there was up to now, for those who look on. No file has it.
@@ -200,6 +207,9 @@ pub struct WorkloadSummary {
     /// How clients followed each other, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turnover: Option<TurnoverSummary>,
+    /// When clients came to play, and after how long, if many did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_map: Option<StartupMap>,
 }
 
 /// How the clients of a workload followed each other in their places.
@@ -616,6 +626,9 @@ pub struct WorkloadPoint {
     pub playing: u64,
     /// Failures in this second.
     pub failed: u64,
+    /// The same by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Failure, u64>,
     /// What the source sent for all planned clients.
     pub expected_bps: Option<f64>,
     /// What arrived (or was sent).

@@ -1,6 +1,7 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
 use crate::growth::{SERVER_FIGURES, TargetGrowth};
+use crate::server_load::{self, ServerLoad};
 use crate::summary::{FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
 use crate::units::{BaseUnit, FigureUnit};
 use serde::{Deserialize, Serialize};
@@ -237,6 +238,9 @@ impl Threshold {
                 self.check_limit(&[], "a number; write it without a unit")
             };
         }
+        if let Some(load) = self.server_load() {
+            return self.check_server_load(&load);
+        }
         let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
         let Some(figure) = figures().find(|figure| self.is_about(figure)) else {
             if let Some((front, statistic)) = self.figure.rsplit_once('.')
@@ -249,8 +253,13 @@ impl Threshold {
                     fitting: fitting(figure.kind),
                 });
             }
-            let mut unknown =
-                self.unknown(figures().map(|figure| figure.name).chain(RATIOS).chain(SERVER_FIGURES));
+            let mut unknown = self.unknown(
+                figures()
+                    .map(|figure| figure.name)
+                    .chain(RATIOS)
+                    .chain(SERVER_FIGURES)
+                    .chain(server_load::NAMES),
+            );
             if let ThresholdError::UnknownFigure { nearest: Some(nearest), .. } = &mut unknown
                 && RATIOS.contains(&nearest.as_str())
                 && figures().all(|figure| figure.name != nearest)
@@ -339,6 +348,28 @@ impl Threshold {
         SERVER_FIGURES.into_iter().find(|figure| *figure == self.figure)
     }
 
+    /// The figure of the watched processes that it asks for stage by stage, if it asks for one.
+    pub fn server_load(&self) -> Option<ServerLoad> {
+        ServerLoad::named(&self.figure)
+    }
+
+    fn check_server_load(&self, load: &ServerLoad) -> Result<(), ThresholdError> {
+        match self.statistic {
+            None => {}
+            Some(Statistic::Mean | Statistic::Max) if load.has_mean_and_max() => {}
+            Some(_) if load.has_mean_and_max() => return Err(self.unfit("it takes none, mean or max")),
+            Some(Statistic::Max) => {}
+            Some(_) => return Err(self.unfit("it takes none")),
+        }
+        match load {
+            ServerLoad::Memory => self.check_limit(&[Measure::Bytes], "bytes; write for example 500MB"),
+            ServerLoad::Descriptors => self.check_limit(&[], "a number; write it without a unit"),
+            ServerLoad::Cpu | ServerLoad::BusiestThread | ServerLoad::Thread(_) => {
+                self.check_limit(&[Measure::Ratio], "CPU of one core; write for example 80%")
+            }
+        }
+    }
+
     /// Compares the growth of each watched process; the value is the largest. None fails.
     pub(crate) fn judge_growth(&self, growth: &[TargetGrowth]) -> ThresholdResult {
         self.judge_value(|figure| growth.iter().filter_map(|it| it.bound(figure)).reduce(f64::max))
@@ -423,6 +454,8 @@ impl Threshold {
             Some(Statistic::Ratio) => FigureUnit::Ratio,
             Some(Statistic::Count) => FigureUnit::Count,
             _ if self.server_figure().is_some_and(|it| it.ends_with("_bytes")) => FigureUnit::Bytes,
+            _ if self.server_load() == Some(ServerLoad::Memory) => FigureUnit::Bytes,
+            _ if self.server_load().is_some_and(|it| it != ServerLoad::Descriptors) => FigureUnit::Ratio,
             _ => self.find(figures).map_or(FigureUnit::Count, of_figure),
         }
     }
@@ -485,6 +518,11 @@ impl Threshold {
     fn values(&self, workload: &WorkloadSummary) -> Vec<f64> {
         if self.statistic == Some(Statistic::Ratio) {
             return self.ratio(workload).into_iter().collect();
+        }
+        if let Some(load) = self.server_load() {
+            let windows = workload.stages.iter().filter(|stage| stage.window_seconds() > 0.0);
+            let highest = self.statistic == Some(Statistic::Max);
+            return windows.flat_map(|it| &it.targets).filter_map(|it| load.value(it, highest)).collect();
         }
         let measured = workload.stages.iter().filter(|stage| {
             // What begins in a ramp has its distributions before the window; a rate or a level has none.
@@ -628,6 +666,33 @@ mod tests {
                 wrong.ends_with(&format!("no figure '{nothing}'; docs/method.md names them all")),
                 "{wrong}"
             );
+        }
+    }
+
+    #[test]
+    fn the_servers_cpu_memory_descriptors_and_threads_can_be_asked_for() {
+        let schemas = [Schema::new(&[])];
+        let check =
+            |text: &str| text.parse::<Threshold>().unwrap().check(&schemas).map_err(|it| it.to_string());
+        for fine in [
+            "server.cpu < 80%",
+            "server.cpu.max <= 1.5",
+            "server.memory.max < 500MB",
+            "server.descriptors <= 1000",
+            "server.busiest_thread < 90%",
+            "thread.SW-WebRTC.cpu < 90%",
+        ] {
+            assert_eq!(check(fine), Ok(()), "{fine}");
+        }
+        for (wrong, words) in [
+            ("server.cpu.p99 < 80%", "it takes none, mean or max"),
+            ("server.cpu < 1s", "write for example 80%"),
+            ("server.memory < 80%", "bytes"),
+            ("server.cpus < 80%", "did you mean 'server.cpu'?"),
+            ("thread.x.cpu.p99 < 90%", "it takes none"),
+        ] {
+            let said = check(wrong).unwrap_err();
+            assert!(said.contains(words), "{said}");
         }
     }
 

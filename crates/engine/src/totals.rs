@@ -6,7 +6,7 @@ use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
 use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
 /// Figures added up over seconds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Totals {
     pub(crate) figures: Recorder,
     pub(crate) seconds: u32,

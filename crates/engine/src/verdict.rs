@@ -48,6 +48,9 @@ const OTHERS_MATTER: f64 = 0.10;
 /// Steps of the wall clock, together.
 const CLOCK_STEP_SECONDS: f64 = 0.05;
 
+/// How much later than the others an agent may begin.
+const START_SKEW_SECONDS: f64 = 0.05;
+
 /// What the whole run shows.
 pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
     Check {
@@ -56,6 +59,45 @@ pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
         ..Check::new("clock_step", clock_steps_seconds, CLOCK_STEP_SECONDS)
     }
     .reasons()
+}
+
+/// An agent that was lost.
+pub(crate) fn of_lost_agent(name: &str, at_seconds: f64, words: &str, is_allowed: bool) -> Reason {
+    Reason {
+        state: if is_allowed { VerdictState::Degraded } else { VerdictState::Invalid },
+        check: "agent_lost".to_owned(),
+        stage: None,
+        also: Vec::new(),
+        measured: 1.0,
+        limit: 1.0,
+        text: format!("agent {name} was lost after {at_seconds:.0} s: {words}"),
+        remedy: "look at its machine and at the way to NATS; --allow-lost lets a run go on without some"
+            .to_owned(),
+    }
+}
+
+/// An agent that began later than the others.
+pub(crate) fn of_late_agent(name: &str, late_seconds: f64) -> Option<Reason> {
+    (late_seconds >= START_SKEW_SECONDS).then(|| Reason {
+        state: VerdictState::Degraded,
+        check: "start_skew".to_owned(),
+        stage: None,
+        also: Vec::new(),
+        measured: late_seconds,
+        limit: START_SKEW_SECONDS,
+        text: format!("agent {name} may have begun {} after the others", time(late_seconds)),
+        remedy: "look for what keeps its machine or the way to NATS busy".to_owned(),
+    })
+}
+
+/// Whether a check is about a machine and the weir on it, and not about one workload.
+pub(crate) fn is_of_machine(check: &str) -> bool {
+    !OF_A_WORKLOAD.contains(&check)
+}
+
+/// Whether a check reads the machine that weir runs on, and not the figures of clients.
+pub(crate) fn is_of_surroundings(check: &str) -> bool {
+    ["generator_cores", "softirq", "cpu_throttling", "cpu_steal", "host_busy"].contains(&check)
 }
 
 /// What a workload's whole run shows.

@@ -45,12 +45,13 @@ fn write(directory: &Path) {
         environment: weir_observe::Environment::read(),
         targets: Vec::new(),
         servers: Vec::new(),
+        agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: 0.0,
     };
     let workloads: Vec<_> = workloads.collect();
     assert_eq!(workloads[1].role, Role::Play);
-    let head = RunHead { run, origin_ns: 5_000_000_000, scenario, workloads };
+    let head = RunHead { run, origin_ns: 5_000_000_000, scenario, workloads, segment: None };
     let mut writer = RecordWriter::create(directory, &head).unwrap();
     for second in 0..12 {
         for workload in 0..2 {

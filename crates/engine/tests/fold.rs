@@ -69,6 +69,7 @@ fn finish_as(fold: &Aggregator, scenario: &Scenario) -> Summary {
         environment: weir_observe::Environment::read(),
         targets: Vec::new(),
         servers: Vec::new(),
+        agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: 0.0,
     };

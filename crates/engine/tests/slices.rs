@@ -100,6 +100,7 @@ impl Trial {
             environment: weir_observe::Environment::read(),
             targets: Vec::new(),
             servers: Vec::new(),
+            agents: Vec::new(),
             machines: Vec::new(),
             base_seconds: 0.0,
         };

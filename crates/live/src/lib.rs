@@ -25,5 +25,5 @@ mod site;
 
 pub use board::{Board, Origin, Reading};
 pub use family::{Label, PREFIX, metric_name};
-pub use listener::{ListenError, Listener};
+pub use listener::{ListenError, Listener, Look};
 pub use page::Part;

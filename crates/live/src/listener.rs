@@ -22,6 +22,17 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// How often the thread looks up from its sleep.
 const LOOK: Duration = Duration::from_secs(5);
 
+/// What is the page's own, beside its body.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look<'a> {
+    /// What a tab is called.
+    pub title: &'a str,
+    /// The style sheet.
+    pub style: &'a str,
+    /// What runs there beside what takes the body in.
+    pub script: &'a str,
+}
+
 /// What cannot be listened to.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -50,18 +61,18 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Answers at this address from now on. The page has this title and this style sheet.
+    /// Answers at this address from now on, with a page that looks like this.
     ///
     /// # Errors
     /// See [`ListenError`].
-    pub fn start(address: SocketAddr, title: &str, style: &str) -> Result<Self, ListenError> {
+    pub fn start(address: SocketAddr, look: Look<'_>) -> Result<Self, ListenError> {
         let taken = |source| ListenError::Address { address, source };
         let listener = weir_shard::listeners(address, 1).map_err(taken)?;
         let listener = listener.into_iter().next().ok_or_else(|| taken(io::ErrorKind::Other.into()))?;
         let address = listener.local_addr().map_err(taken)?;
         let token = token().map_err(ListenError::System)?;
         let board = Arc::<Board>::default();
-        let site = Site::new(address, token.clone(), (title, style), board.clone());
+        let site = Site::new(address, token.clone(), look, board.clone());
         let (tabs, under_way) = (site.tab_count.clone(), site.under_way.clone());
         let (started, is_started) = channel();
         let thread = std::thread::Builder::new()

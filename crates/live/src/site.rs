@@ -2,6 +2,7 @@
 
 use crate::board::Board;
 use crate::encode::Exposition;
+use crate::listener::Look;
 use crate::page::{Page, Part};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -56,19 +57,15 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(
-        address: SocketAddr,
-        token: String,
-        (title, style): (&str, &str),
-        board: Arc<Board>,
-    ) -> Self {
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, SCRIPT.as_bytes());
+    pub(crate) fn new(address: SocketAddr, token: String, look: Look<'_>, board: Arc<Board>) -> Self {
+        let script = format!("{SCRIPT}{}", look.script);
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, script.as_bytes());
         let digest = STANDARD.encode(digest);
         Self {
             address,
             names: [Some("localhost".to_owned()), machine_name()].into_iter().flatten().collect(),
             token,
-            shell: shell(title, style),
+            shell: shell(look, &script),
             policy: format!(
                 "default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
             ),
@@ -199,12 +196,12 @@ impl World for Site {
 }
 
 /// The page without its body.
-fn shell(title: &str, style: &str) -> String {
+fn shell(Look { title, style, .. }: Look<'_>, script: &str) -> String {
     let title: String = title.chars().filter(|character| !"<>&".contains(*character)).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{style}\n</style>\n</head>\n<body>\n\
-         <p id=\"live-state\" class=\"note\" role=\"status\">waiting for the first second</p>\n<main id=\"live\"></main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+         <p id=\"live-state\" class=\"note\" role=\"status\">waiting for the first second</p>\n<main id=\"live\"></main>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 }
 
@@ -219,7 +216,7 @@ mod tests {
     use super::*;
 
     fn site(address: &str) -> Site {
-        Site::new(address.parse().unwrap(), "t0ken".to_owned(), ("", ""), Arc::default())
+        Site::new(address.parse().unwrap(), "t0ken".to_owned(), Look::default(), Arc::default())
     }
 
     #[test]

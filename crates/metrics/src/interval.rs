@@ -35,6 +35,9 @@ pub struct Interval {
 struct Line {
     #[serde(flatten)]
     key: IntervalKey,
+    /// Position of the agent whose it is among those of the run, if agents made its load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<u16>,
     failures: BTreeMap<Failure, u64>,
     #[serde(flatten)]
     numbers: BTreeMap<String, f64>,
@@ -43,6 +46,11 @@ struct Line {
 impl Interval {
     /// The counters, gauges and failures as one line of JSON, without the line break.
     pub fn to_line(&self) -> String {
+        self.to_line_of(None)
+    }
+
+    /// The same, as what one agent of several counted.
+    pub fn to_line_of(&self, agent: Option<u16>) -> String {
         let numbers = self
             .figures
             .schema()
@@ -56,7 +64,7 @@ impl Interval {
                 Reading::Spread(_) | Reading::Signed(_) => None,
             })
             .collect();
-        let line = Line { key: self.key, failures: self.figures.failures().collect(), numbers };
+        let line = Line { key: self.key, agent, failures: self.figures.failures().collect(), numbers };
         serde_json::to_string(&line).expect("a map of strings to numbers is JSON")
     }
 
@@ -68,6 +76,17 @@ impl Interval {
         line: &str,
         schema_of: impl Fn(u16) -> Option<Schema>,
     ) -> Result<Self, serde_json::Error> {
+        Self::from_line_of(line, schema_of).map(|(_, interval)| interval)
+    }
+
+    /// The same, with the agent whose it is.
+    ///
+    /// # Errors
+    /// As [`Self::from_line`].
+    pub fn from_line_of(
+        line: &str,
+        schema_of: impl Fn(u16) -> Option<Schema>,
+    ) -> Result<(Option<u16>, Self), serde_json::Error> {
         let line: Line = serde_json::from_str(line)?;
         let schema = schema_of(line.key.workload).ok_or_else(|| {
             serde::de::Error::custom(format!("workload {} is not in run.json", line.key.workload))
@@ -86,7 +105,7 @@ impl Interval {
         for (failure, n) in line.failures {
             figures.set_failure(failure, n);
         }
-        Ok(Self { key: line.key, figures })
+        Ok((line.agent, Self { key: line.key, figures }))
     }
 
     /// The distributions that are not empty, each with its name in `histograms.hlog`:

@@ -10,6 +10,7 @@ use weir_metrics::{BitRate, parse_duration};
 
 /// Options of publishers of pictures and sound.
 #[derive(Args)]
+#[command(next_help_heading = "What is published")]
 pub(crate) struct Content {
     /// Bit rate, sound included
     #[arg(long, value_name = "BITRATE", default_value = "500kbps")]
@@ -36,6 +37,7 @@ pub(crate) struct Content {
 
 /// Whether what is published carries the time at which it was sent.
 #[derive(Args)]
+#[command(next_help_heading = "What is published")]
 pub(crate) struct Stamp {
     /// Leave the clock stamp out (an SEI message in every frame, a mark in every message): no latency can be measured
     #[arg(long)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Every option of every protocol, by its name.
@@ -29,15 +29,25 @@ impl Given {
     /// Takes relative paths as relative to `folder`: those of options that name a file, and behind `kind:` of those that
     /// may name one, as in `file:PATH`.
     pub fn resolve(&mut self, folder: &Path) {
+        self.each_file(&mut |path| *path = folder.join(&*path));
+    }
+
+    /// Shows every path of a file to `change`: those of options that name a file, and behind `kind:` of those that may name one.
+    pub fn each_file(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        let mut changed = |path: &str| {
+            let mut path = PathBuf::from(path);
+            change(&mut path);
+            path.display().to_string()
+        };
         for (name, texts) in &mut self.0 {
             let hint = declared().get(name).map(Arg::get_value_hint);
             for text in texts {
                 *text = match (hint, text.split_once(':')) {
-                    (Some(ValueHint::FilePath), _) => folder.join(&**text).display().to_string(),
+                    (Some(ValueHint::FilePath), _) => changed(text),
                     (Some(ValueHint::AnyPath), Some((kind, path)))
                         if !path.is_empty() && path.parse::<u64>().is_err() =>
                     {
-                        format!("{kind}:{}", folder.join(path).display())
+                        format!("{kind}:{}", changed(path))
                     }
                     _ => continue,
                 };

@@ -37,6 +37,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
 
 /// What only RTMP has.
 #[derive(Args)]
+#[command(next_help_heading = "RTMP")]
 struct Rtmp {
     /// RTMP: offer the handshake with digests, which some servers demand before H.264
     #[arg(long)]

@@ -15,6 +15,7 @@ pub(crate) const NOBODY_STARVES: &str = "starved.ratio <= 1%";
 
 /// Options of viewers.
 #[derive(Args)]
+#[command(next_help_heading = "Viewers")]
 pub(crate) struct Viewer {
     /// One viewer in N is a witness, which reads at every event and gives latency and drift; the others, the crowd, read in
     /// large batches, so that thousands fit on one machine

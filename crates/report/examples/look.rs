@@ -14,6 +14,9 @@ fn main() -> std::io::Result<()> {
         ("both", fixture::both()),
         ("empty", fixture::empty()),
         ("nothing_measured", fixture::nothing_measured()),
+        ("channels", fixture::channels()),
+        ("clients", fixture::clients()),
+        ("machines", fixture::machines()),
     ] {
         for format in FORMATS {
             let Some(format) = by_name(format) else { continue };

@@ -123,11 +123,19 @@ fn clocks(workload: &WorkloadSummary) -> Option<Fact> {
     if has("latency") {
         line.push_str(&match workload.clock_uncertainty_seconds {
             Some(0.0) => "; latency by one clock, exact".to_owned(),
+            Some(uncertainty) if is_coarse(workload, uncertainty) => {
+                format!("; latency not known to better than {}, by the clocks' offset", seconds(uncertainty))
+            }
             Some(uncertainty) => format!("; latency ± {} by the clocks' offset", seconds(uncertainty)),
             None => "; how far the clocks of publisher and viewers are apart is not known".to_owned(),
         });
     }
     Some(Fact::new("Timing", line))
+}
+
+/// Whether clocks may be further apart than a tenth of what they measured.
+fn is_coarse(workload: &WorkloadSummary, uncertainty: f64) -> bool {
+    workload.total.spread("latency").is_some_and(|latency| uncertainty > latency.p50.abs() / 10.0)
 }
 
 /// The protocol's own figures: those with a dot in their name.

@@ -24,6 +24,11 @@ pub(crate) trait Answer: Serialize {
         Vec::new()
     }
 
+    /// What is said of all of them together.
+    fn pictures_note(&self) -> &'static str {
+        ""
+    }
+
     /// Its rows as CSV.
     ///
     /// # Errors
@@ -54,7 +59,7 @@ pub(crate) fn write<A: Answer>(
     match format {
         "text" => text.write_document(&answer.document(), out),
         "markdown" => markdown::write_document(&answer.document(), out),
-        "html" => html::write_document(answer.document(), &answer.subject(), answer.pictures(), out),
+        "html" => html::write_answer(answer, out),
         "json" => {
             serde_json::to_writer_pretty(&mut *out, answer)?;
             out.write_all(b"\n")

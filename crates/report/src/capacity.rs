@@ -7,7 +7,7 @@ use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::html::Picture;
 use crate::json::published;
-use crate::plot::{Across, Line, Plot};
+use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{
     BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, share, span,
 };
@@ -261,7 +261,17 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
             (f64::from(at), (load.verdict == verdict).then(|| f64::from(load.load)))
         };
         let points = (1..).zip(&loads).map(point).collect();
-        Line { name: verdict_word(verdict).to_owned(), points, dashed: false }
+        let hue = match verdict {
+            Verdict::Pass => Hue::Good,
+            Verdict::Fail => Hue::Bad(0),
+            Verdict::Void => Hue::Doubtful,
+        };
+        let mark = match verdict {
+            Verdict::Pass => Mark::Circle,
+            Verdict::Fail => Mark::Cross,
+            Verdict::Void => Mark::Square,
+        };
+        Line::new(verdict_word(verdict), hue, points).marked(mark)
     };
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Void];
     let mut plots = vec![Plot {
@@ -271,16 +281,17 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         bands: Vec::new(),
         across: Across::Numbers,
         length: loads.len() as f64 + 1.0,
-        note: "",
+        note: String::new(),
+        robust: false,
     }];
     let mut tried: Vec<u32> = loads.iter().map(|load| load.load).collect();
     tried.sort_unstable();
     tried.dedup();
     let length = tried.last().copied().map_or(1.0, f64::from);
     let outcomes: Vec<_> = tried.iter().filter_map(|load| summary.at(*load)).collect();
-    let line = |name: &str, value: &dyn Fn(&LoadOutcome) -> Option<f64>| {
+    let line = |name: &str, hue: Hue, value: &dyn Fn(&LoadOutcome) -> Option<f64>| {
         let points = outcomes.iter().map(|it| (f64::from(it.load), value(it))).collect();
-        Line { name: name.to_owned(), points, dashed: false }
+        Line::new(name, hue, points)
     };
     let against = |title: &str, units: Units, lines| Plot {
         title: format!("{title} against the load"),
@@ -289,9 +300,10 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         bands: Vec::new(),
         across: Across::Numbers,
         length,
-        note: "",
+        note: String::new(),
+        robust: false,
     };
-    let asked = Line { dashed: true, ..line("asked for", &|it| Some(f64::from(it.load))) };
+    let asked = line("asked for", Hue::Plan, &|it| Some(f64::from(it.load))).dashed();
     let came: &dyn Fn(&LoadOutcome) -> Option<f64> = match summary.sought.kind {
         LoadKind::Messages => &|it| Some(it.units_per_second),
         _ => &|it| Some(it.playing),
@@ -300,24 +312,31 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         (!it.targets.is_empty()).then(|| it.targets.iter().map(|target| target.cpu_percent).sum())
     };
     plots.push(match summary.sought.kind {
-        LoadKind::Messages => against("Messages a second", COUNT, vec![line("messages", came), asked]),
+        LoadKind::Messages => {
+            against("Messages a second", COUNT, vec![line("messages", Hue::Done, came), asked])
+        }
         LoadKind::Clients | LoadKind::Publishers => {
-            against("Playing", COUNT, vec![line("playing", came), asked])
+            against("Playing", COUNT, vec![line("playing", Hue::Done, came), asked])
         }
         // Clients are another number than the load.
-        LoadKind::Arrivals | LoadKind::Streams => against("Playing", COUNT, vec![line("playing", came)]),
+        LoadKind::Arrivals | LoadKind::Streams => {
+            against("Playing", COUNT, vec![line("playing", Hue::Done, came)])
+        }
     });
-    plots.push(against("Media", BIT_RATE, vec![line("media", &|it| Some(it.actual_bps))]));
+    plots.push(against("Media", BIT_RATE, vec![line("media", Hue::Done, &|it| Some(it.actual_bps))]));
     plots.push(against(
         "CPU",
         PERCENT,
         vec![
-            line("target", &target),
-            line("its thread", &|it| it.targets.iter().find_map(busiest).map(|(_, percent)| percent)),
-            line("weir", &|it| it.generator.as_ref().map(|it| it.cpu_percent)),
-            line("host", &|it| it.host_cpu_percent),
+            line("target", Hue::Target(0), &target),
+            line("its thread", Hue::Thread(1), &|it| {
+                it.targets.iter().find_map(busiest).map(|(_, percent)| percent)
+            }),
+            line("weir", Hue::Generator, &|it| it.generator.as_ref().map(|it| it.cpu_percent)),
         ],
     ));
+    let host = line("whole host", Hue::Plan, &|it| it.host_cpu_percent);
+    plots.push(against("CPU of the whole host", PERCENT, vec![host]));
     plots
 }
 

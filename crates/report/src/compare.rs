@@ -1,14 +1,13 @@
 //! A comparison of runs, as text, Markdown, JSON and a page.
 
+mod pictures;
+
 use crate::answer::{self, Answer};
 use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::html::Picture;
 use crate::json::published;
-use crate::plot::{Across, COLOURS, Line, Plot};
-use crate::quantity::{
-    BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, in_figure_unit, moment, share,
-};
+use crate::quantity::{NOTHING, in_figure_unit, moment, share};
 use crate::quote::{LINE, quote};
 use crate::surroundings;
 use crate::text::Text;
@@ -17,7 +16,6 @@ use weir_engine::compare::{
     Change, ComparedFigure, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding,
     LimitFinding, LimitResult, SideSummary, Unlike,
 };
-use weir_engine::summary::{Point, WorkloadPoint};
 use weir_metrics::Estimate;
 
 /// The formats of a comparison.
@@ -48,7 +46,11 @@ impl Answer for Comparison {
     }
 
     fn pictures(&self) -> Vec<Picture> {
-        crate::html::drawn(&plots(self))
+        pictures::pictures(self)
+    }
+
+    fn pictures_note(&self) -> &'static str {
+        "Over time each line is the mean of the runs of a side, shaded from the lowest run to the highest; the base is dashed."
     }
 }
 
@@ -335,64 +337,5 @@ fn runs(comparison: &Comparison) -> Grid {
             Column::word("Verdict"),
         ],
         rows: rows.collect(),
-    }
-}
-
-/// The sides over each other, second by second.
-fn plots(comparison: &Comparison) -> Vec<Plot> {
-    let workloads = comparison.sides.first().map_or(&[][..], |side| &side.workloads);
-    let mut plots = Vec::new();
-    for (at, name) in workloads.iter().enumerate() {
-        let title = |title: &str| match workloads {
-            [_] => title.to_owned(),
-            _ => format!("{title}: {}", quote(name, 40)),
-        };
-        let of = |what: &str, units: Units, value: fn(&WorkloadPoint) -> Option<f64>| {
-            plot(comparison, title(what), units, &|point| value(point.workloads.get(at)?))
-        };
-        plots.extend([
-            of("Playing", COUNT, |it| Some(it.playing as f64)),
-            of("Bit rate", BIT_RATE, |it| Some(it.actual_bps)),
-            of("Startup p99", SECONDS, |it| it.startup_p99_seconds),
-            of("Latency p99", SECONDS, |it| it.latency_p99_seconds),
-            of("Delay drift p99", SECONDS, |it| it.drift_p99_seconds),
-        ]);
-    }
-    let target = |point: &Point| {
-        let all = &point.target_cpu_percent;
-        (!all.is_empty()).then(|| all.iter().sum())
-    };
-    let memory = |point: &Point| {
-        let all = &point.target_rss_bytes;
-        (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64)
-    };
-    plots.extend([
-        plot(comparison, "CPU of the target, 100% is one core".to_owned(), PERCENT, &target),
-        plot(comparison, "Memory of the target".to_owned(), BYTES, &memory),
-        plot(comparison, "CPU of weir".to_owned(), PERCENT, &|point| point.generator_cpu_percent),
-    ]);
-    plots
-}
-
-fn plot(comparison: &Comparison, title: String, units: Units, value: &dyn Fn(&Point) -> Option<f64>) -> Plot {
-    let length = |side: &SideSummary| side.seconds.iter().map(Vec::len).max().unwrap_or(0);
-    let line = |(position, side): (usize, &SideSummary)| {
-        let mean = |second: usize| {
-            let points = side.seconds.iter().filter_map(|run| run.get(second));
-            let values: Vec<f64> = points.filter_map(value).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        // A second's value stands at its middle.
-        let points = (0..length(side)).map(|second| (second as f64 + 0.5, mean(second))).collect();
-        Line { name: letter(position), points, dashed: position == 0 }
-    };
-    Plot {
-        title,
-        units,
-        lines: comparison.sides.iter().enumerate().take(COLOURS).map(line).collect(),
-        bands: Vec::new(),
-        across: Across::Time,
-        length: comparison.sides.iter().map(length).max().unwrap_or(0) as f64,
-        note: "Each line is the mean of the runs of a side; the base is dashed.",
     }
 }

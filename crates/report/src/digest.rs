@@ -2,6 +2,7 @@
 //! that they bring, those with a dot.
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::headline::{Headline, headline, is_of_nothing};
 use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
 use crate::quote::{LINE, quote};
@@ -9,13 +10,18 @@ use crate::stages::{self, leading, state_tone, state_word};
 use crate::{account, channels, clients, growth, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::growth::SERVER_FIGURES;
+use weir_engine::server_load::ServerLoad;
 use weir_engine::summary::{
     Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
 };
+use weir_engine::threshold::Threshold;
 
 /// Everything but the plots and the table of all figures.
 pub(crate) fn digest(summary: &Summary) -> Document {
     let run = &summary.run;
+    if let Some(headline) = headline(summary) {
+        return of_nothing(summary, &headline);
+    }
     let mut sections = vec![Section::new("Run", vec![Part::Facts(run_facts(summary))])];
     let names = Names::new(run);
     for workload in &summary.workloads {
@@ -26,18 +32,38 @@ pub(crate) fn digest(summary: &Summary) -> Document {
     sections.extend(machines::section(summary));
     sections.push(verdict(summary));
     sections.extend(thresholds(summary));
-    if !summary.warnings.is_empty() {
-        let warnings = summary.warnings.iter();
-        let facts =
-            warnings.map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful)).collect();
-        sections.push(Section::new("Warnings", vec![Part::Facts(facts)]));
-    }
+    sections.extend(warnings(summary));
     sections.extend(surroundings::sections(run));
-    Document {
-        title: format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE)),
-        badges: badges(summary),
-        sections,
+    Document { title: title(summary), badges: badges(summary), sections }
+}
+
+/// Of a run in which nothing was measured: why, what helps, and what is known beside that. Tables of it would be dashes.
+fn of_nothing(summary: &Summary, headline: &Headline) -> Document {
+    let mut facts = vec![Fact::new("Why", headline.line.clone()).tone(Tone::Bad)];
+    facts.extend(headline.remedy.map(|remedy| Fact::new("Remedy", remedy)));
+    facts.extend(run_facts(summary));
+    let mut sections = vec![Section::new("Run", vec![Part::Facts(facts)])];
+    if !headline.is_whole {
+        let failed = summary.workloads.iter().filter(|it| !it.failures.is_empty());
+        sections.push(Section::new("Failures", failed.map(|it| Part::Grid(failures(it))).collect()));
     }
+    if !summary.verdict.reasons.is_empty() {
+        sections.push(verdict(summary));
+    }
+    sections.extend(warnings(summary));
+    Document { title: title(summary), badges: badges(summary), sections }
+}
+
+fn title(summary: &Summary) -> String {
+    let run = &summary.run;
+    format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE))
+}
+
+fn warnings(summary: &Summary) -> Option<Section> {
+    let warnings = summary.warnings.iter();
+    let facts: Vec<_> =
+        warnings.map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful)).collect();
+    (!facts.is_empty()).then(|| Section::new("Warnings", vec![Part::Facts(facts)]))
 }
 
 fn badges(summary: &Summary) -> Vec<Badge> {
@@ -46,6 +72,8 @@ fn badges(summary: &Summary) -> Vec<Badge> {
     let (all, failed) = (summary.thresholds.len(), summary.thresholds.iter().filter(|it| !it.passed).count());
     match failed {
         0 if all == 0 => {}
+        // All of them fail of nothing, which the first badge says.
+        _ if is_of_nothing(summary) => {}
         0 => badges
             .push(Badge { text: format!("{} passed", several(all as u64, "threshold")), tone: Tone::Good }),
         _ => {
@@ -70,6 +98,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         Outcome::Interrupted => ("interrupted", Tone::Doubtful),
         Outcome::TargetDied => ("the target died", Tone::Bad),
         Outcome::NobodyLeft => ("no client was left", Tone::Bad),
+        Outcome::AgentLost => ("an agent was lost", Tone::Bad),
         Outcome::Aborted(_) => ("aborted", Tone::Bad),
         Outcome::Running => ("running", Tone::Plain),
     };
@@ -132,6 +161,9 @@ fn outcome(outcome: &Outcome, length: f64) -> Fact {
             format!("ended early, after {after}: no client was left and none was to come"),
         )
         .tone(Tone::Bad),
+        Outcome::AgentLost => {
+            Fact::new("Outcome", format!("an agent was lost; the run ended after {after}")).tone(Tone::Bad)
+        }
         Outcome::Aborted(by) => {
             Fact::new("Outcome", format!("aborted after {after} by the threshold {}", quote(by, LINE)))
                 .tone(Tone::Bad)
@@ -394,6 +426,13 @@ pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String
     let (figure, statistic) = left.rsplit_once('.').unwrap_or((left, ""));
     if statistic == "ratio" {
         return share(value);
+    }
+    if let Some(load) = threshold.expression.parse::<Threshold>().ok().and_then(|it| it.server_load()) {
+        return match load {
+            ServerLoad::Memory => bytes(value),
+            ServerLoad::Descriptors => number(value),
+            ServerLoad::Cpu | ServerLoad::BusiestThread | ServerLoad::Thread(_) => percent(value * 100.0),
+        };
     }
     if SERVER_FIGURES.contains(&left) {
         return growth::of_figure(left, value);

@@ -20,6 +20,11 @@ pub fn page_style() -> &'static str {
     include_str!("../templates/page.css")
 }
 
+/// What the pages run: it shows the values of a plot under the pointer, also of plots that come later.
+pub fn page_script() -> &'static str {
+    include_str!("../templates/hover.js")
+}
+
 /// The elements of a page that [`Html`](crate::Html) or a writer of answers has written. Those without an `id` are given one that
 /// begins with `prefix`; those of another page on the same screen must have another.
 pub fn fragments(page: &str, prefix: &str) -> Vec<Fragment> {

@@ -1,4 +1,4 @@
-//! Variants that span two dimensions, as a plane of SVG: the darker, the nearer to the best one.
+//! Variants that span two dimensions, as a plane of SVG: the stronger the colour, the nearer to the best one.
 
 use crate::html::Picture;
 use crate::intervals::shortened;
@@ -96,6 +96,6 @@ pub(crate) fn heat_map(
     };
     Some(Picture {
         svg: drawing.render().ok()?,
-        note: "The darker, the nearer to the best one, which has a frame",
+        note: "The stronger the colour, the nearer to the best one, which has a frame".to_owned(),
     })
 }

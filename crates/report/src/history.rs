@@ -6,7 +6,7 @@ use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::html::Picture;
 use crate::json::published;
-use crate::plot::{Across, Line, Plot};
+use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment};
 use crate::quote::{LINE, quote};
 use crate::stages::{state_tone, state_word};
@@ -247,20 +247,20 @@ fn plots(history: &History) -> Vec<Plot> {
             title: title(figure),
             units,
             lines: vec![
-                Line { name: "runs".to_owned(), points: grown(values), dashed: false },
-                Line {
-                    name: "level".to_owned(),
-                    points: grown(levels.iter().zip(ends).flat_map(level).collect()),
-                    dashed: true,
-                },
+                Line::new("runs", Hue::Done, grown(values)).marked(Mark::Circle),
+                Line::new("level", Hue::Plan, grown(levels.iter().zip(ends).flat_map(level).collect()))
+                    .dashed(),
             ],
             bands: Vec::new(),
             across: Across::Numbers,
             length: number(count),
-            note: "",
+            note: String::new(),
+            robust: false,
         }
     };
-    history.figures.iter().map(of).collect()
+    // What changed comes first.
+    let (changed, others): (Vec<_>, Vec<_>) = history.figures.iter().partition(|it| !it.changes.is_empty());
+    changed.into_iter().chain(others).map(of).collect()
 }
 
 /// The units of a figure, and what its values are multiplied by for them.

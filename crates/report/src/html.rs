@@ -1,15 +1,22 @@
-//! One page that needs nothing else: no script, no request, readable on paper and on a telephone, in light
-//! and in dark. What others wrote is escaped by the template.
+//! One page that needs nothing else: no request, readable on paper and on a telephone, in light and in dark. What others wrote
+//! is escaped by the template. Its one script shows the values under the pointer; without it nothing else is missing.
 
 use crate::Format;
 use crate::account::brief;
+use crate::answer::Answer;
 use crate::digest::{digest, several};
-use crate::document::{Badge, ColumnKind, Document, Part, Section, Tone};
+use crate::document::{Badge, ColumnKind, Document, Grid, Part, Section, Tone};
+use crate::glance::{Glance, glance};
+use crate::headline::is_of_nothing;
 use crate::plot::Plot;
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number};
 use crate::quote::quote;
+use crate::startup_map::startup_map;
 use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io;
 use weir_engine::summary::{FigureValue, Summary, Value, WorkloadSummary};
@@ -41,7 +48,8 @@ struct Page {
     /// Whether it is of one run, of which the first badge is the verdict.
     is_run: bool,
     run: String,
-    /// What was run, and its tables.
+    glances: Vec<Glance>,
+    /// What stands before the pictures.
     first: Vec<Section>,
     /// What the pictures are called together, and what is said of them.
     heading: &'static str,
@@ -51,13 +59,28 @@ struct Page {
     then: Vec<Section>,
     folded: Vec<Section>,
     figures: Vec<AllFigures>,
+    script: &'static str,
+    /// By which the page allows its script, and no other.
+    script_hash: String,
 }
+
+/// What shows the values under the pointer.
+const SCRIPT: &str = include_str!("../templates/hover.js");
+
+/// Rows of a table that is not folded.
+const LONG: usize = 12;
+
+/// Rows that become blocks on a telephone; more stay a table, which scrolls.
+const BLOCKS: usize = 2;
+
+/// Sections of a page with a list of them.
+const MANY: usize = 5;
 
 /// A drawing, complete in itself.
 pub(crate) struct Picture {
     pub(crate) svg: String,
     /// What is said under it.
-    pub(crate) note: &'static str,
+    pub(crate) note: String,
 }
 
 /// All figures of a workload: one row a figure, one column a stage, and the whole run.
@@ -74,26 +97,23 @@ struct FigureRow {
     values: Vec<String>,
 }
 
-/// A page of a document alone, under this name, with its pictures.
-pub(crate) fn write_document(
-    document: Document,
-    name: &str,
-    plots: Vec<Picture>,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+/// A page of what was found out from several runs.
+pub(crate) fn write_answer<A: Answer>(answer: &A, out: &mut dyn io::Write) -> io::Result<()> {
+    let (document, plots) = (answer.document(), answer.pictures());
     let state = document.state();
     let Document { title, badges, sections } = document;
     let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
     // The answer, its pictures, and what explains them.
     let then = first.split_off(1.min(first.len()));
-    let (heading, heading_note, figures) = ("In pictures", "", Vec::new());
-    let run = quote(name, 200);
+    let (heading, heading_note, figures) = ("In pictures", answer.pictures_note(), Vec::new());
+    let run = quote(&answer.subject(), 200);
     Page {
         title,
         state,
         badges,
         is_run: false,
         run,
+        glances: Vec::new(),
         first,
         heading,
         heading_note,
@@ -101,15 +121,31 @@ pub(crate) fn write_document(
         then,
         folded,
         figures,
+        script: SCRIPT,
+        script_hash: script_hash(),
     }
     .write_into(out)
 }
 
 /// Plots as pictures; those without a value are left out.
 pub(crate) fn drawn(plots: &[Plot]) -> Vec<Picture> {
-    let plots = plots.iter().enumerate();
-    let drawings = plots.filter_map(|(position, plot)| plot.draw(&format!("plot{position}")));
-    drawings.filter_map(|drawing| Some(Picture { note: drawing.note, svg: drawing.render().ok()? })).collect()
+    let drawings = plots.iter().filter_map(|plot| plot.draw(&id("plot", &plot.title)));
+    drawings.filter_map(|drawing| Some(Picture { svg: drawing.render().ok()?, note: drawing.note })).collect()
+}
+
+/// By which the plots of startups are known.
+const STARTUPS: &str = "id=\"plot-startup-";
+
+/// The plots of a run, and when its clients came to play.
+fn pictures(summary: &Summary) -> Vec<Picture> {
+    let mut pictures = drawn(&plots(summary));
+    for workload in &summary.workloads {
+        let Some(map) = startup_map(workload, summary.workloads.len() > 1) else { continue };
+        // Beside the percentiles of the same.
+        let beside = pictures.iter().rposition(|it| it.svg.contains(STARTUPS));
+        pictures.insert(beside.map_or(pictures.len(), |position| position + 1), map);
+    }
+    pictures
 }
 
 impl Page {
@@ -117,22 +153,64 @@ impl Page {
         let document = digest(summary);
         let state = document.state();
         let Document { title, badges, sections } = document;
-        let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
-        let then = first.split_off((1 + summary.workloads.len()).min(first.len()));
+        let (folded, then): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
+        // Nothing measured makes empty plots, and a table of noughts.
+        let has_measured = !is_of_nothing(summary);
+        let workloads = summary.workloads.iter().filter(|_| has_measured);
         Self {
             title,
             state,
             badges,
             is_run: true,
             run: quote(&summary.run.id, 200),
-            first,
+            first: Vec::new(),
+            glances: glance(summary),
             heading: "Second by second",
             heading_note: "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.",
-            plots: drawn(&plots(summary)),
+            plots: if has_measured { pictures(summary) } else { Vec::new() },
             then,
             folded,
-            figures: summary.workloads.iter().map(|it| AllFigures::of(it, &summary.glossary)).collect(),
+            figures: workloads.map(|it| AllFigures::of(it, &summary.glossary)).collect(),
+            script: SCRIPT,
+            script_hash: script_hash(),
         }
+    }
+
+    /// What the list of contents leads to: an id and a title each; nothing on a short page.
+    fn contents(&self) -> Vec<(String, String)> {
+        let of = |section: &Section| (section.id(), section.title.clone());
+        let pictures = (!self.plots.is_empty()).then(|| ("pictures".to_owned(), self.heading.to_owned()));
+        let reading = ("reading".to_owned(), "How to read it".to_owned());
+        let all = self.first.iter().map(of).chain(pictures).chain(self.then.iter().map(of)).chain([reading]);
+        let all: Vec<_> = all.collect();
+        if all.len() > MANY { all } else { Vec::new() }
+    }
+}
+
+fn script_hash() -> String {
+    STANDARD.encode(Sha256::digest(SCRIPT))
+}
+
+/// The name of a part of a page, the same in each page that has the part: `plot-bit-rate`.
+pub(crate) fn id(kind: &str, title: &str) -> String {
+    let words = title.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.fold(kind.to_owned(), |id, word| format!("{id}-{}", word.to_ascii_lowercase()))
+}
+
+impl Section {
+    fn id(&self) -> String {
+        id("section", &self.title)
+    }
+}
+
+impl Grid {
+    fn is_long(&self) -> bool {
+        self.rows.len() > LONG
+    }
+
+    /// The class of its table.
+    fn class(&self) -> &'static str {
+        if self.rows.len() <= BLOCKS { "stack" } else { "table" }
     }
 }
 

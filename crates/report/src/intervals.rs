@@ -1,6 +1,7 @@
-//! Variants with their intervals, one below the other, as SVG: whether two of them overlap is seen at a glance.
+//! Values with their intervals, one below the other, as SVG: whether two of them overlap, or one of them zero, is seen at a
+//! glance.
 
-use crate::html::Picture;
+use crate::html::{Picture, id};
 use crate::plot::{step, tick_number};
 use crate::quantity::{Units, unit_of};
 use askama::Template;
@@ -22,11 +23,13 @@ pub(crate) struct IntervalRow {
 #[derive(Template)]
 #[template(path = "intervals.svg", escape = "html")]
 struct Drawing {
+    id: String,
     title: String,
     description: String,
     unit: &'static str,
     height: u32,
     bottom: u32,
+    zero: f64,
     ticks: Vec<Tick>,
     rows: Vec<DrawnRow>,
 }
@@ -59,14 +62,17 @@ const LETTERS: usize = 24;
 /// The picture; none if no row has a value.
 pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Option<Picture> {
     let ends = rows.iter().flat_map(|row| [Some(row.mean), row.low, row.high]).flatten();
-    let highest = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
-    if highest <= 0.0 {
+    let (lowest, highest) = ends
+        .filter(|end| end.is_finite())
+        .fold((0.0, 0.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+    if highest <= lowest {
         return None;
     }
-    let (scale, unit) = unit_of(highest, units);
-    let step = step(highest / scale) * scale;
-    let length = (highest / step).ceil() * step;
-    let x = |value: f64| LEFT + (RIGHT - LEFT) * (value / length).clamp(0.0, 1.0);
+    let (scale, unit) = unit_of(highest.max(-lowest), units);
+    let step = step((highest - lowest) / scale) * scale;
+    let first = (lowest / step).floor();
+    let length = (highest / step).ceil() * step - first * step;
+    let x = |value: f64| LEFT + (RIGHT - LEFT) * ((value - first * step) / length).clamp(0.0, 1.0);
     let drawn = |(at, row): (u32, &IntervalRow)| DrawnRow {
         name: shortened(&row.name),
         at: TOP + at * ROW,
@@ -78,19 +84,21 @@ pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Opti
         standing: row.standing,
         class: row.class,
     };
-    let ticks = (0..=(length / step).round() as u32).map(|count| f64::from(count) * step);
+    let ticks = (0..=(length / step).round() as u32).map(|count| (first + f64::from(count)) * step);
     let bottom = TOP + rows.len() as u32 * ROW;
     let said = rows.iter().map(|row| format!("{}: {}, {}.", row.name, row.value, row.standing));
     let drawing = Drawing {
+        id: id("plot", title),
         title: title.to_owned(),
         description: said.collect::<Vec<_>>().join(" "),
         unit,
         height: bottom + 24,
         bottom,
+        zero: x(0.0),
         ticks: ticks.map(|value| Tick { at: x(value), label: tick_number(value / scale) }).collect(),
         rows: (0..).zip(rows).map(drawn).collect(),
     };
-    Some(Picture { svg: drawing.render().ok()?, note: "" })
+    Some(Picture { svg: drawing.render().ok()?, note: String::new() })
 }
 
 /// A name that fits beside the intervals; the picture's rows have whole ones as titles.

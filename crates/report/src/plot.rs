@@ -20,7 +20,9 @@ pub(crate) struct Plot {
     /// Length of that axis.
     pub(crate) length: f64,
     /// The note under it.
-    pub(crate) note: &'static str,
+    pub(crate) note: String,
+    /// Whether a few values far above all others may lie above the axis, marked, so that they do not flatten the rest.
+    pub(crate) robust: bool,
 }
 
 /// What the axis is of that points are drawn over.
@@ -30,6 +32,54 @@ pub(crate) enum Across {
     Time,
     /// Numbers, such as of clients.
     Numbers,
+    /// Percentiles, in nines: see [`nines`].
+    Nines,
+}
+
+/// What a line is of. It has the same colour in every plot of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hue {
+    /// What clients did: playing, sent, received.
+    Done,
+    /// What was planned or expected, and what is there for comparison only.
+    Plan,
+    /// A median.
+    Median,
+    /// The 99th percentile.
+    Tail,
+    /// A watched server, by its position.
+    Target(usize),
+    /// A thread of a watched server, by its rank.
+    Thread(usize),
+    /// weir itself.
+    Generator,
+    /// What held.
+    Good,
+    /// Failures and what did not hold, by rank.
+    Bad(usize),
+    /// Stalls, and what says nothing.
+    Doubtful,
+    /// One of several things of a kind: sides of a comparison, stages.
+    Series(usize),
+}
+
+impl Hue {
+    /// The class of `page.css`.
+    fn class(self) -> String {
+        match self {
+            Self::Done => "h-done".to_owned(),
+            Self::Plan => "h-plan".to_owned(),
+            Self::Median => "h-median".to_owned(),
+            Self::Tail => "h-tail".to_owned(),
+            Self::Target(position) => format!("h-target{}", position % 4),
+            Self::Thread(rank) => format!("h-thread{}", rank.min(COLOURS - 1)),
+            Self::Generator => "h-generator".to_owned(),
+            Self::Good => "h-good".to_owned(),
+            Self::Bad(rank) => format!("h-bad{}", rank.min(3)),
+            Self::Doubtful => "h-doubtful".to_owned(),
+            Self::Series(position) => format!("l{}", position % COLOURS),
+        }
+    }
 }
 
 /// One line. Where there is no value, there is a gap.
@@ -39,6 +89,47 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, Option<f64>)>,
     /// What was meant, as against what was.
     pub(crate) dashed: bool,
+    pub(crate) hue: Hue,
+    /// Between what values it lies, where that is known: shaded.
+    pub(crate) range: Vec<(f64, Option<(f64, f64)>)>,
+    /// What its points are drawn as, where it is no line: one thing does not lead to the next.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// The shape of a point, by which it is known without its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Circle,
+    Cross,
+    Square,
+}
+
+impl Mark {
+    /// A path from the point on.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Circle => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+            Self::Cross => "m-3.5 -3.5l7 7m-7 0l7 -7",
+            Self::Square => "m-3 -3h6v6h-6z",
+        }
+    }
+}
+
+impl Line {
+    /// A line of this colour.
+    pub(crate) fn new(name: impl Into<String>, hue: Hue, points: Vec<(f64, Option<f64>)>) -> Self {
+        Self { name: name.into(), points, dashed: false, hue, range: Vec::new(), mark: None }
+    }
+
+    /// The same as points of this shape.
+    pub(crate) fn marked(self, mark: Mark) -> Self {
+        Self { mark: Some(mark), ..self }
+    }
+
+    /// The same, dashed.
+    pub(crate) fn dashed(self) -> Self {
+        Self { dashed: true, ..self }
+    }
 }
 
 /// A stage on the time axis, with the window that figures come from.
@@ -49,6 +140,9 @@ pub(crate) struct Band {
     pub(crate) end: f64,
     pub(crate) window: (f64, f64),
 }
+
+/// A line of fewer values has none that is far above the others.
+const FEWEST_FOR_PEAKS: usize = 8;
 
 /// How many lines are told apart by colour.
 pub(crate) const COLOURS: usize = 6;
@@ -71,8 +165,16 @@ pub(crate) struct Drawing {
     id: String,
     title: String,
     description: String,
-    pub(crate) note: &'static str,
+    pub(crate) note: String,
     unit: &'static str,
+    /// What the page's script needs to say which values a place has.
+    low: f64,
+    high: f64,
+    length: f64,
+    across: &'static str,
+    /// Said beside the title, of values above the axis.
+    above: String,
+    peaks: Vec<Peak>,
     bands: Vec<DrawnBand>,
     ticks: Vec<Tick>,
     value_ticks: Vec<Tick>,
@@ -88,14 +190,25 @@ struct DrawnBand {
     window_width: f64,
 }
 
-struct Tick {
+/// A mark on an axis.
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: String,
+}
+
+/// A value above the axis.
+struct Peak {
     at: f64,
-    label: String,
+    value: String,
 }
 
 struct DrawnLine {
     class: String,
     path: String,
+    /// What stands before its name: a piece of it, from the middle on.
+    key: &'static str,
+    /// The outline of its range.
+    range: String,
     name: String,
     label: String,
     label_at: f64,
@@ -124,8 +237,12 @@ impl Plot {
         let values = || self.lines.iter().flat_map(|line| line.points.iter().filter_map(|(_, value)| *value));
         let values = || values().filter(|value| value.is_finite());
         values().next()?;
-        let (lowest, highest) =
-            values().fold((0.0, 0.0), |(low, high): (f64, f64), v| (low.min(v), high.max(v)));
+        let ranges = self.lines.iter().flat_map(|line| &line.range);
+        let ends = ranges.filter_map(|(_, range)| *range).flat_map(|(low, high)| [low, high]);
+        let (lowest, peak) = values()
+            .chain(ends.filter(|end| end.is_finite()))
+            .fold((0.0, 0.0), |(low, high): (f64, f64), v| (low.min(v), high.max(v)));
+        let highest = self.ceiling(peak).unwrap_or(peak);
         let (scale, unit) = unit_of(highest.max(-lowest), self.units);
         let range = highest - lowest;
         // A line that is zero throughout has an axis up to 1.
@@ -136,31 +253,90 @@ impl Plot {
         let axes = Axes { length: self.length.max(1.0), low, high };
         let steps = ((high - low) / step).round() as u32;
         let value_ticks = (0..=steps).map(|count| low + f64::from(count) * step);
-        let drawn = |(position, line): (usize, &Line)| DrawnLine {
-            class: format!("l{}{}", position % COLOURS, if line.dashed { " meant" } else { "" }),
-            path: path(&thinned(&line.points), &axes),
+        let drawn = |line: &Line| DrawnLine {
+            class: format!("{}{}", line.hue.class(), if line.dashed { " meant" } else { "" }),
+            path: match line.mark {
+                Some(mark) => marks(&thinned(&line.points), &axes, mark),
+                None => path(&thinned(&line.points), &axes),
+            },
+            key: line.mark.map_or("m-6 0h12", Mark::path),
+            range: outline(&line.range, &axes),
             name: line.name.clone(),
             label: shortened(&line.name),
             label_at: axes.y(self.label_value(line)),
         };
         let lines = self.lines.iter().filter(|line| line.points.iter().any(|(_, value)| value.is_some()));
-        let mut lines: Vec<DrawnLine> = lines.enumerate().map(drawn).collect();
+        let mut lines: Vec<DrawnLine> = lines.map(drawn).collect();
         part(&mut lines);
+        let peaks = self.peaks(&axes);
         Some(Drawing {
             id: id.to_owned(),
             title: self.title.clone(),
             description: self.description(),
-            note: self.note,
+            note: self.note.clone(),
             unit,
+            low: low / scale,
+            high: high / scale,
+            length: axes.length,
+            across: match self.across {
+                Across::Time => "time",
+                Across::Numbers => "numbers",
+                Across::Nines => "nines",
+            },
+            above: if peaks.is_empty() {
+                String::new()
+            } else {
+                format!("▲ above: up to {}", self.say(peak))
+            },
+            peaks,
             bands: self.bands.iter().map(|band| band.drawn(&axes)).collect(),
             ticks: match self.across {
                 Across::Time => time_ticks(&axes),
                 Across::Numbers => number_ticks(&axes),
+                Across::Nines => nine_ticks(&axes),
             },
             value_ticks: value_ticks.map(|v| Tick { at: axes.y(v), label: tick_number(v / scale) }).collect(),
             lines,
             zero: axes.y(0.0),
         })
+    }
+
+    /// Where the axis ends if a few values are far above all others: two of a line, or 2 %, more than twice as high as what is left
+    /// of any line without them. Their places are marked at the axis' end. A value in a stage's window is never one of them.
+    fn ceiling(&self, peak: f64) -> Option<f64> {
+        let is_in_window =
+            |at: f64| self.bands.iter().any(|band| (band.window.0..band.window.1).contains(&at));
+        let rest = |line: &Line| {
+            let known = line.points.iter().filter_map(|(at, value)| Some((*at, (*value)?)));
+            let known: Vec<(f64, f64)> = known.filter(|(_, value)| value.is_finite()).collect();
+            let (inside, mut outside) =
+                known.iter().partition::<Vec<(f64, f64)>, _>(|(at, _)| is_in_window(*at));
+            outside.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let dropped = if known.len() < FEWEST_FOR_PEAKS { 0 } else { (known.len() / 50).max(2) };
+            inside
+                .into_iter()
+                .chain(outside.into_iter().skip(dropped))
+                .map(|(_, value)| value)
+                .fold(0.0, f64::max)
+        };
+        let rest = self.lines.iter().map(rest).fold(0.0, f64::max);
+        (self.robust && rest > 0.0 && peak > 2.0 * rest).then_some(rest)
+    }
+
+    /// The values above the axis, each at its place.
+    fn peaks(&self, axes: &Axes) -> Vec<Peak> {
+        let above = self.lines.iter().flat_map(|line| line.points.iter().map(move |it| (line, it)));
+        let peak = |(line, (at, value)): (&Line, &(f64, Option<f64>))| {
+            let value = value.filter(|value| value.is_finite() && *value > axes.high)?;
+            Some(Peak { at: axes.x(*at), value: format!("{}: {}", line.name, self.say(value)) })
+        };
+        above.filter_map(peak).collect()
+    }
+
+    /// A value in its unit.
+    fn say(&self, value: f64) -> String {
+        let (scale, unit) = unit_of(value, self.units);
+        format!("{} {unit}", number(value / scale)).trim().to_owned()
     }
 
     /// Where a line is named: at the end of the last window, before the clients leave.
@@ -178,11 +354,7 @@ impl Plot {
             let values = || line.points.iter().filter_map(|(_, value)| *value);
             let highest = values().reduce(f64::max)?;
             let lowest = values().reduce(f64::min)?;
-            let say = |value: f64| {
-                let (scale, unit) = unit_of(value, self.units);
-                format!("{} {unit}", number(value / scale))
-            };
-            Some(format!("{} from {} to {}.", line.name, say(lowest).trim(), say(highest).trim()))
+            Some(format!("{} from {} to {}.", line.name, self.say(lowest), self.say(highest)))
         });
         ranges.collect::<Vec<_>>().join(" ")
     }
@@ -223,21 +395,49 @@ pub(crate) fn tick_number(value: f64) -> String {
 
 /// Ticks on round times: seconds, then minutes, then hours.
 fn time_ticks(axes: &Axes) -> Vec<Tick> {
+    let step = time_step(axes.length);
+    let count = (axes.length / step).floor() as u32;
+    let seconds = (0..=count).map(|n| f64::from(n) * step);
+    seconds.map(|at| Tick { at: axes.x(at), label: time_label(axes.length, at) }).collect()
+}
+
+/// Between two ticks of an axis of so many seconds.
+pub(crate) fn time_step(length: f64) -> f64 {
     const STEPS: [f64; 17] = [
         1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
         14_400.0, 43_200.0, 86_400.0,
     ];
-    let step = STEPS.into_iter().find(|step| axes.length / step <= 7.0).unwrap_or(axes.length / 6.0);
-    let count = (axes.length / step).floor() as u32;
-    let label = |second: f64| {
-        let whole = second as u64;
-        match axes.length {
-            s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
-            s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
-            _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
-        }
-    };
-    (0..=count).map(|n| f64::from(n) * step).map(|at| Tick { at: axes.x(at), label: label(at) }).collect()
+    STEPS.into_iter().find(|step| length / step <= 7.0).unwrap_or(length / 6.0)
+}
+
+/// A second on such an axis.
+pub(crate) fn time_label(length: f64, second: f64) -> String {
+    let whole = second as u64;
+    match length {
+        s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
+        s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
+        _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
+    }
+}
+
+/// Where a percentile stands on an axis of nines: 0, 0.3 (50 %), 1 (90 %), 2 (99 %), 3 (99.9 %).
+pub(crate) fn nines(quantile: f64) -> f64 {
+    -(1.0 - quantile).max(1e-9).log10()
+}
+
+/// Ticks on percentiles that have a name.
+fn nine_ticks(axes: &Axes) -> Vec<Tick> {
+    const NAMED: [(f64, &str); 7] = [
+        (0.0, "0%"),
+        (0.5, "50%"),
+        (0.9, "90%"),
+        (0.99, "99%"),
+        (0.999, "99.9%"),
+        (0.9999, "99.99%"),
+        (0.99999, "99.999%"),
+    ];
+    let there = NAMED.into_iter().filter(|(quantile, _)| nines(*quantile) <= axes.length + 1e-9);
+    there.map(|(quantile, label)| Tick { at: axes.x(nines(quantile)), label: label.to_owned() }).collect()
 }
 
 /// Ticks on round numbers.
@@ -292,6 +492,33 @@ fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
     path
 }
 
+/// Points of a shape.
+fn marks(points: &[(f64, Option<f64>)], axes: &Axes, mark: Mark) -> String {
+    let there = points.iter().filter_map(|(at, value)| Some((*at, (*value).filter(|it| it.is_finite())?)));
+    let mut marks = String::new();
+    for (at, value) in there {
+        let _ = write!(marks, "M{:.1} {:.1}{}", axes.x(at), axes.y(value), mark.path());
+    }
+    marks
+}
+
+/// The outline of a range: along its upper end and back along its lower end, between gaps.
+fn outline(range: &[(f64, Option<(f64, f64)>)], axes: &Axes) -> String {
+    let mut outline = String::new();
+    for run in range.split(|(_, range)| range.is_none()).filter(|run| run.len() > 1) {
+        let known = || run.iter().filter_map(|(at, range)| Some((*at, (*range)?)));
+        for (at, (_, high)) in known() {
+            let letter = if outline.is_empty() || outline.ends_with('z') { 'M' } else { 'L' };
+            let _ = write!(outline, "{letter}{:.1} {:.1}", axes.x(at), axes.y(high));
+        }
+        for (at, (low, _)) in known().collect::<Vec<_>>().into_iter().rev() {
+            let _ = write!(outline, "L{:.1} {:.1}", axes.x(at), axes.y(low));
+        }
+        outline.push('z');
+    }
+    outline
+}
+
 /// Moves labels apart, in the order of their lines from top to bottom, and keeps them on the drawing.
 fn part(lines: &mut [DrawnLine]) {
     let mut order: Vec<usize> = (0..lines.len()).collect();
@@ -310,7 +537,7 @@ fn part(lines: &mut [DrawnLine]) {
 
 /// What fits beside the lines.
 fn shortened(name: &str) -> String {
-    const ROOM: usize = 12;
+    const ROOM: usize = 13;
     if name.chars().count() <= ROOM {
         return name.to_owned();
     }
@@ -323,7 +550,7 @@ mod tests {
     use crate::quantity::COUNT;
 
     fn plot(points: Vec<(f64, Option<f64>)>) -> Plot {
-        let lines = vec![Line { name: "a <b>".to_owned(), points, dashed: false }];
+        let lines = vec![Line::new("a <b>", Hue::Done, points)];
         Plot {
             title: "T & t".to_owned(),
             units: COUNT,
@@ -331,8 +558,35 @@ mod tests {
             bands: Vec::new(),
             across: Across::Time,
             length: 60.0,
-            note: "",
+            note: String::new(),
+            robust: false,
         }
+    }
+
+    #[test]
+    fn one_second_far_above_all_others_is_marked_and_sets_no_axis() {
+        let points: Vec<_> =
+            (0..60).map(|at| (f64::from(at), Some(if at == 0 { 90.0 } else { 3.0 }))).collect();
+        let window = Band { label: String::new(), begin: 0.0, end: 60.0, window: (0.0, 60.0) };
+        let inside = Plot { robust: true, bands: vec![window], ..plot(points.clone()) }.draw("p").unwrap();
+        assert_eq!((inside.high, inside.peaks.len()), (100.0, 0), "a value in a window is what is measured");
+        let drawing = Plot { robust: true, ..plot(points.clone()) }.draw("p").unwrap();
+        assert_eq!((drawing.high, drawing.peaks.len()), (3.0, 1));
+        assert_eq!((&*drawing.above, &*drawing.peaks[0].value), ("▲ above: up to 90", "a <b>: 90"));
+        let all = plot(points).draw("p").unwrap();
+        assert_eq!((all.high, all.peaks.len()), (100.0, 0), "only where it is asked for");
+        // What comes again and again is no exception.
+        let often = (0..60).map(|at| (f64::from(at), Some(if at % 9 == 0 { 90.0 } else { 3.0 }))).collect();
+        let drawing = Plot { robust: true, ..plot(often) }.draw("p").unwrap();
+        assert!(drawing.peaks.is_empty() && drawing.above.is_empty());
+    }
+
+    #[test]
+    fn an_axis_of_nines_ends_with_the_last_that_was_measured() {
+        let points = [0.5, 0.9, 0.99].map(|quantile| (nines(quantile), Some(quantile))).to_vec();
+        let plot = Plot { across: Across::Nines, length: 2.0, ..plot(points) };
+        let ticks: Vec<_> = plot.draw("p").unwrap().ticks.into_iter().map(|tick| tick.label).collect();
+        assert_eq!(ticks, ["0%", "50%", "90%", "99%"]);
     }
 
     #[test]
@@ -384,6 +638,8 @@ mod tests {
         let line = |at| DrawnLine {
             class: String::new(),
             path: String::new(),
+            key: "",
+            range: String::new(),
             name: String::new(),
             label: String::new(),
             label_at: at,

@@ -1,14 +1,34 @@
 //! Which lines are drawn: the summary's seconds as plots.
 
 use crate::names::Names;
-use crate::plot::{Across, Band, COLOURS, Line, Plot};
-use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count};
+use crate::plot::{Across, Band, Hue, Line, Plot, nines};
+use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count, percent};
 use crate::quote::quote;
 use crate::stages::leading;
-use weir_engine::summary::{Point, Role, Summary, WorkloadPoint};
+use std::collections::BTreeMap;
+use weir_engine::summary::{Point, Role, Spread, Summary, WorkloadPoint, WorkloadSummary};
+use weir_metrics::Failure;
 
-/// The note under the plot of viewers' bit rate.
-const CALMED: &str = "Actual is the mean of each second and its neighbours with as many clients: viewers read in batches of up to 2 s.";
+/// The note under the plot of a bit rate.
+pub(crate) const CALMED: &str = "Smoothed over three seconds.";
+
+/// The note under percentiles.
+const PERCENTILES: &str = "At 99% one value in a hundred is higher; the last point is the highest.";
+
+/// Seconds in which clients came: of fewer there is no course.
+const FEWEST_SECONDS: usize = 3;
+
+/// Lines of percentiles that a plot has room for.
+const MOST_STAGES: usize = 5;
+
+/// Lines of threads that a plot has room for.
+const MOST_THREADS: usize = 6;
+
+/// Lines of servers that a plot has room for.
+const MOST_SERVERS: usize = 4;
+
+/// Lines of failures that a plot has room for.
+const MOST_KINDS: usize = 4;
 
 /// All plots of a run; those of which nothing was measured draw nothing.
 pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
@@ -21,48 +41,114 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         bands: bands.clone(),
         across: Across::Time,
         length: seconds,
-        note: "",
+        note: String::new(),
+        robust: false,
     };
     let mut plots = Vec::new();
     for (position, workload) in summary.workloads.iter().enumerate() {
-        let of_workload = |title: &str, units, lines| match &summary.workloads[..] {
-            [_] => plot(title, units, lines),
-            _ => plot(&format!("{title}: {}", quote(&workload.name, 40)), units, lines),
+        let title = |title: &str| match &summary.workloads[..] {
+            [_] => title.to_owned(),
+            _ => format!("{title}: {}", quote(&workload.name, 40)),
         };
-        let percentiles = |of| percentiles(summary, position, of);
-        plots.extend([
-            of_workload("Clients", COUNT, clients(summary, position)),
-            Plot {
-                note: match workload.role {
-                    Role::Play => CALMED,
-                    Role::Publish | Role::Ingest => "",
-                },
-                ..of_workload("Bit rate", BIT_RATE, rates(summary, position))
-            },
-            of_workload(
-                "Startup",
-                SECONDS,
-                percentiles(|it| (it.startup_p50_seconds, it.startup_p99_seconds)),
-            ),
-            of_workload(
-                "Latency",
-                SECONDS,
-                percentiles(|it| (it.latency_p50_seconds, it.latency_p99_seconds)),
-            ),
-            of_workload(
-                "Delay drift",
-                SECONDS,
-                percentiles(|it| (it.drift_p50_seconds, it.drift_p99_seconds)),
-            ),
-        ]);
+        let over_time = |name: &str, of| {
+            let lines = percentiles(summary, position, of);
+            Plot { robust: true, ..plot(&title(name), SECONDS, lines) }
+        };
+        let by_nines = |name: &str, figure| by_percentile(workload, title(name), figure);
+        plots.push(plot(&title("Clients"), COUNT, clients(summary, position)));
+        plots.push(Plot {
+            note: CALMED.to_owned(),
+            robust: true,
+            ..plot(&title("Bit rate"), BIT_RATE, rates(summary, position))
+        });
+        // A ramp's few seconds on the axis of the whole run are no picture: their percentiles are one.
+        if starts_throughout(summary, position) {
+            plots.push(over_time("Startup", |it| (it.startup_p50_seconds, it.startup_p99_seconds)));
+        }
+        plots.push(by_nines("Startup by percentile", "startup"));
+        plots.push(over_time("Latency", |it| (it.latency_p50_seconds, it.latency_p99_seconds)));
+        plots.push(by_nines("Latency by percentile", "latency"));
+        plots.push(over_time("Delay drift", |it| (it.drift_p50_seconds, it.drift_p99_seconds)));
     }
     plots.extend([
-        plot("CPU, 100% is one core", PERCENT, cpu(summary)),
-        plot("CPU of the target's threads", PERCENT, threads(summary)),
-        plot("Memory of the target", BYTES, memory(summary)),
         plot("Stalls and failures in each second", COUNT, troubles(summary)),
+        Plot { robust: true, ..plot("CPU, 100% is one core", PERCENT, cpu(summary)) },
+        Plot {
+            robust: true,
+            note: hottest(summary).unwrap_or_default(),
+            ..plot("CPU of the target's threads", PERCENT, threads(summary))
+        },
+        plot("Memory of the target", BYTES, memory(summary)),
+        // Of many cores: beside it the lines above would lie on the axis.
+        plot(
+            "CPU of the whole host",
+            PERCENT,
+            vec![line(summary, "whole host", Hue::Plan, |point| point.host_cpu_percent)],
+        ),
     ]);
     plots
+}
+
+/// Whether clients began to play in half of the seconds.
+fn starts_throughout(summary: &Summary, workload: usize) -> bool {
+    let points = || summary.series.iter().filter_map(|point| point.workloads.get(workload));
+    let began = points().filter(|it| it.startup_p99_seconds.is_some()).count();
+    began >= FEWEST_SECONDS && 2 * began >= points().filter(|it| it.planned > 0).count()
+}
+
+/// A distribution of each stage, or of the whole run where there is one stage or none.
+fn by_percentile(workload: &WorkloadSummary, title: String, figure: &str) -> Plot {
+    let of_stages = workload.stages.iter().filter_map(|stage| {
+        Some((several_clients(stage.clients), stage.figures.spread(figure).filter(|it| it.count > 1)?))
+    });
+    let mut spreads: Vec<(String, &Spread)> = of_stages.collect();
+    if let [(name, _)] = &mut spreads[..] {
+        *name = "all".to_owned();
+    }
+    // The last stages: there the target has most to do.
+    let spreads = spreads.split_off(spreads.len().saturating_sub(MOST_STAGES));
+    let length = spreads.iter().map(|(_, spread)| furthest(spread)).fold(1.0, f64::max);
+    let hue = |position: usize| if spreads.len() == 1 { Hue::Done } else { Hue::Series(position) };
+    let lines = spreads.iter().enumerate();
+    Plot {
+        title,
+        units: SECONDS,
+        lines: lines
+            .map(|(at, (name, spread))| Line::new(name, hue(at), percentile_points(spread)))
+            .collect(),
+        bands: Vec::new(),
+        across: Across::Nines,
+        length,
+        note: PERCENTILES.to_owned(),
+        robust: false,
+    }
+}
+
+fn several_clients(clients: u32) -> String {
+    crate::digest::several(clients.into(), "client")
+}
+
+/// Where the highest of so many values stands on an axis of nines.
+fn furthest(spread: &Spread) -> f64 {
+    (spread.count as f64).log10()
+}
+
+/// The percentiles that so many values have, and the highest of them.
+fn percentile_points(spread: &Spread) -> Vec<(f64, Option<f64>)> {
+    let known = [
+        (0.0, spread.min),
+        (0.5, spread.p50),
+        (0.9, spread.p90),
+        (0.95, spread.p95),
+        (0.99, spread.p99),
+        (0.999, spread.p999),
+    ];
+    let end = furthest(spread);
+    let there = known
+        .into_iter()
+        .map(|(quantile, value)| (nines(quantile), value))
+        .filter(|(at, _)| *at < end - 0.01);
+    there.chain([(end, spread.max)]).map(|(at, value)| (at, Some(value))).collect()
 }
 
 /// The stages of the workload that has the most of them.
@@ -78,54 +164,55 @@ fn bands(summary: &Summary) -> Vec<Band> {
 }
 
 /// A line through the seconds of the run.
-fn line(summary: &Summary, name: String, value: impl Fn(&Point) -> Option<f64>) -> Line {
+fn line(summary: &Summary, name: impl Into<String>, hue: Hue, value: impl Fn(&Point) -> Option<f64>) -> Line {
     // A second's value stands at its middle.
     let points = summary.series.iter().map(|point| (f64::from(point.second) + 0.5, value(point)));
-    Line { name, points: points.collect(), dashed: false }
+    Line::new(name, hue, points.collect())
 }
 
 /// The same of one workload.
 fn workload_line(
     summary: &Summary,
     workload: usize,
-    name: &str,
+    (name, hue): (&str, Hue),
     value: impl Fn(&WorkloadPoint) -> Option<f64>,
 ) -> Line {
-    line(summary, name.to_owned(), |point| value(point.workloads.get(workload)?))
+    line(summary, name, hue, |point| value(point.workloads.get(workload)?))
 }
 
 fn clients(summary: &Summary, workload: usize) -> Vec<Line> {
-    let planned = workload_line(summary, workload, "planned", |it| Some(it.planned.into()));
+    let planned = workload_line(summary, workload, ("planned", Hue::Plan), |it| Some(it.planned.into()));
     let playing = match summary.workloads[workload].role {
         Role::Play => "playing",
         Role::Publish => "publishing",
         Role::Ingest => "saving",
     };
-    let playing = workload_line(summary, workload, playing, |it| Some(it.playing as f64));
-    vec![Line { dashed: true, ..planned }, playing]
+    let playing = workload_line(summary, workload, (playing, Hue::Done), |it| Some(it.playing as f64));
+    // What was planned is drawn over what came of it, so that both are seen where they agree.
+    vec![playing, planned.dashed()]
 }
 
 fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
-    let expected = workload_line(summary, workload, "expected", |it| it.expected_bps);
-    let actual = workload_line(summary, workload, "actual", |it| Some(it.actual_bps));
+    let expected = workload_line(summary, workload, ("expected", Hue::Plan), |it| it.expected_bps);
+    let actual = workload_line(summary, workload, ("actual", Hue::Done), |it| Some(it.actual_bps));
     let planned: Vec<_> =
         summary.series.iter().map(|point| point.workloads.get(workload).map(|it| it.planned)).collect();
-    let points = match summary.workloads[workload].role {
-        Role::Play => calmed(&actual.points, &planned),
-        Role::Publish | Role::Ingest => actual.points,
-    };
-    vec![Line { dashed: true, ..expected }, Line { points, ..actual }]
+    let points = calmed(&actual.points, &planned);
+    vec![Line { points, ..actual }, expected.dashed()]
 }
 
-/// The mean of each value and its neighbours in which as many clients are planned: viewers of the crowd take a
-/// second's bytes with the next one's, and the line would show when they read.
-fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
+/// The mean of each value, counted twice, and its neighbours in which as many clients are planned: a keyframe every other
+/// second is no wave then. A neighbour that is not there is taken to be like the other one.
+pub(crate) fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
+    let at = |position: usize, other: Option<usize>| {
+        let other = other.filter(|other| planned.get(*other) == Some(&planned[position]))?;
+        points.get(other)?.1
+    };
     let mean = |position: usize| {
-        points[position].1?;
-        let around = position.saturating_sub(1)..(position + 2).min(points.len());
-        let alike = around.filter(|other| planned[*other] == planned[position]);
-        let values: Vec<f64> = alike.filter_map(|other| points[other].1).collect();
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+        let value = points[position].1?;
+        let (before, after) = (at(position, position.checked_sub(1)), at(position, Some(position + 1)));
+        let (before, after) = (before.or(after).unwrap_or(value), after.or(before).unwrap_or(value));
+        Some((before + 2.0 * value + after) / 4.0)
     };
     (0..points.len()).map(|position| (points[position].0, mean(position))).collect()
 }
@@ -135,8 +222,8 @@ fn percentiles(
     workload: usize,
     of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>),
 ) -> Vec<Line> {
-    let upper = workload_line(summary, workload, "p99", |it| of(it).1);
-    vec![upper, workload_line(summary, workload, "p50", |it| of(it).0)]
+    let upper = workload_line(summary, workload, ("p99", Hue::Tail), |it| of(it).1);
+    vec![upper, workload_line(summary, workload, ("p50", Hue::Median), |it| of(it).0)]
 }
 
 /// The watched servers' names, in the order of the points' values.
@@ -145,52 +232,97 @@ fn servers(summary: &Summary) -> impl Iterator<Item = (usize, String)> + '_ {
     let most = stages.max_by_key(|stage| stage.targets.len());
     let labels = most.map_or(&[][..], |stage| &stage.targets);
     let names = Names::new(&summary.run);
-    labels.iter().map(move |load| names.of(&load.label)).enumerate().take(COLOURS - 2)
+    labels.iter().map(move |load| names.of(&load.label)).enumerate().take(MOST_SERVERS)
 }
 
 fn cpu(summary: &Summary) -> Vec<Line> {
-    let of_server = |(position, name)| {
-        line(summary, name, move |point: &Point| point.target_cpu_percent.get(position).copied())
+    let of_server = |(position, name): (usize, String)| {
+        // A server that is weir itself, such as its origin, is no generator.
+        let name = if name == "weir" { "weir origin".to_owned() } else { name };
+        line(summary, name, Hue::Target(position), move |point| {
+            point.target_cpu_percent.get(position).copied()
+        })
     };
     let mut lines: Vec<Line> = servers(summary).map(of_server).collect();
-    lines.push(line(summary, "generator".to_owned(), |point| point.generator_cpu_percent));
-    let host = line(summary, "whole host".to_owned(), |point| point.host_cpu_percent);
-    lines.push(Line { dashed: true, ..host });
+    lines.push(line(summary, "generator", Hue::Generator, |point| point.generator_cpu_percent));
     lines
 }
 
 fn memory(summary: &Summary) -> Vec<Line> {
     let of_server = |(position, name)| {
-        line(summary, name, move |point: &Point| point.target_rss_bytes.get(position).map(|it| *it as f64))
+        let value = move |point: &Point| point.target_rss_bytes.get(position).map(|it| *it as f64);
+        line(summary, name, Hue::Target(position), value)
     };
     servers(summary).map(of_server).collect()
 }
 
-/// The busiest names.
+/// The busiest names, the busiest first.
 fn threads(summary: &Summary) -> Vec<Line> {
-    let mut sums = std::collections::BTreeMap::<&str, f64>::new();
+    let mut sums = BTreeMap::<&str, f64>::new();
     for (name, cpu) in summary.series.iter().flat_map(|point| &point.thread_cpu_percent) {
         *sums.entry(name).or_default() += cpu;
     }
     let mut names: Vec<_> = sums.into_iter().collect();
     names.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let of_name = |(name, _): (&str, f64)| {
+    let of_name = |(rank, (name, _)): (usize, (&str, f64))| {
         let name = name.to_owned();
-        line(summary, quote(&name, 60), move |point| point.thread_cpu_percent.get(&name).copied())
+        let value = {
+            let name = name.clone();
+            move |point: &Point| point.thread_cpu_percent.get(&name).copied()
+        };
+        line(summary, quote(&name, 60), Hue::Thread(rank), value)
     };
-    names.into_iter().take(COLOURS).map(of_name).collect()
+    names.into_iter().take(MOST_THREADS).enumerate().map(of_name).collect()
 }
 
+/// Which single thread had most to do in any stage.
+fn hottest(summary: &Summary) -> Option<String> {
+    let stages = summary.workloads.iter().flat_map(|workload| &workload.stages);
+    let threads = stages.flat_map(|stage| {
+        let threads = stage.targets.iter().flat_map(|target| &target.threads);
+        threads.map(move |thread| (stage.clients, thread))
+    });
+    let (clients, hottest) =
+        threads.max_by(|a, b| a.1.cpu_percent_busiest.total_cmp(&b.1.cpu_percent_busiest))?;
+    Some(format!(
+        "Sums over threads of a name. The hottest thread: {}, {} of a core at {}.",
+        quote(&hottest.name, 32),
+        percent(hottest.cpu_percent_busiest),
+        several_clients(clients),
+    ))
+}
+
+/// Stalls, and failures by kind, the commonest first.
 fn troubles(summary: &Summary) -> Vec<Line> {
-    let sum = |of: fn(&WorkloadPoint) -> u64| {
-        move |point: &Point| Some(point.workloads.iter().map(of).sum::<u64>() as f64)
-    };
     let any = summary.series.iter().flat_map(|point| &point.workloads).any(|it| it.stalls + it.failed > 0);
     if !any {
         return Vec::new();
     }
-    let failures = line(summary, "failures".to_owned(), sum(|it| it.failed));
-    vec![line(summary, "stalls".to_owned(), sum(|it| it.stalls)), Line { dashed: true, ..failures }]
+    let sum = |point: &Point, of: &dyn Fn(&WorkloadPoint) -> u64| {
+        Some(point.workloads.iter().map(of).sum::<u64>() as f64)
+    };
+    let mut kinds = BTreeMap::<Failure, u64>::new();
+    for (kind, clients) in summary.series.iter().flat_map(|it| &it.workloads).flat_map(|it| &it.failures) {
+        *kinds.entry(*kind).or_default() += clients;
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, clients)| std::cmp::Reverse(*clients));
+    let mut lines = vec![line(summary, "stalls", Hue::Doubtful, |point| sum(point, &|it| it.stalls))];
+    let named: Vec<Failure> = kinds.iter().take(MOST_KINDS).map(|(kind, _)| *kind).collect();
+    for (rank, kind) in named.iter().enumerate() {
+        let of = |it: &WorkloadPoint| it.failures.get(kind).copied().unwrap_or(0);
+        lines.push(line(summary, kind.key().replace('_', " "), Hue::Bad(rank), |point| sum(point, &of)));
+    }
+    // Of runs that were recorded without kinds, and of kinds beyond those.
+    let rest = |it: &WorkloadPoint| {
+        it.failed.saturating_sub(named.iter().filter_map(|kind| it.failures.get(kind)).sum())
+    };
+    let (others, hue) =
+        if named.is_empty() { ("failures", Hue::Bad(0)) } else { ("others", Hue::Bad(MOST_KINDS)) };
+    lines.push(line(summary, others, hue, |point| sum(point, &rest)));
+    // A line that is zero throughout says nothing.
+    lines.retain(|line| line.points.iter().any(|(_, value)| value.is_some_and(|it| it > 0.0)));
+    lines
 }
 
 #[cfg(test)]
@@ -198,10 +330,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_of_two_seconds_are_a_steady_line() {
+    fn what_alternates_from_second_to_second_is_a_steady_line() {
         let of = |values: &[Option<f64>]| values.iter().map(|value| (0.0, *value)).collect::<Vec<_>>();
         let read = of(&[Some(3.0), Some(0.0), Some(3.0), Some(0.0), Some(3.0), None, Some(4.0), Some(8.0)]);
-        let drawn = [Some(1.5), Some(2.0), Some(1.0), Some(2.0), Some(1.5), None, Some(4.0), Some(8.0)];
+        let drawn = [Some(1.5), Some(1.5), Some(1.5), Some(1.5), Some(1.5), None, Some(4.0), Some(8.0)];
         assert_eq!(calmed(&read, &[9, 9, 9, 9, 9, 9, 9, 0]), of(&drawn), "another stage is left alone");
+    }
+
+    #[test]
+    fn a_distribution_has_no_more_percentiles_than_values() {
+        let spread = Spread {
+            count: 40,
+            p50: 2.0,
+            p90: 3.0,
+            p95: 4.0,
+            p99: 9.0,
+            p999: 9.0,
+            max: 9.0,
+            min: 1.0,
+            mean: 2.2,
+        };
+        let values: Vec<_> = percentile_points(&spread).into_iter().filter_map(|(_, value)| value).collect();
+        assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 9.0], "of 40 values the 99th percentile is the highest");
     }
 }

@@ -260,6 +260,7 @@ fn outcome(run: &SeriesRun) -> &'static str {
         Outcome::Interrupted => "interrupted",
         Outcome::TargetDied => "target died",
         Outcome::NobodyLeft => "nobody left",
+        Outcome::AgentLost => "agent lost",
         Outcome::Aborted(_) => "aborted",
         Outcome::Running => "running",
     }

@@ -3,6 +3,7 @@
 use crate::document::{Fact, Part, Section, Tone};
 use crate::quantity::{NOTHING, bytes, count, number};
 use crate::quote::quote;
+use weir_engine::agents::AgentFacts;
 use weir_engine::summary::RunFacts;
 use weir_observe::{Environment, Limit, TargetEnvironment, VersionSource};
 
@@ -16,6 +17,7 @@ const FIRST_SYSCTLS: [&str; 3] =
 /// The environment in a few lines, then all settings of the kernel as detail.
 pub(crate) fn sections(run: &RunFacts) -> Vec<Section> {
     let mut facts = machine(&run.environment);
+    facts.extend(run.agents.iter().map(agent));
     facts.extend(run.targets.iter().map(target));
     facts.extend(run.servers.iter().map(|server| {
         let version = quote(&server.version, 80);
@@ -29,6 +31,14 @@ pub(crate) fn sections(run: &RunFacts) -> Vec<Section> {
         sections.push(Section::new("Kernel settings", vec![Part::Facts(facts)]).detail());
     }
     sections
+}
+
+/// Who made a part of the load.
+fn agent(agent: &AgentFacts) -> Fact {
+    let labels = agent.labels.iter().map(|(key, value)| format!(", {key}={value}"));
+    let labels: String = labels.collect();
+    let (name, host) = (quote(&agent.name, 80), quote(&agent.hostname, 80));
+    Fact::new("Agent", format!("{name} on {host}, {} cores{}", agent.cores, quote(&labels, LINE)))
 }
 
 fn machine(environment: &Environment) -> Vec<Fact> {

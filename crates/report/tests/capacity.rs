@@ -202,7 +202,7 @@ fn every_format_has_it_and_json_follows_the_published_schema() {
         assert!(written(&summary, format, &Text::default()).len() > 500, "{format}");
     }
     assert!(write_capacity(&summary, "clients", &Text::default(), &mut Vec::new()).is_err());
-    assert_eq!(written(&summary, "html", &Text::default()).matches("<svg").count(), 4);
+    assert_eq!(written(&summary, "html", &Text::default()).matches("<svg").count(), 5);
     let published = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/capacity.schema.json");
     if std::env::var_os("WEIR_WRITE").is_some() {
         std::fs::write(&published, capacity_schema()).unwrap();

@@ -37,7 +37,8 @@ fn run(side: &str, number: u32, factor: f64) -> ComparedRun {
         ..WorkloadSpec::default()
     };
     let scenario = Scenario { workloads: vec![workload], ..Scenario::default() };
-    let head = RunHead { run: summary.run.clone(), origin_ns: 0, scenario, workloads: Vec::new() };
+    let head =
+        RunHead { run: summary.run.clone(), origin_ns: 0, scenario, workloads: Vec::new(), segment: None };
     let name = format!("{side}/{number:03}");
     ComparedRun { name, repetition: None, head, summary, distributions: Vec::new() }
 }
@@ -88,6 +89,13 @@ fn few_runs_are_shown_with_what_they_cannot_show() {
 fn the_page_has_the_seconds_of_both_sides_over_each_other() {
     let page = written(&comparison(4), "html", &Text::default());
     assert!(page.matches("<svg").count() >= 4 && page.contains("the base is dashed"), "{page}");
+    assert!(page.contains("class=\"range\""), "from the lowest run to the highest");
+    // Intervals take six runs.
+    let changes = "id=\"plot-change-of-";
+    assert!(!page.contains(changes));
+    let page = written(&comparison(6), "html", &Text::default());
+    assert!(page.find(changes).unwrap() < page.find("id=\"plot-playing").unwrap(), "the answer comes first");
+    assert!(page.contains("<g class=\"worse\">"), "{page}");
 }
 
 #[test]

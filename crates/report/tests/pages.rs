@@ -2,9 +2,14 @@
 
 mod fixture;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
-use weir_engine::summary::Summary;
-use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text};
+use sha2::{Digest, Sha256};
+use weir_engine::startup_map::StartupMap;
+use weir_engine::summary::{FailureCount, Summary};
+use weir_metrics::Failure;
+use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text, shortfall};
 
 fn written(format: &dyn Format, summary: &Summary) -> String {
     let mut bytes = Vec::new();
@@ -24,6 +29,7 @@ fn text(width: u16, summary: &Summary) -> String {
 fn outline(page: &str) -> String {
     let (before, rest) = page.split_once("<style>").unwrap();
     let (_, after) = rest.split_once("</style>").unwrap();
+    let after = after.split_once("<script>").map_or(after, |(after, _)| after);
     let mut pieces = after.split(" d=\"");
     let mut outline = format!("{before}{}", pieces.next().unwrap());
     for piece in pieces {
@@ -49,7 +55,44 @@ macro_rules! pages {
     )*};
 }
 
-pages!(steps, failures, invalid, drift, both, machines, empty, nothing_measured, channels, clients);
+pages!(
+    steps,
+    failures,
+    invalid,
+    drift,
+    both,
+    machines,
+    empty,
+    nothing_measured,
+    unanswered,
+    channels,
+    clients
+);
+
+#[test]
+fn why_a_run_did_not_pass_is_one_line() {
+    let why = |summary: &Summary| shortfall(summary).unwrap_or_else(|| "it passed".to_owned());
+    assert_eq!(
+        why(&fixture::unanswered()),
+        "nothing answered at ws://127.0.0.1:3333 (connection refused, 16 of 16); start the server, or check host and \
+         port: `ss -ltn` on its machine lists what listens"
+    );
+    let mut unknown = fixture::unanswered();
+    let failures = &mut unknown.workloads[0].failures;
+    failures[0].clients = 4;
+    failures.push(FailureCount {
+        kind: Failure::StreamNotFound,
+        clients: 12,
+        words: "no such stream".into(),
+        ..failures[0].clone()
+    });
+    let line = "no client played at ws://127.0.0.1:3333/app/stream (stream not found 12, connection refused 4 of 16: no such stream); ";
+    assert!(why(&unknown).starts_with(line), "{}", why(&unknown));
+    assert_eq!(why(&fixture::nothing_measured()), "interrupted after 0.4 s");
+    assert_eq!(why(&fixture::both()), "it passed");
+    let others = [fixture::steps(), fixture::invalid(), fixture::failures()].map(|it| why(&it));
+    assert_snapshot!("why", others.join("\n"));
+}
 
 #[test]
 fn messages_that_were_saved_have_an_account() {
@@ -117,14 +160,66 @@ fn json_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn a_page_asks_for_nothing_and_runs_nothing() {
+fn a_page_asks_for_nothing_and_runs_its_own_script_alone() {
     for summary in [fixture::steps(), fixture::both(), fixture::empty()] {
         let page = written(&Html, &summary);
-        for call in ["<script", "<link", "<img", "<iframe", "href=", "src=", "url(", "@import", "onload="] {
+        for call in ["<link", "<img", "<iframe", "src=", "url(", "@import", "onload=", "fetch(", "innerHTML"]
+        {
             assert!(!page.contains(call), "{call}");
         }
+        // Its links lead to its own sections, each to one that is there.
+        for link in page.split("href=\"").skip(1) {
+            let id = link.split('"').next().unwrap().strip_prefix('#').unwrap();
+            assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+        }
+        let script = page.split_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
+        assert_eq!(script, include_str!("../templates/hover.js"));
+        assert_eq!(page.matches("<script").count(), 1);
+        let allowed = format!("script-src 'sha256-{}'", STANDARD.encode(Sha256::digest(script)));
+        assert!(page.contains(&allowed), "{allowed}");
         // The namespace of SVG is a name, not an address that is called.
         assert_eq!(page.replace("http://www.w3.org/2000/svg", "").find("http"), page.find("http-equiv"));
+    }
+}
+
+/// Only of many clients that did not all come in one ramp.
+#[test]
+fn when_clients_came_is_a_map_of_its_own() {
+    let map = |columns: usize| StartupMap {
+        column_seconds: 2,
+        bounds_seconds: vec![0.001, 0.002],
+        columns: vec![vec![0, 30, 1]; columns],
+    };
+    let mut summary = fixture::steps();
+    let picture = |summary: &Summary| {
+        let page = written(&Html, summary);
+        let svg = page.split_once("id=\"plot-startup-by-when-clients-came\"")?.1;
+        Some(svg.split_once("</svg>")?.0.to_owned())
+    };
+    assert_eq!(picture(&summary), None);
+    summary.workloads[0].startup_map = Some(map(9));
+    assert_eq!(picture(&summary), None);
+    summary.workloads[0].startup_map = Some(map(40));
+    let svg = picture(&summary).unwrap();
+    assert_eq!(svg.matches("<rect").count(), 80);
+    assert!(svg.contains("30 clients after 1.00\u{a0}ms to 2.00\u{a0}ms, from 78 s on"), "{svg}");
+    assert!(svg.contains("1 client after 2.00\u{a0}ms or more, from 0 s on"), "{svg}");
+    // A file may have been written by anybody.
+    summary.workloads[0].startup_map.as_mut().unwrap().columns[3].pop();
+    assert_eq!(picture(&summary), None);
+}
+
+/// What is replaced by its id on a page that grows must be there once.
+#[test]
+fn no_two_parts_of_a_page_have_one_id() {
+    for summary in [fixture::steps(), fixture::both(), fixture::machines(), fixture::channels()] {
+        let page = written(&Html, &summary);
+        let mut ids: Vec<_> =
+            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
     }
 }
 
@@ -132,9 +227,10 @@ fn a_page_asks_for_nothing_and_runs_nothing() {
 fn words_of_a_hostile_server_stay_words() {
     let summary = fixture::failures();
     let page = written(&Html, &summary);
-    for tag in ["<script", "<img", "<b>", "<worker"] {
+    for tag in ["<img", "<b>", "<worker"] {
         assert!(!page.contains(tag), "{tag}");
     }
+    assert_eq!(page.matches("<script").count(), 1, "weir's own");
     assert!(page.len() < 200_000, "{} bytes", page.len());
     let markdown = written(&Markdown, &summary);
     assert!(markdown.contains(r"\[e\](javascript:"));

@@ -3,12 +3,16 @@
 #[cfg(feature = "servers")]
 mod mosquitto;
 #[cfg(feature = "servers")]
+mod nats;
+#[cfg(feature = "servers")]
 mod postgresql;
 #[cfg(feature = "servers")]
 mod process;
 
 #[cfg(feature = "servers")]
 pub use mosquitto::{Mosquitto, Subscriber};
+#[cfg(feature = "servers")]
+pub use nats::{NatsServer, RawClient};
 #[cfg(feature = "servers")]
 pub use postgresql::Postgresql;
 #[cfg(feature = "servers")]

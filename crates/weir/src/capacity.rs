@@ -6,7 +6,7 @@ use crate::live::Live;
 use crate::live_page::LivePage;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
 use crate::stepped::SteppedRun;
-use crate::{load, prepare};
+use crate::{agents, load, prepare};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -142,7 +142,7 @@ impl<'a> Trials<'a> {
         prepare::plan(&first, of.wrong)?;
         // Where no step has to start a server before it can be asked.
         if first.before.is_empty() {
-            trials.check(&prepare::prepare(first, of.wrong)?)?;
+            trials.check(&prepare::prepare(first, of.wrong, options.agents.place())?)?;
         }
         Ok(trials)
     }
@@ -286,7 +286,7 @@ impl<'a> Trials<'a> {
             slice_seconds: self.slice_seconds,
             slices: held.seconds / self.slice_seconds,
         });
-        let outcomes = self.trial(scenario, slices, (&own, page), interrupt, deadline)?;
+        let outcomes = self.trial(scenario, slices, (&own, page), interrupt, deadline, number == 1)?;
         if interrupt.load(Relaxed) {
             return Ok(None);
         }
@@ -308,6 +308,14 @@ impl<'a> Trials<'a> {
             );
             return Err(Failure::new(self.of.wrong, line));
         }
+        if let Some(asked) = self.asked.iter().find(|asked| asked.threshold.server_load().is_some()) {
+            let line = format!(
+                "threshold '{}': the processes are known of a whole stage, and a search judges every {} s: ask it of `weir play` or `weir run`",
+                asked.threshold.text(),
+                self.slice_seconds
+            );
+            return Err(Failure::new(self.of.wrong, line));
+        }
         let mut asked = self.asked.iter().filter(|asked| !asked.may_lack);
         asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
     }
@@ -319,23 +327,34 @@ impl<'a> Trials<'a> {
         (directory, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
         deadline: Instant,
+        is_first: bool,
     ) -> Result<Vec<LoadOutcome>, Failure> {
         let mut judge: Option<Judge> = None;
         let judged = self.subject.judged();
         let start = |prepared: Prepared| {
             let prepared = Prepared { slice_seconds: Some(self.slice_seconds), ..prepared };
             self.check(&prepared)?;
+            let prepared =
+                agents::gather(prepared, &self.options.agents, self.options.print.quiet, interrupt)?;
             let live = Live::new(run::length(&prepared), self.options);
             let thresholds = slices.thresholds();
-            let judge = judge.insert(Judge { live, slices, thresholds, judged: judged.clone(), deadline });
+            let answer = if is_first { Answer::Awaited } else { Answer::Known };
+            let judge =
+                judge.insert(Judge { live, slices, thresholds, judged: judged.clone(), deadline, answer });
             let measured = run::run_watched(prepared, page, directory, interrupt, judge);
             judge.live.clear();
             measured
         };
         let Hunted { variant, repetition, folder, .. } = self.of;
-        let run = SteppedRun { scenario, variant, repetition, folder, directory };
+        let place = self.options.agents.place();
+        let run = SteppedRun { place, scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;
+        if is_first && summary.is_unanswered() {
+            // No load is small enough for a server that is not there.
+            let line = weir_report::shortfall(&summary).unwrap_or_default();
+            return Err(Failure::new(Exit::TargetDied, line));
+        }
         Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, &judged)))
     }
 }
@@ -380,11 +399,49 @@ struct Judge {
     thresholds: Vec<Threshold>,
     judged: Vec<usize>,
     deadline: Instant,
+    answer: Answer,
+}
+
+/// Whether the server of a search is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// Nobody has come to play yet, and not everybody has failed.
+    Awaited,
+    /// Every client of the first load has failed without an answer.
+    None,
+    /// It is there, or was.
+    Known,
+}
+
+impl Answer {
+    /// After a second at whose end this many play of those that are planned, and this many have failed, most of them so.
+    fn after(
+        self,
+        playing: u64,
+        planned: u64,
+        failed: u64,
+        commonest: Option<(weir_metrics::Failure, u64)>,
+    ) -> Self {
+        match (self, commonest) {
+            (Self::Awaited, _) if playing > 0 => Self::Known,
+            (Self::Awaited, Some((kind, clients)))
+                if kind.is_silence() && clients == failed && failed >= planned =>
+            {
+                Self::None
+            }
+            _ => self,
+        }
+    }
 }
 
 impl Watcher for Judge {
     fn second(&mut self, second: u32, fold: &Aggregator) {
         self.live.second(second, fold);
+        let points = fold.latest().map_or(&[][..], |(_, points)| points);
+        let playing = points.iter().map(|it| it.playing).sum();
+        let planned = points.iter().map(|it| u64::from(it.planned)).sum();
+        let commonest = fold.commonest_failure().map(|(kind, clients, _)| (kind, clients));
+        self.answer = self.answer.after(playing, planned, fold.failed(), commonest);
         let slices =
             self.judged.iter().filter_map(|at| fold.judge_slice(*at as u16, second, &self.thresholds));
         if let Some(slice) = slices.reduce(|slice, other| slice.judged_with(&other)) {
@@ -397,7 +454,7 @@ impl Watcher for Judge {
     }
 
     fn has_seen_enough(&self) -> bool {
-        self.slices.is_lost() || Instant::now() > self.deadline
+        self.answer == Answer::None || self.slices.is_lost() || Instant::now() > self.deadline
     }
 }
 
@@ -503,4 +560,21 @@ pub(crate) fn show(summary: &CapacitySummary, print: &Print, directory: &Path) -
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &CapacitySummary, directory: &Path) -> Result<(), Failure> {
     run::write(directory, &|format, text, out| weir_report::write_capacity(summary, format, text, out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_not_there_is_known_as_soon_as_everybody_has_failed_without_an_answer() {
+        let after = |playing, failed, kind| Answer::Awaited.after(playing, 10, failed, kind);
+        let refused = |clients| Some((weir_metrics::Failure::ConnectionRefused, clients));
+        assert_eq!(after(0, 10, refused(10)), Answer::None);
+        assert_eq!(after(0, 9, refused(9)), Answer::Awaited, "one is still to come");
+        assert_eq!(after(1, 10, refused(10)), Answer::Known);
+        assert_eq!(after(0, 10, refused(6)), Answer::Awaited, "others were answered");
+        assert_eq!(after(0, 10, Some((weir_metrics::Failure::StreamNotFound, 10))), Answer::Awaited);
+        assert_eq!(Answer::Known.after(0, 10, 10, refused(10)), Answer::Known, "it was there");
+    }
 }

@@ -4,7 +4,7 @@ use crate::args::Demo;
 use crate::exit::{Exit, Failure};
 use crate::load::{add_options, span};
 use crate::prepare::prepare;
-use crate::run::measure;
+use crate::run::{explained, measure};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -105,11 +105,11 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         ..Scenario::default()
     };
     add_options(&mut scenario, &args.run);
-    let summary = measure(prepare(scenario, Exit::Usage)?, &args.run)?;
+    let summary = measure(prepare(scenario, Exit::Usage, args.run.agents.place())?, &args.run)?;
     let exit = Exit::of(&summary);
     let failed = summary.thresholds.iter().filter(|it| !it.passed).map(|it| &*it.expression);
     if !is_excused(exit, summary.verdict.state, failed) {
-        return Ok(exit);
+        return Ok(explained(&summary));
     }
     let reason = summary.verdict.reasons.first().map_or("", |reason| reason.text.as_str());
     let line = format!(

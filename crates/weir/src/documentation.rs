@@ -8,6 +8,7 @@ mod commands;
 mod links;
 mod markdown;
 mod pages;
+mod pictures;
 mod reference;
 
 use pages::root;

@@ -55,6 +55,7 @@ impl Exit {
         match &summary.outcome {
             Outcome::Interrupted | Outcome::Running => Self::Interrupted,
             Outcome::TargetDied => Self::TargetDied,
+            Outcome::AgentLost => Self::Invalid,
             Outcome::Aborted(_) => Self::Aborted,
             Outcome::Completed | Outcome::NobodyLeft => {
                 let failed = summary.thresholds.iter().any(|threshold| !threshold.passed);
@@ -90,12 +91,15 @@ impl Failure {
         Self { part: self.part.or(Some(part)), ..self }
     }
 
-    /// The same with the place in the scenario's file in front, if the file says what is wrong.
+    /// The same with the place in the scenario's file in front, if the file says what is wrong, else with the file alone.
     pub(crate) fn in_file(self, file: &Path) -> Self {
         let text = std::fs::read_to_string(file).ok();
         match self.part.zip(text).and_then(|(part, text)| part.line(&text)) {
             Some(line) if self.exit == Exit::Scenario => {
                 Self { line: format!("{}:{line}: {}", file.display(), self.line), ..self }
+            }
+            None if self.exit == Exit::Scenario && !self.line.contains(&*file.to_string_lossy()) => {
+                Self { line: format!("{}: {}", file.display(), self.line), ..self }
             }
             _ => self,
         }

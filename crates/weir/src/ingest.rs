@@ -1,6 +1,6 @@
 //! `weir ingest`: messages into a table, as a service that one runs.
 
-use crate::args::Ingest;
+use crate::args::{Ingest, Tls};
 use crate::exit::{Exit, Failure};
 use crate::load::span_or;
 use crate::records::{destination, schema};
@@ -108,7 +108,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
 
 fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let usage = |line: String| Failure::new(Exit::Usage, line);
-    let Ingest { insecure, cacert, cert, key, .. } = args;
+    let Tls { insecure, cacert, cert, key } = &args.tls;
     let tls = TlsOptions { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
     let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
     let name = source.target.to_string();

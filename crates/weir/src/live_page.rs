@@ -14,8 +14,8 @@ use weir_engine::run::{Prepared, Watcher};
 use weir_engine::scenario::Scenario;
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
-use weir_live::{Label, Listener, Origin, Part};
-use weir_report::{Format, Html, fragments, page_style};
+use weir_live::{Label, Listener, Look, Origin, Part};
+use weir_report::{Format, Html, fragments, page_script, page_style};
 
 /// Of the time, at most one part in this many goes into sums for those who look on: those of a run of many hours take long.
 const SHARE: u32 = 10;
@@ -43,6 +43,11 @@ struct Shown {
 }
 
 impl LivePage {
+    /// None: nobody looks on.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
     /// Starts it if it was asked for, and prints where it is.
     ///
     /// # Errors
@@ -50,8 +55,9 @@ impl LivePage {
     pub(crate) fn start(options: LiveOptions, name: &str) -> Result<Self, Failure> {
         let Some(address) = options.live else { return Ok(Self(None)) };
         let title = format!("weir live · {name}");
-        let listener = Listener::start(address, &title, page_style())
-            .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
+        let listener =
+            Listener::start(address, Look { title: &title, style: page_style(), script: page_script() })
+                .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
         // A closed terminal shows no error either.
         let _ = writeln!(std::io::stderr(), "live: {}", listener.page());
         Ok(Self(Some(Shown { listener, whole: RefCell::default(), has_ended: RefCell::new(false) })))
@@ -83,7 +89,10 @@ impl LivePage {
         let Some(shown) = &self.0 else { return };
         let mut page = Vec::new();
         if write(&mut page).is_ok() {
-            *shown.whole.borrow_mut() = parts(&String::from_utf8_lossy(&page), "all-");
+            let mut whole = parts(&String::from_utf8_lossy(&page), "all-");
+            // Its list of contents leads to names that parts have in its own file.
+            whole.retain(|part| !part.html.starts_with("<nav"));
+            *shown.whole.borrow_mut() = whole;
             let whole = shown.whole.borrow().clone();
             if *shown.has_ended.borrow() || shown.listener.wants_body() {
                 shown.listener.show(move || whole);
@@ -113,6 +122,7 @@ impl LivePage {
             Outcome::Completed | Outcome::Running => "the run is complete",
             Outcome::Interrupted => "the run was interrupted",
             Outcome::TargetDied => "the target died",
+            Outcome::AgentLost => "an agent was lost",
             Outcome::NobodyLeft => "the run ended early: no client was left",
             Outcome::Aborted(_) => "the run was aborted by a threshold",
         });

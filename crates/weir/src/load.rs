@@ -80,10 +80,10 @@ fn scenario(verb: &str, workload: WorkloadSpec, clients: &ClientOptions, run: &R
         drain: clients.drain.clone(),
         bind_addr: clients.bind_addr.clone(),
         seed: clients.seed,
-        insecure: clients.insecure,
-        cacert: clients.cacert.clone(),
-        cert: clients.cert.clone(),
-        key: clients.key.clone(),
+        insecure: clients.tls.insecure,
+        cacert: clients.tls.cacert.clone(),
+        cert: clients.tls.cert.clone(),
+        key: clients.tls.key.clone(),
         ..Scenario::default()
     };
     add_options(&mut scenario, run);

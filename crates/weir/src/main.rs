@@ -1,11 +1,13 @@
 //! The command line: arguments in, exit code out.
 
+mod agents;
 mod args;
 mod background;
 mod capacity;
 mod check;
 mod codec;
 mod compare;
+mod completions;
 mod consumer;
 mod cpu_time;
 mod demo;
@@ -13,8 +15,11 @@ mod doctor;
 #[cfg(test)]
 mod documentation;
 mod exit;
+mod figures;
+mod help;
 mod history;
 mod ingest;
+mod init;
 mod listen;
 mod live;
 mod live_page;
@@ -23,6 +28,7 @@ mod log;
 mod machine;
 mod options;
 mod origin;
+mod outline;
 mod prepare;
 mod records;
 mod report;
@@ -38,14 +44,16 @@ mod verification;
 mod watch;
 
 use args::{Cli, Verb};
-use clap::Parser;
+use clap::FromArgMatches;
 use exit::{Exit, Failure};
 use std::io::Write;
 use std::process::ExitCode;
 use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(live_page::live_address_joined(args::qos_spelled_out(std::env::args_os())));
+    let arguments = live_page::live_address_joined(args::qos_spelled_out(std::env::args_os()));
+    let matches = help::command().get_matches_from(arguments);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -56,16 +64,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(verb: Verb) -> Result<Exit, Failure> {
+fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
+    // Ends with weir.
+    let _nats = verb.agents().map(agents::spawn).transpose()?;
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => run::run(prepare::prepare(load::of_play(&args), Exit::Usage)?, &args.run),
+        Verb::Play(args) => run::start(load::of_play(&args), Exit::Usage, &args.run),
         Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
             Exit::Usage,
             "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
         )),
-        Verb::Publish(args) => run::run(prepare::prepare(load::of_publish(&args), Exit::Usage)?, &args.run),
+        Verb::Publish(args) => run::start(load::of_publish(&args), Exit::Usage, &args.run),
         Verb::Run(args) => series::run(&args),
+        Verb::Init(args) => init::init(&args),
         Verb::Capacity(args) => capacity::capacity(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Ingest(args) => ingest::ingest(&args),
@@ -77,6 +88,12 @@ fn dispatch(verb: Verb) -> Result<Exit, Failure> {
         Verb::Check(args) => check::check(&args),
         Verb::Codec(args) => codec::codec(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Figures(args) => figures::figures(&args),
+        Verb::Completions(args) => completions::completions(&args),
+        Verb::Man(args) => completions::man(&args),
+        Verb::Help(args) => help::help(&args),
+        Verb::Agent(args) => agents::serve(&args),
+        Verb::Agents(args) => agents::list(&args),
         Verb::Schema(args) => {
             let text = match args.what.as_str() {
                 "scenario" => Scenario::schema(),

@@ -13,11 +13,13 @@ use weir_clients::{
     KeyNumbers, Link, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError,
 };
 use weir_engine::WorkloadFacts;
+use weir_engine::agents::Load;
 use weir_engine::lines::Part;
-use weir_engine::plan::Plan;
+use weir_engine::plan::{Plan, Segment};
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
+use weir_engine::threshold::Threshold;
 use weir_observe::Observer;
 use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
@@ -28,19 +30,21 @@ pub(crate) const OWN_DESCRIPTORS: u64 = 128;
 /// Memory that a client takes at the least: a TCP socket of the kernel has about 2.5 KiB and a client's own state as much.
 const LEAST_MEMORY: u64 = 4 << 10;
 
+/// Who makes the load of what is prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// This machine, all of it.
+    Here,
+    /// This machine, a part of it.
+    Part(Segment),
+    /// Agents, whose machines have limits of their own.
+    Elsewhere,
+}
+
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
-pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, Failure> {
-    check_numbers(&scenario, wrong)?;
-    // Before anything is asked of a server: a plan that cannot be needs none.
-    plan(&scenario, wrong)?;
-    for (position, spec) in scenario.workloads.iter().enumerate() {
-        let checked = check_times(spec).and_then(|()| check_options(spec));
-        checked.map_err(|words| {
-            Failure::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
-        })?;
-    }
-    check_authorities(&scenario).map_err(Failure::with(wrong))?;
+pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Result<Prepared, Failure> {
+    check(&scenario, wrong, place)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let times: Arc<PublishTimes> = Arc::default();
     let context = RunContext {
@@ -70,7 +74,10 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         workloads.push(workload(spec, &scenario, &context, &mut numbers, wrong)?);
     }
     let plan = plan(&scenario, wrong)?;
-    check_limits(&plan)?;
+    let plan = if let Place::Part(segment) = place { plan.part(segment) } else { plan };
+    if place != Place::Elsewhere {
+        check_limits(&plan)?;
+    }
     let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
     check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema).collect();
@@ -78,6 +85,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
+        check_watched(threshold, &scenario).map_err(|line| Failure::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
         text.parse()
@@ -102,7 +110,33 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit) -> Result<Prepared, F
         // Its directory is made when it begins.
         ..run::facts(&scenario, Path::new(""), clock::wall_nanos() as f64 * 1e-9)
     };
-    Ok(Prepared { scenario, plan, workloads, consuming, slice_seconds: None, observer, facts })
+    Ok(Prepared {
+        scenario,
+        plan,
+        workloads,
+        consuming,
+        slice_seconds: None,
+        load: Load::Here,
+        observer,
+        facts,
+    })
+}
+
+/// Checks what can be known of a scenario before anything is asked of a server, and gives its plan.
+///
+/// # Errors
+/// What is wrong, and of which part of the scenario.
+pub(crate) fn check(scenario: &Scenario, wrong: Exit, place: Place) -> Result<Plan, Failure> {
+    check_numbers(scenario, wrong, place)?;
+    let plan = plan(scenario, wrong)?;
+    for (position, spec) in scenario.workloads.iter().enumerate() {
+        let checked = check_times(spec).and_then(|()| check_options(spec));
+        checked.map_err(|words| {
+            Failure::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
+        })?;
+    }
+    check_authorities(scenario).map_err(Failure::with(wrong))?;
+    Ok(plan)
 }
 
 /// The plan of a scenario.
@@ -166,6 +200,17 @@ fn workload(
         servers: made.servers().to_vec(),
     };
     Ok((facts, made))
+}
+
+/// A threshold on the server's processes needs some that are watched.
+pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), String> {
+    if threshold.server_load().is_some() && scenario.watch.is_empty() {
+        let text = threshold.text();
+        return Err(format!(
+            "threshold '{text}': no process is watched; name the server's: --watch name=nginx"
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a workload asks its server what there is to play.
@@ -254,10 +299,15 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
 }
 
 /// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
-fn check_numbers(scenario: &Scenario, wrong: Exit) -> Result<(), Failure> {
+fn check_numbers(scenario: &Scenario, wrong: Exit, place: Place) -> Result<(), Failure> {
+    let parts = match place {
+        Place::Here => 1,
+        Place::Part(segment) => u64::from(segment.of),
+        Place::Elsewhere => return Ok(()),
+    };
     let schedules = scenario.schedules().map_err(|error| of_scenario(&error, scenario, wrong))?;
     let clients = schedules.iter().flat_map(|schedule| &schedule.stages).map(|stage| stage.clients);
-    let clients = clients.max().map_or(0, u64::from);
+    let clients = clients.max().map_or(0, u64::from) / parts;
     let streams = scenario
         .workloads
         .iter()
@@ -311,7 +361,7 @@ pub(crate) fn raise_descriptors() -> u64 {
 }
 
 /// The highest number of clients that the plan holds at one time.
-fn most_at_once(plan: &Plan) -> u64 {
+pub(crate) fn most_at_once(plan: &Plan) -> u64 {
     let mut changes: Vec<(Duration, i64)> =
         plan.slots.iter().flat_map(|slot| [(slot.start, 1), (slot.stop, -1)]).collect();
     changes.sort_unstable();

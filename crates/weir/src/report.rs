@@ -2,43 +2,68 @@
 
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
-use crate::run::{check_print, print, write_artefacts};
+use crate::run::{check_print, explained, print, write_artefacts};
 use crate::{capacity, series, sweep};
 use std::path::Path;
 use weir_engine::aggregator::Aggregator;
+use weir_engine::merge;
 use weir_engine::record::{self, RunHead};
 use weir_engine::summary::{Outcome, Summary};
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     check_print(&args.print)?;
-    if let Some(summary) = series::read(&args.directory) {
+    let Some(directory) = &args.directory else { return merged(args) };
+    if let Some(summary) = series::read(directory) {
         if args.write {
-            series::write(&summary, &args.directory)?;
+            series::write(&summary, directory)?;
         }
-        series::show(&summary, &args.print, &args.directory)?;
+        series::show(&summary, &args.print, directory)?;
         return Ok(series::exit(&summary));
     }
-    if let Some(summary) = capacity::read(&args.directory) {
+    if let Some(summary) = capacity::read(directory) {
         if args.write {
-            capacity::write(&summary, &args.directory)?;
+            capacity::write(&summary, directory)?;
         }
-        capacity::show(&summary, &args.print, &args.directory)?;
+        capacity::show(&summary, &args.print, directory)?;
         return Ok(capacity::exit(&summary));
     }
-    if let Some(summary) = sweep::read(&args.directory) {
+    if let Some(summary) = sweep::read(directory) {
         if args.write {
-            sweep::write(&summary, &args.directory)?;
+            sweep::write(&summary, directory)?;
         }
-        sweep::show(&summary, &args.print, &args.directory)?;
+        sweep::show(&summary, &args.print, directory)?;
         return Ok(sweep::exit(&summary));
     }
-    let Recomputed { summary, .. } = recompute(&args.directory)?;
+    let Recomputed { summary, .. } = recompute(directory)?;
     if args.write {
-        write_artefacts(&summary, &args.directory)?;
+        write_artefacts(&summary, directory)?;
     }
-    print(&summary, &args.print, &args.directory)?;
-    Ok(Exit::of(&summary))
+    print(&summary, &args.print, directory)?;
+    Ok(explained(&summary))
+}
+
+/// Prints the report of the parts that agents have kept.
+fn merged(args: &Report) -> Result<Exit, Failure> {
+    let (head, fold) =
+        merge::read_parts(&args.merge, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
+    let mut run = head.run.clone();
+    run.duration_seconds = fold.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0);
+    let is_stopped = fold.is_stopped_at(u32::MAX);
+    let outcome = if is_stopped { Outcome::Interrupted } else { Outcome::Completed };
+    let mut summary = fold.finish(run, outcome, &head.scenario);
+    if let Some(of) = args.merge.first().and_then(|first| part_of(first)).filter(|of| *of > args.merge.len())
+    {
+        summary.warnings.push(format!("these are {} of the {of} parts of the run", args.merge.len()));
+    }
+    print(&summary, &args.print, &args.merge[0])?;
+    Ok(explained(&summary))
+}
+
+/// Of how many parts a directory has one.
+fn part_of(directory: &Path) -> Option<usize> {
+    let (head, _) = record::read(directory, weir_engine::ingest::schema_of).ok()?;
+    head.segment.map(|segment| usize::from(segment.of))
 }
 
 /// A run, summed up again from its lines.

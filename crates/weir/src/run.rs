@@ -4,6 +4,7 @@ use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::live_page::LivePage;
+use crate::{agents, prepare};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f
         environment: Environment::read(),
         targets: Vec::new(),
         servers: Vec::new(),
+        agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: scenario.base().as_secs_f64(),
     }
@@ -51,9 +53,21 @@ pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
 /// Signals nearer to each other than this are one.
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
-/// Runs, writes, prints; says how it ended.
-pub(crate) fn run(prepared: Prepared, options: &RunOptions) -> Result<Exit, Failure> {
-    Ok(Exit::of(&measure(prepared, options)?))
+/// Prepares, runs, writes, prints; says how it ended. What is wrong with the scenario ends with `wrong`.
+pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Result<Exit, Failure> {
+    let prepared = prepare::prepare(scenario, wrong, options.agents.place())?;
+    Ok(explained(&measure(prepared, options)?))
+}
+
+/// What a run comes to, with one line on stderr on why that is not a pass: whatever was asked to be printed, whoever sees
+/// the exit code alone can read there what it means.
+pub(crate) fn explained(summary: &Summary) -> Exit {
+    let exit = Exit::of(summary);
+    if let Some(line) = weir_report::shortfall(summary).filter(|_| exit != Exit::Passed) {
+        // A closed terminal shows no error either.
+        let _ = writeln!(std::io::stderr(), "weir: {line}");
+    }
+    exit
 }
 
 /// Runs, writes, prints; gives what it came to.
@@ -90,6 +104,11 @@ pub(crate) fn run_in(
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Measured, Failure> {
+    let gathered = agents::gather(prepared, &options.agents, options.print.quiet, interrupt);
+    let prepared = gathered.inspect_err(|_| {
+        // There was no run. What has something in it stays.
+        let _ = std::fs::remove_dir(directory);
+    })?;
     let mut live = Live::new(length(&prepared), options);
     let measured = run_watched(prepared, page, directory, interrupt, &mut live);
     live.clear();

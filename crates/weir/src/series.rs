@@ -3,10 +3,11 @@
 use crate::args::{Print, Run};
 use crate::exit::{Exit, Failure};
 use crate::live_page::LivePage;
-use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
+use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress, written};
 use crate::stepped::SteppedRun;
-use crate::{background, load, prepare};
+use crate::{background, load, outline, prepare};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -53,6 +54,13 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
         let line = "find: is of `weir sweep`, which searches each variant; leave it out of a run";
         return Err(Failure::new(Exit::Scenario, line));
     }
+    if args.check {
+        let outlines = variations.iter().map(|it| outline::of(it, repeat));
+        let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
+        let page = format!("{}: fine\n\n{}", args.file.display(), outlines.join("\n"));
+        written(std::io::stdout().lock().write_all(page.as_bytes()))?;
+        return Ok(Exit::Passed);
+    }
     let is_series = repeat > 1 || variations[0].variant.is_some();
     if is_series {
         return series(&variations, repeat, folder, args);
@@ -60,20 +68,27 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let mut scenario = variations.swap_remove(0).scenario;
     let _far_end = background::far_end(&mut scenario)?;
     if scenario.before.is_empty() && scenario.after.is_empty() {
-        return run::run(prepare::prepare(scenario, Exit::Scenario)?, &args.run);
+        return run::start(scenario, Exit::Scenario, &args.run);
     }
     check_print(&args.run.print)?;
     prepare::plan(&scenario, Exit::Scenario)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
+    let run = SteppedRun {
+        place: args.run.agents.place(),
+        scenario: &scenario,
+        variant: None,
+        repetition: 1,
+        folder,
+        directory: &place,
+    };
     let page = LivePage::start(args.run.live, &scenario.name)?;
     let start = |prepared| run::run_in(prepared, &args.run, &page, &place, &interrupt);
     let (summary, trouble) = run.run(&interrupt, start)?;
     page.end_run(&summary);
     run::print(&summary, &args.run.print, &place)?;
-    trouble.map_or(Ok(Exit::of(&summary)), Err)
+    trouble.map_or_else(|| Ok(run::explained(&summary)), Err)
 }
 
 /// What the command line makes of a scenario.
@@ -169,6 +184,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         let own = whole.join(&place);
         record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
         let run = SteppedRun {
+            place: args.run.agents.place(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,

@@ -1,6 +1,7 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
 use crate::exit::{Exit, Failure};
+use crate::prepare::Place;
 use crate::run::{self, Measured};
 use crate::steps::{StepError, StepRunner};
 use crate::{background, prepare};
@@ -14,6 +15,7 @@ use weir_engine::summary::{Outcome, Summary};
 
 /// One run of a scenario, with its steps.
 pub(crate) struct SteppedRun<'a> {
+    pub(crate) place: Place,
     pub(crate) scenario: &'a Scenario,
     pub(crate) variant: Option<&'a Variant>,
     pub(crate) repetition: u32,
@@ -57,7 +59,7 @@ impl SteppedRun<'_> {
             .map_err(failed("before"))
             .and_then(|()| {
                 let _far_end = background::far_end(&mut scenario)?;
-                start(prepare::prepare(scenario, Exit::Scenario)?)
+                start(prepare::prepare(scenario, Exit::Scenario, self.place)?)
             });
         let servers = steps.check();
         // What was put up before a run is put away, however the run ended.

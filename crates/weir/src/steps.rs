@@ -35,6 +35,11 @@ const MOST_OUTPUT: u64 = 1 << 20;
 /// Groups that run, for a second Ctrl-C, which ends weir without another word.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
+/// Kills this group, too, when weir has to end at once.
+pub(crate) fn end_with_weir(group: Pid) {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(group);
+}
+
 /// Kills all that steps have started: weir is about to end at once.
 pub(crate) fn kill_all() {
     for group in GROUPS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {

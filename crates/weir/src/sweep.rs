@@ -113,6 +113,7 @@ fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, Failure> {
         duration: None,
         set: args.set.clone(),
         probe: None,
+        check: false,
         run: args.run.clone(),
     };
     read.into_iter()
@@ -245,6 +246,7 @@ impl Swept<'_> {
             };
         }
         let run = SteppedRun {
+            place: self.args.run.agents.place(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,

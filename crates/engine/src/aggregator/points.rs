@@ -21,6 +21,7 @@ pub(super) fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint 
         planned,
         playing: figures.gauge(PLAYING),
         failed: figures.counter(FAILED),
+        failures: figures.failures().collect(),
         expected_bps: None,
         actual_bps: figures.counter(MEDIA) as f64 * 8.0,
         startup_p50_seconds: micros(figures.spread(STARTUP), 0.5),

@@ -27,6 +27,8 @@ pub(super) struct StageAggregator {
     pub(super) slice: Option<SliceTotals>,
     /// Whether clients follow each other in the places of its workload.
     turns_over: bool,
+    /// Clients that were let go, and from which second on.
+    let_go: Vec<(u32, u32)>,
 }
 
 impl StageAggregator {
@@ -42,7 +44,7 @@ impl StageAggregator {
 
     pub(super) fn new(span: StageSpan, schema: Schema, turns_over: bool) -> Self {
         let (whole, window) = (Totals::new(schema), Totals::new(schema));
-        Self { span, whole, window, media: Vec::new(), slice: None, turns_over }
+        Self { span, whole, window, media: Vec::new(), slice: None, turns_over, let_go: Vec::new() }
     }
 
     /// Adds a second of the window to the slice that it is in.
@@ -84,6 +86,20 @@ impl StageAggregator {
         }
     }
 
+    /// These clients are not there any more from this second on, and are not missed.
+    pub(super) fn let_go(&mut self, clients: u32, second: u32) {
+        self.let_go.push((clients, second));
+    }
+
+    /// How many of its clients, on the mean of a stretch, were let go.
+    fn absent(&self, begin: u32, seconds: u32) -> f64 {
+        let end = begin + seconds;
+        let of = |(clients, since): &(u32, u32)| {
+            f64::from(*clients) * f64::from(end.saturating_sub(begin.max(*since)))
+        };
+        self.let_go.iter().map(of).sum::<f64>() / f64::from(seconds.max(1))
+    }
+
     /// The figures of a stretch of the window that begins with a second, before anything was observed of processes.
     pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
@@ -98,9 +114,9 @@ impl StageAggregator {
             window_end_seconds: begin + stretch.seconds,
             playing_mean: stretch.mean(PLAYING),
             window_is_void: false,
-            expected_bps: client_bps
-                .filter(|_| stretch.seconds > 0)
-                .map(|bps| bps * (f64::from(self.span.clients) - starting).max(0.0)),
+            expected_bps: client_bps.filter(|_| stretch.seconds > 0).map(|bps| {
+                bps * (f64::from(self.span.clients) - starting - self.absent(begin, stretch.seconds)).max(0.0)
+            }),
             starting_mean: starting,
             actual_bps: stretch.actual_bps(),
             source_fps: None,

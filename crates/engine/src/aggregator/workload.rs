@@ -2,6 +2,7 @@
 
 use super::slice::{Slice, SliceTotals};
 use super::stage::StageAggregator;
+use crate::agents::OpenClients;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
@@ -9,17 +10,19 @@ use crate::lifetime::Lifetime;
 use crate::plan::StageSpan;
 use crate::role::Role;
 use crate::servers::ServerTotals;
+use crate::startup_map::StartupCounts;
 use crate::steadiness::{self, Starvation};
 use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, TurnoverSummary, WorkloadSummary};
 use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{
-    EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYING,
-    SOURCE_TIME, STARTED, UNITS, WALL_LATENCIES,
+    EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
+    PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
 use weir_observe::UsageSummary;
@@ -43,6 +46,9 @@ pub(super) struct WorkloadAggregator {
     pub(super) servers: Vec<ServerTotals>,
     /// Of each second: media bytes, and clients that played or published.
     pub(super) seconds: BTreeMap<u32, (u64, u64)>,
+    startups: StartupCounts,
+    /// Clients that are gone with their agent.
+    let_go: OpenClients,
 }
 
 /// What a source sends to one client.
@@ -69,6 +75,8 @@ impl WorkloadAggregator {
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: BTreeMap::new(),
+            startups: StartupCounts::default(),
+            let_go: OpenClients::default(),
             facts,
         }
     }
@@ -76,6 +84,7 @@ impl WorkloadAggregator {
     /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
     pub(super) fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
         self.total.add(figures);
+        self.startups.add(second, figures.spread(STARTUP));
         self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
@@ -124,6 +133,26 @@ impl WorkloadAggregator {
         published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
     }
 
+    /// These clients are gone with their agent: they were neither planned nor played.
+    pub(super) fn let_go(&mut self, open: OpenClients) {
+        self.let_go.begun += open.begun;
+        self.let_go.played += open.played;
+    }
+
+    /// All that was counted, without the clients that were let go.
+    fn counted(&self) -> Cow<'_, Totals> {
+        let OpenClients { begun, played } = self.let_go;
+        if begun == 0 {
+            return Cow::Borrowed(&self.total);
+        }
+        let mut total = self.total.clone();
+        for (counter, gone) in [(PLANNED, begun), (STARTED, begun), (PLAYED, played)] {
+            let counted = total.figures.counter(counter);
+            total.figures.recount(counter, counted.saturating_sub(gone));
+        }
+        Cow::Owned(total)
+    }
+
     pub(super) fn summary(
         &self,
         number: u16,
@@ -132,7 +161,8 @@ impl WorkloadAggregator {
         cores: f64,
         ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<Reason>) {
-        let mut reasons = verdict::of_workload(&self.total.figures, self.slots());
+        let total = self.counted();
+        let mut reasons = verdict::of_workload(&total.figures, self.slots());
         reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
@@ -159,7 +189,8 @@ impl WorkloadAggregator {
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
-            ..self.summary_of(stages, Figures(self.total.figures(|_| true)))
+            startup_map: self.startups.map(),
+            ..self.summary_of(stages, Figures(total.figures(|_| true)))
         };
         (summary, reasons)
     }
@@ -223,6 +254,7 @@ impl WorkloadAggregator {
             ingested: None,
             clock_uncertainty_seconds: None,
             turnover: None,
+            startup_map: None,
         }
     }
 
@@ -239,15 +271,21 @@ impl WorkloadAggregator {
         })
     }
 
-    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured,
-    /// so that their uncertainty is unknown.
+    /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured
+    /// here, so that their uncertainty is unknown.
     fn clock_uncertainty(&self) -> Option<f64> {
         let figures = &self.total.figures;
         (!figures.signed(LATENCY).is_empty() && figures.counter(WALL_LATENCIES) == 0).then_some(0.0)
     }
 
+    /// Whether any latency was measured.
+    pub(super) fn has_latency(&self) -> bool {
+        !self.total.figures.signed(LATENCY).is_empty()
+    }
+
     fn slots(&self) -> Slots {
-        let count = |counter| self.total.figures.counter(counter);
+        let total = self.counted();
+        let count = |counter| total.figures.counter(counter);
         let (on_time, late, missed, failed) = (count(ON_TIME), count(LATE), count(MISSED), count(FAILED));
         Slots { planned: count(PLANNED), on_time, late, missed, failed }
     }
@@ -281,7 +319,9 @@ impl WorkloadAggregator {
             warnings.extend(ingested.imbalances.iter().map(of_stage));
             warnings.extend(ingested.remarks.iter().map(|remark| format!("{}: {remark}", self.facts.name)));
         }
-        let measured = self.stages.iter().filter(|_| !self.facts.background && !by_count);
+        // A window in which nobody ever played is too short for nothing.
+        let is_measured = !self.facts.background && !by_count && self.total.figures.counter(PLAYED) > 0;
+        let measured = self.stages.iter().filter(|_| is_measured);
         for stage in measured {
             let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
             let seconds = stage.window.seconds;

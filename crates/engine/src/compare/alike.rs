@@ -315,6 +315,7 @@ impl ComparedRun {
             Outcome::Interrupted => "interrupted".to_owned(),
             Outcome::TargetDied => "the target died".to_owned(),
             Outcome::Running => "it still goes on".to_owned(),
+            Outcome::AgentLost => "an agent was lost".to_owned(),
             Outcome::Aborted(threshold) => format!("{threshold} ended it"),
             Outcome::Completed | Outcome::NobodyLeft => match summary.verdict.state {
                 VerdictState::Valid | VerdictState::Degraded => return None,

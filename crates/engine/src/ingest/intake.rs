@@ -8,7 +8,7 @@ use super::figures::{
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
 use super::ingested::{Classic, FirstAndLast, Ingested};
-use crate::report::{Report, Taken};
+use crate::report::{Arrival, Report, Taken};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
@@ -62,7 +62,7 @@ pub(crate) struct IntakeConfig {
     /// Set by Ctrl-C.
     pub(crate) interrupt: Arc<AtomicBool>,
     /// Where intervals go.
-    pub(crate) reports: Sender<Report>,
+    pub(crate) reports: Sender<Arrival>,
     /// Number among the threads of the run.
     pub(crate) number: usize,
     /// Told once whether the consumer is there.
@@ -264,7 +264,7 @@ impl Intake {
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
-        let _ = self.config.reports.send(report);
+        let _ = self.config.reports.send(Arrival::Report(report));
     }
 }
 

@@ -256,6 +256,7 @@ fn warnings(facts: &SeriesFacts, runs: &[SeriesRun]) -> Vec<String> {
             Outcome::Interrupted => "it was interrupted".to_owned(),
             Outcome::TargetDied => "the target died".to_owned(),
             Outcome::Running => "it still goes on".to_owned(),
+            Outcome::AgentLost => "an agent was lost".to_owned(),
             Outcome::Aborted(threshold) => format!("{threshold} ended it"),
             Outcome::Completed | Outcome::NobodyLeft if run.unanswered => "nobody was answered".to_owned(),
             Outcome::Completed | Outcome::NobodyLeft if run.verdict == VerdictState::NothingMeasured => {
@@ -404,6 +405,7 @@ mod tests {
                 environment: weir_observe::Environment::read(),
                 targets: Vec::new(),
                 servers: Vec::new(),
+                agents: Vec::new(),
                 machines: Vec::new(),
                 base_seconds: 0.0,
             },

@@ -415,6 +415,7 @@ mod tests {
             environment: weir_observe::Environment::read(),
             targets: Vec::new(),
             servers: Vec::new(),
+            agents: Vec::new(),
             machines: Vec::new(),
             base_seconds: 0.0,
         };

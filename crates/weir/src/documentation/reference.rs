@@ -2,8 +2,8 @@
 //! faults. `WEIR_WRITE=1 cargo test -p weir reference` writes them again.
 
 use super::pages::root;
-use crate::args::Cli;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use crate::help;
+use clap::{Arg, ArgAction, Command};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use weir_engine::scenario::Scenario;
@@ -43,14 +43,15 @@ fn prose(text: &str) -> String {
 
 #[test]
 fn the_page_of_commands_is_that_of_the_command_line() {
-    let mut cli = Cli::command();
+    let mut cli = help::whole();
     cli.build();
     let mut page = format!(
-        "# Commands\n\nEvery command with its flags, as `weir COMMAND --help` prints them. `weir --version` says the version.\n\n{}\n",
+        "# Commands\n\nEvery command with its flags, as `weir COMMAND --help-all` prints them. `weir --version` says the version.\n\n{}\n",
         exit_codes(&cli)
     );
-    for command in cli.get_subcommands_mut().filter(|command| command.get_name() != "help") {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    for command in cli.get_subcommands_mut().filter(|command| !command.is_hide_set()) {
+        let about =
+            command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
         let usage = command.render_usage().to_string();
         let _ = write!(
             page,
@@ -82,7 +83,7 @@ fn exit_codes(cli: &Command) -> String {
 fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
     command
         .get_arguments()
-        .filter(|arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version"))
+        .filter(|arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "help-all" | "version"))
 }
 
 /// The headings of a command's arguments, in the order of their first arguments; those without one first.
@@ -123,7 +124,7 @@ fn default(arg: &Arg) -> String {
 }
 
 fn help(arg: &Arg) -> String {
-    arg.get_help().map(ToString::to_string).unwrap_or_default()
+    arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default()
 }
 
 /// What stands behind `[default: ` in a help.

@@ -5,6 +5,7 @@
 
 mod support;
 
+mod agents;
 mod aiortc;
 mod background;
 mod capacity;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows what a test expects, except what holds for every run: see [`Run::check`].
 
+mod agents;
 mod air;
 mod coturn;
 mod exporter;
@@ -16,6 +17,7 @@ mod run;
 mod turn;
 mod web;
 
+pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
 pub(crate) use coturn::Coturn;
 pub(crate) use exporter::{NodeExporter, Prometheus};
@@ -26,7 +28,7 @@ pub(crate) use nginx::Nginx;
 pub(crate) use node_media_server::NodeMediaServer;
 pub(crate) use pion::Pion;
 pub(crate) use process::{Said, says, weir};
-pub(crate) use run::{CHECKS_OF_THE_MACHINE, Run, measure, play, report, start_measuring};
+pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, shared};
 pub(crate) use web::WebServer;
-pub(crate) use weir_testing::{Kept, Mosquitto, Postgresql, free_port, interrupt, program, soon};
+pub(crate) use weir_testing::{Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon};

@@ -104,3 +104,26 @@ fn a_figure_that_does_not_exist_is_a_mistake_with_a_suggestion() {
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("p99"), "says which statistics there are: {}", said.err);
 }
+
+/// A shell that counts uses all of one core that it can get, and what its thread used is known to the kernel.
+#[test]
+fn the_cpu_of_a_watched_process_is_asked_for_and_is_what_the_kernel_counts() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let mut busy =
+        crate::support::Kept::start(std::process::Command::new("sh").args(["-c", "while :; do :; done"]));
+    let watch = format!("pid={}", busy.0.id());
+    let asked = ["server.cpu.max > 1%", "thread.sh.cpu > 1%", "server.memory.max < 1GB", "server.cpu < 1%"];
+    let load = ["-c", "1", "-d", "5s", "--warmup", "0s", "--drain", "200ms", "--watch", &watch];
+    let run = measure(
+        ["play", &air.url].iter().chain(&load).chain(asked.iter().flat_map(|text| [&"--threshold", text])),
+    );
+    let _ = busy.0.kill();
+    let judged = run.summary["thresholds"].as_array().unwrap();
+    let passed: Vec<_> = judged.iter().take(4).map(|it| it["passed"].as_bool().unwrap()).collect();
+    assert_eq!(passed, [true, true, true, false], "{judged:?}");
+    let counted = run.stage(0)["targets"][0]["cpu_percent"].as_f64().unwrap();
+    let compared = judged[3]["value"].as_f64().unwrap();
+    assert!((compared - counted / 100.0).abs() < 1e-9, "{compared} of {counted} %");
+    assert_eq!(run.code, 99);
+}

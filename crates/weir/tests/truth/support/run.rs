@@ -59,6 +59,11 @@ pub(crate) fn report(directory: &Path) -> Run {
 }
 
 impl Measuring {
+    /// What it has said on stderr so far.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.parent.path().join("err")).unwrap()
+    }
+
     pub(crate) fn directory(&self) -> PathBuf {
         self.parent.path().join("run")
     }
@@ -110,6 +115,7 @@ impl Run {
         match &self.summary["outcome"] {
             outcome if outcome == "interrupted" => 105,
             outcome if outcome == "target_died" => 97,
+            outcome if outcome == "agent_lost" => 98,
             outcome if outcome["aborted"].is_string() => 108,
             _ if self.is_unanswered() => 97,
             _ if self.summary["verdict"]["state"] == "invalid" => 98,

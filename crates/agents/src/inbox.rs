@@ -1,0 +1,115 @@
+//! Items of one agent's run as they come in: each counts once, in order, and what will never come is named.
+
+use std::collections::BTreeMap;
+
+/// Items that may be ahead of one that is missing: more than an agent makes in the time for which it keeps them.
+const MOST_AHEAD: usize = 1_000;
+
+/// What came of one agent's run.
+#[derive(Debug)]
+pub struct Inbox<Item> {
+    /// The number of the item that is due.
+    next: u64,
+    ahead: BTreeMap<u64, Item>,
+    /// Items that came more than once.
+    pub repeated: u64,
+    /// Items that never came.
+    pub missing: u64,
+}
+
+impl<Item> Default for Inbox<Item> {
+    fn default() -> Self {
+        Self { next: 1, ahead: BTreeMap::new(), repeated: 0, missing: 0 }
+    }
+}
+
+impl<Item> Inbox<Item> {
+    /// The last item before which none is missing.
+    pub fn received(&self) -> u64 {
+        self.next - 1
+    }
+
+    /// Takes an item whose sender could send those from `oldest` on again; the items that it completes, in order.
+    pub fn take(&mut self, number: u64, oldest: u64, item: Item) -> Vec<Item> {
+        if number < self.next || self.ahead.contains_key(&number) {
+            self.repeated += 1;
+            return Vec::new();
+        }
+        if oldest <= number && self.ahead.len() < MOST_AHEAD {
+            self.ahead.insert(number, item);
+        }
+        let mut whole = Vec::new();
+        loop {
+            if let Some(item) = self.ahead.remove(&self.next) {
+                whole.push(item);
+            } else if self.next < oldest {
+                // What the sender has given up does not come.
+                let upto = self.ahead.keys().next().map_or(oldest, |ahead| oldest.min(*ahead));
+                self.missing += upto - self.next;
+                self.next = upto;
+                continue;
+            } else {
+                return whole;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::Outbox;
+    use proptest::prelude::*;
+    use std::time::Duration;
+    use weir_metrics::Moment;
+
+    #[test]
+    fn a_repeated_item_counts_once_and_a_gap_is_counted() {
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.take(1, 1, 'a'), ['a']);
+        assert!(inbox.take(1, 1, 'a').is_empty());
+        assert!(inbox.take(3, 1, 'c').is_empty());
+        assert_eq!(inbox.take(2, 1, 'b'), ['b', 'c']);
+        // Four and five were given up.
+        assert_eq!(inbox.take(6, 6, 'f'), ['f']);
+        assert_eq!((inbox.repeated, inbox.missing, inbox.received()), (1, 2, 6));
+        // Numbers from nowhere move nothing.
+        assert!(inbox.take(u64::MAX, 1, 'x').is_empty());
+        assert_eq!(inbox.received(), 6);
+    }
+
+    proptest! {
+        /// Whatever a way loses, repeats and reorders for a while, the items come out once, whole and in order.
+        #[test]
+        fn items_come_out_once_and_in_order_over_a_bad_way(
+            fates in prop::collection::vec(0u8..4, 0..60),
+            count in 1u64..20,
+        ) {
+            let (mut outbox, mut inbox) = (Outbox::default(), Inbox::default());
+            let mut now = Moment::from_nanos(0);
+            let mut fates = fates.into_iter();
+            let (mut held, mut out) = (Vec::new(), Vec::new());
+            (1..=count).for_each(|item| outbox.push(item, now));
+            for _ in 0..12 {
+                while let Some(frame) = outbox.poll(now) {
+                    match fates.next().unwrap_or(0) {
+                        0 => out.extend(inbox.take(frame.0, frame.1, frame.2)),
+                        1 => {}
+                        2 => for _ in 0..2 { out.extend(inbox.take(frame.0, frame.1, frame.2)) },
+                        _ => held.push(frame),
+                    }
+                }
+                for frame in held.drain(..) {
+                    out.extend(inbox.take(frame.0, frame.1, frame.2));
+                }
+                outbox.acknowledge(inbox.received());
+                now = now + Duration::from_secs(2);
+            }
+            let expected: Vec<_> = (1..=count).collect();
+            // What was lost for longer than it is kept is missing, and counted.
+            prop_assert_eq!(out.len() as u64 + inbox.missing, count);
+            if inbox.missing == 0 { prop_assert_eq!(out, expected) } else { prop_assert!(out.is_sorted()) }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Agents and their coordinator: who is there, what each is to do, and its seconds on the way back.
+//!
+//! The dialogue is made of state machines without sockets and clocks: [`Agent`], [`Coordinator`], and what both stand on
+//! ([`frame`], [`offset`], [`outbox`], [`inbox`]). [`nats`] is the one shell around them: it carries their frames over NATS, on
+//! a thread of its own. What a scenario means is not known here.
+
+pub mod agent;
+pub mod coordinator;
+pub mod fingerprint;
+pub mod frame;
+pub mod inbox;
+pub mod nats;
+pub mod offset;
+pub mod outbox;
+pub mod spawn;
+
+pub use agent::{Agent, AgentCommand, AgentEvent};
+pub use coordinator::{Coordinator, CoordinatorCommand, CoordinatorEvent};
+pub use nats::{NatsError, NatsServer, connect};

@@ -1,0 +1,356 @@
+//! The shell: carries the frames of a state machine over NATS, on a thread with a runtime of its own.
+
+use crate::fingerprint::Fingerprint;
+use futures_util::StreamExt;
+use futures_util::stream::select_all;
+use percent_encoding::percent_decode_str;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use weir_metrics::Moment;
+use weir_shard::clock;
+
+/// How often a machine is asked what is due.
+const TICK: Duration = Duration::from_millis(50);
+/// Time between two attempts to reach a server that is gone.
+const RECONNECT: Duration = Duration::from_millis(250);
+/// How long the first attempt may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the last frames may take to leave.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A message that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// On which subject.
+    pub subject: String,
+    /// What.
+    pub bytes: Vec<u8>,
+}
+
+/// A state machine whose frames are carried. It has no clock and no socket, and is told everything.
+pub trait Machine: Send {
+    /// What it is told to do.
+    type Command: Send;
+    /// What becomes of it.
+    type Event: Send;
+
+    /// What it hears.
+    fn subjects(&self) -> Vec<String>;
+    /// A message came.
+    fn handle_message(&mut self, subject: &str, bytes: &[u8], now: Moment);
+    /// NATS is there, or not any more.
+    fn handle_connection(&mut self, is_up: bool, now: Moment);
+    /// Messages came faster than they were taken, and some were dropped.
+    fn handle_dropped(&mut self);
+    /// It is told to do something.
+    fn handle_command(&mut self, command: Self::Command, now: Moment);
+    /// Time has passed.
+    fn handle_timeout(&mut self, now: Moment);
+    /// The next message to be sent. Those of a time without NATS are not sent: a machine says again what matters.
+    fn poll_send(&mut self) -> Option<Outgoing>;
+    /// What has become of it.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+}
+
+/// A NATS server, and who one is there.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct NatsServer {
+    /// `nats://host:4222`, or `tls://host:4222`.
+    pub url: String,
+    /// The token that it asks for.
+    pub token: Option<String>,
+    /// The credentials that it asks for, in a file of `nsc`.
+    pub credentials: Option<PathBuf>,
+    /// Certificates to trust, in a PEM file.
+    pub authorities: Option<PathBuf>,
+    /// The one certificate to trust.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl std::fmt::Debug for NatsServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NatsServer").finish_non_exhaustive()
+    }
+}
+
+/// A NATS server that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NatsError {
+    /// Nothing answers there: start `nats-server`, or give its address.
+    #[error("NATS at {place}: {words}; is a nats-server there?")]
+    Unreachable {
+        /// The server, without secrets.
+        place: String,
+        /// What was said.
+        words: String,
+    },
+    /// It does not take these credentials.
+    #[error("NATS at {0} refuses these credentials; give --nats-token-file or --creds")]
+    Refused(String),
+    /// The file of credentials, or that of certificates, cannot be used.
+    #[error("{path}: {words}")]
+    File {
+        /// Which.
+        path: String,
+        /// What is wrong.
+        words: String,
+    },
+    /// The thread or its runtime could not be started.
+    #[error("the thread for NATS: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// A machine whose frames are being carried.
+#[derive(Debug)]
+pub struct Link<M: Machine> {
+    commands: Option<UnboundedSender<M::Command>>,
+    events: Receiver<M::Event>,
+    thread: Option<JoinHandle<()>>,
+    max_payload: usize,
+}
+
+impl<M: Machine> Link<M> {
+    /// Tells the machine to do something.
+    pub fn send(&self, command: M::Command) {
+        if let Some(commands) = &self.commands {
+            // The thread ends with this value only.
+            let _ = commands.send(command);
+        }
+    }
+
+    /// What has become of the machine, within this time.
+    ///
+    /// # Errors
+    /// Nothing has, or the thread has ended.
+    pub fn event(&self, within: Duration) -> Result<M::Event, RecvTimeoutError> {
+        self.events.recv_timeout(within)
+    }
+
+    /// The largest message that the server takes.
+    pub fn max_payload(&self) -> usize {
+        self.max_payload
+    }
+}
+
+impl<M: Machine> Drop for Link<M> {
+    /// What was said last is on its way before the thread ends.
+    fn drop(&mut self) {
+        self.commands = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a server is shown as: without user and password.
+fn shown(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
+    format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, place)| place))
+}
+
+/// Connects a machine; the first attempt is waited for.
+///
+/// # Errors
+/// The server is not there, or refuses.
+pub fn connect<M: Machine + 'static>(server: &NatsServer, machine: M) -> Result<Link<M>, NatsError> {
+    let (command, commands) = unbounded_channel();
+    let (event, events) = channel();
+    let (ready, is_ready) = channel();
+    let server = server.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let thread = std::thread::Builder::new().name("weir-nats".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            match Carrier::connect(&server, machine, event).await {
+                Ok(carrier) => {
+                    let _ = ready.send(Ok(carrier.client.server_info().max_payload));
+                    carrier.carry(commands).await;
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        });
+    })?;
+    let gone = || NatsError::Thread(io::Error::other("it ended; please report this"));
+    let max_payload = is_ready.recv().map_err(|_| gone())??;
+    Ok(Link { commands: Some(command), events, thread: Some(thread), max_payload })
+}
+
+struct Carrier<M: Machine> {
+    machine: M,
+    client: async_nats::Client,
+    messages: futures_util::stream::SelectAll<async_nats::Subscriber>,
+    changes: UnboundedReceiver<Change>,
+    events: Sender<M::Event>,
+    is_up: bool,
+}
+
+/// What the client library tells of its connection.
+enum Change {
+    Up,
+    Down,
+    Dropped,
+}
+
+impl<M: Machine> Carrier<M> {
+    async fn connect(
+        server: &NatsServer,
+        mut machine: M,
+        events: Sender<M::Event>,
+    ) -> Result<Self, NatsError> {
+        let place = shown(&server.url);
+        let file = |path: &PathBuf, error: io::Error| NatsError::File {
+            path: path.display().to_string(),
+            words: error.to_string(),
+        };
+        let (change, changes) = unbounded_channel();
+        let mut options = async_nats::ConnectOptions::new()
+            .name("weir")
+            .connection_timeout(PATIENCE)
+            .ping_interval(Duration::from_secs(10))
+            .reconnect_delay_callback(|_| RECONNECT)
+            .ignore_discovered_servers()
+            .event_callback(move |event| {
+                let change = change.clone();
+                async move {
+                    let change_to = match event {
+                        async_nats::Event::Connected => Change::Up,
+                        async_nats::Event::Disconnected | async_nats::Event::Closed => Change::Down,
+                        async_nats::Event::SlowConsumer(_) => Change::Dropped,
+                        _ => return,
+                    };
+                    let _ = change.send(change_to);
+                }
+            });
+        let unreachable = |words: String| NatsError::Unreachable { place: place.clone(), words };
+        let address: async_nats::ServerAddr =
+            server.url.parse().map_err(|error: io::Error| unreachable(error.to_string()))?;
+        if let Some(fingerprint) = server.fingerprint {
+            let client = fingerprint.client().map_err(|error| unreachable(error.to_string()))?;
+            options = options.tls_client_config(client).require_tls(true);
+        }
+        // The library reads them, and does not use them.
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        options = match (address.username().map(decoded), address.password().map(decoded)) {
+            (Some(user), Some(password)) => options.user_and_password(user, password),
+            (Some(token), None) => options.token(token),
+            (None, _) => options,
+        };
+        if let Some(token) = &server.token {
+            options = options.token(token.clone());
+        }
+        if let Some(path) = &server.credentials {
+            let text = std::fs::read_to_string(path).map_err(|error| file(path, error))?;
+            options = options.credentials(&text).map_err(|error| file(path, error))?;
+        }
+        if let Some(path) = &server.authorities {
+            // The library reads it when it connects, and then blames the connection.
+            std::fs::File::open(path).map_err(|error| file(path, error))?;
+            options = options.add_root_certificates(path.clone()).require_tls(true);
+        }
+        let client = options.connect(address).await.map_err(|error| {
+            use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};
+            match error.kind() {
+                Authentication | AuthorizationViolation => NatsError::Refused(place.clone()),
+                _ => unreachable(error.to_string()),
+            }
+        })?;
+        let mut subscriptions = Vec::new();
+        for subject in machine.subjects() {
+            let subscription = client.subscribe(subject).await;
+            subscriptions.push(subscription.map_err(|error| unreachable(error.to_string()))?);
+        }
+        client.flush().await.map_err(|error| unreachable(error.to_string()))?;
+        machine.handle_connection(true, clock::now());
+        Ok(Self { machine, client, messages: select_all(subscriptions), changes, events, is_up: true })
+    }
+
+    /// Until nobody has a command any more.
+    async fn carry(mut self, mut commands: UnboundedReceiver<M::Command>) {
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                biased;
+                Some(change) = self.changes.recv() => self.take(&change),
+                Some(message) = self.messages.next() => {
+                    self.machine.handle_message(&message.subject, &message.payload, clock::now());
+                }
+                command = commands.recv() => match command {
+                    Some(command) => self.machine.handle_command(command, clock::now()),
+                    None => break,
+                },
+                _ = tick.tick() => self.machine.handle_timeout(clock::now()),
+            }
+            self.send().await;
+            while let Some(event) = self.machine.poll_event() {
+                // Whoever listened has gone, and says so by its commands.
+                let _ = self.events.send(event);
+            }
+        }
+        let _ = tokio::time::timeout(FAREWELL, self.client.flush()).await;
+    }
+
+    fn take(&mut self, change: &Change) {
+        match change {
+            // The first is told of before this one is read.
+            Change::Up if self.is_up => {}
+            Change::Up | Change::Down => {
+                self.is_up = matches!(change, Change::Up);
+                self.machine.handle_connection(self.is_up, clock::now());
+            }
+            Change::Dropped => self.machine.handle_dropped(),
+        }
+    }
+
+    async fn send(&mut self) {
+        while let Some(Outgoing { subject, bytes }) = self.machine.poll_send() {
+            if self.is_up {
+                // A connection that ends meanwhile is told of by the library.
+                let _ = self.client.publish(subject, bytes.into()).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_shown_without_its_secrets() {
+        assert_eq!(shown("nats://me:s3cret@host:4222"), "nats://host:4222");
+        assert_eq!(shown("token@host"), "nats://host");
+        let server = NatsServer { token: Some("s3cret".to_owned()), ..NatsServer::default() };
+        assert!(!format!("{server:?}").contains("cret"));
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named() {
+        struct Nothing;
+        impl Machine for Nothing {
+            type Command = ();
+            type Event = ();
+            fn subjects(&self) -> Vec<String> {
+                Vec::new()
+            }
+            fn handle_message(&mut self, _: &str, _: &[u8], _: Moment) {}
+            fn handle_connection(&mut self, _: bool, _: Moment) {}
+            fn handle_dropped(&mut self) {}
+            fn handle_command(&mut self, (): (), _: Moment) {}
+            fn handle_timeout(&mut self, _: Moment) {}
+            fn poll_send(&mut self) -> Option<Outgoing> {
+                None
+            }
+            fn poll_event(&mut self) -> Option<()> {
+                None
+            }
+        }
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = NatsServer { url: format!("nats://a:b@127.0.0.1:{port}"), ..NatsServer::default() };
+        let error = connect(&server, Nothing).err().unwrap().to_string();
+        assert!(error.starts_with(&format!("NATS at nats://127.0.0.1:{port}: ")), "{error}");
+        assert!(error.ends_with("is a nats-server there?"), "{error}");
+    }
+}

@@ -1,0 +1,220 @@
+//! How far another machine's clock is from one's own: four timestamps an exchange (RFC 5905, section 8), eight exchanges in
+//! a row, of which the one with the shortest round trip counts.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// Exchanges of a burst.
+const BURST: u32 = 8;
+/// Time between the beginnings of two bursts.
+const EVERY: Duration = Duration::from_secs(5);
+/// Bursts that the drift is taken from: a minute of them.
+const BURSTS: usize = 12;
+/// The largest drift that is believed: what `adjtimex` lets a clock be slewed by, 500 ppm.
+const MOST_DRIFT: f64 = 500e-6;
+/// How long an answer is waited for before the question is put again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The other clock minus one's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// In nanoseconds.
+    pub nanos: i64,
+    /// The true offset lies within this much: half of the round trip.
+    pub bound: Duration,
+}
+
+/// One exchange: asked and heard by one's own clock, received and answered by the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the question left.
+    pub asked: u64,
+    /// When it came.
+    pub received: u64,
+    /// When the answer left.
+    pub answered: u64,
+    /// When that came.
+    pub heard: u64,
+}
+
+impl Exchange {
+    /// What it tells; nothing if it cannot have been.
+    pub fn offset(self) -> Option<ClockOffset> {
+        let Self { asked, received, answered, heard } = self;
+        let way = heard.checked_sub(asked)?.checked_sub(answered.checked_sub(received)?)?;
+        let difference = |theirs: u64, own: u64| i128::from(theirs) - i128::from(own);
+        let nanos = (difference(received, asked) + difference(answered, heard)) / 2;
+        Some(ClockOffset { nanos: i64::try_from(nanos).ok()?, bound: Duration::from_nanos(way.div_ceil(2)) })
+    }
+}
+
+impl ClockOffset {
+    /// A moment of the other clock, on one's own.
+    pub fn here(self, there: u64) -> Moment {
+        let nanos = i128::from(there) - i128::from(self.nanos);
+        Moment::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// What the other machine's wall clock says at one's own monotonic zero, if it says this at its own.
+    pub fn wall_at_zero(self, there: u64) -> u64 {
+        there.saturating_add_signed(self.nanos)
+    }
+}
+
+/// Measures the offset, burst after burst.
+#[derive(Debug, Default)]
+pub struct OffsetMeter {
+    /// Of whole bursts: the exchange that counts, and when it was.
+    bursts: VecDeque<(Moment, ClockOffset)>,
+    /// Of the burst that is under way.
+    best: Option<(Moment, ClockOffset)>,
+    exchanges: u32,
+    burst_began: Option<Moment>,
+    /// The question that is under way.
+    asked: Option<Moment>,
+}
+
+impl OffsetMeter {
+    /// What is known, once a burst is over: what the last one told, and how far the clocks have drifted apart since.
+    pub fn at(&self, now: Moment) -> Option<ClockOffset> {
+        let (then, offset) = self.bursts.back()?;
+        let drifted = self.drift() * now.since(*then).as_nanos() as f64;
+        Some(ClockOffset { nanos: offset.nanos.saturating_add(drifted as i64), ..*offset })
+    }
+
+    /// The slope of the line through all bursts that are kept, by least squares.
+    fn drift(&self) -> f64 {
+        let Some((first, base)) = self.bursts.front().filter(|_| self.bursts.len() > 2) else { return 0.0 };
+        let points = || {
+            self.bursts.iter().map(|(then, offset)| {
+                (then.since(*first).as_nanos() as f64, offset.nanos.saturating_sub(base.nanos) as f64)
+            })
+        };
+        let count = self.bursts.len() as f64;
+        let mean = |of: fn((f64, f64)) -> f64| points().map(of).sum::<f64>() / count;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        let above: f64 = points().map(|point| (point.0 - x) * (point.1 - y)).sum();
+        let below: f64 = points().map(|point| (point.0 - x).powi(2)).sum();
+        if below > 0.0 { (above / below).clamp(-MOST_DRIFT, MOST_DRIFT) } else { 0.0 }
+    }
+
+    /// Whether to ask for the time now.
+    pub fn poll(&mut self, now: Moment) -> bool {
+        if self.asked.is_some_and(|asked| now.since(asked) < PATIENCE) {
+            return false;
+        }
+        let is_due = self.exchanges > 0 || self.burst_began.is_none_or(|began| now.since(began) >= EVERY);
+        if is_due {
+            if self.exchanges == 0 {
+                (self.burst_began, self.best) = (Some(now), None);
+            }
+            self.asked = Some(now);
+        }
+        is_due
+    }
+
+    /// Takes an answer.
+    pub fn handle(&mut self, exchange: Exchange) {
+        if self.asked.map(Moment::as_nanos) != Some(exchange.asked) {
+            // One that was given up, or was never asked for.
+            return;
+        }
+        self.asked = None;
+        let told = exchange.offset().map(|offset| (Moment::from_nanos(exchange.heard), offset));
+        self.best = [self.best, told].into_iter().flatten().min_by_key(|(_, offset)| offset.bound);
+        self.exchanges += 1;
+        if self.exchanges >= BURST {
+            self.exchanges = 0;
+            if let Some(best) = self.best {
+                self.bursts.push_back(best);
+                self.bursts.drain(..self.bursts.len().saturating_sub(BURSTS));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_shortest_round_trip_of_a_burst_counts() {
+        let mut meter = OffsetMeter::default();
+        let mut now = Moment::from_nanos(1_000_000_000);
+        let ahead = 3_000_000_000;
+        // There in 1 ms; back in 1 ms of one exchange, and in 40 ms of the others.
+        for number in 0..8 {
+            assert!(meter.at(now).is_none());
+            assert!(meter.poll(now) && !meter.poll(now));
+            let received = now.as_nanos() + 1_000_000 + ahead;
+            let back = if number == 5 { 1_000_000 } else { 40_000_000 };
+            let heard = now.as_nanos() + 1_000_000 + back;
+            meter.handle(Exchange { asked: now.as_nanos(), received, answered: received, heard });
+            now = Moment::from_nanos(heard);
+        }
+        let offset = meter.at(now).unwrap();
+        assert_eq!((offset.nanos, offset.bound), (ahead as i64, Duration::from_millis(1)));
+        assert_eq!(offset.here(now.as_nanos() + ahead), now);
+        assert!(!meter.poll(now), "the next burst is later");
+        assert!(meter.poll(now + EVERY));
+    }
+
+    /// An answer at once, of a clock that gains this much a second.
+    fn answer(meter: &mut OffsetMeter, now: Moment, gain: f64) {
+        let there = (now.as_nanos() as f64 * (1.0 + gain)) as u64 + 7_000_000_000;
+        meter.handle(Exchange {
+            asked: now.as_nanos(),
+            received: there,
+            answered: there,
+            heard: now.as_nanos(),
+        });
+    }
+
+    #[test]
+    fn drift_between_two_bursts_is_followed_by_a_line() {
+        let (mut meter, gain) = (OffsetMeter::default(), 40e-6);
+        let mut now = Moment::from_nanos(1_000_000_000);
+        for _ in 0..400 {
+            if meter.poll(now) {
+                answer(&mut meter, now, gain);
+            }
+            now = now + Duration::from_millis(250);
+        }
+        // Five seconds after the last burst a clock of 40 ppm is 200 µs further.
+        let true_offset = |now: Moment| 7_000_000_000 + (now.as_nanos() as f64 * gain) as i64;
+        let later = now + Duration::from_secs(4);
+        let error = meter.at(later).unwrap().nanos - true_offset(later);
+        assert!(error.abs() < 2_000, "{error} ns");
+    }
+
+    proptest! {
+        #[test]
+        fn the_offset_is_within_its_bound(
+            own in 0u64..1 << 50, ahead in -(1i64 << 40)..1 << 40,
+            there in 0u64..1 << 30, work in 0u64..1 << 30, back in 0u64..1 << 30,
+        ) {
+            let theirs = |own: u64| (i128::from(own) + i128::from(ahead)) as u64;
+            prop_assume!(i128::from(own) + i128::from(ahead) >= 0);
+            let received = own + there;
+            let exchange = Exchange {
+                asked: own,
+                received: theirs(received),
+                answered: theirs(received + work),
+                heard: received + work + back,
+            };
+            let offset = exchange.offset().unwrap();
+            prop_assert!(u128::from(offset.nanos.abs_diff(ahead)) <= offset.bound.as_nanos());
+        }
+
+        #[test]
+        fn made_up_times_are_not_believed(asked: u64, received: u64, answered: u64, heard: u64) {
+            let exchange = Exchange { asked, received, answered, heard };
+            if let Some(offset) = exchange.offset() {
+                prop_assert!(heard >= asked && answered >= received);
+                let _ = offset.here(asked);
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The parts of a run that its agents kept, as the run directory that their coordinator would have written: for when it did not
+//! come to that.
+
+use crate::agents::AgentFacts;
+use crate::aggregator::Aggregator;
+use crate::event::EventLine;
+use crate::record::{EVENTS, HISTOGRAMS, INTERVALS, RUN, RecordError, RunHead, read_files};
+use crate::scenario::Scenario;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+use weir_metrics::Schema;
+
+/// Directories that are not parts of one run.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// One of them cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// One of them is no part of the run that the first one is a part of.
+    #[error("{}: {words}; give the directories that the agents of one run have kept", directory.display())]
+    NoPart {
+        /// Which.
+        directory: PathBuf,
+        /// What is wrong.
+        words: String,
+    },
+}
+
+/// Reads the parts of one run as one run.
+///
+/// # Errors
+/// They are not parts of one run, or cannot be read.
+pub fn read_parts(
+    directories: &[PathBuf],
+    schema_of: impl Fn(&str) -> Option<Schema>,
+) -> Result<(RunHead, Aggregator), MergeError> {
+    let mut parts: Vec<(&PathBuf, RunHead)> = Vec::new();
+    for directory in directories {
+        let no_part =
+            |words: &str| MergeError::NoPart { directory: directory.clone(), words: words.to_owned() };
+        // Each is a run of its own, and is read as one first: what is wrong with it is then said with its place.
+        let (head, _) = crate::record::read(directory, &schema_of)?;
+        let segment = head.segment.ok_or_else(|| no_part("is a whole run"))?;
+        if let Some((_, first)) = parts.first() {
+            let of = |head: &RunHead| head.segment.map(|segment| segment.of);
+            if of(first) != of(&head) || common(&first.scenario) != common(&head.scenario) {
+                return Err(no_part("is of another run"));
+            }
+        }
+        if parts.iter().any(|(_, head)| head.segment == Some(segment)) {
+            return Err(no_part("is a part that is there already"));
+        }
+        parts.push((directory, head));
+    }
+    let files = files(&parts).map_err(|(path, source)| RecordError::Io { path, source })?;
+    let directory = directories.first().map_or(Path::new(""), PathBuf::as_path);
+    let contents = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Ok(files.get(name).map_or_else(Vec::new, |text| text.clone().into_bytes()))
+    };
+    Ok(read_files(directory, schema_of, contents)?)
+}
+
+/// What all agents of a run have of its scenario: where the files are that came with it, and where clients connect from, is each
+/// agent's own.
+fn common(scenario: &Scenario) -> Scenario {
+    let mut scenario = Scenario { bind_addr: Vec::new(), ..scenario.clone() };
+    scenario.each_file(&mut |path| *path = PathBuf::new());
+    scenario
+}
+
+/// The files of the whole run, by name.
+fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>, (PathBuf, io::Error)> {
+    let (mut lines, mut log, mut events, mut stopped) = (BTreeMap::new(), String::new(), String::new(), None);
+    for (agent, (directory, _)) in (0_u16..).zip(parts) {
+        let read = |name: &str| {
+            let path = directory.join(name);
+            fs::read_to_string(&path).map_err(|source| (path, source))
+        };
+        // Each was read before, line by line, up to a last one that a crash has cut short.
+        let whole = |text: &str| text.rfind('\n').map_or(String::new(), |end| text[..=end].to_owned());
+        for line in whole(&read(INTERVALS)?).lines() {
+            let Ok(mut line) = serde_json::from_str::<Value>(line) else { continue };
+            let number = |key: &str| line[key].as_u64();
+            let key = (number("second"), number("workload"), number("server"), agent);
+            line["agent"] = agent.into();
+            lines.insert(key, line.to_string());
+        }
+        for line in whole(&read(HISTOGRAMS)?).lines() {
+            let _ = match line.strip_prefix("Tag=").and_then(|tag| tag.split_once('/')) {
+                Some((whose, rest)) => writeln!(log, "Tag={whose}@{agent}/{rest}"),
+                None => writeln!(log, "{line}"),
+            };
+        }
+        for line in whole(&read(EVENTS)?).lines() {
+            match serde_json::from_str::<EventLine>(line) {
+                Ok(EventLine::Stopped { at_seconds }) => {
+                    stopped = Some(at_seconds.max(stopped.unwrap_or(0.0)));
+                }
+                Ok(event) if event.is_of_clients() => {
+                    let _ = writeln!(events, "{line}");
+                }
+                _ => {}
+            }
+        }
+    }
+    if let Some(at_seconds) = stopped {
+        let stopped = serde_json::to_string(&EventLine::Stopped { at_seconds }).expect("an event is JSON");
+        let _ = writeln!(events, "{stopped}");
+    }
+    let intervals = lines.into_values().map(|line| line + "\n").collect();
+    let (_, first) = &parts[0];
+    let agent = |(_, head): &(&PathBuf, RunHead)| AgentFacts {
+        name: head.run.id.clone(),
+        hostname: head.run.environment.hostname.clone(),
+        cores: head.run.environment.cpu.online_count as u32,
+        labels: BTreeMap::new(),
+    };
+    let mut head = RunHead { segment: None, ..first.clone() };
+    head.run.agents = parts.iter().map(agent).collect();
+    let head = serde_json::to_string(&head).expect("a run's head is JSON");
+    Ok([(RUN, head), (INTERVALS, intervals), (HISTOGRAMS, log), (EVENTS, events)].into())
+}

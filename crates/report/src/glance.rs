@@ -1,0 +1,213 @@
+//! What a reader wants to know first, in four answers: what was asked, did it pass, can it be believed, what was the limit.
+
+use crate::digest::{measured, several};
+use crate::document::Tone;
+use crate::names::Names;
+use crate::quantity::{count, moment, percent, span};
+use crate::quote::{LINE, quote};
+use crate::stages::{leading, state_tone};
+use std::collections::BTreeMap;
+use weir_engine::summary::{
+    Outcome, ProcessLoad, Role, StageSummary, Summary, VerdictState, WorkloadSummary,
+};
+
+/// From this share of a limit on it is called reached.
+const REACHED: f64 = 0.9;
+
+/// From this share on it is called near.
+const NEAR: f64 = 0.5;
+
+/// Lines under an answer.
+const MOST_LINES: usize = 3;
+
+/// One question with its answer.
+#[derive(Debug)]
+pub(crate) struct Glance {
+    pub(crate) question: &'static str,
+    pub(crate) answer: String,
+    /// What it rests on.
+    pub(crate) lines: Vec<String>,
+    pub(crate) tone: Tone,
+}
+
+/// The four answers of a run.
+pub(crate) fn glance(summary: &Summary) -> Vec<Glance> {
+    vec![asked(summary), passed(summary), believed(summary), limit(summary)]
+}
+
+fn asked(summary: &Summary) -> Glance {
+    let first = leading(summary);
+    let others = summary.workloads.iter().filter(|it| first.is_none_or(|first| !std::ptr::eq(*it, first)));
+    let foreground = || first.into_iter().chain(others.clone()).filter(|it| !it.background);
+    let mut lines: Vec<_> = foreground().skip(1).map(clients).take(MOST_LINES - 1).collect();
+    if let Some(target) = foreground().next().and_then(|it| it.targets.first()) {
+        lines.insert(0, quote(target, LINE));
+    }
+    let (length, began) = (span(summary.run.duration_seconds), moment(summary.run.started_at_seconds, ' '));
+    lines.push(format!("{length}, since {began} UTC"));
+    let answer = foreground().next().map_or_else(|| "Nothing".to_owned(), clients);
+    Glance { question: "What was asked?", answer, lines, tone: Tone::Plain }
+}
+
+/// `50, 150 and 300 viewers`.
+fn clients(workload: &WorkloadSummary) -> String {
+    let noun = match workload.role {
+        Role::Play => "viewer",
+        Role::Publish => "publisher",
+        Role::Ingest => "consumer",
+    };
+    let mut stages: Vec<u32> = workload.stages.iter().map(|stage| stage.clients).collect();
+    let last = stages.pop().unwrap_or(0);
+    let last = several(last.into(), noun);
+    match &stages[..] {
+        [] => last,
+        many if many.len() > 4 => format!("{} to {last} in {} stages", count(many[0].into()), many.len() + 1),
+        few => {
+            let few: Vec<_> = few.iter().map(|clients| count((*clients).into())).collect();
+            format!("{} and {last}", few.join(", "))
+        }
+    }
+}
+
+fn passed(summary: &Summary) -> Glance {
+    let all = summary.thresholds.len();
+    let failed = || summary.thresholds.iter().filter(|it| !it.passed);
+    let mut lines: Vec<String> = failed()
+        .take(MOST_LINES)
+        .map(|it| format!("{}: measured {}", quote(&it.expression, LINE), measured(summary, it)))
+        .collect();
+    let (mut answer, mut tone) = match failed().count() {
+        0 if all == 0 => ("No threshold was asked".to_owned(), Tone::Plain),
+        0 => (format!("Yes: {} held", several(all as u64, "threshold")), Tone::Good),
+        some => (format!("No: {some} of {} failed", several(all as u64, "threshold")), Tone::Bad),
+    };
+    if failed().count() == 0 {
+        let asked = summary.thresholds.iter().take(MOST_LINES);
+        lines.extend(asked.map(|it| format!("{}: {}", quote(&it.expression, LINE), measured(summary, it))));
+    }
+    let more = if failed().count() == 0 { all } else { failed().count() }.saturating_sub(MOST_LINES);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    let early = match &summary.outcome {
+        Outcome::Running if tone == Tone::Good => Some(("So far: every threshold holds", Tone::Good)),
+        Outcome::Completed | Outcome::Running => None,
+        Outcome::Interrupted => Some(("It was interrupted", Tone::Doubtful)),
+        Outcome::TargetDied => Some(("No: the target died", Tone::Bad)),
+        Outcome::NobodyLeft => Some(("No: no client was left", Tone::Bad)),
+        Outcome::AgentLost => Some(("No: an agent was lost", Tone::Bad)),
+        Outcome::Aborted(_) => Some(("No: a threshold ended it", Tone::Bad)),
+    };
+    if summary.is_unanswered() {
+        (answer, tone) = ("No: nothing answered".to_owned(), Tone::Bad);
+    } else if let Some((early, worse)) = early.filter(|(_, worse)| *worse >= tone) {
+        (answer, tone) = (early.to_owned(), worse);
+    }
+    Glance { question: "Did it pass?", answer, lines, tone }
+}
+
+fn believed(summary: &Summary) -> Glance {
+    let state = summary.verdict.state;
+    let answer = match state {
+        VerdictState::Valid => "Yes: weir had room to spare",
+        VerdictState::Degraded => "With care: see the reason",
+        VerdictState::NothingMeasured => "There is nothing to believe: no client played",
+        VerdictState::Invalid => "No: weir or its machine was the limit",
+    };
+    let reasons = &summary.verdict.reasons;
+    let mut lines: Vec<_> = reasons.iter().take(1).map(|it| quote(&it.text, 300)).collect();
+    match reasons.len() {
+        0 | 1 => {}
+        more => lines.push(format!("and {} more under Verdict", more - 1)),
+    }
+    Glance { question: "Can it be believed?", answer: answer.to_owned(), lines, tone: state_tone(state) }
+}
+
+/// What was nearest to its limit where the most clients were.
+fn limit(summary: &Summary) -> Glance {
+    let question = "What was the limit?";
+    let (failed, mut lines) = (failed(summary), failures(summary));
+    let stage = leading(summary).and_then(|it| it.stages.iter().max_by_key(|stage| stage.clients));
+    let Some(stage) = stage.filter(|stage| stage.host.is_some() || !stage.targets.is_empty()) else {
+        let why = if summary.has_measured() { "no process was watched" } else { "nothing was measured" };
+        let answer = format!("Unknown: {why}");
+        return Glance { question, answer, lines, tone: Tone::Plain };
+    };
+    let mut loads = loads(summary, stage);
+    loads.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let (share, name) = loads.first().map_or((0.0, ""), |it| (it.share, it.name.as_str()));
+    let (answer, tone) = match share {
+        share if share >= REACHED => (capital(name), Tone::Doubtful),
+        _ if failed > 0 => (format!("No CPU, but {} failed", several(failed, "client")), Tone::Doubtful),
+        share if share >= NEAR => (format!("None; nearest: {name}"), Tone::Plain),
+        _ => ("None was near".to_owned(), Tone::Good),
+    };
+    let said = loads.iter().map(|it| format!("{}: {} of {}", it.name, percent(it.share * 100.0), it.limit));
+    lines.extend(said.take(MOST_LINES));
+    lines.push(format!("at {}, in its window", several(stage.clients.into(), "client")));
+    if stage.targets.is_empty() {
+        lines.push("The server was not watched: --watch says what it used".to_owned());
+    }
+    Glance { question, answer, lines, tone }
+}
+
+/// With a capital letter, as an answer begins.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What was used of something that has an end.
+struct Load {
+    share: f64,
+    name: String,
+    limit: String,
+}
+
+/// Of each watched server its busiest thread, and the host.
+fn loads(summary: &Summary, stage: &StageSummary) -> Vec<Load> {
+    let names = Names::new(&summary.run);
+    let busiest = |target: &ProcessLoad| {
+        let threads = target.threads.iter();
+        let thread = threads.max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest))?;
+        Some(Load {
+            share: thread.cpu_percent_busiest / 100.0,
+            name: format!("thread {} of {}", quote(&thread.name, 32), names.of(&target.label)),
+            limit: "a core".to_owned(),
+        })
+    };
+    let cores = summary.run.environment.cpu.online_count.max(1);
+    let host = stage.host.as_ref().map(|host| {
+        let all = cores as f64 * 100.0;
+        let others = host.others_percent.filter(|others| *others >= all / 10.0);
+        let others = others.map(|others| format!(", {} by others", percent(others / all * 100.0)));
+        Load {
+            share: host.cpu_percent / all,
+            name: "the host's CPU".to_owned(),
+            limit: format!("{}{}", several(cores, "core"), others.unwrap_or_default()),
+        }
+    });
+    stage.targets.iter().filter_map(busiest).chain(host).collect()
+}
+
+/// How many clients failed of those that were not there only to disturb the others.
+fn failed(summary: &Summary) -> u64 {
+    let foreground = summary.workloads.iter().filter(|it| !it.background);
+    foreground.flat_map(|it| &it.failures).map(|it| it.clients).sum()
+}
+
+/// The commonest failure.
+fn failures(summary: &Summary) -> Vec<String> {
+    let mut kinds = BTreeMap::new();
+    for failure in summary.workloads.iter().filter(|it| !it.background).flat_map(|it| &it.failures) {
+        *kinds.entry(failure.kind).or_insert(0) += failure.clients;
+    }
+    let (all, most) = (kinds.values().sum::<u64>(), kinds.iter().max_by_key(|(_, clients)| **clients));
+    most.map(|(kind, clients)| {
+        let kind = kind.key().replace('_', " ");
+        let of_them = if kinds.len() > 1 { format!(", {} of them", count(*clients)) } else { String::new() };
+        format!("{} failed{of_them}: {kind}", several(all, "client"))
+    })
+    .into_iter()
+    .collect()
+}

@@ -1,0 +1,90 @@
+//! A NATS server that is not weir's.
+
+use crate::free_port;
+use crate::process::{Kept, program, soon};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+/// nats-server on a free port of 127.0.0.1, ended with the test.
+pub struct NatsServer {
+    port: u16,
+    arguments: Vec<String>,
+    process: Kept,
+}
+
+impl NatsServer {
+    /// One that lets everybody in.
+    pub fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// One with more arguments.
+    pub fn with(arguments: &[&str]) -> Self {
+        let port = free_port();
+        let arguments: Vec<_> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let process = Self::process(port, &arguments);
+        Self { port, arguments, process }
+    }
+
+    fn process(port: u16, arguments: &[String]) -> Kept {
+        let mut command = program("nats-server", "nats-server");
+        command.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let process = Kept::start(&mut command);
+        soon("nats-server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        process
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts it again.
+    pub fn go_on(&mut self) {
+        self.process = Self::process(self.port, &self.arguments);
+    }
+}
+
+/// A connection that says what it likes, by the protocol of NATS's clients, a line and the bytes.
+pub struct RawClient(TcpStream);
+
+impl NatsServer {
+    /// One that nobody asked for a name.
+    pub fn client(&self) -> RawClient {
+        let mut link = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        link.write_all(b"CONNECT {\"verbose\":false,\"pedantic\":false}\r\n").unwrap();
+        RawClient(link)
+    }
+}
+
+impl RawClient {
+    /// Publishes these bytes.
+    pub fn publish(&mut self, subject: &str, bytes: &[u8]) {
+        write!(self.0, "PUB {subject} {}\r\n", bytes.len()).unwrap();
+        self.0.write_all(bytes).unwrap();
+        self.0.write_all(b"\r\n").unwrap();
+    }
+
+    /// Waits until the server has taken all.
+    pub fn flush(&mut self) {
+        self.0.write_all(b"PING\r\n").unwrap();
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"PONG\r\n") {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).unwrap();
+            heard.push(byte[0]);
+        }
+    }
+}

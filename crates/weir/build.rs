@@ -1,0 +1,42 @@
+//! What `weir --version` says beside the version: the target, and of a release the commit, where one is known.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=WEIR_COMMIT");
+    let of = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let target = of("TARGET").unwrap_or_default();
+    // In development each commit would compile all of the package's tests again.
+    let text = if of("PROFILE").is_some_and(|profile| profile == "release") {
+        let commit = of("WEIR_COMMIT").or_else(commit);
+        commit.map_or_else(|| format!(" ({target})"), |commit| format!(" ({commit}, {target})"))
+    } else {
+        format!(" (a development build, {target})")
+    };
+    println!("cargo::rustc-env=WEIR_BUILD={text}");
+}
+
+/// The commit of this checkout, or of the one that a package was made from; none where neither is known.
+fn commit() -> Option<String> {
+    let packed = std::fs::read_to_string(".cargo_vcs_info.json").ok();
+    if let Some(hash) = packed.as_deref().and_then(|text| text.split("\"sha1\": \"").nth(1)) {
+        return hash.get(..12).map(str::to_owned);
+    }
+    // A checkout of something else, in which this is unpacked, has another commit.
+    git(&["ls-files", "--error-unmatch", "build.rs"])?;
+    let branch = git(&["symbolic-ref", "HEAD"]);
+    for of in ["HEAD"].into_iter().chain(branch.as_deref()) {
+        if let Some(path) = git(&["rev-parse", "--git-path", of]).filter(|path| Path::new(path).exists()) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    git(&["rev-parse", "--short=12", "HEAD"])
+}
+
+/// What git says; none where it, or a checkout, is missing.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|it| it.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}

@@ -1,0 +1,26 @@
+//! Many machines: `weir agent` waits for work, `weir agents` lists who waits, and `--agents N` has them make the load of a run.
+
+mod list;
+mod load;
+mod offer;
+mod permits;
+mod serve;
+mod spawn;
+
+pub(crate) use list::list;
+pub(crate) use load::gather;
+pub(crate) use serve::serve;
+pub(crate) use spawn::spawn;
+
+use crate::exit::{Exit, Failure};
+use weir_agents::NatsError;
+
+/// What cannot be used of NATS: a server that is not there is as one under test that is not there.
+fn of_nats(error: &NatsError) -> Failure {
+    let exit = match error {
+        NatsError::Unreachable { .. } => Exit::TargetDied,
+        NatsError::Refused(_) | NatsError::File { .. } => Exit::Usage,
+        NatsError::Thread(_) => Exit::Internal,
+    };
+    Failure::new(exit, error.to_string())
+}

@@ -1,0 +1,224 @@
+//! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
+
+use super::{of_nats, offer};
+use crate::args::AgentOptions;
+use crate::exit::{Exit, Failure};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use weir_agents::frame::{AgentName, CommonClock, Hello, Instance};
+use weir_agents::nats::Link;
+use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
+use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load};
+use weir_engine::plan::Segment;
+use weir_engine::run::Prepared;
+use weir_metrics::Moment;
+use weir_shard::clock;
+
+/// How long agents are waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long they have to get ready.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// How long the first may be the only one that is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long an agent may take to end, over its drain.
+const END_WITHIN: Duration = Duration::from_secs(15);
+const TICK: Duration = Duration::from_millis(50);
+
+/// Has the load of what is prepared made by agents, if that is asked for.
+///
+/// # Errors
+/// Too few are there, or one will not run its part.
+pub(crate) fn gather(
+    prepared: Prepared,
+    options: &AgentOptions,
+    quiet: bool,
+    interrupt: &AtomicBool,
+) -> Result<Prepared, Failure> {
+    let (Some(wanted), Some(server)) = (options.agents, options.server()?) else { return Ok(prepared) };
+    let instance = fastrand::u64(..);
+    let machine = Coordinator::new(instance, format!("{instance:016x}"));
+    let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
+    let offer = offer::of(&prepared, link.max_payload()).map_err(Failure::with(Exit::Usage))?;
+    let called = call(&link, usize::from(wanted), quiet, interrupt)?;
+    let facts = called.iter().map(|((name, _), hello)| facts(name, hello)).collect();
+    let offers = (0..).zip(called.into_keys()).map(|(index, (name, instance))| {
+        let segment = Some(Segment { index, of: wanted });
+        (name, instance, weir_agents::frame::Offer { segment, ..offer.clone() })
+    });
+    link.send(CoordinatorCommand::Offer(offers.collect()));
+    let gathered =
+        Gathered { link, facts, losses_allowed: options.allow_lost, drain: prepared.scenario.drain() };
+    gathered.wait_until_ready(interrupt)?;
+    Ok(Prepared { load: Load::Elsewhere(Box::new(gathered)), ..prepared })
+}
+
+fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
+    AgentFacts {
+        name: name.to_string(),
+        hostname: hello.hostname.clone(),
+        cores: hello.cores,
+        labels: hello.labels.clone(),
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Exit::Interrupted, "interrupted")
+}
+
+/// The first of those that are free, by their names.
+fn call(
+    link: &Link<Coordinator>,
+    wanted: usize,
+    quiet: bool,
+    interrupt: &AtomicBool,
+) -> Result<BTreeMap<(AgentName, Instance), Hello>, Failure> {
+    link.send(CoordinatorCommand::Call);
+    let began = Instant::now();
+    let mut free = BTreeMap::new();
+    let mut said = 0;
+    loop {
+        if interrupt.load(Relaxed) {
+            return Err(interrupted());
+        }
+        match link.event(TICK) {
+            Ok(CoordinatorEvent::Heard(name, instance, hello)) => {
+                if hello.is_busy {
+                    free.remove(&(name, instance));
+                } else {
+                    free.insert((name, instance), *hello);
+                }
+            }
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+        }
+        // Whoever answers first is not always the first by name.
+        if free.len() >= wanted && began.elapsed() >= LOOK {
+            return Ok(free.into_iter().take(wanted).collect());
+        }
+        let there = format!("{} of {wanted} agents are there and free", free.len());
+        if began.elapsed() >= PATIENCE {
+            let line = format!(
+                "{there}; start others with `weir agent --join URL`, and see `weir agents --nats URL`"
+            );
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        let seconds = began.elapsed().as_secs() / 5;
+        if seconds > said && !quiet {
+            said = seconds;
+            // A closed terminal shows no error either.
+            let _ = writeln!(io::stderr(), "waiting: {there}");
+        }
+    }
+}
+
+fn gone() -> Failure {
+    Failure::new(Exit::Internal, "the thread for NATS has ended; please report this")
+}
+
+/// Agents that have been offered their parts.
+struct Gathered {
+    link: Link<Coordinator>,
+    facts: Vec<AgentFacts>,
+    losses_allowed: u16,
+    drain: Duration,
+}
+
+impl Gathered {
+    fn name(&self, agent: u16) -> &str {
+        &self.facts[usize::from(agent)].name
+    }
+
+    /// Until each has accepted.
+    fn wait_until_ready(&self, interrupt: &AtomicBool) -> Result<(), Failure> {
+        let began = Instant::now();
+        let mut ready = vec![false; self.facts.len()];
+        while ready.contains(&false) {
+            let refusal = match self.link.event(TICK) {
+                Ok(CoordinatorEvent::Accepted(agent)) => {
+                    ready[usize::from(agent)] = true;
+                    None
+                }
+                Ok(CoordinatorEvent::Refused(agent, words)) => {
+                    Some(Failure::new(Exit::Usage, format!("agent {}: {words}", self.name(agent))))
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(gone()),
+            };
+            let refusal = refusal.or_else(|| interrupt.load(Relaxed).then(interrupted)).or_else(|| {
+                let late =
+                    ready.iter().position(|ready| !ready).filter(|_| began.elapsed() > READY_WITHIN)?;
+                let line = format!("agent {} was not ready within 60 s", self.name(late as u16));
+                Some(Failure::new(Exit::Usage, line))
+            });
+            if let Some(refusal) = refusal {
+                self.link.send(CoordinatorCommand::Done);
+                return Err(refusal);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what they send until each has ended or is lost.
+    fn pass_on(&self, stop: &AtomicBool, reports: &AgentReports) {
+        let mut open: Vec<u16> = (0..self.facts.len() as u16).collect();
+        let mut stopped: Option<Instant> = None;
+        while !open.is_empty() {
+            let event = self.link.event(TICK);
+            if stopped.is_none() && stop.load(Relaxed) {
+                stopped = Some(Instant::now());
+                self.link.send(CoordinatorCommand::Stop);
+            }
+            let words = match event {
+                Ok(CoordinatorEvent::Report(agent, report)) => {
+                    if matches!(report, AgentReport::Ended(_) | AgentReport::Lost(_)) {
+                        open.retain(|it| *it != agent);
+                    }
+                    reports.send(agent, report);
+                    continue;
+                }
+                Ok(_) => continue,
+                Err(RecvTimeoutError::Timeout)
+                    if stopped.is_none_or(|stopped| stopped.elapsed() < self.drain + END_WITHIN) =>
+                {
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => "it did not end when it was told to",
+                Err(RecvTimeoutError::Disconnected) => "the thread for NATS has ended; please report this",
+            };
+            for agent in open.drain(..) {
+                reports.send(agent, AgentReport::Lost(words.to_owned()));
+            }
+        }
+    }
+}
+
+impl Agents for Gathered {
+    fn facts(&self) -> Vec<AgentFacts> {
+        self.facts.clone()
+    }
+
+    fn losses_allowed(&self) -> u16 {
+        self.losses_allowed
+    }
+
+    fn begin(
+        self: Box<Self>,
+        origin: Moment,
+        stop: Arc<AtomicBool>,
+        reports: AgentReports,
+    ) -> io::Result<JoinHandle<io::Result<()>>> {
+        std::thread::Builder::new().name("weir-agents".to_owned()).spawn(move || {
+            let wall_at_zero = clock::wall_nanos().wrapping_sub(clock::now().as_nanos());
+            self.link
+                .send(CoordinatorCommand::Begin(CommonClock { origin: origin.as_nanos(), wall_at_zero }));
+            self.pass_on(&stop, &reports);
+            self.link.send(CoordinatorCommand::Done);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! What is sent to agents: the scenario without what only the coordinator does, and the files that it names.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use sha2::{Digest, Sha256};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use weir_agents::frame::{Offer, SentFile};
+use weir_engine::run::Prepared;
+use weir_engine::scenario::{Scenario, WorkloadSpec};
+
+/// Bytes of a message that are not the offer's.
+const AROUND: usize = 4 << 10;
+
+/// What this weir counts, so that what two of them count can be added: the same declarations have the same text.
+pub(super) fn figures() -> String {
+    let mut hash = Sha256::new();
+    for scheme in weir_protocols::schemes() {
+        let figures = weir_protocols::schema_of(scheme).into_iter().flat_map(|schema| schema.figures());
+        figures.for_each(|figure| {
+            hash.update(format!("{scheme}/{}/{:?}/{:?};", figure.name, figure.unit, figure.kind));
+        });
+    }
+    let digest = hash.finalize();
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The offer of a prepared run, in a message of at most `largest` bytes.
+pub(super) fn of(prepared: &Prepared, largest: usize) -> Result<Offer, String> {
+    let mut scenario = prepared.scenario.clone();
+    if scenario.workloads.iter().any(WorkloadSpec::saves) {
+        return Err(
+            "`ingest` and `probe` save messages on this machine; leave --agents out of such a run".to_owned()
+        );
+    }
+    // These are the coordinator's.
+    (scenario.before, scenario.after) = (Vec::new(), Vec::new());
+    (scenario.thresholds, scenario.abort, scenario.accept) = (Vec::new(), Vec::new(), Vec::new());
+    (scenario.prometheus, scenario.prometheus_instance, scenario.node_exporter) = (None, None, None);
+    (scenario.watch, scenario.bind_addr) = (Vec::new(), Vec::new());
+    (scenario.repeat, scenario.order, scenario.find) = (None, None, None);
+    let mut files: Vec<SentFile> = Vec::new();
+    let mut trouble = None;
+    scenario.clone().each_file(&mut |path| match fs::read(&path) {
+        Ok(bytes) => {
+            let path = path.display().to_string();
+            if !files.iter().any(|sent| sent.path == path) {
+                files.push(SentFile { path, contents: BASE64.encode(bytes) });
+            }
+        }
+        Err(error) => trouble = trouble.take().or(Some(format!("{}: {error}", path.display()))),
+    });
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
+    let offer = Offer {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        figures: figures(),
+        scenario: serde_json::to_value(&scenario).map_err(|error| error.to_string())?,
+        targets: prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect(),
+        files,
+        segment: None,
+    };
+    let size = serde_json::to_vec(&offer).map_err(|error| error.to_string())?.len() + AROUND;
+    if size > largest {
+        return Err(format!(
+            "the scenario and its files are {size} bytes, and this NATS server takes {largest} at a time; use smaller files, or raise its max_payload"
+        ));
+    }
+    Ok(offer)
+}
+
+/// The scenario of an offer, with its files in `folder`. It can name no others.
+pub(super) fn scenario(offer: &Offer, folder: &Path) -> Result<Scenario, String> {
+    let mut scenario: Scenario =
+        serde_json::from_value(offer.scenario.clone()).map_err(|error| format!("the scenario: {error}"))?;
+    let mut trouble = None;
+    scenario.each_file(&mut |path| {
+        let text = path.display().to_string();
+        let sent = offer.files.iter().position(|sent| sent.path == text);
+        match sent
+            .ok_or_else(|| format!("it names a file of this machine, {text}"))
+            .and_then(|number| written(&offer.files[number], folder, number))
+        {
+            Ok(own) => *path = own,
+            Err(words) => trouble = Some(words),
+        }
+    });
+    trouble.map_or(Ok(scenario), Err)
+}
+
+/// Where a file that was sent stands now. Its name is a number and the end of its own, which may say what it is.
+fn written(file: &SentFile, folder: &Path, number: usize) -> Result<PathBuf, String> {
+    let bytes = BASE64.decode(&file.contents).map_err(|error| format!("a file that was sent: {error}"))?;
+    let is_plain = |it: &&str| it.len() <= 8 && it.chars().all(|c| c.is_ascii_alphanumeric());
+    let end = Path::new(&file.path).extension().and_then(|end| end.to_str()).filter(is_plain);
+    let own = folder.join(format!("{number}.{}", end.unwrap_or("bin")));
+    let mut options = OpenOptions::new();
+    let open = options.write(true).create(true).truncate(true).mode(0o600).open(&own);
+    open.and_then(|mut out| out.write_all(&bytes)).map_err(|error| format!("{}: {error}", own.display()))?;
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(scenario: &str, files: Vec<SentFile>) -> Offer {
+        let scenario = serde_json::to_value(Scenario::parse(scenario).unwrap()).unwrap();
+        Offer { scenario, files, ..Offer::default() }
+    }
+
+    #[test]
+    fn a_scenario_reads_the_files_that_came_with_it_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "{cacert: /etc/ca.pem, workloads: [{publish: 'mqtt://h/a', password_file: /etc/passwd, payload: 'file:/etc/passwd'}]}";
+        let said = scenario(&offer(text, Vec::new()), folder.path()).unwrap_err();
+        assert!(said.starts_with("it names a file of this machine, /etc/"), "{said}");
+        let sent = |path: &str| SentFile { path: path.to_owned(), contents: BASE64.encode(path) };
+        let made =
+            scenario(&offer(text, vec![sent("/etc/ca.pem"), sent("/etc/passwd")]), folder.path()).unwrap();
+        let ca = made.cacert.unwrap();
+        assert_eq!(
+            (ca.as_path(), fs::read_to_string(&ca).unwrap()),
+            (&*folder.path().join("0.pem"), "/etc/ca.pem".to_owned())
+        );
+        let shown = serde_json::to_string(&made.workloads).unwrap();
+        assert!(!shown.contains("/etc"), "{shown}");
+    }
+
+    #[test]
+    fn figures_have_one_name() {
+        assert_eq!(figures(), figures());
+        assert_eq!(figures().len(), 16);
+    }
+}

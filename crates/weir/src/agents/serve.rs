@@ -1,0 +1,263 @@
+//! `weir agent`: waits for work, and runs the part of a plan that it is given.
+
+use super::permits::Permits;
+use super::{of_nats, offer};
+use crate::args;
+use crate::exit::{Exit, Failure};
+use crate::live_page::LivePage;
+use crate::prepare::{self, Place};
+use crate::run::{interrupt_flag, run_watched};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use weir_agents::frame::{AgentName, Hello, Offer};
+use weir_agents::nats::Link;
+use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
+use weir_clients::follow_wall_clock;
+use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
+use weir_engine::aggregator::Aggregator;
+use weir_engine::plan::Segment;
+use weir_engine::record;
+use weir_engine::run::{Prepared, Watcher};
+use weir_metrics::Moment;
+use weir_observe::Environment;
+use weir_shard::clock;
+
+const TICK: Duration = Duration::from_millis(50);
+/// Time between two attempts to find NATS.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long the coordinator may take to say that it has all: as long as it is waited for when it is gone, and a little.
+const KEPT_WITHIN: Duration = Duration::from_secs(35);
+/// Folder of run directories by default.
+const PARENT: &str = "weir-runs";
+
+/// Waits for work until it is interrupted.
+pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
+    let server = args.access.server(&args.join)?;
+    let interrupt = interrupt_flag()?;
+    let environment = Environment::read();
+    let hostname = environment.hostname.clone();
+    let permits = Permits::new(&args.only, args.most);
+    let name = args.name.clone().unwrap_or_else(|| own_name(&hostname));
+    let hello = Hello {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        figures: offer::figures(),
+        hostname,
+        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        descriptors: prepare::raise_descriptors(),
+        labels: args.labels.iter().cloned().collect(),
+        most: args.most,
+        only: permits.only(),
+        is_busy: false,
+    };
+    let mut said = false;
+    let link = loop {
+        let machine = Agent::new(name.clone(), fastrand::u64(..), hello.clone());
+        match connect(&server, machine) {
+            Ok(link) => break link,
+            Err(error @ NatsError::Unreachable { .. }) if !interrupt.load(Relaxed) => {
+                if !std::mem::replace(&mut said, true) {
+                    tell(&format!("{error} Trying again every second."));
+                }
+                std::thread::sleep(RETRY);
+            }
+            Err(_) if interrupt.load(Relaxed) => return Ok(Exit::Passed),
+            Err(error) => return Err(of_nats(&error)),
+        }
+    };
+    tell(&format!("agent {name} waits for work; Ctrl-C ends it"));
+    let mut worker = Worker { name, args, permits, link, interrupt };
+    while !worker.interrupt.load(Relaxed) {
+        match worker.link.event(TICK) {
+            Ok(AgentEvent::Offered(offer)) => worker.work(&offer),
+            Ok(AgentEvent::Connected(is_up)) if !is_up => tell("NATS is gone; waiting for it"),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::new(
+                    Exit::Internal,
+                    "the thread for NATS has ended; please report this",
+                ));
+            }
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+/// A closed terminal shows no line either.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The host's name, and a number, since several agents may run on it.
+fn own_name(hostname: &str) -> AgentName {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    let host: String = hostname.split('.').next().unwrap_or_default().chars().map(plain).take(50).collect();
+    let number = std::process::id();
+    format!("{host}-{number}")
+        .parse()
+        .unwrap_or_else(|_| format!("agent-{number}").parse().expect("a plain name"))
+}
+
+struct Worker<'a> {
+    name: AgentName,
+    args: &'a args::Agent,
+    permits: Permits,
+    link: Link<Agent>,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl Worker<'_> {
+    /// Runs what is offered, or refuses it.
+    fn work(&mut self, offer: &Offer) {
+        // The files that came with it, for as long as it runs.
+        let folder = tempfile::tempdir().map_err(|error| error.to_string());
+        let made = folder.and_then(|folder| Ok((self.ready(offer, folder.path())?, folder)));
+        let ((prepared, segment), _folder) = match made {
+            Ok(made) => made,
+            Err(words) => {
+                tell(&format!("refused: {words}"));
+                return self.link.send(AgentCommand::Refuse(words));
+            }
+        };
+        self.link.send(AgentCommand::Accept);
+        let Some(origin) = self.wait_for_begin() else { return };
+        let end = self.run(prepared, segment, origin);
+        self.link.send(AgentCommand::Ended(end));
+        self.wait_until_kept();
+    }
+
+    /// What is to be run, if this one can and may.
+    fn ready(&self, offer: &Offer, folder: &Path) -> Result<(Prepared, Segment), String> {
+        let own = env!("CARGO_PKG_VERSION");
+        if offer.version != own {
+            return Err(format!(
+                "it runs weir {own}, and the coordinator {}; install the same version",
+                offer.version
+            ));
+        }
+        if offer.figures != offer::figures() {
+            return Err("it counts other figures than the coordinator, although both say the same version; install the same build".to_owned());
+        }
+        let segment = offer.segment.filter(|it| it.index < it.of).ok_or("the offer has no part of a plan")?;
+        let mut scenario = offer::scenario(offer, folder)?;
+        self.permits.check_scenario(&scenario)?;
+        scenario.bind_addr.clone_from(&self.args.bind_addr);
+        let name = scenario.name.clone();
+        let prepared = prepare::prepare(scenario, Exit::Usage, Place::Part(segment));
+        let prepared = prepared.map_err(|failure| failure.to_string())?;
+        let found: Vec<_> = prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect();
+        if found != offer.targets {
+            return Err("it finds other streams at the URLs than the coordinator".to_owned());
+        }
+        self.permits.check_workloads(&prepared.workloads)?;
+        self.permits.check_clients(prepare::most_at_once(&prepared.plan))?;
+        tell(&format!("{name}: part {} of {}", segment.index + 1, segment.of));
+        Ok((prepared, segment))
+    }
+
+    fn wait_for_begin(&self) -> Option<Moment> {
+        loop {
+            match self.link.event(TICK) {
+                Ok(AgentEvent::Begin(origin)) => return Some(origin),
+                Ok(AgentEvent::WallAtZero(nanos)) => follow_wall_clock(nanos),
+                Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
+                    tell("the coordinator has let it go");
+                    return None;
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.interrupt.load(Relaxed) {
+                self.link.send(AgentCommand::Refuse("its owner has ended it".to_owned()));
+                return None;
+            }
+        }
+    }
+
+    fn run(&mut self, prepared: Prepared, segment: Segment, origin: Moment) -> AgentEnd {
+        let cut_short = |words: String| AgentEnd { cut_short: Some(words), ..AgentEnd::default() };
+        let parent = self.args.output.as_deref().unwrap_or(Path::new(PARENT));
+        let at = clock::wall_nanos() / 1_000_000_000;
+        let name = format!("{}-{}", self.name, prepared.scenario.name);
+        let directory = match record::make_directory(parent, &name, at) {
+            Ok(directory) => directory,
+            Err(error) => return cut_short(error.to_string()),
+        };
+        let (seconds, lines) = channel();
+        let load = Load::AsAgent(AgentRun { segment, origin, seconds });
+        let prepared = Prepared { load, ..prepared };
+        let stop = Arc::new(AtomicBool::new(false));
+        self.link.send(AgentCommand::Begun(clock::now().since(origin)));
+        let (link, interrupt, ended) = (&mut self.link, &*self.interrupt, &*stop);
+        let (result, is_interrupted) = std::thread::scope(|scope| {
+            let forward = scope.spawn(move || pass_on(link, &lines, ended, interrupt));
+            let result = run_watched(prepared, &LivePage::none(), &directory, &stop, &mut Unseen);
+            (result, forward.join().unwrap_or(false))
+        });
+        tell(&format!("over; its own figures are in {}", directory.display()));
+        match result {
+            Ok(_) if is_interrupted => cut_short("its owner has ended it".to_owned()),
+            Ok((summary, _)) => AgentEnd::of(&summary),
+            Err(failure) => cut_short(failure.to_string()),
+        }
+    }
+
+    /// The agent's own directory is whole; the coordinator may need parts of the run again.
+    fn wait_until_kept(&self) {
+        let began = Instant::now();
+        while began.elapsed() < KEPT_WITHIN {
+            match self.link.event(TICK) {
+                Ok(AgentEvent::Over { is_kept: true }) => return,
+                Ok(AgentEvent::Over { is_kept: false }) | Err(RecvTimeoutError::Disconnected) => {
+                    return tell("the coordinator is gone, and may not have all of it");
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+/// Hands on the seconds of a run, and ends it when that is said. Whether its owner has said so.
+fn pass_on(
+    link: &mut Link<Agent>,
+    lines: &Receiver<SecondLines>,
+    stop: &AtomicBool,
+    interrupt: &AtomicBool,
+) -> bool {
+    let mut is_interrupted = false;
+    loop {
+        match lines.recv_timeout(TICK) {
+            Ok(second) => link.send(AgentCommand::Second(second)),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The run is over.
+            Err(RecvTimeoutError::Disconnected) => return is_interrupted,
+        }
+        while let Ok(event) = link.event(Duration::ZERO) {
+            match event {
+                AgentEvent::Stop(why) => {
+                    tell(&format!("it ends its clients: {why}"));
+                    stop.store(true, Relaxed);
+                }
+                AgentEvent::WallAtZero(nanos) => follow_wall_clock(nanos),
+                AgentEvent::Connected(false) => {
+                    tell("NATS is gone; it goes on, and keeps half a minute of figures");
+                }
+                _ => {}
+            }
+        }
+        if interrupt.load(Relaxed) && !stop.swap(true, Relaxed) {
+            is_interrupted = true;
+        }
+    }
+}
+
+/// Nobody looks.
+struct Unseen;
+
+impl Watcher for Unseen {
+    fn second(&mut self, _: u32, _: &Aggregator) {}
+
+    fn tick(&mut self, _: Duration) {}
+}

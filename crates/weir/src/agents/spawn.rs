@@ -1,0 +1,31 @@
+//! `--nats spawn`: a NATS server for one command, and the line by which agents join it.
+
+use crate::args::AgentOptions;
+use crate::exit::{Exit, Failure};
+use crate::steps;
+use rustix::process::Pid;
+use std::io::Write;
+use weir_agents::spawn::{SpawnError, SpawnedNats};
+
+/// Starts a server, if one is asked for, which ends with what is returned.
+pub(crate) fn spawn(options: &mut AgentOptions) -> Result<Option<SpawnedNats>, Failure> {
+    let Some(listen) = options.to_spawn()? else { return Ok(None) };
+    let spawned = SpawnedNats::start(listen).map_err(|error| {
+        let exit = if matches!(error, SpawnError::Material(_)) { Exit::Internal } else { Exit::Usage };
+        Failure::new(exit, error.to_string())
+    })?;
+    if let Some(group) = Pid::from_raw(spawned.pid() as i32) {
+        steps::end_with_weir(group);
+    }
+    let server = &spawned.server;
+    if let (Some(token), Some(fingerprint)) = (&server.token, server.fingerprint) {
+        // A closed terminal shows no line either.
+        let _ = writeln!(
+            std::io::stderr(),
+            "agents join by: WEIR_NATS_TOKEN={token} weir agent --join {} --tls-fingerprint {fingerprint}",
+            server.url
+        );
+    }
+    options.spawned = Some(server.clone());
+    Ok(Some(spawned))
+}

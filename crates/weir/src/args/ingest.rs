@@ -1,0 +1,89 @@
+//! `weir ingest`.
+
+use super::Tls;
+use super::values::size;
+use crate::listen::listen_address;
+use clap::{Args, ValueHint};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use weir_clients::mqtt::MqttVersion;
+use weir_engine::scenario::Span;
+
+/// `weir ingest`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Ingest {
+    /// What to subscribe to: mqtt://host/topic/#, mqtts://user@host/$share/NAME/topic/#
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// Where rows go: sqlite:FILE, postgres://user@host:port/database, or parquet:DIR, to which each batch adds a file:
+    /// give it large ones
+    #[arg(long, value_name = "WHERE", help_heading = "The table")]
+    pub(crate) save: String,
+    /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The table")]
+    pub(crate) save_password_file: Option<PathBuf>,
+    /// The Avro schema of the records (.avsc) [default: none; payloads are saved as they come]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The messages")]
+    pub(crate) schema: Option<PathBuf>,
+    /// How records are encoded: avro or json
+    #[arg(long, value_name = "FORMAT", default_value = "avro", value_parser = ["avro", "json"], help_heading = "The messages")]
+    pub(crate) format: String,
+    /// What is around records in Avro: schemaless, single-object or container
+    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "container"], help_heading = "The messages")]
+    pub(crate) avro_encoding: String,
+    /// The table; made from the schema, or found to fit it [default: the schema's name]
+    #[arg(long, value_name = "NAME", help_heading = "The table")]
+    pub(crate) table: Option<String>,
+    /// Records that are committed together, at most; 1 for one insert a record [default: 1000; of Parquet 50000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "The table")]
+    pub(crate) batch: Option<u32>,
+    /// How long the first record of a batch waits for others, at most [default: 50ms; of Parquet 1s]
+    #[arg(long, value_name = "TIME", help_heading = "The table")]
+    pub(crate) linger: Option<Span>,
+    /// Stop after N records, dead letters included [default: go on until SIGTERM or Ctrl-C]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Stop after TIME
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// The largest message that is taken; what is larger goes to the dead letters
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = "The messages")]
+    pub(crate) max_message: usize,
+    /// Answer Prometheus at this address under /metrics; a bare :port is on 127.0.0.1, port 0 picks a free one
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Quality of service: 1, 2, or 0, which loses what is not saved when weir ends; `-q 1` for short
+    #[arg(long, value_name = "QOS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=2), help_heading = "MQTT")]
+    pub(crate) qos: u8,
+    /// Version of the protocol: 5 or 3.1.1
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = weir_protocols::mqtt::version, help_heading = "MQTT")]
+    pub(crate) mqtt_version: MqttVersion,
+    /// User name [environment: WEIR_MQTT_USER]; or in the URL
+    #[arg(long, value_name = "NAME", help_heading = "MQTT")]
+    pub(crate) user: Option<String>,
+    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MQTT")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The name that the broker keeps the session under [default: made from URL, place and table, so that the same
+    /// command goes on where it ended]
+    #[arg(long, value_name = "TEXT", help_heading = "MQTT")]
+    pub(crate) client_id: Option<String>,
+    /// How long the broker keeps messages for an ingester that is gone (MQTT 5; in 3.1.1 for any time)
+    #[arg(long, value_name = "TIME", default_value = "24h", help_heading = "MQTT")]
+    pub(crate) session: Span,
+    /// Longest silence of weir; 0s for any
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "MQTT")]
+    pub(crate) keep_alive: Span,
+    /// Messages that may be unacknowledged (MQTT 5; a broker of 3.1.1 decides itself) [default: four batches, 100 at
+    /// least]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "MQTT")]
+    pub(crate) window: Option<u16>,
+    #[command(flatten)]
+    pub(crate) tls: Tls,
+    /// Where the summary goes as JSON; - for stdout, instead of the lines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print errors only
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,26 @@
+//! `weir publish`.
+
+use super::{Load, RunOptions};
+use crate::options::{OptionsOf, Publishes};
+use clap::Args;
+
+/// `weir publish`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Publish {
+    /// Where to publish; several get the same stream. `weir help urls` lists the schemes
+    ///
+    /// Where to publish: rtmp://host:1935/app/stream, whip+http://host/whip/stream, mqtt://host/topic/{seq};
+    /// several get the same stream
+    #[arg(required = true, value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) load: Load,
+    /// RTMP: play each stream with one viewer of weir's own, and fail if its pictures or its sound never come; a server takes
+    /// a codec that it cannot handle, and shows nothing of it
+    #[arg(long, conflicts_with = "stages", help_heading = "Load")]
+    pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) options: OptionsOf<Publishes>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}

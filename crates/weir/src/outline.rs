@@ -1,0 +1,130 @@
+//! `weir run --check`: what a scenario would do, in a few lines and a picture of its clients over time.
+
+use crate::exit::{Exit, Failure};
+use crate::prepare::{self, Place};
+use crate::run::text;
+use std::time::Duration;
+use weir_engine::ingest::SCHEMA;
+use weir_engine::lines::Part;
+use weir_engine::plan::{Plan, PlannedSlot};
+use weir_engine::scenario::WorkloadSpec;
+use weir_engine::series::Variation;
+use weir_metrics::Schema;
+use weir_protocols::of_url;
+
+/// Heights of a column, the lowest first.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Columns of a picture, at most.
+const WIDEST: usize = 60;
+
+/// Checks a scenario as far as it can be without its servers, and says what it would do.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn of(variation: &Variation, repeat: u32) -> Result<String, Failure> {
+    let Variation { scenario, variant } = variation;
+    let plan = prepare::check(scenario, Exit::Scenario, Place::Here)?;
+    let schemas: Vec<_> = scenario.workloads.iter().filter_map(schema).collect();
+    let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
+    let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
+    for (part, threshold) in thresholds.chain(aborts) {
+        threshold.check(&schemas).map_err(|error| Failure::with(Exit::Scenario)(error).of(part))?;
+        let watched = prepare::check_watched(threshold, scenario);
+        watched.map_err(|line| Failure::new(Exit::Scenario, line).of(part))?;
+    }
+    for (at, watch) in scenario.watch.iter().enumerate() {
+        let read = watch.parse::<weir_observe::Watch>();
+        read.map_err(|error| Failure::with(Exit::Scenario)(error).of(Part::Watch(at)))?;
+    }
+    let width = usize::from(text().width);
+    let mut page = String::new();
+    let name = variant.as_ref().map_or(String::new(), |variant| format!(", variant {}", variant.name));
+    let times = if repeat > 1 { format!(", {repeat} times") } else { String::new() };
+    let length = if scenario.is_endless() {
+        "until Ctrl-C".to_owned()
+    } else {
+        time(plan.about.unwrap_or(plan.length))
+    };
+    page.push_str(&format!("{}{name}: {length}{times}\n", scenario.name));
+    for (number, spec) in (0..).zip(&scenario.workloads) {
+        let shown = scenario.without_secrets();
+        let urls = shown.workloads.get(usize::from(number)).and_then(|it| it.verb().ok());
+        let urls = urls.map_or_else(String::new, |(_, urls)| urls.join(", "));
+        page.push_str(&format!("\n{}: {urls}\n", spec.label()));
+        page.push_str(&picture(&plan, number, width));
+    }
+    let asked: Vec<_> = scenario.asked().iter().map(|it| it.text().to_owned()).collect();
+    page.push_str(&format!("\nasked: {}\n", asked.join(", ")));
+    for (what, steps) in [("before", scenario.before.len()), ("after", scenario.after.len())] {
+        if steps > 0 {
+            page.push_str(&format!("{what}: {steps} step{}\n", if steps > 1 { "s" } else { "" }));
+        }
+    }
+    Ok(page)
+}
+
+/// The figures that a workload will have, by its first URL.
+fn schema(spec: &WorkloadSpec) -> Option<Schema> {
+    if spec.saves() {
+        return Some(SCHEMA);
+    }
+    let (_, urls) = spec.verb().ok()?;
+    Some(of_url(urls.first()?)?.schema)
+}
+
+/// The clients of a workload over the time of the whole plan: one row of bars, with its scale.
+fn picture(plan: &Plan, workload: u16, width: usize) -> String {
+    let slots: Vec<_> = plan.slots.iter().filter(|slot| slot.workload == workload).collect();
+    // A run until Ctrl-C, or until a count is reached, has a plan of years: its last stage goes on.
+    let last_start = slots.iter().map(|slot| slot.start).max().unwrap_or_default();
+    let length = plan.about.unwrap_or(plan.length).min(last_start * 2 + Duration::from_secs(3_600 * 24 * 7));
+    let columns = width.saturating_sub(12).clamp(8, WIDEST);
+    let counts = counts(&slots, length, columns);
+    let most = counts.iter().copied().max().unwrap_or_default();
+    let bar = |count: &usize| match (count * BARS.len()).checked_div(most) {
+        None | Some(0) if *count == 0 => ' ',
+        level => BARS[level.unwrap_or_default().clamp(1, BARS.len()) - 1],
+    };
+    let bars: String = counts.iter().map(bar).collect();
+    let end = time(length);
+    let gap = columns.saturating_sub(3 + end.chars().count());
+    format!("{most:>8}  {}\n          0 s{:gap$}{end}\n", bars.trim_end(), "")
+}
+
+/// How many clients there are in the middle of each of so many equal parts of the time.
+fn counts(slots: &[&PlannedSlot], length: Duration, columns: usize) -> Vec<usize> {
+    let middle = |column: usize| length.mul_f64((column as f64 + 0.5) / columns as f64);
+    let at = |moment: Duration| slots.iter().filter(|it| it.start <= moment && moment < it.stop).count();
+    (0..columns).map(|column| at(middle(column))).collect()
+}
+
+/// A time as people say it.
+fn time(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    match seconds {
+        ..60.0 if seconds.fract() > 0.05 => format!("{seconds:.1} s"),
+        ..60.0 => format!("{seconds:.0} s"),
+        ..3_600.0 => format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), seconds % 60.0),
+        _ => format!("{:.1} h", seconds / 3_600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_engine::scenario::Scenario;
+
+    #[test]
+    fn clients_over_time_are_a_row_of_bars() {
+        let text = "{workloads: [{play: 'rtmp://h/a/b', stages: [{clients: 10, hold: 10s}, {clients: 20, hold: 10s}]}]}";
+        let plan = Scenario::parse(text).unwrap().plan().unwrap();
+        let picture = picture(&plan, 0, 40);
+        let mut lines = picture.lines();
+        let bars = lines.next().unwrap();
+        assert!(bars.trim_start().starts_with("20  "), "{picture}");
+        assert!(bars.contains('▄') && bars.ends_with('█'), "{picture}");
+        assert!(lines.next().unwrap().trim_start().starts_with("0 s"), "{picture}");
+        assert!(picture.lines().all(|line| line.chars().count() <= 40), "{picture}");
+    }
+}
