@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weir_metrics::common::{FAILED, FRAMES, PLAYING, STARTED, STARVED, STARVING, TURN_LAG};
-use weir_metrics::{Failure, Interval, Schema, Unit};
+use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
 use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
 
@@ -178,6 +178,17 @@ impl Aggregator {
     /// The latest second of each workload, for a live view.
     pub fn latest(&self) -> Option<(u32, &[WorkloadPoint])> {
         self.points.last_key_value().map(|(second, points)| (*second, points.as_slice()))
+    }
+
+    /// The figures of the whole run up to now, of each workload, or of each of its servers where it has several.
+    pub fn figures(&self) -> impl Iterator<Item = (&WorkloadFacts, Option<&str>, &Recorder)> {
+        self.workloads.iter().flat_map(|workload| {
+            let servers = workload.facts.servers.iter().zip(&workload.servers);
+            let whole = servers.len() < 2;
+            let all = whole.then_some((&workload.facts, None, &workload.total.figures));
+            let each = servers.map(|(name, it)| (&workload.facts, Some(name.as_str()), it.figures()));
+            all.into_iter().chain(each.filter(move |_| !whole))
+        })
     }
 
     /// Whether the run was stopped before its plan's end, in this second or one before.

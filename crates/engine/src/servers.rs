@@ -23,6 +23,10 @@ impl ServerTotals {
         self.client_seconds += figures.gauge(PLAYING);
     }
 
+    pub(crate) fn figures(&self) -> &Recorder {
+        &self.figures
+    }
+
     pub(crate) fn summary(&self, server: &str) -> ServerSummary {
         let count = |counter| self.figures.counter(counter);
         let startup = self.figures.spread(STARTUP);

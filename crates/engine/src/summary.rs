@@ -102,6 +102,9 @@ pub enum Outcome {
     AgentLost,
     /// By a threshold that was marked to abort; which.
     Aborted(String),
+    /// It has not: the summary is of what there was up to now, for those who look on. No file has it.
+    #[serde(skip)]
+    Running,
 }
 
 /// Whether a run may be believed.

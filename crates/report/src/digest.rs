@@ -100,6 +100,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         Outcome::NobodyLeft => ("no client was left", Tone::Bad),
         Outcome::AgentLost => ("an agent was lost", Tone::Bad),
         Outcome::Aborted(_) => ("aborted", Tone::Bad),
+        Outcome::Running => ("running", Tone::Plain),
     };
     badges.push(Badge { text: text.to_owned(), tone });
     badges
@@ -147,6 +148,7 @@ fn outcome(outcome: &Outcome, length: f64) -> Fact {
     let after = span(length);
     match outcome {
         Outcome::Completed => Fact::new("Outcome", format!("completed in {after}")),
+        Outcome::Running => Fact::new("Outcome", format!("none yet: running for {after}")),
         Outcome::Interrupted => {
             Fact::new("Outcome", format!("interrupted after {after}: figures cover what was run"))
                 .tone(Tone::Doubtful)

@@ -90,7 +90,8 @@ fn passed(summary: &Summary) -> Glance {
         lines.push(format!("and {more} more"));
     }
     let early = match &summary.outcome {
-        Outcome::Completed => None,
+        Outcome::Running if tone == Tone::Good => Some(("So far: every threshold holds", Tone::Good)),
+        Outcome::Completed | Outcome::Running => None,
         Outcome::Interrupted => Some(("It was interrupted", Tone::Doubtful)),
         Outcome::TargetDied => Some(("No: the target died", Tone::Bad)),
         Outcome::NobodyLeft => Some(("No: no client was left", Tone::Bad)),

@@ -87,7 +87,7 @@ pub fn shortfall(summary: &Summary) -> Option<String> {
 fn why(summary: &Summary) -> Option<String> {
     match &summary.outcome {
         Outcome::Interrupted | Outcome::TargetDied | Outcome::Aborted(_) => return Some(ending(summary)),
-        Outcome::Completed | Outcome::NobodyLeft | Outcome::AgentLost => {}
+        Outcome::Completed | Outcome::NobodyLeft | Outcome::AgentLost | Outcome::Running => {}
     }
     if let Some(Headline { line, remedy, .. }) = headline(summary) {
         return Some(remedy.map_or(line.clone(), |remedy| format!("{line}; {remedy}")));
@@ -117,6 +117,7 @@ fn ending(summary: &Summary) -> String {
         Outcome::NobodyLeft => format!("no client was left after {after}"),
         Outcome::AgentLost => format!("an agent was lost after {after}"),
         Outcome::Completed => format!("completed in {after}"),
+        Outcome::Running => format!("running for {after}"),
     }
 }
 

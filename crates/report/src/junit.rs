@@ -213,6 +213,7 @@ fn outcome(outcome: &Outcome) -> Case {
         Outcome::NobodyLeft => {
             (CaseResult::Failed("nobody_left"), "no client was left and none was to come".to_owned())
         }
+        Outcome::Running => (CaseResult::Broken("running"), "the run still goes on".to_owned()),
         Outcome::AgentLost => (CaseResult::Broken("agent_lost"), "an agent was lost".to_owned()),
         Outcome::Aborted(by) => {
             (CaseResult::Failed("aborted"), format!("aborted by the threshold {}", quote(by, LINE)))

@@ -262,6 +262,7 @@ fn outcome(run: &SeriesRun) -> &'static str {
         Outcome::NobodyLeft => "nobody left",
         Outcome::AgentLost => "agent lost",
         Outcome::Aborted(_) => "aborted",
+        Outcome::Running => "running",
     }
 }
 

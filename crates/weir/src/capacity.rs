@@ -3,6 +3,7 @@
 use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
+use crate::live_page::LivePage;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
 use crate::stepped::SteppedRun;
 use crate::{agents, load, prepare};
@@ -22,7 +23,7 @@ use weir_engine::series::{Ending, Variation};
 use weir_engine::summary::Role;
 use weir_engine::threshold::Threshold;
 use weir_metrics::parse_rate;
-use weir_report::load_line;
+use weir_report::{Text, load_line};
 use weir_shard::clock;
 
 /// Name of the summary in the directory of a search.
@@ -76,7 +77,9 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &trials.subject.base().name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let (summary, trouble) = trials.hunt(&whole, &interrupt)?;
+    let page = LivePage::start(args.run.live, &trials.subject.base().name)?;
+    let (summary, trouble) = trials.hunt(&whole, &page, &interrupt)?;
+    page.end_series(&summary.ending);
     show(&summary, print, &whole)?;
     match trouble {
         Err(failure) if !interrupt.load(Relaxed) => Err(failure),
@@ -156,6 +159,7 @@ impl<'a> Trials<'a> {
     pub(crate) fn hunt(
         &self,
         whole: &Path,
+        page: &LivePage,
         interrupt: &Arc<AtomicBool>,
     ) -> Result<(CapacitySummary, Result<(), Failure>), Failure> {
         let search = Search::new(self.goal);
@@ -169,13 +173,14 @@ impl<'a> Trials<'a> {
         };
         // What cannot be written is better known before the first trial.
         write(&summary, whole)?;
-        let trouble = self.work(search, whole, interrupt, &mut summary);
+        let trouble = self.work(search, whole, page, interrupt, &mut summary);
         summary.ending = match &trouble {
             _ if interrupt.load(Relaxed) => Ending::Interrupted,
             Err(failure) => Ending::Failed(failure.to_string()),
             Ok(()) => Ending::Completed,
         };
         write(&summary, whole)?;
+        page.show_whole(|out| weir_report::write_capacity(&summary, "html", &Text::default(), out));
         Ok((summary, trouble))
     }
 
@@ -203,6 +208,7 @@ impl<'a> Trials<'a> {
         &self,
         mut search: Search,
         whole: &Path,
+        page: &LivePage,
         interrupt: &Arc<AtomicBool>,
         summary: &mut CapacitySummary,
     ) -> Result<(), Failure> {
@@ -230,7 +236,7 @@ impl<'a> Trials<'a> {
                 let made = if is_too_long || interrupt.load(Relaxed) {
                     None
                 } else {
-                    self.told(summary, &scenario, held, whole, interrupt, deadline)?
+                    self.told(summary, &scenario, held, (whole, page), interrupt, deadline)?
                 };
                 let Some(outcomes) = made else {
                     is_over = true;
@@ -252,6 +258,7 @@ impl<'a> Trials<'a> {
             }
             summary.answer = search.answer_now();
             write(summary, whole)?;
+            page.show_whole(|out| weir_report::write_capacity(summary, "html", &Text::default(), out));
         }
         summary.run.duration_seconds = began.elapsed().as_secs_f64();
         Ok(())
@@ -263,7 +270,7 @@ impl<'a> Trials<'a> {
         summary: &mut CapacitySummary,
         scenario: &Scenario,
         held: Held<'_>,
-        whole: &Path,
+        (whole, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
         deadline: Instant,
     ) -> Result<Option<Vec<LoadOutcome>>, Failure> {
@@ -279,7 +286,7 @@ impl<'a> Trials<'a> {
             slice_seconds: self.slice_seconds,
             slices: held.seconds / self.slice_seconds,
         });
-        let outcomes = self.trial(scenario, slices, &own, interrupt, deadline, number == 1)?;
+        let outcomes = self.trial(scenario, slices, (&own, page), interrupt, deadline, number == 1)?;
         if interrupt.load(Relaxed) {
             return Ok(None);
         }
@@ -317,7 +324,7 @@ impl<'a> Trials<'a> {
         &self,
         scenario: &Scenario,
         slices: TrialSlices,
-        directory: &Path,
+        (directory, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
         deadline: Instant,
         is_first: bool,
@@ -334,7 +341,7 @@ impl<'a> Trials<'a> {
             let answer = if is_first { Answer::Awaited } else { Answer::Known };
             let judge =
                 judge.insert(Judge { live, slices, thresholds, judged: judged.clone(), deadline, answer });
-            let measured = run::run_watched(prepared, directory, interrupt, judge);
+            let measured = run::run_watched(prepared, page, directory, interrupt, judge);
             judge.live.clear();
             measured
         };

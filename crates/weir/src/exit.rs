@@ -53,7 +53,7 @@ impl Exit {
     /// can be believed more than whether it passed.
     pub(crate) fn of(summary: &Summary) -> Self {
         match &summary.outcome {
-            Outcome::Interrupted => Self::Interrupted,
+            Outcome::Interrupted | Outcome::Running => Self::Interrupted,
             Outcome::TargetDied => Self::TargetDied,
             Outcome::AgentLost => Self::Invalid,
             Outcome::Aborted(_) => Self::Aborted,

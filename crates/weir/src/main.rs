@@ -22,6 +22,7 @@ mod ingest;
 mod init;
 mod listen;
 mod live;
+mod live_page;
 mod load;
 mod log;
 mod machine;
@@ -50,7 +51,8 @@ use std::process::ExitCode;
 use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
-    let matches = help::command().get_matches_from(args::qos_spelled_out(std::env::args_os()));
+    let arguments = live_page::live_address_joined(args::qos_spelled_out(std::env::args_os()));
+    let matches = help::command().get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {
         Ok(exit) => exit.into(),

@@ -3,6 +3,7 @@
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
+use crate::live_page::LivePage;
 use crate::{agents, prepare};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
@@ -76,7 +77,9 @@ pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summar
     let started = prepared.facts.started_at_seconds as u64;
     let directory = directory(options.output.as_deref(), &prepared.scenario.name, started)?;
     let interrupt = interrupt_flag()?;
-    let (summary, written) = run_in(prepared, options, &directory, &interrupt)?;
+    let page = LivePage::start(options.live, &prepared.scenario.name)?;
+    let (summary, written) = run_in(prepared, options, &page, &directory, &interrupt)?;
+    page.end_run(&summary);
     print(&summary, &options.print, &directory)?;
     written?;
     Ok(summary)
@@ -97,6 +100,7 @@ pub(crate) fn length(prepared: &Prepared) -> Duration {
 pub(crate) fn run_in(
     prepared: Prepared,
     options: &RunOptions,
+    page: &LivePage,
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Measured, Failure> {
@@ -106,7 +110,7 @@ pub(crate) fn run_in(
         let _ = std::fs::remove_dir(directory);
     })?;
     let mut live = Live::new(length(&prepared), options);
-    let measured = run_watched(prepared, directory, interrupt, &mut live);
+    let measured = run_watched(prepared, page, directory, interrupt, &mut live);
     live.clear();
     measured
 }
@@ -117,13 +121,15 @@ pub(crate) fn run_in(
 /// The run could not be made.
 pub(crate) fn run_watched(
     mut prepared: Prepared,
+    page: &LivePage,
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Measured, Failure> {
     prepared.facts.id =
         directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let result = run::run(prepared, directory, interrupt, watcher);
+    let mut watcher = page.watch(&prepared, watcher);
+    let result = run::run(prepared, directory, interrupt, &mut watcher);
     let summary = result.map_err(|error| {
         let exit = match &error {
             RunError::Consumer(trouble) if trouble.is_of_scenario => Exit::Scenario,
@@ -133,6 +139,7 @@ pub(crate) fn run_watched(
         };
         Failure::new(exit, error.to_string())
     })?;
+    page.ran(&summary);
     let written = write_artefacts(&summary, directory);
     Ok((summary, written))
 }

@@ -2,6 +2,7 @@
 
 use crate::args::{Print, Run};
 use crate::exit::{Exit, Failure};
+use crate::live_page::LivePage;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress, written};
 use crate::stepped::SteppedRun;
 use crate::{background, load, outline, prepare};
@@ -17,6 +18,7 @@ use weir_engine::series::{
     Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variation, turns,
 };
 use weir_engine::summary::{Outcome, Summary, VerdictState};
+use weir_report::Text;
 use weir_shard::clock;
 
 /// Name of the summary in the directory of a series.
@@ -81,8 +83,10 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
         folder,
         directory: &place,
     };
-    let start = |prepared| run::run_in(prepared, &args.run, &place, &interrupt);
+    let page = LivePage::start(args.run.live, &scenario.name)?;
+    let start = |prepared| run::run_in(prepared, &args.run, &page, &place, &interrupt);
     let (summary, trouble) = run.run(&interrupt, start)?;
+    page.end_run(&summary);
     run::print(&summary, &args.run.print, &place)?;
     trouble.map_or_else(|| Ok(run::explained(&summary)), Err)
 }
@@ -158,6 +162,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         figures: Vec::new(),
         runs: Vec::new(),
     };
+    let page = LivePage::start(args.run.live, &first.name)?;
     // What cannot be written is better known before the first run.
     made.write(Ending::Running).1?;
     let interrupt = interrupt_flag()?;
@@ -186,7 +191,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
             folder,
             directory: &own,
         };
-        match run.run(&interrupt, |prepared| run::run_in(prepared, &args.run, &own, &interrupt)) {
+        match run.run(&interrupt, |prepared| run::run_in(prepared, &args.run, &page, &own, &interrupt)) {
             Ok((summary, beside)) => {
                 made.add(&name, turn.repetition, place, &summary);
                 trouble = beside;
@@ -196,7 +201,9 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         if trouble.is_some() {
             break;
         }
-        made.write(Ending::Running).1?;
+        let (summary, written) = made.write(Ending::Running);
+        page.show_whole(|out| weir_report::write_series(&summary, "html", &Text::default(), out));
+        written?;
     }
     let ending = match &trouble {
         _ if interrupt.load(Relaxed) => Ending::Interrupted,
@@ -204,6 +211,8 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         None => Ending::Completed,
     };
     let (summary, written) = made.write(ending);
+    page.show_whole(|out| weir_report::write_series(&summary, "html", &Text::default(), out));
+    page.end_series(&summary.ending);
     show(&summary, print, &whole)?;
     written?;
     match trouble {

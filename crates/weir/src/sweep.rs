@@ -3,6 +3,7 @@
 use crate::args::{Print, Run, Sweep};
 use crate::capacity::{Hunted, Trials};
 use crate::exit::{Exit, Failure};
+use crate::live_page::LivePage;
 use crate::prepare;
 use crate::run::print_progress;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag};
@@ -22,6 +23,7 @@ use weir_engine::series::{
 };
 use weir_engine::summary::Summary;
 use weir_engine::sweep::{LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary};
+use weir_report::Text;
 use weir_shard::clock;
 
 /// Name of the summary in the directory of a sweep.
@@ -83,7 +85,9 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         ranked,
     };
     let turns = turns(variations.len(), repeat, order, first.seed);
-    let (summary, trouble) = swept.work(facts, &turns, &whole)?;
+    let page = LivePage::start(args.run.live, &first.name)?;
+    let (summary, trouble) = swept.work(facts, &turns, &whole, &page)?;
+    page.end_series(&summary.ending);
     show(&summary, print, &whole)?;
     match trouble {
         Some(failure) if summary.ending != Ending::Interrupted => Err(failure),
@@ -176,6 +180,7 @@ impl Swept<'_> {
         facts: SweepFacts,
         turns: &[Turn],
         whole: &Path,
+        page: &LivePage,
     ) -> Result<(SweepSummary, Option<Failure>), Failure> {
         let mut made = SweepWriter {
             facts,
@@ -204,32 +209,34 @@ impl Swept<'_> {
             );
             let own = whole.join(&place);
             record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
-            trouble = self.cell(*turn, &own, &interrupt, &mut made);
+            trouble = self.cell(*turn, (&own, page), &interrupt, &mut made);
             if trouble.is_some() {
                 break;
             }
-            made.write(Ending::Running)?;
+            show_on(page, &made.write(Ending::Running)?);
         }
         let ending = match &trouble {
             _ if interrupt.load(Relaxed) => Ending::Interrupted,
             Some(failure) => Ending::Failed(failure.to_string()),
             None => Ending::Completed,
         };
-        Ok((made.write(ending)?, trouble))
+        let summary = made.write(ending)?;
+        show_on(page, &summary);
+        Ok((summary, trouble))
     }
 
     /// Makes one cell and notes it; says what went wrong.
     fn cell(
         &self,
         turn: Turn,
-        own: &Path,
+        (own, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
         made: &mut SweepWriter<'_>,
     ) -> Option<Failure> {
         let variation = &self.variations[turn.variant];
         if self.is_search {
             let hunted =
-                self.trials(variation, turn.repetition).and_then(|trials| trials.hunt(own, interrupt));
+                self.trials(variation, turn.repetition).and_then(|trials| trials.hunt(own, page, interrupt));
             return match hunted {
                 Ok((summary, trouble)) => {
                     made.add_search(turn, own, &summary);
@@ -246,7 +253,7 @@ impl Swept<'_> {
             folder: self.folder,
             directory: own,
         };
-        match run.run(interrupt, |prepared| run::run_in(prepared, &self.args.run, own, interrupt)) {
+        match run.run(interrupt, |prepared| run::run_in(prepared, &self.args.run, page, own, interrupt)) {
             Ok((summary, beside)) => {
                 made.add_run(turn, own, &summary);
                 beside
@@ -289,6 +296,11 @@ impl SweepWriter<'_> {
         write(&summary, self.directory)?;
         Ok(summary)
     }
+}
+
+/// Shows on the page what there is up to now.
+fn show_on(page: &LivePage, summary: &SweepSummary) {
+    page.show_whole(|out| weir_report::write_sweep(summary, "html", &Text::default(), out));
 }
 
 fn place(directory: &Path) -> String {

@@ -314,6 +314,7 @@ impl ComparedRun {
         Some(match &summary.outcome {
             Outcome::Interrupted => "interrupted".to_owned(),
             Outcome::TargetDied => "the target died".to_owned(),
+            Outcome::Running => "it still goes on".to_owned(),
             Outcome::AgentLost => "an agent was lost".to_owned(),
             Outcome::Aborted(threshold) => format!("{threshold} ended it"),
             Outcome::Completed | Outcome::NobodyLeft => match summary.verdict.state {

@@ -255,6 +255,7 @@ fn warnings(facts: &SeriesFacts, runs: &[SeriesRun]) -> Vec<String> {
         let why = match &run.outcome {
             Outcome::Interrupted => "it was interrupted".to_owned(),
             Outcome::TargetDied => "the target died".to_owned(),
+            Outcome::Running => "it still goes on".to_owned(),
             Outcome::AgentLost => "an agent was lost".to_owned(),
             Outcome::Aborted(threshold) => format!("{threshold} ended it"),
             Outcome::Completed | Outcome::NobodyLeft if run.unanswered => "nobody was answered".to_owned(),

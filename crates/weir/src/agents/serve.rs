@@ -4,6 +4,7 @@ use super::permits::Permits;
 use super::{of_nats, offer};
 use crate::args;
 use crate::exit::{Exit, Failure};
+use crate::live_page::LivePage;
 use crate::prepare::{self, Place};
 use crate::run::{interrupt_flag, run_watched};
 use std::io::Write;
@@ -192,7 +193,7 @@ impl Worker<'_> {
         let (link, interrupt, ended) = (&mut self.link, &*self.interrupt, &*stop);
         let (result, is_interrupted) = std::thread::scope(|scope| {
             let forward = scope.spawn(move || pass_on(link, &lines, ended, interrupt));
-            let result = run_watched(prepared, &directory, &stop, &mut Unseen);
+            let result = run_watched(prepared, &LivePage::none(), &directory, &stop, &mut Unseen);
             (result, forward.join().unwrap_or(false))
         });
         tell(&format!("over; its own figures are in {}", directory.display()));

@@ -2,6 +2,7 @@
 
 use super::values::{tag, watch_text};
 use super::{AgentOptions, Machine, Print};
+use crate::live_page::LiveOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weir_engine::checks::CheckName;
@@ -45,6 +46,8 @@ pub(crate) struct RunOptions {
     /// A plain line every second instead of every five; twice (`-vv`): each client's dialogue with the server, too
     #[arg(short, long, action = clap::ArgAction::Count, help_heading = "Output")]
     pub(crate) verbose: u8,
+    #[command(flatten)]
+    pub(crate) live: LiveOptions,
     // Behind a flattened struct arguments stand under its heading, so it comes last.
     #[command(flatten)]
     pub(crate) machine: Machine,

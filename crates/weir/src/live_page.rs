@@ -1,0 +1,259 @@
+//! `--live`: the page and the metrics of what runs. Without the flag nothing is started, and nothing here costs anything.
+
+use crate::exit::{Exit, Failure};
+use crate::listen::listen_address;
+use clap::Args;
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use weir_engine::WorkloadFacts;
+use weir_engine::aggregator::Aggregator;
+use weir_engine::run::{Prepared, Watcher};
+use weir_engine::scenario::Scenario;
+use weir_engine::series::Ending;
+use weir_engine::summary::{Outcome, RunFacts, Summary};
+use weir_live::{Label, Listener, Look, Origin, Part};
+use weir_report::{Format, Html, fragments, page_script, page_style};
+
+/// Of the time, at most one part in this many goes into sums for those who look on: those of a run of many hours take long.
+const SHARE: u32 = 10;
+
+/// What can be seen of a run while it goes on.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "While it runs")]
+pub(crate) struct LiveOptions {
+    /// Show the report as it grows on a page, whose address is printed, and answer Prometheus there under /metrics; a bare
+    /// :port is on 127.0.0.1 [default address: a free port of 127.0.0.1]
+    #[arg(long, value_name = "[HOST]:PORT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "127.0.0.1:0", value_parser = listen_address)]
+    pub(crate) live: Option<SocketAddr>,
+}
+
+/// The page of what runs, if there is one.
+pub(crate) struct LivePage(Option<Shown>);
+
+struct Shown {
+    listener: Listener,
+    /// What stands above the run that goes on: the series or the search that it is of, up to now.
+    whole: RefCell<Vec<Part>>,
+    /// The last run's parts stand below it.
+    has_ended: RefCell<bool>,
+}
+
+impl LivePage {
+    /// None: nobody looks on.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Starts it if it was asked for, and prints where it is.
+    ///
+    /// # Errors
+    /// The address is taken.
+    pub(crate) fn start(options: LiveOptions, name: &str) -> Result<Self, Failure> {
+        let Some(address) = options.live else { return Ok(Self(None)) };
+        let title = format!("weir live · {name}");
+        let listener =
+            Listener::start(address, Look { title: &title, style: page_style(), script: page_script() })
+                .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
+        // A closed terminal shows no error either.
+        let _ = writeln!(std::io::stderr(), "live: {}", listener.page());
+        Ok(Self(Some(Shown { listener, whole: RefCell::default(), has_ended: RefCell::new(false) })))
+    }
+
+    /// Looks over a run that begins now, beside `watcher`.
+    pub(crate) fn watch<'a>(&'a self, prepared: &Prepared, watcher: &'a mut dyn Watcher) -> PageWatcher<'a> {
+        let run = self.0.as_ref().map(|shown| {
+            shown.listener.board().begin(labels(&prepared.facts));
+            Watched {
+                shown,
+                facts: prepared.facts.clone(),
+                scenario: prepared.scenario.clone(),
+                next: Instant::now(),
+            }
+        });
+        PageWatcher { run, watcher }
+    }
+
+    /// A run is over: this is all of it.
+    pub(crate) fn ran(&self, summary: &Summary) {
+        let Some(shown) = &self.0 else { return };
+        shown.listener.board().end();
+        shown.show(summary.clone());
+    }
+
+    /// What the runs come to so far, as a page of the reports'.
+    pub(crate) fn show_whole(&self, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
+        let Some(shown) = &self.0 else { return };
+        let mut page = Vec::new();
+        if write(&mut page).is_ok() {
+            let mut whole = parts(&String::from_utf8_lossy(&page), "all-");
+            // Its list of contents leads to names that parts have in its own file.
+            whole.retain(|part| !part.html.starts_with("<nav"));
+            *shown.whole.borrow_mut() = whole;
+            let whole = shown.whole.borrow().clone();
+            if *shown.has_ended.borrow() || shown.listener.wants_body() {
+                shown.listener.show(move || whole);
+            }
+        }
+    }
+
+    /// All is over, and this is how. Tabs stay as they are.
+    pub(crate) fn end(&self, words: &str) {
+        let Some(shown) = &self.0 else { return };
+        *shown.has_ended.borrow_mut() = true;
+        shown.listener.end(&format!("{words}; weir is gone, and this page stays as it is"));
+    }
+
+    /// The end of several runs.
+    pub(crate) fn end_series(&self, ending: &Ending) {
+        self.end(match ending {
+            Ending::Completed | Ending::Running => "all runs are complete",
+            Ending::Interrupted => "the runs were interrupted",
+            Ending::Failed(_) => "a run could not be made: the terminal says why",
+        });
+    }
+
+    /// The end of a single run.
+    pub(crate) fn end_run(&self, summary: &Summary) {
+        self.end(match &summary.outcome {
+            Outcome::Completed | Outcome::Running => "the run is complete",
+            Outcome::Interrupted => "the run was interrupted",
+            Outcome::TargetDied => "the target died",
+            Outcome::AgentLost => "an agent was lost",
+            Outcome::NobodyLeft => "the run ended early: no client was left",
+            Outcome::Aborted(_) => "the run was aborted by a threshold",
+        });
+    }
+}
+
+impl Drop for LivePage {
+    fn drop(&mut self) {
+        if self.0.as_ref().is_some_and(|shown| !*shown.has_ended.borrow()) {
+            self.end("weir ended before it was done: its terminal says why");
+        }
+    }
+}
+
+impl Shown {
+    /// Shows a run's summary below what stands above it. It is rendered on the page's own thread.
+    fn show(&self, summary: Summary) {
+        let whole = self.whole.borrow().clone();
+        self.listener.show(move || {
+            let mut page = Vec::new();
+            // A vector takes all.
+            let _ = Html.write(&summary, &mut page);
+            let run = parts(&String::from_utf8_lossy(&page), "");
+            whole.into_iter().chain(run).collect()
+        });
+    }
+}
+
+fn parts(page: &str, prefix: &str) -> Vec<Part> {
+    fragments(page, prefix).into_iter().map(|it| Part { id: it.id, html: it.html }).collect()
+}
+
+/// Passes on what happens in a run, and shows it.
+pub(crate) struct PageWatcher<'a> {
+    run: Option<Watched<'a>>,
+    watcher: &'a mut dyn Watcher,
+}
+
+struct Watched<'a> {
+    shown: &'a Shown,
+    facts: RunFacts,
+    scenario: Scenario,
+    /// When it may be summed up again.
+    next: Instant,
+}
+
+impl Watcher for PageWatcher<'_> {
+    fn second(&mut self, second: u32, fold: &Aggregator) {
+        self.watcher.second(second, fold);
+        if let Some(run) = &mut self.run {
+            run.second(second, fold);
+        }
+    }
+
+    fn tick(&mut self, elapsed: Duration) {
+        self.watcher.tick(elapsed);
+    }
+
+    fn has_seen_enough(&self) -> bool {
+        self.watcher.has_seen_enough()
+    }
+}
+
+impl Watched<'_> {
+    fn second(&mut self, second: u32, fold: &Aggregator) {
+        let listener = &self.shown.listener;
+        let figures = fold.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
+        listener.board().show(second + 1, figures);
+        let now = Instant::now();
+        if !listener.wants_body() || now < self.next {
+            return;
+        }
+        let facts = RunFacts { duration_seconds: f64::from(second) + 1.0, ..self.facts.clone() };
+        let summary = fold.finish(facts, Outcome::Running, &self.scenario);
+        self.next = now + now.elapsed() * SHARE;
+        self.shown.show(summary);
+    }
+}
+
+/// Whose figures they are.
+fn origin(facts: &WorkloadFacts, server: Option<&str>) -> Origin {
+    let target = server.unwrap_or_else(|| facts.targets.first().map_or("", |url| host(url)));
+    Origin { workload: facts.name.clone(), protocol: facts.protocol.clone(), target: target.to_owned() }
+}
+
+/// Host and port of a URL without secrets.
+fn host(url: &str) -> &str {
+    let behind = url.split_once("://").map_or(url, |(_, rest)| rest);
+    behind.split(['/', '?']).next().unwrap_or_default()
+}
+
+/// What tells one run from another.
+fn labels(facts: &RunFacts) -> Vec<Label> {
+    let tag = |name: &'static str| facts.tags.get(name).map(|value| (name, value.clone()));
+    let known =
+        [("run", facts.id.clone()), ("name", facts.name.clone()), ("version", facts.weir_version.clone())];
+    known.into_iter().chain([tag("variant"), tag("repetition")].into_iter().flatten()).collect()
+}
+
+/// `--live ADDR` as `--live=ADDR`, so that a URL behind a bare `--live` stays a URL.
+pub(crate) fn live_address_joined(arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        let is_address = argument.to_str().is_some_and(|text| listen_address(text).is_ok());
+        match joined.last_mut() {
+            Some(last) if is_address && *last == "--live" => {
+                last.push("=");
+                last.push(argument);
+            }
+            _ => joined.push(argument),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_behind_live_is_its_own_and_a_url_is_not() {
+        let joined = |text: &str| live_address_joined(text.split(' ').map(OsString::from).collect());
+        assert_eq!(joined("play --live :9100 rtmp://h/a/b"), ["play", "--live=:9100", "rtmp://h/a/b"]);
+        assert_eq!(joined("play --live rtmp://h/a/b"), ["play", "--live", "rtmp://h/a/b"]);
+        assert_eq!(joined("--live --live"), ["--live", "--live"]);
+    }
+
+    #[test]
+    fn the_target_is_a_host_with_its_port() {
+        assert_eq!(host("rtmp://127.0.0.1:1935/live/…1"), "127.0.0.1:1935");
+        assert_eq!(host("mqtt://h?x"), "h");
+        assert_eq!(host(""), "");
+    }
+}
