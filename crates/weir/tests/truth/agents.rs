@@ -1,5 +1,7 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
+mod machines;
+
 use crate::support::{
     Air, CHECKS_OF_THE_MACHINE, Crew, Kept, Measuring, NatsServer, Run, air, config, measure, report, says,
     shared, soon, start_measuring, weir,
@@ -20,8 +22,9 @@ fn sum_of_lines(directory: &Path, key: &str) -> f64 {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[key].as_f64().unwrap()).sum()
 }
 
-/// A distribution of the first workload, out of the log of a run directory.
-fn histogram(directory: &Path, figure: &str) -> Histogram<u64> {
+/// A distribution of a workload, out of the log of a run directory. What can be negative has its other half in `FIGURE-`, which is none between
+/// machines of one kernel.
+fn histogram(directory: &Path, workload: usize, figure: &str) -> Histogram<u64> {
     use base64::Engine as _;
     let log = std::fs::read(directory.join("histograms.hlog")).unwrap();
     let mut sum: Histogram<u64> = Histogram::new(3).unwrap();
@@ -29,7 +32,8 @@ fn histogram(directory: &Path, figure: &str) -> Histogram<u64> {
     for entry in IntervalLogIterator::new(&log) {
         let LogEntry::Interval(interval) = entry.unwrap() else { continue };
         let tag = interval.tag().unwrap().as_str();
-        if tag.starts_with('0') && tag.ends_with(&format!("/{figure}")) {
+        let (whose, of) = tag.split_once('/').unwrap();
+        if whose.split('@').next() == Some(&workload.to_string()) && of.trim_end_matches('+') == figure {
             let bytes =
                 base64::engine::general_purpose::STANDARD.decode(interval.encoded_histogram()).unwrap();
             let one: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
@@ -81,10 +85,10 @@ fn what_three_agents_count_is_what_the_server_sent_and_what_their_own_files_say(
     assert!(frames.iter().all(|frames| *frames > 0.0));
     assert_eq!(frames.iter().sum::<f64>() as u64, sent.video);
     for (figure, told) in [("startup", run.spread("startup")), ("connect", run.spread("connect"))] {
-        let mut sum = histogram(&own[0], figure);
-        own[1..].iter().for_each(|directory| sum.add(histogram(directory, figure)).unwrap());
+        let mut sum = histogram(&own[0], 0, figure);
+        own[1..].iter().for_each(|directory| sum.add(histogram(directory, 0, figure)).unwrap());
         assert_is(told, &sum);
-        assert_is(told, &histogram(run.directory(), figure));
+        assert_is(told, &histogram(run.directory(), 0, figure));
     }
     // The run directory tells the same as the run did, and an agent's own what it has counted.
     let again = report(run.directory());
@@ -277,8 +281,8 @@ fn agents_whose_coordinator_is_gone_end_their_clients_and_keep_what_they_have() 
         (&merged["workloads"][0]["slots"]["planned"], &total["frames"]["total"]),
         (&5.into(), &frames.into())
     );
-    let mut startup = histogram(&own[0], "startup");
-    own[1..].iter().for_each(|directory| startup.add(histogram(directory, "startup")).unwrap());
+    let mut startup = histogram(&own[0], 0, "startup");
+    own[1..].iter().for_each(|directory| startup.add(histogram(directory, 0, "startup")).unwrap());
     assert_is(&total["startup"], &startup);
     let twice = says(["report", "--merge", own[0].to_str().unwrap(), own[0].to_str().unwrap()]);
     assert!(twice.code == Some(2) && twice.err.contains("is a part that is there already"), "{}", twice.err);

@@ -158,7 +158,7 @@ fn quiet(command: &mut Command) -> String {
 }
 
 /// The first number in an element of nginx's page.
-fn number(page: &str, element: &str) -> Option<f64> {
+pub(crate) fn number(page: &str, element: &str) -> Option<f64> {
     let (_, rest) = page.split_once(&format!("<{element}>"))?;
     rest.split_once('<')?.0.parse().ok()
 }

@@ -1,5 +1,6 @@
 //! Agents as processes of this machine, at a NATS server of their own.
 
+use super::machines::{FIRST, Machines, NETWORK};
 use super::process::{says, weir};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,8 @@ use weir_testing::{Kept, NatsServer, soon};
 pub(crate) struct Crew {
     pub(crate) nats: NatsServer,
     pub(crate) agents: Vec<Kept>,
+    /// Where agents join, and coordinators call.
+    url: String,
     folder: TempDir,
 }
 
@@ -24,7 +27,20 @@ impl Crew {
 
     /// Nobody yet, at this server.
     pub(crate) fn at(nats: NatsServer) -> Self {
-        Self { nats, agents: Vec::new(), folder: tempfile::tempdir().unwrap() }
+        let url = nats.url();
+        Self { nats, agents: Vec::new(), url, folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// One a machine of these, called a, b, c and so on, at a server on the first one, where this thread is.
+    pub(crate) fn on(machines: &Machines) -> Self {
+        let mut crew = Self::at(NatsServer::with(&["-a", "0.0.0.0"]));
+        crew.url = format!("nats://{FIRST}:{}", crew.nats.port());
+        for number in 0..machines.others() {
+            let name = char::from(b'a' + number as u8).to_string();
+            machines.at(1 + number, || crew.add(&name, &["--only", NETWORK]));
+        }
+        crew.wait(machines.others());
+        crew
     }
 
     /// One more.
@@ -40,7 +56,7 @@ impl Crew {
     }
 
     fn start_agent(&mut self, mut command: Command, name: &str, arguments: &[&str]) {
-        command.args(["agent", "--join", &self.nats.url(), "--name", name, "-o"]).arg(self.folder.path());
+        command.args(["agent", "--join", &self.url, "--name", name, "-o"]).arg(self.folder.path());
         command.args(arguments);
         let log = std::fs::File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
         self.agents.push(Kept::start(command.stdout(Stdio::null()).stderr(log)));
@@ -53,7 +69,7 @@ impl Crew {
 
     /// What `weir agents` says.
     pub(crate) fn list(&self) -> String {
-        says(["agents", "--nats", &self.nats.url()]).out
+        says(["agents", "--nats", &self.url]).out
     }
 
     /// What an agent has said.
@@ -74,6 +90,6 @@ impl Crew {
 
     /// The words that have these agents make the load.
     pub(crate) fn words(&self, count: usize) -> [String; 4] {
-        ["--agents".to_owned(), count.to_string(), "--nats".to_owned(), self.nats.url()]
+        ["--agents".to_owned(), count.to_string(), "--nats".to_owned(), self.url.clone()]
     }
 }

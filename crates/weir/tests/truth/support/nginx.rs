@@ -3,14 +3,15 @@
 use super::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use tempfile::TempDir;
 use weir_testing::{Kept, program, soon};
 
 /// A running nginx, ended with the test.
 pub(crate) struct Nginx {
     process: Kept,
-    port: u16,
+    /// Where it plays and publishes.
+    address: SocketAddr,
     http: u16,
     directory: TempDir,
 }
@@ -22,6 +23,11 @@ impl Nginx {
 
     /// A server whose worker has this many connections, its own included.
     pub(crate) fn with_connections(connections: u32) -> Self {
+        Self::at(Ipv4Addr::LOCALHOST, connections)
+    }
+
+    /// The same, at an address of this machine.
+    pub(crate) fn at(host: Ipv4Addr, connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (port, http) = (free_port(), free_port());
         let path = directory.path().display();
@@ -35,7 +41,7 @@ impl Nginx {
              http {{ access_log off; client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
                  fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;
                  server {{ listen 127.0.0.1:{http}; location / {{ rtmp_stat all; }} }} }}
-             rtmp {{ access_log off; server {{ listen 127.0.0.1:{port}; chunk_size 4096;
+             rtmp {{ access_log off; server {{ listen {host}:{port}; chunk_size 4096;
                  application live {{ live on; }} }} }}"
         );
         let file = directory.path().join("nginx.conf");
@@ -44,13 +50,13 @@ impl Nginx {
         command.arg("-c").arg(&file).arg("-e").arg(directory.path().join("start.log"));
         let process = Kept::start(&mut command);
         soon("nginx listens", || {
-            [port, http].iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
+            [(host, port), (Ipv4Addr::LOCALHOST, http)].iter().all(|place| TcpStream::connect(place).is_ok())
         });
-        Self { process, port, http, directory }
+        Self { process, address: (host, port).into(), http, directory }
     }
 
     pub(crate) fn url(&self, stream: &str) -> String {
-        format!("rtmp://127.0.0.1:{}/live/{stream}", self.port)
+        format!("rtmp://{}/live/{stream}", self.address)
     }
 
     /// What it has written into its log of errors.
