@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::connection::Connection;
 use crate::page::Part;
-use crate::site::{Site, Update};
+use crate::site::{Look, Site, Update};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -21,17 +21,6 @@ pub(crate) const IDLE: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How often the thread looks up from its sleep.
 const LOOK: Duration = Duration::from_secs(5);
-
-/// What is the page's own, beside its body.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Look<'a> {
-    /// What a tab is called.
-    pub title: &'a str,
-    /// The style sheet.
-    pub style: &'a str,
-    /// What runs there beside what takes the body in.
-    pub script: &'a str,
-}
 
 /// What cannot be listened to.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,6 @@
 
 use crate::board::Board;
 use crate::encode::Exposition;
-use crate::listener::Look;
 use crate::page::{Page, Part};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +20,17 @@ const MOST_ASKING: usize = 32;
 
 /// What the page runs. It is sent inside the page, and the policy names its digest: nothing else runs there.
 const SCRIPT: &str = include_str!("live.js");
+
+/// What a page is made of beside its body.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look<'a> {
+    /// The title of the page.
+    pub title: &'a str,
+    /// The style sheet.
+    pub style: &'a str,
+    /// A script that runs beside the one that receives the body.
+    pub script: &'a str,
+}
 
 /// Makes the page's body, on the listener's thread.
 pub(crate) type Render = Box<dyn FnOnce() -> Vec<Part> + Send>;

@@ -2,9 +2,9 @@
 //! It knows none of them.
 
 use crate::document::Document;
-use crate::html::{self, Picture};
-use crate::markdown;
+use crate::picture::Picture;
 use crate::text::Text;
+use crate::{html, markdown};
 use serde::Serialize;
 use std::io;
 
@@ -59,7 +59,10 @@ pub(crate) fn write<A: Answer>(
     match format {
         "text" => text.write_document(&answer.document(), out),
         "markdown" => markdown::write_document(&answer.document(), out),
-        "html" => html::write_answer(answer, out),
+        "html" => {
+            let (document, pictures) = (answer.document(), answer.pictures());
+            html::write_document(&answer.subject(), document, pictures, answer.pictures_note(), out)
+        }
         "json" => {
             serde_json::to_writer_pretty(&mut *out, answer)?;
             out.write_all(b"\n")

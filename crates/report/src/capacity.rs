@@ -3,13 +3,12 @@
 pub(crate) mod lines;
 
 use crate::answer::{self, Answer};
-use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::html::Picture;
 use crate::json::published;
+use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{
-    BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, share, span,
+    BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, several, share, span,
 };
 use crate::quote::{LINE, quote};
 use crate::surroundings;
@@ -46,7 +45,7 @@ impl Answer for CapacitySummary {
     }
 
     fn pictures(&self) -> Vec<Picture> {
-        crate::html::drawn(&plots(self))
+        crate::picture::drawn(&plots(self))
     }
 
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {

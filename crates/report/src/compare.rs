@@ -3,11 +3,10 @@
 mod pictures;
 
 use crate::answer::{self, Answer};
-use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::html::Picture;
 use crate::json::published;
-use crate::quantity::{NOTHING, in_figure_unit, moment, share};
+use crate::picture::Picture;
+use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
 use crate::quote::{LINE, quote};
 use crate::surroundings;
 use crate::text::Text;

@@ -3,18 +3,16 @@
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::headline::{Headline, headline, is_of_nothing};
+use crate::measured::measured;
 use crate::names::Names;
-use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, share, span};
+use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, several, span};
 use crate::quote::{LINE, quote};
 use crate::stages::{self, leading, state_tone, state_word};
 use crate::{account, channels, clients, growth, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_engine::growth::SERVER_FIGURES;
-use weir_engine::server_load::ServerLoad;
 use weir_engine::summary::{
-    Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
+    Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, VerdictState, WorkloadSummary,
 };
-use weir_engine::threshold::Threshold;
 
 /// Everything but the plots and the table of all figures.
 pub(crate) fn digest(summary: &Summary) -> Document {
@@ -137,11 +135,6 @@ fn run_facts(summary: &Summary) -> Vec<Fact> {
         facts.push(Fact::new("Tags", tags.collect::<Vec<_>>().join(", ")));
     }
     facts
-}
-
-/// `1 client`, `2,500 clients`.
-pub(crate) fn several(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 fn outcome(outcome: &Outcome, length: f64) -> Fact {
@@ -417,27 +410,4 @@ fn thresholds(summary: &Summary) -> Option<Section> {
         rows: rows.collect(),
     };
     Some(Section::new("Thresholds", vec![Part::Grid(grid)]))
-}
-
-/// A threshold's value in the unit of its figure.
-pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String {
-    let Some(value) = threshold.value else { return "nothing".to_owned() };
-    let left = threshold.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
-    let (figure, statistic) = left.rsplit_once('.').unwrap_or((left, ""));
-    if statistic == "ratio" {
-        return share(value);
-    }
-    if let Some(load) = threshold.expression.parse::<Threshold>().ok().and_then(|it| it.server_load()) {
-        return match load {
-            ServerLoad::Memory => bytes(value),
-            ServerLoad::Descriptors => number(value),
-            ServerLoad::Cpu | ServerLoad::BusiestThread | ServerLoad::Thread(_) => percent(value * 100.0),
-        };
-    }
-    if SERVER_FIGURES.contains(&left) {
-        return growth::of_figure(left, value);
-    }
-    let known = |name| summary.workloads.iter().find_map(|workload| workload.total.get(name));
-    let unit = known(left).or_else(|| known(figure)).map(|figure| figure.unit);
-    if statistic == "count" { number(value) } else { account::in_unit(value, unit) }
 }

@@ -1,9 +1,9 @@
 //! What a reader wants to know first, in four answers: what was asked, did it pass, can it be believed, what was the limit.
 
-use crate::digest::{measured, several};
 use crate::document::Tone;
+use crate::measured::measured;
 use crate::names::Names;
-use crate::quantity::{count, moment, percent, span};
+use crate::quantity::{count, moment, percent, several, span};
 use crate::quote::{LINE, quote};
 use crate::stages::{leading, state_tone};
 use std::collections::BTreeMap;

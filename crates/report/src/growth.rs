@@ -44,7 +44,7 @@ fn of_target(growth: &TargetGrowth, names: &Names<'_>) -> Vec<Fact> {
     };
     let stretch = format!(
         "{} in {}, from {} on",
-        crate::digest::several(growth.clients, "client"),
+        crate::quantity::several(growth.clients, "client"),
         span(growth.end_seconds - growth.begin_seconds),
         span(growth.begin_seconds),
     );

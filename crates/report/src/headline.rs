@@ -1,8 +1,8 @@
 //! Why a run did not pass, in one line: what stands above everything else in a report, and on stderr whatever else is
 //! printed.
 
-use crate::digest::{measured, several};
-use crate::quantity::{NOTHING, TIE, count, span};
+use crate::measured::measured;
+use crate::quantity::{NOTHING, TIE, count, several, span};
 use crate::quote::{LINE, quote};
 use crate::remedy::remedy;
 use std::collections::BTreeMap;

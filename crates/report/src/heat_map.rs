@@ -1,7 +1,7 @@
 //! Variants that span two dimensions, as a plane of SVG: the stronger the colour, the nearer to the best one.
 
-use crate::html::Picture;
 use crate::intervals::shortened;
+use crate::picture::Picture;
 use askama::Template;
 use weir_engine::sweep::{Direction, Standing, SweepSummary, SweepVariant};
 

@@ -2,12 +2,11 @@
 
 use crate::answer::{self, Answer};
 use crate::compare::{finding_tone, finding_word, relative};
-use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::html::Picture;
 use crate::json::published;
+use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
-use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment};
+use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment, several};
 use crate::quote::{LINE, quote};
 use crate::stages::{state_tone, state_word};
 use crate::text::Text;
@@ -44,7 +43,7 @@ impl Answer for History {
     }
 
     fn pictures(&self) -> Vec<Picture> {
-        crate::html::drawn(&plots(self))
+        crate::picture::drawn(&plots(self))
     }
 }
 

@@ -3,14 +3,13 @@
 
 use crate::Format;
 use crate::account::brief;
-use crate::answer::Answer;
-use crate::digest::{digest, several};
+use crate::digest::digest;
 use crate::document::{Badge, ColumnKind, Document, Grid, Part, Section, Tone};
 use crate::glance::{Glance, glance};
 use crate::headline::is_of_nothing;
-use crate::plot::Plot;
+use crate::picture::{Picture, drawn, id};
 use crate::plots::plots;
-use crate::quantity::{NOTHING, number};
+use crate::quantity::{NOTHING, number, several};
 use crate::quote::quote;
 use crate::startup_map::startup_map;
 use askama::Template;
@@ -76,13 +75,6 @@ const BLOCKS: usize = 2;
 /// Sections of a page with a list of them.
 const MANY: usize = 5;
 
-/// A drawing, complete in itself.
-pub(crate) struct Picture {
-    pub(crate) svg: String,
-    /// What is said under it.
-    pub(crate) note: String,
-}
-
 /// All figures of a workload: one row a figure, one column a stage, and the whole run.
 struct AllFigures {
     workload: String,
@@ -97,40 +89,38 @@ struct FigureRow {
     values: Vec<String>,
 }
 
-/// A page of what was found out from several runs.
-pub(crate) fn write_answer<A: Answer>(answer: &A, out: &mut dyn io::Write) -> io::Result<()> {
-    let (document, plots) = (answer.document(), answer.pictures());
+/// Writes the page of what was found out from several runs, of which `id` is the identifier and `note` what all pictures have in
+/// common.
+pub(crate) fn write_document(
+    id: &str,
+    document: Document,
+    plots: Vec<Picture>,
+    note: &'static str,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let state = document.state();
     let Document { title, badges, sections } = document;
     let (folded, mut first): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
     // The answer, its pictures, and what explains them.
     let then = first.split_off(1.min(first.len()));
-    let (heading, heading_note, figures) = ("In pictures", answer.pictures_note(), Vec::new());
-    let run = quote(&answer.subject(), 200);
     Page {
         title,
         state,
         badges,
         is_run: false,
-        run,
+        run: quote(id, 200),
         glances: Vec::new(),
         first,
-        heading,
-        heading_note,
+        heading: "In pictures",
+        heading_note: note,
         plots,
         then,
         folded,
-        figures,
+        figures: Vec::new(),
         script: SCRIPT,
         script_hash: script_hash(),
     }
     .write_into(out)
-}
-
-/// Plots as pictures; those without a value are left out.
-pub(crate) fn drawn(plots: &[Plot]) -> Vec<Picture> {
-    let drawings = plots.iter().filter_map(|plot| plot.draw(&id("plot", &plot.title)));
-    drawings.filter_map(|drawing| Some(Picture { svg: drawing.render().ok()?, note: drawing.note })).collect()
 }
 
 /// By which the plots of startups are known.
@@ -189,12 +179,6 @@ impl Page {
 
 fn script_hash() -> String {
     STANDARD.encode(Sha256::digest(SCRIPT))
-}
-
-/// The name of a part of a page, the same in each page that has the part: `plot-bit-rate`.
-pub(crate) fn id(kind: &str, title: &str) -> String {
-    let words = title.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.fold(kind.to_owned(), |id, word| format!("{id}-{}", word.to_ascii_lowercase()))
 }
 
 impl Section {

@@ -1,7 +1,7 @@
 //! Values with their intervals, one below the other, as SVG: whether two of them overlap, or one of them zero, is seen at a
 //! glance.
 
-use crate::html::{Picture, id};
+use crate::picture::{Picture, id};
 use crate::plot::{step, tick_number};
 use crate::quantity::{Units, unit_of};
 use askama::Template;

@@ -2,11 +2,11 @@
 
 use crate::Format;
 use crate::capacity::lines::capacity_line;
-use crate::digest::measured;
+use crate::measured::measured;
 use crate::quantity::{TIE, moment};
 use crate::quote::{LINE, quote};
 use crate::stages::state_word;
-use crate::sweep::sweep_line;
+use crate::sweep::lines::sweep_line;
 use askama::Template;
 use std::io;
 use weir_engine::capacity::{CapacitySummary, Evidence};

@@ -125,7 +125,7 @@ fn by_percentile(workload: &WorkloadSummary, title: String, figure: &str) -> Plo
 }
 
 fn several_clients(clients: u32) -> String {
-    crate::digest::several(clients.into(), "client")
+    crate::quantity::several(clients.into(), "client")
 }
 
 /// Where the highest of so many values stands on an axis of nines.

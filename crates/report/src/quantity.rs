@@ -100,6 +100,11 @@ pub(crate) fn count(number: u64) -> String {
     grouped
 }
 
+/// `1 client`, `2,500 clients`.
+pub(crate) fn several(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A number that need not be whole: whole from 100 up.
 pub(crate) fn number(value: f64) -> String {
     match value {

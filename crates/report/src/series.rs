@@ -1,10 +1,9 @@
 //! A series of runs, in every format that a run has.
 
 use crate::answer::{self, Answer};
-use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::json::published;
-use crate::quantity::{in_figure_unit, moment, span};
+use crate::quantity::{in_figure_unit, moment, several, span};
 use crate::quote::{LINE, quote};
 use crate::stages::{state_tone, state_word};
 use crate::surroundings;

@@ -1,9 +1,8 @@
 //! When clients came to play, and after how long, as a map of SVG: the stronger the colour of a cell, the more clients.
 
-use crate::digest::several;
-use crate::html::{Picture, id};
+use crate::picture::{Picture, id};
 use crate::plot::{Tick, time_label, time_step};
-use crate::quantity::{TIE, count, seconds};
+use crate::quantity::{TIE, count, seconds, several};
 use crate::quote::quote;
 use askama::Template;
 use weir_engine::startup_map::StartupMap;

@@ -1,8 +1,7 @@
 //! A checked stream as a document: what it is, what is wrong with it, and where.
 
-use crate::digest::several;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::quantity::{TIE, bit_rate, bytes, count, joined, seconds, share, span};
+use crate::quantity::{TIE, bit_rate, bytes, count, joined, seconds, several, share, span};
 use crate::quote::quote;
 use crate::stream::{FindingEntry, PidEntry, ProgramEntry, StreamCheck};
 

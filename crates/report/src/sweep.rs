@@ -1,15 +1,15 @@
 //! A sweep, in every format that a run has: one table, one picture, and which variant is best.
 
+pub(crate) mod lines;
+
+use self::lines::{bounds, figure, is_capacity, short, sweep_line};
 use crate::answer::{self, Answer};
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::heat_map::heat_map;
-use crate::html::Picture;
 use crate::intervals::{IntervalRow, intervals};
 use crate::json::published;
-use crate::quantity::{
-    BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, TIE, Units, count, in_figure_unit, moment, percent,
-    span,
-};
+use crate::picture::Picture;
+use crate::quantity::{BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, moment, percent, span};
 use crate::quote::LINE;
 use crate::quote::quote;
 use crate::text::Text;
@@ -18,7 +18,7 @@ use std::io;
 use weir_engine::capacity::Evidence;
 use weir_engine::scenario::Order;
 use weir_engine::series::{Ending, FigureUnit};
-use weir_engine::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue, SweepVariant};
+use weir_engine::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue};
 
 /// Writes a sweep in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
 ///
@@ -60,64 +60,6 @@ impl Answer for SweepSummary {
 /// The JSON Schema of a sweep's summary (draft 2020-12), made from the types: `docs/sweep.schema.json`.
 pub fn sweep_schema() -> String {
     published(schemars::schema_for!(SweepSummary), "weir sweep")
-}
-
-/// The answer in one line: the best, those that cannot be told from it, those that are worse.
-pub fn sweep_line(summary: &SweepSummary) -> String {
-    let named = |standing: Standing| {
-        let unit = match standing {
-            Standing::Best => format!(" {}", summary.ranked.title),
-            _ => String::new(),
-        };
-        let named = |it: &SweepVariant| format!("{} ({}{unit})", quote(&it.name, 40), short(summary, it));
-        let names = summary.standing(standing).map(named);
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let best = named(Standing::Best);
-    if best.is_empty() {
-        return "nothing was learnt of any variant".to_owned();
-    }
-    let mut line = format!("best: {best}");
-    for (standing, words) in [
-        (Standing::Alike, "cannot be told from it"),
-        (Standing::Worse, "worse"),
-        (Standing::Unknown, "too little is known of"),
-    ] {
-        let names = named(standing);
-        if !names.is_empty() {
-            line.push_str(&format!("; {words}: {names}"));
-        }
-    }
-    line
-}
-
-fn is_capacity(summary: &SweepSummary) -> bool {
-    matches!(summary.ranked.by, Rank::Capacity(_))
-}
-
-/// A figure with enough digits to tell small ones apart.
-fn figure(unit: FigureUnit, value: f64) -> String {
-    match unit {
-        FigureUnit::Percent if value.abs() < 1.0 => format!("{value:.3}{TIE}%"),
-        _ => in_figure_unit(unit, value),
-    }
-}
-
-/// Value or bounds of a variant.
-fn short(summary: &SweepSummary, variant: &SweepVariant) -> String {
-    let Some(value) = variant.value else { return NOTHING.to_owned() };
-    if is_capacity(summary) { bounds(value) } else { figure(summary.ranked.unit, value.mean) }
-}
-
-/// `3,420 to 3,590`, `at least 3,420`, `less than 10`.
-fn bounds(value: SweepValue) -> String {
-    let number = |value: f64| count(value.round() as u64);
-    match (value.low.filter(|low| *low > 0.0), value.high) {
-        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
-        (Some(low), None) => format!("at least {}", number(low)),
-        (None, Some(high)) => format!("less than {}", number(high)),
-        (None, None) => NOTHING.to_owned(),
-    }
 }
 
 fn standing_word(standing: Standing) -> &'static str {
@@ -172,7 +114,7 @@ fn badges(summary: &SweepSummary) -> Vec<Badge> {
     if let Some(series) = &summary.series {
         let failed = series.failed_thresholds();
         if failed > 0 {
-            badges.push(badge(&crate::digest::several(failed as u64, "threshold failed"), Tone::Bad));
+            badges.push(badge(&crate::quantity::several(failed as u64, "threshold failed"), Tone::Bad));
         }
     }
     badges

@@ -1,8 +1,8 @@
 //! The sides of a comparison as pictures: by how much figures changed, and the seconds of all sides over each other.
 
 use super::{finding_word, letter, relative, side_name};
-use crate::html::{Picture, drawn};
 use crate::intervals::{IntervalRow, intervals};
+use crate::picture::{Picture, drawn};
 use crate::plot::{Across, COLOURS, Hue, Line, Plot};
 use crate::plots::{CALMED, calmed};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units};
