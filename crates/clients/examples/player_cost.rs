@@ -84,7 +84,7 @@ fn main() {
     for (failure, count) in startup.failures().chain(figures.failures()) {
         println!("  {count} {}", failure.key());
     }
-    for remark in shard.world.take_remarks().iter().take(5) {
+    for remark in shard.world.take_failures().iter().take(5) {
         println!("  client {}: {} {}", remark.planned.client, remark.failure.key(), remark.words);
     }
     println!("startup p99 {} ms", startup.spread(STARTUP).value_at_quantile(0.99) / 1_000);

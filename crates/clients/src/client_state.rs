@@ -240,7 +240,7 @@ impl ClientState {
         if self.leave(shard) {
             // The words may hold the stream's key, which is known further up alone.
             debug!(target: "client", client = self.planned.number(), failure = failure.key(), "failed");
-            shard.remark(now, self.planned, failure, words);
+            shard.failure(now, self.planned, failure, words);
             shard.end(self.planned, Ending::Failed(failure));
         }
     }

@@ -1,4 +1,4 @@
-//! What the clients of one shard write in: figures, remarks, and how each planned start ended.
+//! What the clients of one shard write in: figures, failures, and how each planned start ended.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -114,7 +114,7 @@ pub struct Gap {
 pub struct ShardRecorder {
     recorders: Vec<Recorder>,
     told: Vec<[u32; Failure::ALL.len()]>,
-    remarks: Vec<ClientFailure>,
+    failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
     ended: Option<Vec<(PlannedStart, Ending)>>,
     client_records: Vec<ClientRecord>,
@@ -131,7 +131,7 @@ impl ShardRecorder {
         Self {
             recorders,
             told,
-            remarks: Vec::new(),
+            failures: Vec::new(),
             ended: None,
             client_records: Vec::new(),
             gaps: Vec::new(),
@@ -164,12 +164,12 @@ impl ShardRecorder {
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.
-    pub fn remark(&mut self, at: Moment, planned: PlannedStart, failure: Failure, words: &str) {
+    pub fn failure(&mut self, at: Moment, planned: PlannedStart, failure: Failure, words: &str) {
         let told = &mut self.told[usize::from(planned.workload)][failure as usize];
         *told += 1;
         if *told <= REMARKS_OF_A_KIND {
             let words = words.chars().filter(|c| !c.is_control()).take(200).collect();
-            self.remarks.push(ClientFailure { at, planned, failure, words });
+            self.failures.push(ClientFailure { at, planned, failure, words });
         }
     }
 
@@ -201,9 +201,9 @@ impl ShardRecorder {
         self.recorders.iter_mut().map(Recorder::take).collect()
     }
 
-    /// Hands out the remarks since the last call.
-    pub fn take_remarks(&mut self) -> Vec<ClientFailure> {
-        std::mem::take(&mut self.remarks)
+    /// Hands out the failures since the last call.
+    pub fn take_failures(&mut self) -> Vec<ClientFailure> {
+        std::mem::take(&mut self.failures)
     }
 
     /// Hands out the planned starts that ended since the last call, if they are kept.

@@ -83,7 +83,7 @@ fn a_service_that_was_just_listed_and_is_not_there_has_no_free_tuner() {
     rig.dispatch(&mut *session, Event::Bytes(Response::refusal("404 Not Found").head().as_bytes()));
     let figures = rig.world.take_figures().remove(0);
     assert_eq!(figures.failures().collect::<Vec<_>>(), [(Failure::Unavailable, 1)]);
-    let said = rig.world.take_remarks().remove(0).words;
+    let said = rig.world.take_failures().remove(0).words;
     assert!(said.contains("404 Not Found") && said.contains("no free tuner, or gone"), "{said}");
 }
 

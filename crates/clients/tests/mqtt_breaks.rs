@@ -255,7 +255,7 @@ fn a_broker_that_does_not_come_back_has_failed_its_client_when_that_is_told_to_s
         stage.handle_timeout(20);
         stage.dispatch(Event::Stop);
         assert!(stage.rig.closed);
-        let words = stage.rig.world.take_remarks().remove(0).words;
+        let words = stage.rig.world.take_failures().remove(0).words;
         let (ended, figures) = stage.ended();
         assert_eq!(ended, [Ending::Failed(Failure::ClosedByPeer)]);
         assert_eq!(words, "the broker closed the link; no connection again in 4 attempts");

@@ -57,7 +57,7 @@ fn until_received(bench: &mut Bench<'_>, workload: u16, units: u64) {
     let began = std::time::Instant::now();
     while of(&mut bench.shard.world, workload).counter(UNITS) < units {
         if began.elapsed() >= PATIENCE {
-            let remarks = bench.shard.world.take_remarks();
+            let remarks = bench.shard.world.take_failures();
             let figures = bench.shard.world.take_figures();
             let counts = figures.iter().map(|figures| {
                 let own = ["acknowledged", "in_flight", "missing"]
@@ -124,7 +124,7 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
                 0
             );
             assert_eq!((sent.spread(SEND_LAG).len(), own(sent, "mqtt.in_flight")), (COUNT, 0));
-            assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_remarks());
+            assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_failures());
         }
     }
     // The broker has counted what weir has counted: COUNT from weir, to two of weir's and one of its own.
@@ -191,7 +191,7 @@ fn what_the_broker_drops_is_counted_to_the_message() {
         (sent.counter(UNITS), own(sent, "mqtt.acknowledged")),
         (500, 500),
         "{:?}",
-        shard.take_remarks()
+        shard.take_failures()
     );
     assert!(received.counter(UNITS) < 400, "the broker dropped nothing: {}", received.counter(UNITS));
     assert_eq!(received.counter(LOST), 500 - received.counter(UNITS));
@@ -260,7 +260,7 @@ fn failure(workload: &Workload) -> (Failure, String) {
     bench.run_until(PATIENCE, "the client ends", |shard| of(shard, 0).failures().next().is_some());
     let (_, ended, mut shard) = bench.stop();
     let [(_, Ending::Failed(failure))] = ended[..] else { panic!("{ended:?}") };
-    (failure, shard.take_remarks().remove(0).words)
+    (failure, shard.take_failures().remove(0).words)
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
     let gone = |(_, ending): &(PlannedStart, Ending)| {
         matches!(ending, Ending::Failed(Failure::ClosedByPeer | Failure::Reset))
     };
-    let remarks = shard.take_remarks();
+    let remarks = shard.take_failures();
     assert!(ended.len() == 2 && ended.iter().all(gone), "{ended:?} {remarks:?}");
     let named = |remark: &ClientFailure| {
         remark.failure == Failure::Reset || remark.words == "the broker closed the link"

@@ -60,7 +60,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
     assert_eq!(received.counter(LOST), 0);
     assert!(received.signed(LATENCY).value_at_quantile(0.5) < 20_000);
     assert!(sent.spread(SEND_LAG).value_at_quantile(0.5) < 5_000);
-    assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", shard.take_remarks());
+    assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", shard.take_failures());
     assert_eq!(ended.len(), 21);
     assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{ended:?}");
 }
@@ -109,7 +109,7 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
     assert_eq!(failures(2), [Ending::Failed(Failure::NoMedia); 3]);
     // nginx-rtmp closes the link on an application that it does not know.
     assert_eq!(failures(3), [Ending::Failed(Failure::ClosedByPeer); 2]);
-    let remarks = shard.take_remarks();
+    let remarks = shard.take_failures();
     let words = |failure| &remarks.iter().find(|remark| remark.failure == failure).unwrap().words;
     assert_eq!(words(Failure::Rejected), "NetStream.Publish.BadName: Already publishing");
     assert!(words(Failure::StreamEnded).contains("NetStream.Play.UnpublishNotify"), "{remarks:?}");

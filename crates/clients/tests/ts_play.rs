@@ -97,7 +97,7 @@ impl Viewer {
         let ended = self.rig.world.take_ended();
         assert!(ended.len() <= 1, "one client, one end: {ended:?}");
         let figures = self.rig.world.take_figures().remove(0);
-        (ended.first().map(|(_, ending)| *ending), self.rig.world.take_remarks(), figures)
+        (ended.first().map(|(_, ending)| *ending), self.rig.world.take_failures(), figures)
     }
 
     /// It has failed so, with words that contain these, and left nothing behind.

@@ -1,4 +1,4 @@
-//! From intervals and samples to the summary: a fold of values, live or read back from disk.
+//! From intervals and samples to the summary: a function of values, of a live run or of one that was read back from disk.
 
 mod agents;
 mod distributions;
@@ -124,7 +124,7 @@ impl Aggregator {
     }
 
     /// Adds an event. The event that the run was stopped must come before the intervals from that second on.
-    pub fn remark(&mut self, line: &EventLine) {
+    pub fn event(&mut self, line: &EventLine) {
         match line {
             EventLine::Failure { workload, failure, words, .. } if !words.is_empty() => {
                 self.words.entry((*workload, *failure)).or_insert_with(|| words.clone());
@@ -379,11 +379,11 @@ impl Aggregator {
     /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
     /// whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
-        let figures_of = |(number, fold): (usize, &WorkloadAggregator)| {
-            let unwatched = vec![None; fold.stages.len()];
-            let published = self.published_in_windows(fold);
-            let (mut summary, _) = fold.summary(number as u16, &published, &unwatched, 1.0, None);
-            for (row, stage) in summary.stages.iter_mut().zip(&fold.stages) {
+        let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
+            let unwatched = vec![None; aggregator.stages.len()];
+            let published = self.published_in_windows(aggregator);
+            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, 1.0, None);
+            for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);
                 row.window_is_void &= is_whole;

@@ -1,6 +1,7 @@
 //! A line of `events.ndjson`: what happened once, in words.
 
-use crate::agents::{AgentEnd, OpenClients};
+use crate::agents::clients::OpenClients;
+use crate::agents::end::AgentEnd;
 use crate::ingest::Ingested;
 use crate::plan::Segment;
 use serde::{Deserialize, Serialize};

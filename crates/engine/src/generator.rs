@@ -2,8 +2,8 @@
 
 use crate::arrivals::Arrivals;
 use crate::cells::Cells;
+use crate::coordinator_message::{CoordinatorMessage, ThreadReport};
 use crate::plan::{Plan, PlannedLife, PlannedSlot};
-use crate::report::{Arrival, Report};
 use crate::starts::Starts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -38,7 +38,7 @@ pub(crate) struct GeneratorConfig {
     /// Set when the run must end now.
     pub(crate) stop: Arc<AtomicBool>,
     /// Where intervals go.
-    pub(crate) reports: Sender<Arrival>,
+    pub(crate) reports: Sender<CoordinatorMessage>,
     /// Its number.
     pub(crate) number: usize,
     /// Whether it drives what only disturbs the others: how busy it is says nothing about them.
@@ -202,20 +202,20 @@ impl Generator {
                 recorder.set(LATE_TURNS, lag.late.as_micros() as u64);
             }
         }
-        let report = Report {
+        let report = ThreadReport {
             shard: self.config.number,
             second: self.second,
             figures,
-            remarks: self.shard.world.take_remarks(),
+            failures: self.shard.world.take_failures(),
             deserted: self.shard.is_empty() && self.starts.is_empty(),
             gaps: self.shard.world.take_gaps(),
             client_records: self.shard.world.take_client_records(),
-            taken: None,
+            consumer_end: None,
             last,
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
-        let _ = self.config.reports.send(Arrival::Report(report));
+        let _ = self.config.reports.send(CoordinatorMessage::Thread(report));
     }
 }
 

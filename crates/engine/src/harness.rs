@@ -82,9 +82,13 @@ pub fn run_directory(bytes: &[u8]) -> bool {
         })
     };
     match record::read_files(Path::new("run"), schema_of, contents) {
-        Ok((head, fold)) => {
-            let summary = fold.finish(head.run, Outcome::Completed, &head.scenario);
-            let _ = (fold.judge(&head.scenario.thresholds), fold.commonest_failure(), fold.latest());
+        Ok((head, aggregator)) => {
+            let summary = aggregator.finish(head.run, Outcome::Completed, &head.scenario);
+            let _ = (
+                aggregator.judge(&head.scenario.thresholds),
+                aggregator.commonest_failure(),
+                aggregator.latest(),
+            );
             serde_json::to_string(&summary).expect("a summary is JSON");
             true
         }

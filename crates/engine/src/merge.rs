@@ -1,7 +1,7 @@
 //! The parts of a run that its agents kept, as the run directory that their coordinator would have written: for when it did not
 //! come to that.
 
-use crate::agents::AgentFacts;
+use crate::agents::facts::AgentFacts;
 use crate::aggregator::Aggregator;
 use crate::event::EventLine;
 use crate::record::{EVENTS, HISTOGRAMS, INTERVALS, RUN, RecordError, RunHead, read_files};

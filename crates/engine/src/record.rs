@@ -246,8 +246,8 @@ impl RecordWriter {
     ///
     /// # Errors
     /// The system's, with the path.
-    pub fn remark(&mut self, remark: &EventLine) -> Result<(), RecordError> {
-        self.events.line(&serde_json::to_string(remark).expect("an event is JSON"))
+    pub fn event(&mut self, event: &EventLine) -> Result<(), RecordError> {
+        self.events.line(&serde_json::to_string(event).expect("an event is JSON"))
     }
 
     /// Hands all lines to the system.
@@ -282,7 +282,7 @@ pub(crate) fn write_histograms(
     Ok(())
 }
 
-/// Reads a run directory back into a fold. `schema_of` says the figures of a protocol.
+/// Reads a run directory back into an aggregator. `schema_of` gives the figures of a protocol.
 ///
 /// A last line that a crash cut short is left out.
 ///
@@ -326,10 +326,10 @@ pub(crate) fn read_files(
         })
         .collect::<Result<_, RecordError>>()?;
     let schemas: Vec<Schema> = facts.iter().map(|(_, schema)| *schema).collect();
-    let mut fold = Aggregator::new(plan, facts, head.origin_ns);
+    let mut aggregator = Aggregator::new(plan, facts, head.origin_ns);
     // Before the intervals: where the run was stopped, its windows end.
     each_line(contents(EVENTS)?, |line| {
-        fold.remark(&serde_json::from_str(line).map_err(|error| error.to_string())?);
+        aggregator.event(&serde_json::from_str(line).map_err(|error| error.to_string())?);
         Ok(())
     })?;
     let (path, log) = contents(HISTOGRAMS)?;
@@ -339,7 +339,7 @@ pub(crate) fn read_files(
     each_line(contents(INTERVALS)?, |line| {
         let (agent, interval) = read_interval(line, &schemas, end, &mut histograms)?;
         if agent.is_none() {
-            fold.interval(&interval);
+            aggregator.interval(&interval);
             return Ok(());
         }
         let second = interval.key.second;
@@ -351,18 +351,18 @@ pub(crate) fn read_files(
             && first.key().second.saturating_add(LATEST_AGENT) < second
         {
             let (key, figures) = first.remove_entry();
-            fold.interval(&Interval { key, figures });
+            aggregator.interval(&Interval { key, figures });
         }
         Ok(())
     })?;
-    open.into_iter().for_each(|(key, figures)| fold.interval(&Interval { key, figures }));
+    open.into_iter().for_each(|(key, figures)| aggregator.interval(&Interval { key, figures }));
     each_line(contents(OBSERVATIONS)?, |line| {
         let sample: Sample = serde_json::from_str(line).map_err(|error| error.to_string())?;
         check_clock(sample.at_ns)?;
-        fold.sample(sample);
+        aggregator.sample(sample);
         Ok(())
     })?;
-    Ok((head, fold))
+    Ok((head, aggregator))
 }
 
 /// The last second that a run of this plan can have.

@@ -5,6 +5,7 @@ use crate::agents::{
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
+use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
@@ -12,7 +13,6 @@ use crate::ingest::intake;
 use crate::ingest::{ConsumerError, Consuming};
 use crate::plan::{Plan, PlannedSlot, Segment};
 use crate::record::{RecordError, RecordWriter, RunHead};
-use crate::report::{Arrival, Report, Taken};
 use crate::scenario::Scenario;
 use crate::summary::{Outcome, Role, RunFacts, Summary};
 use std::collections::BTreeMap;
@@ -84,8 +84,8 @@ pub enum RunError {
 
 /// What a live view gets of a run.
 pub trait Watcher {
-    /// A second is complete; `fold` holds all up to it.
-    fn second(&mut self, second: u32, fold: &Aggregator);
+    /// A second is complete; `aggregator` holds all up to it.
+    fn second(&mut self, second: u32, aggregator: &Aggregator);
     /// Called a few times a second.
     fn tick(&mut self, elapsed: Duration);
     /// Whether the run has shown what it was made for: it ends then, before its plan does, as completed.
@@ -143,13 +143,13 @@ pub fn run(
     };
     let writer = RecordWriter::create(directory, &head)?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema).collect();
-    let mut fold = Aggregator::new(
+    let mut aggregator = Aggregator::new(
         plan.clone(),
         workload_facts.iter().cloned().zip(schemas.clone()).collect(),
         origin.as_nanos(),
     );
     if let Some(seconds) = slice_seconds {
-        fold.cut_into_slices(seconds);
+        aggregator.cut_into_slices(seconds);
     }
     let workloads: Arc<[Workload]> = workloads.into_iter().map(|(_, workload)| workload).collect();
 
@@ -189,7 +189,7 @@ pub fn run(
         workloads: workloads.clone(),
         show_keys: scenario.show_keys,
         writer: Some(writer),
-        fold,
+        aggregator,
         pending: BTreeMap::new(),
         cells,
         copier,
@@ -208,10 +208,10 @@ pub fn run(
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut coordinator);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
-    let mut summary = coordinator.fold.finish(facts, outcome, &scenario);
+    let mut summary = coordinator.aggregator.finish(facts, outcome, &scenario);
     summary.warnings.append(&mut coordinator.trouble);
     match failed {
-        Some(error) if coordinator.fold.latest().is_none() => Err(error),
+        Some(error) if coordinator.aggregator.latest().is_none() => Err(error),
         _ => Ok(summary),
     }
 }
@@ -226,7 +226,7 @@ fn take_in(
     number: usize,
     stop: &Arc<AtomicBool>,
     interrupt: &Arc<AtomicBool>,
-    reports: &Sender<Arrival>,
+    reports: &Sender<CoordinatorMessage>,
 ) -> Result<IntakeThread, RunError> {
     let ((ready, is_ready), (begin, begins)) = (channel(), channel());
     let config = intake::IntakeConfig {
@@ -322,7 +322,7 @@ struct Coordinator {
     /// Whether keys of RTMP streams may be written down.
     show_keys: bool,
     writer: Option<RecordWriter>,
-    fold: Aggregator,
+    aggregator: Aggregator,
     /// Seconds that not every shard has reported.
     pending: BTreeMap<u32, Vec<Recorder>>,
     /// Whose figures those of a report are.
@@ -350,7 +350,7 @@ impl Coordinator {
     #[allow(clippy::too_many_arguments)]
     fn work(
         &mut self,
-        received: &Receiver<Arrival>,
+        received: &Receiver<CoordinatorMessage>,
         observer: &mut Observer,
         scenario: &Scenario,
         interrupt: &Arc<AtomicBool>,
@@ -374,7 +374,7 @@ impl Coordinator {
             // Said after the sample of that moment: that the target died explains more.
             if deserted && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
                 // Clients that ended by themselves have done what there was to do.
-                outcome = if self.fold.failed() > 0 { Outcome::NobodyLeft } else { Outcome::Completed };
+                outcome = if self.aggregator.failed() > 0 { Outcome::NobodyLeft } else { Outcome::Completed };
                 self.stop(stop);
             }
             if self.lost > self.losses_allowed && !stop.load(Ordering::Relaxed) {
@@ -407,7 +407,7 @@ impl Coordinator {
             match received.recv_timeout(patience) {
                 Ok(arrival) => {
                     for second in self.take_arrival(arrival) {
-                        watcher.second(second, &self.fold);
+                        watcher.second(second, &self.aggregator);
                         deserted |= self.nobody_is_left(second);
                         if outcome == Outcome::Completed
                             && !stop.load(Ordering::Relaxed)
@@ -440,13 +440,13 @@ impl Coordinator {
     /// Ends the run before its plan does.
     fn stop(&mut self, stop: &AtomicBool) {
         let at_seconds = clock::now().since(self.origin).as_secs_f64();
-        self.remark(&EventLine::Stopped { at_seconds });
+        self.write_event(&EventLine::Stopped { at_seconds });
         stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether clients that the plan still wants are all over, so that the rest of the run would measure nothing.
     fn nobody_is_left(&self, second: u32) -> bool {
-        self.deserted.iter().all(|deserted| *deserted) && self.fold.wants_clients_after(second)
+        self.deserted.iter().all(|deserted| *deserted) && self.aggregator.wants_clients_after(second)
     }
 
     /// The first aborting threshold that does not hold, judged on all up to now.
@@ -454,7 +454,7 @@ impl Coordinator {
         if scenario.abort.is_empty() {
             return None;
         }
-        let results = self.fold.judge(&scenario.abort);
+        let results = self.aggregator.judge(&scenario.abort);
         let failed = results.into_iter().find(|result| result.value.is_some() && !result.passed);
         failed.map(|result| result.expression)
     }
@@ -464,11 +464,11 @@ impl Coordinator {
         let died = !sample.targets.is_empty()
             && sample.targets.iter().all(|target| target.state == TargetState::Died);
         self.write(|writer| writer.sample(&sample));
-        self.fold.sample(sample);
+        self.aggregator.sample(sample);
         let wall = wall_offset();
         let step = wall - std::mem::replace(&mut self.wall, wall);
         if step.unsigned_abs() > CLOCK_STEP.as_nanos() {
-            self.remark(&EventLine::ClockStep {
+            self.write_event(&EventLine::ClockStep {
                 at_seconds: now.since(self.origin).as_secs_f64(),
                 by_seconds: step as f64 * 1e-9,
             });
@@ -477,10 +477,10 @@ impl Coordinator {
     }
 
     /// Takes what came; the seconds that it completes, in order.
-    fn take_arrival(&mut self, arrival: Arrival) -> Vec<u32> {
+    fn take_arrival(&mut self, arrival: CoordinatorMessage) -> Vec<u32> {
         match arrival {
-            Arrival::Report(report) => self.take(report),
-            Arrival::Agent(agent, report) => self.take_from_agent(agent, report),
+            CoordinatorMessage::Thread(report) => self.take(report),
+            CoordinatorMessage::Agent(agent, report) => self.take_from_agent(agent, report),
         }
         let open = self.ended.iter().zip(&self.due).filter(|(ended, _)| !**ended);
         let first_open = open.map(|(_, due)| *due).min().unwrap_or(u32::MAX);
@@ -490,14 +490,14 @@ impl Coordinator {
     }
 
     /// Takes a shard's interval.
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: ThreadReport) {
         self.deserted[report.shard] = report.deserted;
-        for remark in &report.remarks {
-            let line = self.line(remark);
-            self.remark(&line);
+        for failure in &report.failures {
+            let line = self.line(failure);
+            self.write_event(&line);
         }
         for gap in &report.gaps {
-            self.remark(&EventLine::Gap {
+            self.write_event(&EventLine::Gap {
                 at_seconds: gap.at.since(self.origin).as_secs_f64(),
                 workload: gap.planned.workload,
                 client: gap.planned.number(),
@@ -507,7 +507,7 @@ impl Coordinator {
             });
         }
         for account in report.client_records {
-            self.remark(&EventLine::Account {
+            self.write_event(&EventLine::Account {
                 at_seconds: account.at.since(self.origin).as_secs_f64(),
                 workload: account.planned.workload,
                 client: account.planned.number(),
@@ -517,18 +517,18 @@ impl Coordinator {
                 numbers: account.numbers,
             });
         }
-        if let Some((workload, taken)) = report.taken {
+        if let Some((workload, taken)) = report.consumer_end {
             let at_seconds = clock::now().since(self.origin).as_secs_f64();
             let (line, outcome) = match taken {
-                Taken::Over(ingested) => {
+                ConsumerEnd::Over(ingested) => {
                     (EventLine::Ingested { at_seconds, workload, ingested }, Outcome::Completed)
                 }
-                Taken::Failed(trouble) => {
+                ConsumerEnd::Failed(trouble) => {
                     (EventLine::Trouble { at_seconds, words: trouble.to_string() }, Outcome::TargetDied)
                 }
             };
             self.taken = Some(outcome);
-            self.remark(&line);
+            self.write_event(&line);
         }
         self.add(report.second, report.figures);
         self.due[report.shard] = report.second + 1;
@@ -554,7 +554,7 @@ impl Coordinator {
         let at_seconds = clock::now().since(self.origin).as_secs_f64();
         match report {
             AgentReport::Begun { late_seconds, clock_bound_seconds } => {
-                self.remark(&EventLine::AgentBegun { agent, late_seconds, clock_bound_seconds });
+                self.write_event(&EventLine::AgentBegun { agent, late_seconds, clock_bound_seconds });
             }
             AgentReport::Second(lines) => {
                 if let Err(words) = self.take_second(agent, &lines) {
@@ -566,7 +566,7 @@ impl Coordinator {
             }
             AgentReport::Ended(end) => {
                 (self.ended[shard], self.deserted[shard]) = (true, true);
-                self.remark(&EventLine::AgentEnded { agent, end: Box::new(end) });
+                self.write_event(&EventLine::AgentEnded { agent, end: Box::new(end) });
             }
             AgentReport::Lost(words) => self.lose(agent, at_seconds, words),
             AgentReport::Trouble(words) => self.trouble.push(words),
@@ -579,8 +579,8 @@ impl Coordinator {
         if lines.second < self.due[usize::from(agent)] {
             return Err(format!("second {}, which it has sent before", lines.second));
         }
-        let intervals = read(lines, self.fold.plan(), &schemas)?;
-        lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.remark(it));
+        let intervals = read(lines, self.aggregator.plan(), &schemas)?;
+        lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.write_event(it));
         for interval in intervals.iter().filter(|it| it.key.server.is_none()) {
             let counted = &mut self.counted[usize::from(agent)][usize::from(interval.key.workload)];
             counted.add(&interval.figures);
@@ -605,7 +605,7 @@ impl Coordinator {
         let is_allowed = self.lost <= self.losses_allowed;
         let segment = Segment { index: agent, of: self.counted.len() as u16 };
         let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
-        self.remark(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
+        self.write_event(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }
 
     fn complete(&mut self, second: u32) {
@@ -617,7 +617,7 @@ impl Coordinator {
                 self.write(|writer| writer.interval(&interval));
             }
             self.copier.iter_mut().for_each(|copier| copier.interval(&interval));
-            self.fold.interval(&interval);
+            self.aggregator.interval(&interval);
         }
         self.copier.iter_mut().for_each(|copier| copier.complete(second));
         self.write(RecordWriter::flush);
@@ -640,10 +640,10 @@ impl Coordinator {
         }
     }
 
-    fn remark(&mut self, remark: &EventLine) {
-        self.write(|writer| writer.remark(remark));
-        self.copier.iter_mut().for_each(|copier| copier.event(remark));
-        self.fold.remark(remark);
+    fn write_event(&mut self, event: &EventLine) {
+        self.write(|writer| writer.event(event));
+        self.copier.iter_mut().for_each(|copier| copier.event(event));
+        self.aggregator.event(event);
     }
 
     /// Writes, or gives up writing at the first refusal and says so: a full disk ends no run.

@@ -2,7 +2,7 @@
 //!
 //! Keys carry their units; shares are ratios of 0 to 1; CPU percent is of one core.
 
-use crate::agents::AgentFacts;
+use crate::agents::facts::AgentFacts;
 use crate::growth::TargetGrowth;
 use crate::ingest::Ingested;
 use crate::lifetime::Lifetime;

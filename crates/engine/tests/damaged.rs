@@ -73,13 +73,13 @@ fn write(directory: &Path) {
         let (host, targets, machines, others) = (HostSample::default(), Vec::new(), Vec::new(), Vec::new());
         writer.sample(&Sample { at_ns, targets, generator, host, machines, others }).unwrap();
     }
-    writer.remark(&EventLine::Stopped { at_seconds: 11.25 }).unwrap();
+    writer.event(&EventLine::Stopped { at_seconds: 11.25 }).unwrap();
     writer.flush().unwrap();
 }
 
 fn read(directory: &Path) -> Result<(), RecordError> {
-    let (head, fold) = record::read(directory, |_| Some(SCHEMA))?;
-    fold.finish(head.run, Outcome::Completed, &head.scenario);
+    let (head, aggregator) = record::read(directory, |_| Some(SCHEMA))?;
+    aggregator.finish(head.run, Outcome::Completed, &head.scenario);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ const SLICES: u32 = 3;
 const LOAD_SECONDS: u32 = SLICE * SLICES;
 
 struct Trial {
-    fold: Aggregator,
+    aggregator: Aggregator,
     slices: TrialSlices,
     second: u32,
 }
@@ -51,8 +51,8 @@ impl Trial {
             frame_time_seconds: None,
             timeout_seconds: 10.0,
         };
-        let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
-        fold.cut_into_slices(SLICE);
+        let mut aggregator = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+        aggregator.cut_into_slices(SLICE);
         let thresholds: Vec<_> = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = TrialPlan {
             asked: asked(&thresholds, LoadKind::Clients, false),
@@ -60,7 +60,7 @@ impl Trial {
             slice_seconds: SLICE,
             slices: SLICES,
         };
-        Self { fold, slices: TrialSlices::new(plan), second: 0 }
+        Self { aggregator, slices: TrialSlices::new(plan), second: 0 }
     }
 
     /// Adds a second.
@@ -76,8 +76,8 @@ impl Trial {
         figures.count(FRAMES, 25 * second.playing);
         (0..100).for_each(|_| figures.record_signed(DRIFT, second.drift_micros));
         let key = IntervalKey { second: self.second, workload: 0, server: None };
-        self.fold.interval(&Interval { key, figures });
-        if let Some(slice) = self.fold.judge_slice(0, self.second, &self.slices.thresholds()) {
+        self.aggregator.interval(&Interval { key, figures });
+        if let Some(slice) = self.aggregator.judge_slice(0, self.second, &self.slices.thresholds()) {
             self.slices.add(&slice);
         }
         self.second += 1;
@@ -104,7 +104,7 @@ impl Trial {
             machines: Vec::new(),
             base_seconds: 0.0,
         };
-        self.slices.outcomes(&self.fold.finish(run, outcome, &Scenario::default()), &[0])
+        self.slices.outcomes(&self.aggregator.finish(run, outcome, &Scenario::default()), &[0])
     }
 }
 
@@ -227,8 +227,8 @@ fn what_weir_could_not_do_says_nothing_of_the_target() {
         // The generator did not read for two seconds.
         figures.set(TURN_LAG, 2_000_000);
         let key = IntervalKey { second, workload: 0, server: None };
-        trial.fold.interval(&Interval { key, figures });
-        let slice = trial.fold.judge_slice(0, second, &trial.slices.thresholds());
+        trial.aggregator.interval(&Interval { key, figures });
+        let slice = trial.aggregator.judge_slice(0, second, &trial.slices.thresholds());
         slice.into_iter().for_each(|slice| trial.slices.add(&slice));
     }
     let outcome = trial.outcomes(Outcome::Completed).remove(0);
@@ -241,7 +241,7 @@ fn what_weir_could_not_do_says_nothing_of_the_target() {
 fn a_target_that_dies_does_not_carry_the_load_that_it_dies_of() {
     let mut trial = Trial::of(&[10, 20], &["failed.ratio <= 0.1%"]);
     trial.seconds(LOAD_SECONDS, good(10));
-    trial.fold.remark(&EventLine::Stopped { at_seconds: f64::from(LOAD_SECONDS) + 0.5 });
+    trial.aggregator.event(&EventLine::Stopped { at_seconds: f64::from(LOAD_SECONDS) + 0.5 });
     trial.second(good(0));
     let outcomes = trial.outcomes(Outcome::TargetDied);
     let found: Vec<_> = outcomes.iter().map(|it| (it.load, it.verdict)).collect();

@@ -62,13 +62,16 @@ impl Live {
 }
 
 impl Watcher for Live {
-    fn second(&mut self, second: u32, fold: &Aggregator) {
-        let Some((_, points)) = fold.latest() else { return };
+    fn second(&mut self, second: u32, aggregator: &Aggregator) {
+        let Some((_, points)) = aggregator.latest() else { return };
         // In the second after the plan's end nobody is wanted, and nobody plays; nor once the run was stopped before it.
-        if Duration::from_secs(u64::from(second) + 1) > fold.length() || fold.is_stopped_at(second) {
+        if Duration::from_secs(u64::from(second) + 1) > aggregator.length()
+            || aggregator.is_stopped_at(second)
+        {
             return;
         }
-        let line = line(second, points, &fold.roles(), fold.failed(), fold.commonest_failure());
+        let line =
+            line(second, points, &aggregator.roles(), aggregator.failed(), aggregator.commonest_failure());
         if let Self::Bar(bar) = self
             && is_in_background()
         {

@@ -170,10 +170,10 @@ struct Watched<'a> {
 }
 
 impl Watcher for PageWatcher<'_> {
-    fn second(&mut self, second: u32, fold: &Aggregator) {
-        self.watcher.second(second, fold);
+    fn second(&mut self, second: u32, aggregator: &Aggregator) {
+        self.watcher.second(second, aggregator);
         if let Some(run) = &mut self.run {
-            run.second(second, fold);
+            run.second(second, aggregator);
         }
     }
 
@@ -187,16 +187,17 @@ impl Watcher for PageWatcher<'_> {
 }
 
 impl Watched<'_> {
-    fn second(&mut self, second: u32, fold: &Aggregator) {
+    fn second(&mut self, second: u32, aggregator: &Aggregator) {
         let listener = &self.shown.listener;
-        let figures = fold.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
+        let figures =
+            aggregator.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
         listener.board().show(second + 1, figures);
         let now = Instant::now();
         if !listener.wants_body() || now < self.next {
             return;
         }
         let facts = RunFacts { duration_seconds: f64::from(second) + 1.0, ..self.facts.clone() };
-        let summary = fold.finish(facts, Outcome::Running, &self.scenario);
+        let summary = aggregator.finish(facts, Outcome::Running, &self.scenario);
         self.next = now + now.elapsed() * SHARE;
         self.shown.show(summary);
     }

@@ -2,7 +2,8 @@
 
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
-use crate::run::{check_print, explained, print, write_artefacts};
+use crate::print::{check_print, print, write_artefacts};
+use crate::run::explained;
 use crate::{capacity, series, sweep};
 use std::path::Path;
 use weir_engine::aggregator::Aggregator;
@@ -45,13 +46,13 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
 
 /// Prints the report of the parts that agents have kept.
 fn merged(args: &Report) -> Result<Exit, Failure> {
-    let (head, fold) =
+    let (head, aggregator) =
         merge::read_parts(&args.merge, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run.clone();
-    run.duration_seconds = fold.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0);
-    let is_stopped = fold.is_stopped_at(u32::MAX);
+    run.duration_seconds = aggregator.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0);
+    let is_stopped = aggregator.is_stopped_at(u32::MAX);
     let outcome = if is_stopped { Outcome::Interrupted } else { Outcome::Completed };
-    let mut summary = fold.finish(run, outcome, &head.scenario);
+    let mut summary = aggregator.finish(run, outcome, &head.scenario);
     if let Some(of) = args.merge.first().and_then(|first| part_of(first)).filter(|of| *of > args.merge.len())
     {
         summary.warnings.push(format!("these are {} of the {of} parts of the run", args.merge.len()));
@@ -71,14 +72,14 @@ pub(crate) struct Recomputed {
     /// What was known before its first second.
     pub(crate) head: RunHead,
     /// Its seconds.
-    pub(crate) fold: Aggregator,
+    pub(crate) aggregator: Aggregator,
     /// What they come to.
     pub(crate) summary: Summary,
 }
 
 /// Reads a run's directory.
 pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
-    let (head, fold) =
+    let (head, aggregator) =
         record::read(directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run.clone();
     // How it ended is in the summary that it wrote, if it came so far.
@@ -87,9 +88,9 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
         .and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let outcome = written.as_ref().map_or(Outcome::Interrupted, |summary| summary.outcome.clone());
     run.duration_seconds = written.as_ref().map_or_else(
-        || fold.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0),
+        || aggregator.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0),
         |summary| summary.run.duration_seconds,
     );
-    let summary = fold.finish(run, outcome, &head.scenario);
-    Ok(Recomputed { head, fold, summary })
+    let summary = aggregator.finish(run, outcome, &head.scenario);
+    Ok(Recomputed { head, aggregator, summary })
 }

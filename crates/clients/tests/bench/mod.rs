@@ -57,7 +57,7 @@ impl<'w> Bench<'w> {
         let end = clock::now() + limit;
         while !done(&mut self.shard.world) {
             if clock::now() >= end {
-                let (ended, remarks) = (self.shard.world.take_ended(), self.shard.world.take_remarks());
+                let (ended, remarks) = (self.shard.world.take_ended(), self.shard.world.take_failures());
                 panic!("not in {limit:?}: {what}; ended: {ended:?}; {remarks:?}");
             }
             self.shard.turn(clock::now() + Duration::from_millis(20)).unwrap();

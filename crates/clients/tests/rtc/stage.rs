@@ -184,7 +184,7 @@ impl Stage {
     pub(crate) fn failure(&mut self) -> (Failure, String) {
         let ended = self.rig.world.take_ended();
         let [(_, Ending::Failed(failure))] = ended[..] else { panic!("{ended:?}") };
-        let remarks = self.rig.world.take_remarks();
+        let remarks = self.rig.world.take_failures();
         (failure, remarks[0].words.clone())
     }
 }

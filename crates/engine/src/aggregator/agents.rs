@@ -1,6 +1,7 @@
 //! What the agents of a run said of themselves, and which of them were lost.
 
-use crate::agents::{AgentEnd, AgentFacts};
+use crate::agents::end::AgentEnd;
+use crate::agents::facts::AgentFacts;
 use crate::event::EventLine;
 use crate::summary::{ProcessLoad, Reason};
 use crate::verdict;

@@ -2,7 +2,7 @@
 
 use super::slice::{Slice, SliceTotals};
 use super::stage::StageAggregator;
-use crate::agents::OpenClients;
+use crate::agents::clients::OpenClients;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};

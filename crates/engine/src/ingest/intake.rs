@@ -8,7 +8,7 @@ use super::figures::{
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
 use super::ingested::{Classic, FirstAndLast, Ingested};
-use crate::report::{Arrival, Report, Taken};
+use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
@@ -62,7 +62,7 @@ pub(crate) struct IntakeConfig {
     /// Set by Ctrl-C.
     pub(crate) interrupt: Arc<AtomicBool>,
     /// Where intervals go.
-    pub(crate) reports: Sender<Arrival>,
+    pub(crate) reports: Sender<CoordinatorMessage>,
     /// Number among the threads of the run.
     pub(crate) number: usize,
     /// Told once whether the consumer is there.
@@ -105,17 +105,17 @@ impl Intake {
     fn work(mut self, consumer: Box<dyn Consumer>) {
         let waited = self.wait(&*consumer);
         let last = consumer.counted();
-        let taken = match waited {
+        let end = match waited {
             Waited::Stuck(trouble) => {
                 consumer.leave();
-                Taken::Failed(trouble)
+                ConsumerEnd::Failed(trouble)
             }
             Waited::Over => match consumer.end() {
-                Ok(consumed) => Taken::Over(Box::new(self.ingested(&consumed))),
-                Err(trouble) => Taken::Failed(trouble),
+                Ok(consumed) => ConsumerEnd::Over(Box::new(self.ingested(&consumed))),
+                Err(trouble) => ConsumerEnd::Failed(trouble),
             },
         };
-        self.report(last, Some(taken));
+        self.report(last, Some(end));
     }
 
     /// Waits until all is counted: what was published is acknowledged, or will not be; what was received is settled; and
@@ -229,20 +229,20 @@ impl Intake {
     }
 
     /// Hands out a second's figures, and the last one's with what became of all.
-    fn report(&mut self, counted: Counted, taken: Option<Taken>) {
+    fn report(&mut self, counted: Counted, end: Option<ConsumerEnd>) {
         let mut figures: Vec<Recorder> =
             self.config.schemas.iter().map(|schema| Recorder::new(*schema)).collect();
         let own = &mut figures[usize::from(self.messages.workload)];
-        let last = taken.is_some();
+        let last = end.is_some();
         if self.second == 0 {
             [PLANNED, ON_TIME, PLAYED].into_iter().for_each(|counter| own.count(counter, 1));
         }
         own.set(PLAYING, u64::from(!last));
         let of = |now: u64, before: u64| now.saturating_sub(before);
         let (now, before) = (counted, std::mem::replace(&mut self.before, counted));
-        match &taken {
+        match &end {
             // What is known at the end is exact, and what was told before is part of it.
-            Some(Taken::Over(ingested)) => put(own, ingested, before),
+            Some(ConsumerEnd::Over(ingested)) => put(own, ingested, before),
             _ => {
                 own.count(UNITS, of(now.delivered.unwrap_or_default(), before.delivered.unwrap_or_default()));
                 own.count(SAVED, of(now.saved, before.saved));
@@ -251,20 +251,20 @@ impl Intake {
             }
         }
         own.count(MEDIA, of(now.bytes, before.bytes));
-        let report = Report {
+        let report = ThreadReport {
             shard: self.config.number,
             second: self.second,
             figures,
-            remarks: Vec::new(),
+            failures: Vec::new(),
             deserted: last,
             gaps: Vec::new(),
             client_records: Vec::new(),
-            taken: taken.map(|taken| (self.messages.workload, taken)),
+            consumer_end: end.map(|end| (self.messages.workload, end)),
             last,
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
-        let _ = self.config.reports.send(Arrival::Report(report));
+        let _ = self.config.reports.send(CoordinatorMessage::Thread(report));
     }
 }
 

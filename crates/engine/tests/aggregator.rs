@@ -24,7 +24,7 @@ workloads:
 
 const SCHEMA: Schema = Schema::new(&[]);
 
-fn fold(text: &str) -> Aggregator {
+fn aggregator_of(text: &str) -> Aggregator {
     let scenario = Scenario::parse(text).unwrap();
     let facts = scenario.workloads.iter().map(|spec| {
         let (role, urls) = spec.verb().unwrap();
@@ -45,19 +45,19 @@ fn fold(text: &str) -> Aggregator {
 }
 
 /// A second of a workload with this number of clients that play, and of media bytes.
-fn second(fold: &mut Aggregator, second: u32, workload: u16, playing: u64, media: u64) {
+fn second(aggregator: &mut Aggregator, second: u32, workload: u16, playing: u64, media: u64) {
     let mut figures = Recorder::new(SCHEMA);
     figures.set(PLAYING, playing);
     figures.count(MEDIA, media);
-    fold.interval(&Interval { key: IntervalKey { second, workload, server: None }, figures });
+    aggregator.interval(&Interval { key: IntervalKey { second, workload, server: None }, figures });
 }
 
-fn finish(fold: &Aggregator) -> Summary {
-    finish_as(fold, &Scenario::default())
+fn finish(aggregator: &Aggregator) -> Summary {
+    finish_as(aggregator, &Scenario::default())
 }
 
 /// Summed up as a run of `scenario`, completed.
-fn finish_as(fold: &Aggregator, scenario: &Scenario) -> Summary {
+fn finish_as(aggregator: &Aggregator, scenario: &Scenario) -> Summary {
     let run = RunFacts {
         name: String::new(),
         id: String::new(),
@@ -73,18 +73,18 @@ fn finish_as(fold: &Aggregator, scenario: &Scenario) -> Summary {
         machines: Vec::new(),
         base_seconds: 0.0,
     };
-    fold.finish(run, Outcome::Completed, scenario)
+    aggregator.finish(run, Outcome::Completed, scenario)
 }
 
 #[test]
 fn the_expected_rate_is_that_of_the_publisher_of_the_same_targets() {
-    let mut fold = fold(TWO_STREAMS);
+    let mut aggregator = aggregator_of(TWO_STREAMS);
     for at in 0..5 {
-        second(&mut fold, at, 0, 1, 1_000);
-        second(&mut fold, at, 1, 1, 50_000);
-        second(&mut fold, at, 2, 4, 190_000);
+        second(&mut aggregator, at, 0, 1, 1_000);
+        second(&mut aggregator, at, 1, 1, 50_000);
+        second(&mut aggregator, at, 2, 4, 190_000);
     }
-    let summary = finish(&fold);
+    let summary = finish(&aggregator);
     let row = &summary.workloads[2].stages[0];
     assert_eq!(row.expected_bps, Some(4.0 * 50_000.0 * 8.0));
     assert_eq!(row.actual_bps, 190_000.0 * 8.0);
@@ -92,22 +92,22 @@ fn the_expected_rate_is_that_of_the_publisher_of_the_same_targets() {
 
 #[test]
 fn a_threshold_is_judged_alike_while_the_run_goes_on_and_at_its_end() {
-    let mut fold = fold(TWO_STREAMS);
+    let mut aggregator = aggregator_of(TWO_STREAMS);
     for at in 0..5 {
-        second(&mut fold, at, 1, 1, 50_000);
-        second(&mut fold, at, 2, 4, 190_000);
+        second(&mut aggregator, at, 1, 1, 50_000);
+        second(&mut aggregator, at, 2, 4, 190_000);
     }
     let mut figures = Recorder::new(SCHEMA);
     figures.fail(Failure::Reset);
-    fold.interval(&Interval { key: IntervalKey { second: 5, workload: 2, server: None }, figures });
+    aggregator.interval(&Interval { key: IntervalKey { second: 5, workload: 2, server: None }, figures });
     let asked: Vec<Threshold> =
         ["slots_failed < 1", "bitrate.ratio > 0.9", "playing.mean > 3", "startup.p99 < 1s"]
             .iter()
             .map(|text| text.parse().unwrap())
             .collect();
-    let summary = finish(&fold);
+    let summary = finish(&aggregator);
     let at_the_end: Vec<_> = asked.iter().map(|threshold| threshold.judge(&summary.workloads)).collect();
-    let judged = fold.judge(&asked);
+    let judged = aggregator.judge(&asked);
     assert_eq!(judged, at_the_end);
     let passed: Vec<_> = judged.iter().map(|result| result.passed).collect();
     assert_eq!(passed, [false, true, false, false], "{judged:?}");
@@ -121,7 +121,7 @@ workloads: [{play: rtmp://h/live/b, clients: 20, duration: 30s, arrival: 1000/s}
 
 /// A run of 30 s in which the source stops before second `until`. Viewers notice after their timeout of 10 s.
 fn stopped(until: u32) -> Aggregator {
-    let mut fold = fold(VIEWERS);
+    let mut aggregator = aggregator_of(VIEWERS);
     for at in 0..30 {
         let mut figures = Recorder::new(SCHEMA);
         let starve = at >= until + 10;
@@ -139,9 +139,10 @@ fn stopped(until: u32) -> Aggregator {
             figures.count(SOURCE, 1_000_000);
             figures.count(SOURCE_TIME, 20_000_000);
         }
-        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        aggregator
+            .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
     }
-    fold
+    aggregator
 }
 
 #[test]
@@ -171,21 +172,21 @@ fn a_source_that_stops_fails_the_run_and_is_named_with_its_second() {
 }
 
 /// Summed up, and asked what a scenario with a threshold on a rate asks.
-fn judged(fold: &Aggregator) -> Summary {
+fn judged(aggregator: &Aggregator) -> Summary {
     let scenario = Scenario::parse(&format!("{VIEWERS}thresholds: [media.rate > 1kB]")).unwrap();
-    finish_as(fold, &scenario)
+    finish_as(aggregator, &scenario)
 }
 
 #[test]
 fn what_is_expected_of_a_window_is_what_was_published_in_its_seconds() {
-    let mut fold = fold(TWO_STREAMS);
+    let mut aggregator = aggregator_of(TWO_STREAMS);
     for at in 0..5 {
         // A keyframe every other second; the viewers' window begins a second later than the publisher's.
         let media = if at % 2 == 0 { 70_000 } else { 30_000 };
-        second(&mut fold, at, 1, 1, media);
-        second(&mut fold, at, 2, 4, if at == 0 { 0 } else { 4 * media });
+        second(&mut aggregator, at, 1, 1, media);
+        second(&mut aggregator, at, 2, 4, if at == 0 { 0 } else { 4 * media });
     }
-    let summary = finish(&fold);
+    let summary = finish(&aggregator);
     let (publisher, viewers) = (&summary.workloads[1].stages[0], &summary.workloads[2].stages[0]);
     assert_ne!(publisher.window_begin_seconds, viewers.window_begin_seconds);
     assert_eq!(viewers.expected_bps, Some(viewers.actual_bps));
@@ -195,27 +196,27 @@ fn what_is_expected_of_a_window_is_what_was_published_in_its_seconds() {
 #[test]
 fn a_default_that_short_windows_leave_out_is_said() {
     let scenario = Scenario::parse(TWO_STREAMS).unwrap();
-    let mut fold = fold(TWO_STREAMS);
+    let mut aggregator = aggregator_of(TWO_STREAMS);
     for at in 0..5 {
-        second(&mut fold, at, 1, 1, 50_000);
-        second(&mut fold, at, 2, 4, 100);
+        second(&mut aggregator, at, 1, 1, 50_000);
+        second(&mut aggregator, at, 2, 4, 100);
     }
-    let summary = finish_as(&fold, &scenario);
+    let summary = finish_as(&aggregator, &scenario);
     assert!(!summary.thresholds.iter().any(|it| it.expression.starts_with("bitrate")));
     let line =
         "viewers: `bitrate.ratio >= 90%` is not asked by default of windows under 10 s: hold each stage";
     assert!(summary.warnings.iter().any(|it| it.starts_with(line)), "{:?}", summary.warnings);
     // Who asks for it is answered, and needs no warning.
     let asked = Scenario { thresholds: vec!["bitrate.ratio >= 90%".parse().unwrap()], ..scenario };
-    let summary = finish_as(&fold, &asked);
+    let summary = finish_as(&aggregator, &asked);
     assert!(summary.thresholds.iter().any(|it| it.expression.starts_with("bitrate") && !it.passed));
     assert!(!summary.warnings.iter().any(|it| it.contains("by default")), "{:?}", summary.warnings);
 }
 
 #[test]
 fn a_window_without_media_fails_rates_of_its_own_figures_only() {
-    let fold = stopped(14);
-    let mut workloads = finish(&fold).workloads;
+    let aggregator = stopped(14);
+    let mut workloads = finish(&aggregator).workloads;
     // Beside it a workload of another protocol, with a figure of its own and a window of its own.
     let mut other = workloads[0].clone();
     other.stages[0].window_is_void = false;
@@ -243,9 +244,9 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
         frame_time_seconds: None,
         timeout_seconds: 10.0,
     };
-    let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+    let mut aggregator = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
     for client in 0..3 {
-        fold.remark(&EventLine::Account {
+        aggregator.event(&EventLine::Account {
             at_seconds: 60.0,
             workload: 0,
             client,
@@ -256,16 +257,17 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
         });
     }
     let (at_seconds, workload, client, channel, mark, place_seconds) = (20.0, 0, 1, 0, 7, 100.0);
-    fold.remark(&EventLine::Gap { at_seconds, workload, client, channel, mark, place_seconds });
+    aggregator.event(&EventLine::Gap { at_seconds, workload, client, channel, mark, place_seconds });
     for at in 0..60 {
         let mut figures = Recorder::new(SCHEMA);
         figures.set(TURN_LAG, if at == 19 { turn_lag_micros } else { 300 });
-        fold.interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        aggregator
+            .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
         let mut sample = sample(f64::from(at), 0.0);
         sample.host.network = Some(host(at));
-        fold.sample(sample);
+        aggregator.sample(sample);
     }
-    finish(&fold).workloads[0].channels[0].gaps
+    finish(&aggregator).workloads[0].channels[0].gaps
 }
 
 #[test]
@@ -284,14 +286,15 @@ fn a_gap_is_the_generators_where_it_did_not_read_and_not_where_anybody_closed_a_
 
 #[test]
 fn in_the_last_second_of_the_plan_its_clients_are_still_wanted() {
-    let mut fold =
-        fold("workloads: [{name: viewers, play: rtmp://h/live/b, clients: 4, arrival: 4/s, duration: 4s}]");
-    let end = fold.length().as_secs() as usize;
-    assert_eq!(fold.length().subsec_nanos(), 0, "the plan ends with a second");
+    let mut aggregator = aggregator_of(
+        "workloads: [{name: viewers, play: rtmp://h/live/b, clients: 4, arrival: 4/s, duration: 4s}]",
+    );
+    let end = aggregator.length().as_secs() as usize;
+    assert_eq!(aggregator.length().subsec_nanos(), 0, "the plan ends with a second");
     let wanted: Vec<u32> = (0..end as u32 + 2)
         .map(|at| {
-            second(&mut fold, at, 0, 4, 190_000);
-            fold.latest().unwrap().1[0].planned
+            second(&mut aggregator, at, 0, 4, 190_000);
+            aggregator.latest().unwrap().1[0].planned
         })
         .collect();
     assert_eq!(wanted[end - 1..], [4, 0, 0], "{wanted:?}");
@@ -300,8 +303,9 @@ fn in_the_last_second_of_the_plan_its_clients_are_still_wanted() {
 /// Ten viewers of 30 frames a second for 12 s, which together get `frames` frames and `numbered` packets a second and lose
 /// `lost`.
 fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
-    let mut fold =
-        fold("{warmup: 0s, workloads: [{play: ws://h/app/a, clients: 10, duration: 12s, arrival: 1000/s}]}");
+    let mut aggregator = aggregator_of(
+        "{warmup: 0s, workloads: [{play: ws://h/app/a, clients: 10, duration: 12s, arrival: 1000/s}]}",
+    );
     for second in 0..12 {
         let mut figures = Recorder::new(SCHEMA);
         figures.set(PLAYING, 10);
@@ -311,9 +315,9 @@ fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
         // A queue: what comes is of less media time than has passed.
         figures.count(SOURCE_FRAMES, frames);
         figures.count(SOURCE_TIME, frames * 1_000_000 / 30);
-        fold.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
     }
-    finish(&fold)
+    finish(&aggregator)
 }
 
 #[test]
@@ -336,9 +340,9 @@ fn a_server_that_queues_fails_by_its_frame_rate_and_one_that_drops_by_its_losses
 
 #[test]
 fn units_without_numbers_and_streams_without_pictures_have_no_such_ratio() {
-    let mut fold = fold("{warmup: 0s, workloads: [{play: ws://h/app/a, duration: 12s}]}");
-    (0..12).for_each(|at| second(&mut fold, at, 0, 1, 1_000));
-    let summary = finish(&fold);
+    let mut aggregator = aggregator_of("{warmup: 0s, workloads: [{play: ws://h/app/a, duration: 12s}]}");
+    (0..12).for_each(|at| second(&mut aggregator, at, 0, 1, 1_000));
+    let summary = finish(&aggregator);
     for text in ["frames.ratio >= 90%", "lost.ratio <= 1%"] {
         assert_eq!(text.parse::<Threshold>().unwrap().judge(&summary.workloads).value, None, "{text}");
     }
@@ -359,15 +363,15 @@ fn sample(at_seconds: f64, cpu_seconds: f64) -> Sample {
 
 #[test]
 fn the_last_point_of_a_plot_is_no_tick_over_three_milliseconds() {
-    let mut fold = fold(TWO_STREAMS);
+    let mut aggregator = aggregator_of(TWO_STREAMS);
     for at in 0..5 {
-        second(&mut fold, at, 2, 4, 190_000);
-        fold.sample(sample(f64::from(at), 0.3 * f64::from(at)));
+        second(&mut aggregator, at, 2, 4, 190_000);
+        aggregator.sample(sample(f64::from(at), 0.3 * f64::from(at)));
     }
     // The last but one comes at its time, the last when the run is over, and a tick of 10 ms lies between them.
-    fold.sample(sample(5.0, 1.5));
-    fold.sample(sample(5.003, 1.51));
-    let points = finish(&fold).series;
+    aggregator.sample(sample(5.0, 1.5));
+    aggregator.sample(sample(5.003, 1.51));
+    let points = finish(&aggregator).series;
     let drawn: Vec<f64> = points.iter().map(|point| point.generator_cpu_percent.unwrap()).collect();
     assert_eq!(drawn.len(), 5);
     assert!(drawn.iter().all(|percent| (29.0..32.0).contains(percent)), "{drawn:?}");
@@ -375,12 +379,12 @@ fn the_last_point_of_a_plot_is_no_tick_over_three_milliseconds() {
 
 #[test]
 fn latencies_below_zero_are_told_with_what_they_mean() {
-    let mut fold = fold(TWO_STREAMS);
+    let mut aggregator = aggregator_of(TWO_STREAMS);
     let mut figures = Recorder::new(SCHEMA);
     figures.record_signed(LATENCY, -40_000);
     figures.count(NEGATIVE_LATENCIES, 1);
-    fold.interval(&Interval { key: IntervalKey { second: 2, workload: 2, server: None }, figures });
-    let summary = finish(&fold);
+    aggregator.interval(&Interval { key: IntervalKey { second: 2, workload: 2, server: None }, figures });
+    let summary = finish(&aggregator);
     let said = summary.warnings.iter().find(|text| text.contains("below zero")).expect("a warning");
     assert!(said.starts_with("viewers: 1 of 1 latencies are below zero, down to -40.0 ms"), "{said}");
     let latency = summary.workloads[2].total.spread("latency").unwrap();

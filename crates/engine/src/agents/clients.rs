@@ -1,0 +1,41 @@
+//! Clients of an agent that have begun and not ended, so that a lost agent's are accounted for.
+
+use serde::{Deserialize, Serialize};
+use weir_metrics::common::{FAILED, LATE, MISSED, ON_TIME, PLANNED, PLAYED};
+use weir_metrics::{Counter, Recorder};
+
+/// Clients of one workload that were there when their agent was lost: nobody knows what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenClients {
+    /// Those that had begun.
+    pub begun: u64,
+    /// Those of them that had played.
+    pub played: u64,
+}
+
+/// What one agent has counted of the clients of a workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CountedClients {
+    planned: u64,
+    played: u64,
+    ended_well: u64,
+    ended_otherwise: u64,
+}
+
+impl CountedClients {
+    pub(crate) fn add(&mut self, figures: &Recorder) {
+        let sum =
+            |counters: &[Counter]| counters.iter().map(|counter| figures.counter(*counter)).sum::<u64>();
+        self.planned += sum(&[PLANNED]);
+        self.played += sum(&[PLAYED]);
+        self.ended_well += sum(&[ON_TIME, LATE]);
+        self.ended_otherwise += sum(&[MISSED, FAILED]);
+    }
+
+    /// Those that have not ended.
+    pub(crate) fn open(&self) -> OpenClients {
+        let begun = self.planned.saturating_sub(self.ended_well + self.ended_otherwise);
+        // A client that has ended well had played, or had too little time to.
+        OpenClients { begun, played: self.played.saturating_sub(self.ended_well).min(begun) }
+    }
+}
