@@ -25,5 +25,6 @@ mod site;
 
 pub use board::{Board, Origin, Reading};
 pub use family::{Label, PREFIX, metric_name};
-pub use listener::{ListenError, Listener, Look};
+pub use listener::{ListenError, Listener};
 pub use page::Part;
+pub use site::Look;

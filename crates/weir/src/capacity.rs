@@ -2,11 +2,13 @@
 
 use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::LivePage;
-use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress};
+use crate::print::{check_json, check_print, print_progress};
+use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{agents, load, prepare};
+use crate::{agents, load, prepare, print, run, run_directory};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -165,7 +167,7 @@ impl<'a> Trials<'a> {
         let search = Search::new(self.goal);
         let mut summary = CapacitySummary {
             layout: LAYOUT.to_owned(),
-            run: run::facts(self.subject.base(), whole, clock::wall_nanos() as f64 * 1e-9),
+            run: run_directory::facts(self.subject.base(), whole, clock::wall_nanos() as f64 * 1e-9),
             ending: Ending::Running,
             sought: self.sought(),
             answer: search.answer_now(),
@@ -435,15 +437,15 @@ impl Answer {
 }
 
 impl Watcher for Judge {
-    fn second(&mut self, second: u32, fold: &Aggregator) {
-        self.live.second(second, fold);
-        let points = fold.latest().map_or(&[][..], |(_, points)| points);
+    fn second(&mut self, second: u32, aggregator: &Aggregator) {
+        self.live.second(second, aggregator);
+        let points = aggregator.latest().map_or(&[][..], |(_, points)| points);
         let playing = points.iter().map(|it| it.playing).sum();
         let planned = points.iter().map(|it| u64::from(it.planned)).sum();
-        let commonest = fold.commonest_failure().map(|(kind, clients, _)| (kind, clients));
-        self.answer = self.answer.after(playing, planned, fold.failed(), commonest);
+        let commonest = aggregator.commonest_failure().map(|(kind, clients, _)| (kind, clients));
+        self.answer = self.answer.after(playing, planned, aggregator.failed(), commonest);
         let slices =
-            self.judged.iter().filter_map(|at| fold.judge_slice(*at as u16, second, &self.thresholds));
+            self.judged.iter().filter_map(|at| aggregator.judge_slice(*at as u16, second, &self.thresholds));
         if let Some(slice) = slices.reduce(|slice, other| slice.judged_with(&other)) {
             self.slices.add(&slice);
         }
@@ -554,12 +556,14 @@ pub(crate) fn exit(summary: &CapacitySummary) -> Exit {
 
 /// Prints it as asked.
 pub(crate) fn show(summary: &CapacitySummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    run::show(print, directory, &|format, text, out| weir_report::write_capacity(summary, format, text, out))
+    print::show(print, directory, &|format, text, out| {
+        weir_report::write_capacity(summary, format, text, out)
+    })
 }
 
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &CapacitySummary, directory: &Path) -> Result<(), Failure> {
-    run::write(directory, &|format, text, out| weir_report::write_capacity(summary, format, text, out))
+    print::write(directory, &|format, text, out| weir_report::write_capacity(summary, format, text, out))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::args::Check;
 use crate::exit::{Exit, Failure};
-use crate::run::{interrupt_flag, refused, text, written};
+use crate::interrupt::interrupt_flag;
+use crate::print::{text, written};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -86,8 +87,11 @@ fn print(check: &StreamCheck, args: &Check) -> Result<(), Failure> {
     }
     written(std::io::stdout().lock().write_all(&bytes))?;
     if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        let mut file = BufWriter::new(File::create(path).map_err(|error| refused(path, &error))?);
-        check.write_json(&mut file).and_then(|()| file.flush()).map_err(|error| refused(path, &error))?;
+        let mut file = BufWriter::new(File::create(path).map_err(|error| Failure::of_file(path, &error))?);
+        check
+            .write_json(&mut file)
+            .and_then(|()| file.flush())
+            .map_err(|error| Failure::of_file(path, &error))?;
     }
     Ok(())
 }

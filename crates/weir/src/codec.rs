@@ -5,8 +5,9 @@ pub(crate) mod libraries;
 use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
+use crate::print::{text, written};
 use crate::records::schema;
-use crate::run::{interrupt_flag, refused, text, written};
 use crate::saving::SavingTarget;
 use libraries::{Library, Reader};
 use std::fs::File;
@@ -156,7 +157,8 @@ impl<'p> MeasuredDecoder<'p> {
                 format!("--decoder {name} reads records without a frame alone; leave --avro-encoding out");
             return Err(Failure::new(Exit::Usage, line));
         }
-        let text = std::fs::read_to_string(&args.schema).map_err(|error| refused(&args.schema, &error))?;
+        let text =
+            std::fs::read_to_string(&args.schema).map_err(|error| Failure::of_file(&args.schema, &error))?;
         let reader = Reader::new(library, schema, &text).map_err(|line| Failure::new(Exit::Usage, line))?;
         let decoder = match reader {
             Some(reader) => Decoding::Theirs(reader),
@@ -261,11 +263,11 @@ fn print(comparison: &CodecComparison, args: &Codec) -> Result<(), Failure> {
     }
     written(std::io::stdout().lock().write_all(&bytes))?;
     if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        let mut file = BufWriter::new(File::create(path).map_err(|error| refused(path, &error))?);
+        let mut file = BufWriter::new(File::create(path).map_err(|error| Failure::of_file(path, &error))?);
         comparison
             .write_json(&mut file)
             .and_then(|()| file.flush())
-            .map_err(|error| refused(path, &error))?;
+            .map_err(|error| Failure::of_file(path, &error))?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use crate::args::Compare;
 use crate::exit::{Exit, Failure};
+use crate::print::Answer;
 use crate::report::{Recomputed, recompute};
-use crate::run::Answer;
 use crate::{capacity, series, sweep};
 use std::path::{Path, PathBuf};
 use weir_engine::compare::{
@@ -174,7 +174,7 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
 }
 
 fn read(directory: &Path, repetition: Option<u32>) -> Result<ComparedRun, Failure> {
-    let Recomputed { head, fold, summary } = recompute(directory)?;
-    let distributions = fold.distributions();
+    let Recomputed { head, aggregator, summary } = recompute(directory)?;
+    let distributions = aggregator.distributions();
     Ok(ComparedRun { name: directory.display().to_string(), repetition, head, summary, distributions })
 }

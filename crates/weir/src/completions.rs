@@ -3,7 +3,7 @@
 use crate::args::{Completions, Man};
 use crate::exit::{Exit, Failure};
 use crate::help;
-use crate::run::{refused, written};
+use crate::print::written;
 use std::io::Write;
 
 /// Prints what a shell reads to complete weir's commands.
@@ -18,6 +18,6 @@ pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
 pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     let made = std::fs::create_dir_all(&args.directory);
     made.and_then(|()| clap_mangen::generate_to(help::whole(), &args.directory))
-        .map_err(|error| refused(&args.directory, &error))?;
+        .map_err(|error| Failure::of_file(&args.directory, &error))?;
     Ok(Exit::Passed)
 }

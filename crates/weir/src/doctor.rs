@@ -3,9 +3,9 @@
 use crate::args::Doctor;
 use crate::demo::OriginProcess;
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
 use crate::load::span;
 use crate::prepare::{OWN_DESCRIPTORS, Place, prepare, raise_descriptors};
-use crate::run::interrupt_flag;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -86,6 +86,11 @@ impl Failure {
         Self { exit, line: line.into(), part: None }
     }
 
+    /// For a file that cannot be opened, read or written.
+    pub(crate) fn of_file(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(Exit::Usage, format!("{}: {error}", path.display()))
+    }
+
     /// The same about this part of a scenario, if another is not known.
     pub(crate) fn of(self, part: Part) -> Self {
         Self { part: self.part.or(Some(part)), ..self }

@@ -2,7 +2,7 @@
 
 use crate::args::Figures;
 use crate::exit::{Exit, Failure};
-use crate::run::{text, written};
+use crate::print::{text, written};
 use std::io::Write;
 use weir_clients::meant;
 use weir_metrics::{Figure, Kind, Unit};

@@ -3,7 +3,7 @@
 
 use crate::args::{Cli, Help};
 use crate::exit::{Exit, Failure};
-use crate::run::{text, written};
+use crate::print::{text, written};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::io::Write;
 use weir_clients::meant;

@@ -3,7 +3,7 @@
 use crate::args::History as Arguments;
 use crate::capacity;
 use crate::exit::{Exit, Failure};
-use crate::run::Answer;
+use crate::print::Answer;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

@@ -2,9 +2,10 @@
 
 use crate::args::{Ingest, Tls};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
 use crate::load::span_or;
+use crate::print::written;
 use crate::records::{destination, schema};
-use crate::run::{interrupt_flag, refused, written};
 use crate::tls::TlsOptions;
 use std::io::Write;
 use std::path::Path;
@@ -37,7 +38,7 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     if let Some(path) = json_file(args) {
         // What cannot be written is better known before.
         let file = std::fs::File::options().append(true).create(true).open(path);
-        file.map_err(|error| refused(path, &error))?;
+        file.map_err(|error| Failure::of_file(path, &error))?;
     }
     let (settings, mut decode) = service(args)?;
     let counts = Arc::new(Counts::default());
@@ -225,7 +226,7 @@ fn json_file(args: &Ingest) -> Option<&Path> {
 fn print(outcome: &Outcome, broker: &str, args: &Ingest) -> Result<(), Failure> {
     let json = outcome.json();
     if let Some(path) = json_file(args) {
-        std::fs::write(path, format!("{json:#}\n")).map_err(|error| refused(path, &error))?;
+        std::fs::write(path, format!("{json:#}\n")).map_err(|error| Failure::of_file(path, &error))?;
     }
     let text = if args.json.as_deref() == Some(Path::new("-")) {
         format!("{json:#}\n")

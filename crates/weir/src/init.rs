@@ -2,7 +2,7 @@
 
 use crate::args::Init;
 use crate::exit::{Exit, Failure};
-use crate::run::{refused, written};
+use crate::print::written;
 use std::fs::File;
 use std::io::Write;
 use weir_protocols::{Protocol, of_url};
@@ -23,9 +23,9 @@ pub(crate) fn init(args: &Init) -> Result<Exit, Failure> {
             "{} is there already; give another file with -o, or remove it",
             args.output.display()
         )),
-        _ => refused(&args.output, &error),
+        _ => Failure::of_file(&args.output, &error),
     })?;
-    file.write_all(scenario.as_bytes()).map_err(|error| refused(&args.output, &error))?;
+    file.write_all(scenario.as_bytes()).map_err(|error| Failure::of_file(&args.output, &error))?;
     let file = args.output.display();
     let line =
         format!("wrote {file}; `weir run {file} --check` shows what it will do, `weir run {file}` does it\n");

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::prepare::{self, Place};
-use crate::run::text;
+use crate::print::text;
 use std::time::Duration;
 use weir_engine::ingest::SCHEMA;
 use weir_engine::lines::Part;

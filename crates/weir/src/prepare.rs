@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::tls::TlsOptions;
-use crate::{consumer, machine, run};
+use crate::{consumer, machine, run_directory};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -108,7 +108,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Resu
         servers: workloads.iter().flat_map(|(_, workload)| &workload.versions).cloned().collect(),
         machines,
         // Its directory is made when it begins.
-        ..run::facts(&scenario, Path::new(""), clock::wall_nanos() as f64 * 1e-9)
+        ..run_directory::facts(&scenario, Path::new(""), clock::wall_nanos() as f64 * 1e-9)
     };
     Ok(Prepared {
         scenario,

@@ -1,7 +1,7 @@
 //! What records are and where they go, as a person says it: a file with their schema, a store with its password.
 
 use crate::exit::{Exit, Failure};
-use crate::run::refused;
+
 use std::path::Path;
 use weir_ingest::{Destination, DestinationError};
 use weir_protocols::first_line;
@@ -9,7 +9,7 @@ use weir_record::Schema;
 
 /// Reads a schema from a file.
 pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| refused(path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, &error))?;
     Schema::parse(&text).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 

@@ -2,10 +2,12 @@
 
 use crate::args::{Print, Run};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
 use crate::live_page::LivePage;
-use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress, written};
+use crate::print::{check_json, check_print, print_progress, written};
+use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{background, load, outline, prepare};
+use crate::{background, load, outline, prepare, print, run, run_directory};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -87,7 +89,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let start = |prepared| run::run_in(prepared, &args.run, &page, &place, &interrupt);
     let (summary, trouble) = run.run(&interrupt, start)?;
     page.end_run(&summary);
-    run::print(&summary, &args.run.print, &place)?;
+    print::print(&summary, &args.run.print, &place)?;
     trouble.map_or_else(|| Ok(run::explained(&summary)), Err)
 }
 
@@ -150,7 +152,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
     let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
     let facts = SeriesFacts {
-        run: run::facts(first, &whole, started),
+        run: run_directory::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
         repeat,
         order: first.order.unwrap_or_default(),
@@ -274,10 +276,10 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
 
 /// Prints it as asked.
 pub(crate) fn show(summary: &SeriesSummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    run::show(print, directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
+    print::show(print, directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
 }
 
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &SeriesSummary, directory: &Path) -> Result<(), Failure> {
-    run::write(directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
+    print::write(directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
 }

@@ -2,9 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::prepare::Place;
-use crate::run::{self, Measured};
+use crate::run::Measured;
 use crate::steps::{StepError, StepRunner};
-use crate::{background, prepare};
+use crate::{background, prepare, print};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,7 +71,7 @@ impl SteppedRun<'_> {
         {
             summary.outcome = Outcome::TargetDied;
             summary.warnings.push(died.to_string());
-            trouble = trouble.or(run::write_artefacts(&summary, self.directory).err());
+            trouble = trouble.or(print::write_artefacts(&summary, self.directory).err());
         }
         Ok((summary, trouble.or(after.map_err(failed("after")).err())))
     }

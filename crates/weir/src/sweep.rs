@@ -3,12 +3,13 @@
 use crate::args::{Print, Run, Sweep};
 use crate::capacity::{Hunted, Trials};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
 use crate::live_page::LivePage;
-use crate::prepare;
-use crate::run::print_progress;
-use crate::run::{self, check_json, check_print, directory, interrupt_flag};
+use crate::print::{check_json, check_print, print_progress};
+use crate::run_directory::directory;
 use crate::series::{MOST_REPETITIONS, ONLY, as_asked};
 use crate::stepped::SteppedRun;
+use crate::{prepare, print, run, run_directory};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
     let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
     let facts = SweepFacts {
-        run: run::facts(first, &whole, started),
+        run: run_directory::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
         repeat,
         order,
@@ -336,10 +337,10 @@ fn is_unknown_figure(summary: &SweepSummary) -> bool {
 
 /// Prints it as asked.
 pub(crate) fn show(summary: &SweepSummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    run::show(print, directory, &|format, text, out| weir_report::write_sweep(summary, format, text, out))
+    print::show(print, directory, &|format, text, out| weir_report::write_sweep(summary, format, text, out))
 }
 
 /// Writes the artefacts, whole.
 pub(crate) fn write(summary: &SweepSummary, directory: &Path) -> Result<(), Failure> {
-    run::write(directory, &|format, text, out| weir_report::write_sweep(summary, format, text, out))
+    print::write(directory, &|format, text, out| weir_report::write_sweep(summary, format, text, out))
 }

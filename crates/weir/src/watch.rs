@@ -2,8 +2,8 @@
 
 use crate::args;
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt_flag;
 use crate::machine;
-use crate::run::interrupt_flag;
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::of_nats;
 use crate::args::AgentList;
 use crate::exit::{Exit, Failure};
-use crate::run::written;
+use crate::print::written;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -1,0 +1,164 @@
+//! What weir prints, and the artefacts that it writes: the report of a run, and the answer that several runs give.
+
+use crate::args::{Print, RunOptions};
+use crate::exit::{Exit, Failure};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use weir_engine::record;
+use weir_engine::summary::Summary;
+use weir_report::{Format, Text};
+
+/// The artefacts of what has no run directory's lines of its own: formats, and the files that they are written to.
+pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
+    ("json", "summary.json"),
+    ("text", "report.txt"),
+    ("markdown", "report.md"),
+    ("html", "report.html"),
+    ("csv", "report.csv"),
+    ("junit", "report.xml"),
+];
+
+/// A file for JSON that cannot be written is better known before the run.
+pub(crate) fn check_json(print: &Print) -> Result<(), Failure> {
+    if let Some(path) = print.json.as_deref().filter(|path| path.as_os_str() != "-") {
+        let file = std::fs::File::options().append(true).create(true).open(path);
+        file.map_err(|error| Failure::of_file(path, &error))?;
+    }
+    Ok(())
+}
+
+/// Two things cannot both be all that stdout holds.
+pub(crate) fn check_print(print: &Print) -> Result<(), Failure> {
+    let stdout = print.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if stdout && !["text", "json"].contains(&print.format.as_str()) {
+        let line = format!(
+            "--json - and --format {} both write to stdout; give --json a file, or leave one out",
+            print.format
+        );
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    Ok(())
+}
+
+/// Prints the report of a run as asked.
+pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), Failure> {
+    let asked = Answer { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    asked.print(None, &|format, text, out| match format {
+        "text" => {
+            Text { directory: Some(directory.display().to_string()), ..text.clone() }.write(summary, out)
+        }
+        name => match weir_report::by_name(name) {
+            Some(format) => format.write(summary, out),
+            None => Err(std::io::Error::other(format!("there is no format '{name}'"))),
+        },
+    })
+}
+
+/// Writes the summary in every format beside the run's lines: `summary.json`, `report.html` and so on.
+pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(), Failure> {
+    for name in weir_report::FORMATS {
+        let Some(format) = weir_report::by_name(name) else { continue };
+        let mut bytes = Vec::new();
+        format.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
+        let stem = match name {
+            "json" => "summary",
+            "clients" => "clients",
+            _ => "report",
+        };
+        let path = directory.join(format!("{stem}.{}", format.extension()));
+        record::write_whole(&path, &bytes).map_err(Failure::with(Exit::Internal))?;
+    }
+    Ok(())
+}
+
+/// Writes what is not a single run's in the format of a name, as text in a manner.
+pub(crate) type WriteAs<'a> = &'a dyn Fn(&str, &Text, &mut dyn Write) -> std::io::Result<()>;
+
+/// Prints what is not a single run's as asked.
+pub(crate) fn show(print: &Print, directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
+    let asked = Answer { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    asked.print(Some(directory), write)
+}
+
+/// How the answer to a question is printed.
+pub(crate) struct Answer<'a> {
+    /// What goes to stdout.
+    pub(crate) format: &'a str,
+    /// Where it goes as JSON as well; `-` for stdout, instead of the text.
+    pub(crate) json: Option<&'a Path>,
+    /// Whether text is left out.
+    pub(crate) quiet: bool,
+}
+
+impl Answer<'_> {
+    /// Prints it; below a text stands the directory of its files, if it has one.
+    pub(crate) fn print(&self, directory: Option<&Path>, write: WriteAs<'_>) -> Result<(), Failure> {
+        let bytes = |format: &str| {
+            let mut bytes = Vec::new();
+            write(format, &text(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
+            Ok::<_, Failure>(bytes)
+        };
+        let mut format = self.format;
+        match self.json {
+            Some(path) if path.as_os_str() == "-" => format = "json",
+            Some(path) => {
+                std::fs::write(path, bytes("json")?).map_err(|error| Failure::of_file(path, &error))?
+            }
+            None => {}
+        }
+        if self.quiet && format == "text" {
+            return Ok(());
+        }
+        let mut out = bytes(format)?;
+        if let Some(directory) = directory.filter(|_| format == "text") {
+            out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
+        }
+        written(std::io::stdout().lock().write_all(&out))
+    }
+}
+
+/// Writes the artefacts of what is not a single run's, whole.
+pub(crate) fn write(directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
+    for (name, file) in ARTEFACTS {
+        let mut bytes = Vec::new();
+        write(name, &Text::default(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
+        record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))?;
+    }
+    Ok(())
+}
+
+/// Text as it fits stdout.
+pub(crate) fn text() -> Text {
+    Text {
+        width: width(),
+        colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        directory: None,
+    }
+}
+
+/// Prints a line on stderr while a series or a search goes on, unless `--quiet` is given.
+pub(crate) fn print_progress(options: &RunOptions, line: &str) {
+    if !options.print.quiet {
+        // A closed terminal shows no error either.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// A reader that has closed the pipe has seen what it wanted.
+pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Internal, error.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Columns of the terminal; `COLUMNS`, then 100, into a pipe.
+fn width() -> u16 {
+    terminal_size::terminal_size()
+        .map(|(width, _)| width.0)
+        .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok())
+        .unwrap_or(100)
+        .max(20)
+}
