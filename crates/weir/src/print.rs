@@ -102,7 +102,7 @@ impl Answer<'_> {
         match self.json {
             Some(path) if path.as_os_str() == "-" => format = "json",
             Some(path) => {
-                std::fs::write(path, bytes("json")?).map_err(|error| Failure::of_file(path, &error))?
+                std::fs::write(path, bytes("json")?).map_err(|error| Failure::of_file(path, &error))?;
             }
             None => {}
         }
