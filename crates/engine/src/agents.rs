@@ -8,12 +8,14 @@ pub(crate) mod end;
 pub(crate) mod facts;
 pub(crate) mod report;
 pub(crate) mod second;
+mod watched;
 
 pub use self::clients::OpenClients;
 pub use self::end::AgentEnd;
 pub use self::facts::AgentFacts;
 pub use self::report::AgentReport;
 pub use self::second::SecondLines;
+pub use self::watched::WatchedElsewhere;
 pub use crate::coordinator_message::AgentReports;
 
 pub(crate) use self::clients::CountedClients;
@@ -52,6 +54,9 @@ pub struct AgentRun {
 pub trait Agents: Send {
     /// Who they are, in the order of their segments.
     fn facts(&self) -> Vec<AgentFacts>;
+
+    /// What is read of the target on other machines, if it is.
+    fn watched(&self) -> WatchedElsewhere;
 
     /// How many of them may be lost without an end to the run.
     fn losses_allowed(&self) -> u16;

@@ -244,13 +244,13 @@ fn where_nobody_answers_the_answer_says_so() {
     let _machine = shared();
     let url = format!("rtmp://127.0.0.1:{}/live/a", free_port());
     let (said, summary) = search(&url, &["--from", "2"]);
-    assert_eq!((said.code, &summary["answer"]["evidence"]), (Some(97), &"at_most".into()), "{}", said.err);
-    assert!(
-        said.out
-            .contains("does not carry a single one of its viewers (no client was left, 1 connection_refused"),
-        "{}",
-        said.out
-    );
+    // A server that is not there carries nothing, and its capacity is not known to be small.
+    assert_eq!((said.code, &summary["answer"]["evidence"]), (Some(97), &"void".into()), "{}", said.err);
+    for words in
+        ["nothing was learnt", "nothing answered at rtmp://127.0.0.1:", "(connection refused, 2 of 2)"]
+    {
+        assert!(said.out.contains(words), "{}", said.out);
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn in_the_background_of_a_terminal_weir_draws_nothing() {
     command.args(["-c", IN_THE_BACKGROUND, exe, "play", &url]).args(load).arg(&run);
     let said = command.output().unwrap();
     let said = String::from_utf8_lossy(&said.stdout);
-    assert!(run.join("summary.json").exists() && said.contains("connection_refused"), "{said}");
+    assert!(run.join("summary.json").exists() && said.contains("connection refused"), "{said}");
     // A bar is drawn over itself: with a carriage return, or by moving up (ECMA-48, CUU and EL).
     let drawn = said.replace("\r\n", "\n");
     assert!(
