@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::capacity::{LoadKind, LoadOutcome, TrialPlan, TrialSlices, Verdict, asked};
+use weir_engine::capacity::{LoadKind, LoadOutcome, TrialPlan, TrialSlices, Verdict, criteria};
 use weir_engine::scenario::{Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
 use weir_metrics::common::{DRIFT, FRAMES, MEDIA, PLANNED, PLAYED, PLAYING, TURN_LAG};
@@ -55,7 +55,7 @@ impl Trial {
         aggregator.cut_into_slices(SLICE);
         let thresholds: Vec<_> = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = TrialPlan {
-            asked: asked(&thresholds, LoadKind::Clients, false),
+            criteria: criteria(&thresholds, LoadKind::Clients, false),
             loads: loads.to_vec(),
             slice_seconds: SLICE,
             slices: SLICES,
@@ -199,8 +199,8 @@ fn a_delay_that_grows_is_not_carried_however_much_comes() {
 fn clients_that_still_wait_are_not_carried_whatever_else_is_asked() {
     let texts = |own: &[&str]| {
         let own: Vec<_> = own.iter().map(|text| text.parse().unwrap()).collect();
-        let asked = asked(&own, LoadKind::Clients, false);
-        asked.iter().map(|it| it.threshold.text().to_owned()).collect::<Vec<_>>()
+        let criteria = criteria(&own, LoadKind::Clients, false);
+        criteria.iter().map(|it| it.threshold.text().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(texts(&["startup.p99 < 1s"]), ["startup.p99 < 1s", "played.ratio >= 99.9%"]);
     assert_eq!(texts(&["played.ratio >= 50%"]), ["played.ratio >= 50%"]);

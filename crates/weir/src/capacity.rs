@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::{
-    Asked, CapacitySummary, CapacityTrial, Evidence, Goal, LAYOUT, LoadKind, LoadOutcome, Purpose, Search,
-    Sought, Step, Subject, Trial, TrialPlan, TrialSlices, Verdict, asked,
+    CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadKind, LoadOutcome, Purpose,
+    Search, Sought, Step, Subject, Trial, TrialPlan, TrialSlices, Verdict, criteria,
 };
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
@@ -103,7 +103,7 @@ pub(crate) struct Hunted<'a> {
 /// What every trial is made of.
 pub(crate) struct Trials<'a> {
     subject: Subject,
-    asked: Vec<Asked>,
+    criteria: Vec<Criterion>,
     goal: Goal,
     arrivals_per_second: f64,
     slice_seconds: u32,
@@ -136,7 +136,7 @@ impl<'a> Trials<'a> {
             subject.base_mut().before.insert(0, ScenarioStep::Run(command.clone()));
         }
         let slice_seconds = whole_seconds(&search.slice, "--slice")?;
-        let asked = asked(&subject.base().thresholds, kind, subject.role() == Role::Publish);
+        let asked = criteria(&subject.base().thresholds, kind, subject.role() == Role::Publish);
         let goal = goal(&subject, search, slice_seconds)?;
         let trials = Self { subject, asked, goal, arrivals_per_second, slice_seconds, search, options, of };
         // Before a server is started, or a directory made: a plan that cannot be needs none.
@@ -195,7 +195,7 @@ impl<'a> Trials<'a> {
             kind: self.subject.kind(),
             of: self.subject.noun().to_owned(),
             target: urls,
-            thresholds: self.asked.iter().map(|asked| asked.threshold.text().to_owned()).collect(),
+            thresholds: self.criteria.iter().map(|asked| asked.threshold.text().to_owned()).collect(),
             precision: self.goal.precision,
             arrivals_per_second: self.arrivals_per_second,
             slice_seconds: self.slice_seconds,
@@ -283,7 +283,7 @@ impl<'a> Trials<'a> {
         let own = whole.join(&place);
         record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
         let slices = TrialSlices::new(TrialPlan {
-            asked: self.asked.clone(),
+            criteria: self.criteria.clone(),
             loads: held.loads.to_vec(),
             slice_seconds: self.slice_seconds,
             slices: held.seconds / self.slice_seconds,
@@ -303,14 +303,14 @@ impl<'a> Trials<'a> {
     /// Checks that the workload has the figures that are asked for.
     fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
         let schemas: Vec<_> = prepared.workloads.iter().map(|(_, workload)| workload.schema).collect();
-        if let Some(figure) = self.asked.iter().find_map(|asked| asked.threshold.server_figure()) {
+        if let Some(figure) = self.criteria.iter().find_map(|asked| asked.threshold.server_figure()) {
             let line = format!(
                 "{figure} is known of a whole run, and a search judges every {} s: ask it of `weir play` or `weir run`",
                 self.slice_seconds
             );
             return Err(Failure::new(self.of.wrong, line));
         }
-        if let Some(asked) = self.asked.iter().find(|asked| asked.threshold.server_load().is_some()) {
+        if let Some(asked) = self.criteria.iter().find(|asked| asked.threshold.server_load().is_some()) {
             let line = format!(
                 "threshold '{}': the processes are known of a whole stage, and a search judges every {} s: ask it of `weir play` or `weir run`",
                 asked.threshold.text(),
@@ -318,7 +318,7 @@ impl<'a> Trials<'a> {
             );
             return Err(Failure::new(self.of.wrong, line));
         }
-        let mut asked = self.asked.iter().filter(|asked| !asked.may_lack);
+        let mut asked = self.criteria.iter().filter(|asked| !asked.may_lack);
         asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
     }
 

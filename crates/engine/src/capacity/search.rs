@@ -307,7 +307,7 @@ impl Search {
 
     fn next_hold(&self, Bounds { lower, upper }: Bounds) -> Option<(u32, u32, Purpose)> {
         let (short, long) = (self.goal.short_seconds, self.goal.long_seconds);
-        let (passes, failures) = self.asked();
+        let (passes, failures) = self.criteria();
         let narrow = |load| Some((load, short, Purpose::Narrow));
         let limit = self.void_at.unwrap_or(self.goal.most.saturating_add(1));
         let Some(lower) = lower else {
@@ -347,7 +347,7 @@ impl Search {
     /// How many long trials of the lower bound must pass, and of the upper one fail. A target whose limit wanders has trials
     /// that contradict each other, and each of them is a reason to ask both bounds once more: few trials that agree may have
     /// met a good or a bad moment.
-    fn asked(&self) -> (u32, u32) {
+    fn criteria(&self) -> (u32, u32) {
         let Goal { passes, failures, .. } = self.goal;
         match self.unexplained() {
             0 => (passes, failures),
@@ -376,7 +376,7 @@ impl Search {
             (known.long_passes, known.long_failures)
         };
         let (lower_trials, upper_trials) = (long(bounds.lower), long(bounds.upper));
-        let (passes, failures) = self.asked();
+        let (passes, failures) = self.criteria();
         let lower_holds = lower_trials.0 >= passes;
         let evidence = match bounds {
             Bounds { lower: None, upper: None } => Evidence::Void,

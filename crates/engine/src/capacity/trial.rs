@@ -16,7 +16,7 @@ use weir_metrics::Estimate;
 /// the media.
 const RISE_SECONDS: f64 = 0.1;
 
-/// What is asked of each slice if a person asks for nothing: what viewers would notice.
+/// The criteria of each slice if none are given: what viewers would notice.
 const OF_VIEWERS: [&str; 6] = [
     "failed.ratio <= 0.1%",
     ALWAYS,
@@ -32,9 +32,9 @@ const OF_ARRIVALS: [&str; 1] = ["startup.p99 < 1s"];
 /// The same if messages are: a broker that they are too many for holds their publishers up, or drops some.
 const OF_MESSAGES: [&str; 2] = ["bitrate.ratio >= 98%", "lost == 0"];
 
-/// One thing that is asked of every slice.
+/// A condition that every slice of a trial is judged by.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct Criterion {
     /// What.
     pub threshold: Threshold,
     /// Whether a slice in which it has no value is good: a default asks for figures that not every protocol has.
@@ -46,7 +46,7 @@ pub struct Asked {
 const ALWAYS: &str = "played.ratio >= 99.9%";
 
 /// What a person asks for, and that the clients play; or the usual if that is nothing.
-pub fn asked(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<Asked> {
+pub fn criteria(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<Criterion> {
     let of_clients: &[&str] = if publishes { &OF_PUBLISHERS } else { &OF_VIEWERS };
     let of_kind: &[&str] = match kind {
         LoadKind::Arrivals => &OF_ARRIVALS,
@@ -60,15 +60,15 @@ pub fn asked(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<A
     };
     let defaults = defaults.into_iter().filter_map(|text| text.parse::<Threshold>().ok());
     let unasked = defaults.filter(|it| !thresholds.iter().any(|own| own.is_about_the_same_as(it)));
-    let own = thresholds.iter().map(|it| Asked { threshold: it.clone(), may_lack: false });
-    own.chain(unasked.map(|threshold| Asked { threshold, may_lack: true })).collect()
+    let own = thresholds.iter().map(|it| Criterion { threshold: it.clone(), may_lack: false });
+    own.chain(unasked.map(|threshold| Criterion { threshold, may_lack: true })).collect()
 }
 
-/// What each load of a trial is to be held for, and what is asked of it.
+/// What each load of a trial is to be held for, and what each of its slices is judged by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialPlan {
-    /// What is asked of every slice.
-    pub asked: Vec<Asked>,
+    /// What every slice is judged by.
+    pub criteria: Vec<Criterion>,
     /// The loads, in the order of the stages.
     pub loads: Vec<u32>,
     /// Seconds of a slice.
@@ -92,7 +92,7 @@ struct LoadSlices {
     playing: f64,
     bps: f64,
     units: f64,
-    /// For each thing that is asked: the slices that it failed in, the sum of its values in them, and how many it had one in.
+    /// For each criterion: the slices that it failed in, the sum of its values in them, and how many it had one in.
     failed: Vec<(u32, f64, u32)>,
 }
 
@@ -103,7 +103,7 @@ pub struct LoadOutcome {
     pub load: u32,
     /// Whether the target carried it.
     pub verdict: Verdict,
-    /// Seconds in which all that is asked held.
+    /// Seconds in which all criteria held.
     pub good_seconds: u32,
     /// Seconds in which something did not.
     pub bad_seconds: u32,
@@ -128,7 +128,7 @@ pub struct LoadOutcome {
     pub host_cpu_percent: Option<f64>,
 }
 
-/// Something that was asked, and did not hold.
+/// A criterion that did not hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedThreshold {
     /// What was asked; or what was seen, where it is nothing that can be asked for.
@@ -144,14 +144,14 @@ pub struct FailedThreshold {
 impl TrialSlices {
     /// Of a trial that has not begun.
     pub fn new(plan: TrialPlan) -> Self {
-        let failed = vec![(0, 0.0, 0); plan.asked.len()];
+        let failed = vec![(0, 0.0, 0); plan.criteria.len()];
         let loads = vec![LoadSlices { failed, ..LoadSlices::default() }; plan.loads.len()];
         Self { plan, loads }
     }
 
     /// What each slice is judged by.
     pub fn thresholds(&self) -> Vec<Threshold> {
-        self.plan.asked.iter().map(|asked| asked.threshold.clone()).collect()
+        self.plan.criteria.iter().map(|criterion| criterion.threshold.clone()).collect()
     }
 
     /// Takes a slice, judged by [`Self::thresholds`].
@@ -162,8 +162,8 @@ impl TrialSlices {
             return;
         }
         let mut is_good = true;
-        for ((asked, result), failed) in self.plan.asked.iter().zip(&slice.results).zip(&mut load.failed) {
-            let lacks = result.value.is_none() && asked.may_lack;
+        for ((criterion, result), failed) in self.plan.criteria.iter().zip(&slice.results).zip(&mut load.failed) {
+            let lacks = result.value.is_none() && criterion.may_lack;
             if !result.passed && !lacks {
                 is_good = false;
                 let (slices, sum, values) = *failed;
@@ -243,12 +243,12 @@ impl TrialSlices {
     fn outcome(&self, load: u32, slices: &LoadSlices, row: Option<&StageSummary>) -> LoadOutcome {
         let seconds = self.plan.slice_seconds;
         let all = f64::from((slices.good + slices.bad).max(1));
-        let failed = self.plan.asked.iter().zip(&slices.failed).filter(|(_, (slices, ..))| *slices > 0);
+        let failed = self.plan.criteria.iter().zip(&slices.failed).filter(|(_, (slices, ..))| *slices > 0);
         let mut failed: Vec<_> = failed
-            .map(|(asked, (slices, sum, values))| FailedThreshold {
-                expression: asked.threshold.text().to_owned(),
+            .map(|(criterion, (slices, sum, values))| FailedThreshold {
+                expression: criterion.threshold.text().to_owned(),
                 value: (*values > 0).then(|| sum / f64::from(*values)),
-                unit: row.map_or(FigureUnit::Count, |row| asked.threshold.unit(&row.figures)),
+                unit: row.map_or(FigureUnit::Count, |row| criterion.threshold.unit(&row.figures)),
                 seconds: slices * seconds,
             })
             .collect();
