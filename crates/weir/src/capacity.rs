@@ -74,7 +74,7 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     } else {
         (of_file(args, folder)?, Exit::Scenario)
     };
-    let of = Hunted { variant: None, repetition: 1, folder, wrong };
+    let of = SearchedVariant { variant: None, repetition: 1, folder, wrong };
     let trials = Trials::new(base, &args.search, &args.run, of)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &trials.subject.base().name, started as u64)?;
@@ -91,7 +91,7 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
 
 /// What is searched, beside the scenario.
 #[derive(Clone, Copy)]
-pub(crate) struct Hunted<'a> {
+pub(crate) struct SearchedVariant<'a> {
     pub(crate) variant: Option<&'a Variant>,
     pub(crate) repetition: u32,
     /// Where the scenario's file is.
@@ -109,7 +109,7 @@ pub(crate) struct Trials<'a> {
     slice_seconds: u32,
     search: &'a SearchOptions,
     options: &'a RunOptions,
-    of: Hunted<'a>,
+    of: SearchedVariant<'a>,
 }
 
 impl<'a> Trials<'a> {
@@ -121,7 +121,7 @@ impl<'a> Trials<'a> {
         base: Scenario,
         search: &'a SearchOptions,
         options: &'a RunOptions,
-        of: Hunted<'a>,
+        of: SearchedVariant<'a>,
     ) -> Result<Self, Failure> {
         let kind = search.of.or(base.find.map(Find::kind)).unwrap_or_default();
         let arrivals_per_second = parse_rate(&search.arrival).map_err(Failure::with(Exit::Usage))?;
@@ -238,7 +238,7 @@ impl<'a> Trials<'a> {
                 let made = if is_too_long || interrupt.load(Relaxed) {
                     None
                 } else {
-                    self.told(summary, &scenario, held, (whole, page), interrupt, deadline)?
+                    self.run_trial(summary, &scenario, held, (whole, page), interrupt, deadline)?
                 };
                 let Some(outcomes) = made else {
                     is_over = true;
@@ -266,8 +266,8 @@ impl<'a> Trials<'a> {
         Ok(())
     }
 
-    /// One trial, announced, told and noted; none if it was interrupted.
-    fn told(
+    /// Runs one trial, prints what came of it and adds it to the summary; none if it was interrupted.
+    fn run_trial(
         &self,
         summary: &mut CapacitySummary,
         scenario: &Scenario,
@@ -347,7 +347,7 @@ impl<'a> Trials<'a> {
             judge.live.clear();
             measured
         };
-        let Hunted { variant, repetition, folder, .. } = self.of;
+        let SearchedVariant { variant, repetition, folder, .. } = self.of;
         let place = self.options.agents.place();
         let run = SteppedRun { place, scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(interrupt, start)?;

@@ -1,7 +1,7 @@
 //! `weir sweep`: every variant of a scenario in random order, as a run or as a search for its capacity, and which is best.
 
 use crate::args::{Print, Run, Sweep};
-use crate::capacity::{Hunted, Trials};
+use crate::capacity::{SearchedVariant, Trials};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::LivePage;
@@ -166,7 +166,7 @@ impl Swept<'_> {
     }
 
     fn trials<'b>(&'b self, variation: &'b Variation, repetition: u32) -> Result<Trials<'b>, Failure> {
-        let of = Hunted {
+        let of = SearchedVariant {
             variant: variation.variant.as_ref(),
             repetition,
             folder: self.folder,

@@ -162,7 +162,9 @@ impl TrialSlices {
             return;
         }
         let mut is_good = true;
-        for ((criterion, result), failed) in self.plan.criteria.iter().zip(&slice.results).zip(&mut load.failed) {
+        for ((criterion, result), failed) in
+            self.plan.criteria.iter().zip(&slice.results).zip(&mut load.failed)
+        {
             let lacks = result.value.is_none() && criterion.may_lack;
             if !result.passed && !lacks {
                 is_good = false;
