@@ -7,7 +7,7 @@ pub(crate) mod figures;
 pub(crate) mod ingested;
 pub(crate) mod intake;
 
-pub use account::{Account, Imbalance, IngestStage};
+pub use account::{Imbalance, IngestStage, MessageBalance};
 pub use consumer::{Both, Consumed, Consumer, ConsumerError, Counted, RowStore};
 pub use figures::{PROTOCOL, SCHEMA, schema_of};
 pub use ingested::{Classic, FirstAndLast, Ingested};

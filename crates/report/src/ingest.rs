@@ -2,7 +2,7 @@
 
 use crate::document::{Cell, Column, Fact, Grid, Part, Tone};
 use crate::quantity::{bytes, count, seconds};
-use weir_engine::ingest::{Account, FirstAndLast, Ingested};
+use weir_engine::ingest::{FirstAndLast, Ingested, MessageBalance};
 use weir_engine::summary::WorkloadSummary;
 
 type OfMessages = fn(&Ingested) -> Option<FirstAndLast>;
@@ -45,8 +45,17 @@ fn account(ingested: &Ingested) -> Grid {
     let mut columns: Vec<_> = names.map(Column::number).into();
     columns.push(Column::number("Bytes a payload").narrow("Payload"));
     columns.push(Column::number("Bytes a row").narrow("Row"));
-    let Account { published, acknowledged, received, lost, saved, dead_lettered, duplicate, counted, .. } =
-        ingested.account;
+    let MessageBalance {
+        published,
+        acknowledged,
+        received,
+        lost,
+        saved,
+        dead_lettered,
+        duplicate,
+        counted,
+        ..
+    } = ingested.account;
     let numbers = [published, acknowledged, received, lost, saved, dead_lettered, duplicate, counted];
     let mut row: Vec<_> = names
         .iter()

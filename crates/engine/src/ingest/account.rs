@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many messages of a run were counted where. A message holds one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Account {
+pub struct MessageBalance {
     /// Messages that were to be published.
     pub planned: u64,
     /// Messages handed to the link to the broker.
@@ -54,7 +54,7 @@ pub struct Imbalance {
     pub text: String,
 }
 
-impl Account {
+impl MessageBalance {
     /// With `lost` out of the others.
     pub fn settled(self) -> Self {
         Self { lost: self.published.saturating_sub(self.received.saturating_sub(self.duplicate)), ..self }
@@ -128,7 +128,7 @@ impl IngestStage {
 mod tests {
     use super::*;
 
-    const WHOLE: Account = Account {
+    const WHOLE: MessageBalance = MessageBalance {
         planned: 100,
         published: 100,
         acknowledged: 100,
@@ -141,7 +141,7 @@ mod tests {
         counted_dead: 2,
     };
 
-    fn stages(account: Account) -> Vec<IngestStage> {
+    fn stages(account: MessageBalance) -> Vec<IngestStage> {
         let account = account.settled();
         let mut found = account.unpublished(true, "mqtt://b");
         found.extend(account.unsettled("mqtt://b", "sqlite:f"));
@@ -151,20 +151,23 @@ mod tests {
     #[test]
     fn what_comes_out_even_has_no_imbalance() {
         assert_eq!(stages(WHOLE), []);
-        assert!(Account { acknowledged: 0, ..WHOLE }.unpublished(false, "").is_empty());
+        assert!(MessageBalance { acknowledged: 0, ..WHOLE }.unpublished(false, "").is_empty());
     }
 
     #[test]
     fn each_imbalance_is_named_with_the_stage_where_it_happened() {
-        assert_eq!(stages(Account { planned: 101, ..WHOLE }), [IngestStage::Publish]);
-        assert_eq!(stages(Account { acknowledged: 99, ..WHOLE }), [IngestStage::Publish]);
-        let lossy = Account { received: 93, saved: 88, counted: 88, ..WHOLE };
+        assert_eq!(stages(MessageBalance { planned: 101, ..WHOLE }), [IngestStage::Publish]);
+        assert_eq!(stages(MessageBalance { acknowledged: 99, ..WHOLE }), [IngestStage::Publish]);
+        let lossy = MessageBalance { received: 93, saved: 88, counted: 88, ..WHOLE };
         assert_eq!((stages(lossy), lossy.settled().lost), (vec![IngestStage::Broker], 10));
         let text = &lossy.settled().unsettled("mqtt://b", "sqlite:f")[0].text;
         assert_eq!(text, "mqtt://b did not deliver 10 of 100 messages");
-        assert_eq!(stages(Account { duplicate: 2, saved: 99, counted: 99, ..WHOLE }), [IngestStage::Broker]);
-        assert_eq!(stages(Account { saved: 97, counted: 97, ..WHOLE }), [IngestStage::Ingest]);
-        assert_eq!(stages(Account { counted: 97, ..WHOLE }), [IngestStage::Table]);
-        assert_eq!(stages(Account { counted_dead: 0, ..WHOLE }), [IngestStage::Table]);
+        assert_eq!(
+            stages(MessageBalance { duplicate: 2, saved: 99, counted: 99, ..WHOLE }),
+            [IngestStage::Broker]
+        );
+        assert_eq!(stages(MessageBalance { saved: 97, counted: 97, ..WHOLE }), [IngestStage::Ingest]);
+        assert_eq!(stages(MessageBalance { counted: 97, ..WHOLE }), [IngestStage::Table]);
+        assert_eq!(stages(MessageBalance { counted_dead: 0, ..WHOLE }), [IngestStage::Table]);
     }
 }

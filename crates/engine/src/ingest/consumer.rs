@@ -1,6 +1,6 @@
 //! Who takes the messages of a run: weir's own ingester, or somebody else's consumer that is asked.
 
-use super::account::{Account, Imbalance, IngestStage};
+use super::account::{Imbalance, IngestStage, MessageBalance};
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -162,7 +162,12 @@ impl Consumed {
     }
 
     /// Sums behind the publishers that do not come out even. `publishers` are those of the run.
-    pub(super) fn imbalances(&self, account: &Account, publishers: u64, broker: &str) -> Vec<Imbalance> {
+    pub(super) fn imbalances(
+        &self,
+        account: &MessageBalance,
+        publishers: u64,
+        broker: &str,
+    ) -> Vec<Imbalance> {
         match &self.place {
             RowStore::Own(store) => {
                 let others = strangers(self.publishers, publishers, self.unmarked, broker);

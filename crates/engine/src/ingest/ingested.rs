@@ -1,6 +1,6 @@
 //! What a run came to whose messages were saved.
 
-use super::account::{Account, Imbalance, IngestStage};
+use super::account::{Imbalance, IngestStage, MessageBalance};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct Ingested {
     /// The line of the original measurement.
     pub classic: Classic,
     /// What became of each message.
-    pub account: Account,
+    pub account: MessageBalance,
     /// Sums of it that do not come out even.
     pub imbalances: Vec<Imbalance>,
     /// Messages handed to the link to the broker.

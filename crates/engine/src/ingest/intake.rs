@@ -1,7 +1,7 @@
 //! The thread beside the generator's that has a run's messages taken: a consumer that is there before the first of them, and
 //! the wait until each is accounted for.
 
-use super::account::{Account, IngestStage};
+use super::account::{IngestStage, MessageBalance};
 use super::consumer::{Both, Consumed, Consumer, ConsumerError, Counted};
 use super::figures::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
@@ -180,7 +180,7 @@ impl Intake {
     fn ingested(&self, consumed: &Consumed) -> Ingested {
         let Messages { times, count, broker, acknowledges, publishers, .. } = &self.messages;
         let published = times.sent.events();
-        let account = Account {
+        let account = MessageBalance {
             // Somebody else's publishers say nothing: what came is what they sent.
             planned: count.unwrap_or(if *publishers == 0 { consumed.received } else { published }),
             published: if *publishers == 0 {
