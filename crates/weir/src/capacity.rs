@@ -136,9 +136,10 @@ impl<'a> Trials<'a> {
             subject.base_mut().before.insert(0, ScenarioStep::Run(command.clone()));
         }
         let slice_seconds = whole_seconds(&search.slice, "--slice")?;
-        let asked = criteria(&subject.base().thresholds, kind, subject.role() == Role::Publish);
+        let criteria = criteria(&subject.base().thresholds, kind, subject.role() == Role::Publish);
         let goal = goal(&subject, search, slice_seconds)?;
-        let trials = Self { subject, asked, goal, arrivals_per_second, slice_seconds, search, options, of };
+        let trials =
+            Self { subject, criteria, goal, arrivals_per_second, slice_seconds, search, options, of };
         // Before a server is started, or a directory made: a plan that cannot be needs none.
         let first = trials.subject.trial(&[goal.first], goal.short_seconds);
         prepare::plan(&first, of.wrong)?;
@@ -195,7 +196,7 @@ impl<'a> Trials<'a> {
             kind: self.subject.kind(),
             of: self.subject.noun().to_owned(),
             target: urls,
-            thresholds: self.criteria.iter().map(|asked| asked.threshold.text().to_owned()).collect(),
+            thresholds: self.criteria.iter().map(|it| it.threshold.text().to_owned()).collect(),
             precision: self.goal.precision,
             arrivals_per_second: self.arrivals_per_second,
             slice_seconds: self.slice_seconds,
@@ -303,23 +304,23 @@ impl<'a> Trials<'a> {
     /// Checks that the workload has the figures that are asked for.
     fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
         let schemas: Vec<_> = prepared.workloads.iter().map(|(_, workload)| workload.schema).collect();
-        if let Some(figure) = self.criteria.iter().find_map(|asked| asked.threshold.server_figure()) {
+        if let Some(figure) = self.criteria.iter().find_map(|it| it.threshold.server_figure()) {
             let line = format!(
                 "{figure} is known of a whole run, and a search judges every {} s: ask it of `weir play` or `weir run`",
                 self.slice_seconds
             );
             return Err(Failure::new(self.of.wrong, line));
         }
-        if let Some(asked) = self.criteria.iter().find(|asked| asked.threshold.server_load().is_some()) {
+        if let Some(criterion) = self.criteria.iter().find(|it| it.threshold.server_load().is_some()) {
             let line = format!(
                 "threshold '{}': the processes are known of a whole stage, and a search judges every {} s: ask it of `weir play` or `weir run`",
-                asked.threshold.text(),
+                criterion.threshold.text(),
                 self.slice_seconds
             );
             return Err(Failure::new(self.of.wrong, line));
         }
-        let mut asked = self.criteria.iter().filter(|asked| !asked.may_lack);
-        asked.try_for_each(|asked| asked.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
+        let mut required = self.criteria.iter().filter(|it| !it.may_lack);
+        required.try_for_each(|it| it.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
     }
 
     fn trial(
