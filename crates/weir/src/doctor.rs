@@ -5,7 +5,7 @@ use crate::demo::OriginProcess;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::load::span;
-use crate::prepare::{OWN_DESCRIPTORS, Place, prepare, raise_descriptors};
+use crate::prepare::{Generators, OWN_DESCRIPTORS, prepare, raise_descriptors};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,7 +159,7 @@ fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Re
         watch: vec![origin.watch()],
         ..Scenario::default()
     };
-    let prepared = prepare(scenario, Exit::Internal, Place::Here)?;
+    let prepared = prepare(scenario, Exit::Internal, Generators::Here)?;
     let directory = tempfile::tempdir().map_err(Failure::with(Exit::Internal))?;
     let summary =
         run(prepared, directory.path(), interrupt, &mut Unseen).map_err(Failure::with(Exit::Internal))?;

@@ -32,7 +32,7 @@ const LEAST_MEMORY: u64 = 4 << 10;
 
 /// Who makes the load of what is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Generators {
     /// This machine, all of it.
     Here,
     /// This machine, a part of it.
@@ -43,7 +43,7 @@ pub(crate) enum Place {
 
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
-pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Result<Prepared, Failure> {
+pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Generators) -> Result<Prepared, Failure> {
     check(&scenario, wrong, place)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let times: Arc<PublishTimes> = Arc::default();
@@ -74,8 +74,8 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Resu
         workloads.push(workload(spec, &scenario, &context, &mut numbers, wrong)?);
     }
     let plan = plan(&scenario, wrong)?;
-    let plan = if let Place::Part(segment) = place { plan.part(segment) } else { plan };
-    if place != Place::Elsewhere {
+    let plan = if let Generators::Part(segment) = place { plan.part(segment) } else { plan };
+    if place != Generators::Elsewhere {
         check_limits(&plan)?;
     }
     let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
@@ -86,7 +86,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Resu
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
         // On machines of agents somebody may watch.
-        let watched = if place == Place::Here { check_watched(threshold, &scenario) } else { Ok(()) };
+        let watched = if place == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
         watched.map_err(|line| Failure::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
@@ -128,7 +128,7 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Place) -> Resu
 ///
 /// # Errors
 /// What is wrong, and of which part of the scenario.
-pub(crate) fn check(scenario: &Scenario, wrong: Exit, place: Place) -> Result<Plan, Failure> {
+pub(crate) fn check(scenario: &Scenario, wrong: Exit, place: Generators) -> Result<Plan, Failure> {
     check_numbers(scenario, wrong, place)?;
     let plan = plan(scenario, wrong)?;
     for (position, spec) in scenario.workloads.iter().enumerate() {
@@ -301,11 +301,11 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
 }
 
 /// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
-fn check_numbers(scenario: &Scenario, wrong: Exit, place: Place) -> Result<(), Failure> {
+fn check_numbers(scenario: &Scenario, wrong: Exit, place: Generators) -> Result<(), Failure> {
     let parts = match place {
-        Place::Here => 1,
-        Place::Part(segment) => u64::from(segment.of),
-        Place::Elsewhere => return Ok(()),
+        Generators::Here => 1,
+        Generators::Part(segment) => u64::from(segment.of),
+        Generators::Elsewhere => return Ok(()),
     };
     let schedules = scenario.schedules().map_err(|error| of_scenario(&error, scenario, wrong))?;
     let clients = schedules.iter().flat_map(|schedule| &schedule.stages).map(|stage| stage.clients);

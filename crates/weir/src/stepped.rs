@@ -1,7 +1,7 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
 use crate::exit::{Exit, Failure};
-use crate::prepare::Place;
+use crate::prepare::Generators;
 use crate::run::Measured;
 use crate::steps::{StepError, StepRunner};
 use crate::{background, prepare, print};
@@ -15,7 +15,7 @@ use weir_engine::summary::{Outcome, Summary};
 
 /// One run of a scenario, with its steps.
 pub(crate) struct SteppedRun<'a> {
-    pub(crate) place: Place,
+    pub(crate) place: Generators,
     pub(crate) scenario: &'a Scenario,
     pub(crate) variant: Option<&'a Variant>,
     pub(crate) repetition: u32,

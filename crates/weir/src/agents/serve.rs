@@ -6,7 +6,7 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::LivePage;
-use crate::prepare::{self, Place};
+use crate::prepare::{self, Generators};
 use crate::run::run_watched;
 use std::io::Write;
 use std::path::Path;
@@ -190,7 +190,7 @@ impl Worker<'_> {
         self.permits.check_scenario(&scenario)?;
         scenario.bind_addr.clone_from(&self.args.bind_addr);
         let name = scenario.name.clone();
-        let prepared = prepare::prepare(scenario, Exit::Usage, Place::Part(segment));
+        let prepared = prepare::prepare(scenario, Exit::Usage, Generators::Part(segment));
         let prepared = prepared.map_err(|failure| failure.to_string())?;
         let found: Vec<_> = prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect();
         if found != offer.targets {

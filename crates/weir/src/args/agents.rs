@@ -3,7 +3,7 @@
 use super::values::tag;
 use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
-use crate::prepare::Place;
+use crate::prepare::Generators;
 use clap::{Args, ValueHint};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
@@ -56,8 +56,8 @@ impl AgentOptions {
     }
 
     /// Who makes the load.
-    pub(crate) fn place(&self) -> Place {
-        if self.agents.is_some() { Place::Elsewhere } else { Place::Here }
+    pub(crate) fn place(&self) -> Generators {
+        if self.agents.is_some() { Generators::Elsewhere } else { Generators::Here }
     }
 }
 
