@@ -145,7 +145,7 @@ impl<'a> Trials<'a> {
         prepare::plan(&first, of.wrong)?;
         // Where no step has to start a server before it can be asked.
         if first.before.is_empty() {
-            trials.check(&prepare::prepare(first, of.wrong, options.agents.place())?)?;
+            trials.check(&prepare::prepare(first, of.wrong, options.agents.generators())?)?;
         }
         Ok(trials)
     }
@@ -349,7 +349,7 @@ impl<'a> Trials<'a> {
             measured
         };
         let SearchedVariant { variant, repetition, folder, .. } = self.of;
-        let place = self.options.agents.place();
+        let place = self.options.agents.generators();
         let run = SteppedRun { place, scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;

@@ -30,7 +30,7 @@ pub(crate) const OWN_DESCRIPTORS: u64 = 128;
 /// Memory that a client takes at the least: a TCP socket of the kernel has about 2.5 KiB and a client's own state as much.
 const LEAST_MEMORY: u64 = 4 << 10;
 
-/// Who makes the load of what is prepared.
+/// Which generators make the load of what is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generators {
     /// This machine, all of it.
@@ -43,8 +43,12 @@ pub(crate) enum Generators {
 
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
-pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Generators) -> Result<Prepared, Failure> {
-    check(&scenario, wrong, place)?;
+pub(crate) fn prepare(
+    mut scenario: Scenario,
+    wrong: Exit,
+    generators: Generators,
+) -> Result<Prepared, Failure> {
+    check(&scenario, wrong, generators)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let times: Arc<PublishTimes> = Arc::default();
     let context = RunContext {
@@ -74,8 +78,8 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Generators) ->
         workloads.push(workload(spec, &scenario, &context, &mut numbers, wrong)?);
     }
     let plan = plan(&scenario, wrong)?;
-    let plan = if let Generators::Part(segment) = place { plan.part(segment) } else { plan };
-    if place != Generators::Elsewhere {
+    let plan = if let Generators::Part(segment) = generators { plan.part(segment) } else { plan };
+    if generators != Generators::Elsewhere {
         check_limits(&plan)?;
     }
     let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
@@ -86,7 +90,8 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Generators) ->
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
         // On machines of agents somebody may watch.
-        let watched = if place == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
+        let watched =
+            if generators == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
         watched.map_err(|line| Failure::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
@@ -128,8 +133,8 @@ pub(crate) fn prepare(mut scenario: Scenario, wrong: Exit, place: Generators) ->
 ///
 /// # Errors
 /// What is wrong, and of which part of the scenario.
-pub(crate) fn check(scenario: &Scenario, wrong: Exit, place: Generators) -> Result<Plan, Failure> {
-    check_numbers(scenario, wrong, place)?;
+pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: Generators) -> Result<Plan, Failure> {
+    check_numbers(scenario, wrong, generators)?;
     let plan = plan(scenario, wrong)?;
     for (position, spec) in scenario.workloads.iter().enumerate() {
         let checked = check_times(spec).and_then(|()| check_options(spec));
@@ -301,8 +306,8 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
 }
 
 /// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
-fn check_numbers(scenario: &Scenario, wrong: Exit, place: Generators) -> Result<(), Failure> {
-    let parts = match place {
+fn check_numbers(scenario: &Scenario, wrong: Exit, generators: Generators) -> Result<(), Failure> {
+    let parts = match generators {
         Generators::Here => 1,
         Generators::Part(segment) => u64::from(segment.of),
         Generators::Elsewhere => return Ok(()),

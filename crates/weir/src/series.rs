@@ -78,7 +78,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
     let run = SteppedRun {
-        place: args.run.agents.place(),
+        generators: args.run.agents.generators(),
         scenario: &scenario,
         variant: None,
         repetition: 1,
@@ -186,7 +186,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         let own = whole.join(&place);
         record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
         let run = SteppedRun {
-            place: args.run.agents.place(),
+            generators: args.run.agents.generators(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,

@@ -15,7 +15,7 @@ use weir_engine::summary::{Outcome, Summary};
 
 /// One run of a scenario, with its steps.
 pub(crate) struct SteppedRun<'a> {
-    pub(crate) place: Generators,
+    pub(crate) generators: Generators,
     pub(crate) scenario: &'a Scenario,
     pub(crate) variant: Option<&'a Variant>,
     pub(crate) repetition: u32,
@@ -59,7 +59,7 @@ impl SteppedRun<'_> {
             .map_err(failed("before"))
             .and_then(|()| {
                 let _far_end = background::far_end(&mut scenario)?;
-                start(prepare::prepare(scenario, Exit::Scenario, self.place)?)
+                start(prepare::prepare(scenario, Exit::Scenario, self.generators)?)
             });
         let servers = steps.check();
         // What was put up before a run is put away, however the run ended.

@@ -247,7 +247,7 @@ impl Swept<'_> {
             };
         }
         let run = SteppedRun {
-            place: self.args.run.agents.place(),
+            generators: self.args.run.agents.generators(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,

@@ -56,7 +56,7 @@ impl AgentOptions {
     }
 
     /// Who makes the load.
-    pub(crate) fn place(&self) -> Generators {
+    pub(crate) fn generators(&self) -> Generators {
         if self.agents.is_some() { Generators::Elsewhere } else { Generators::Here }
     }
 }
