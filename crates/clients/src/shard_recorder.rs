@@ -99,11 +99,11 @@ pub struct ClientRecord {
 pub struct Gap {
     /// When its client came upon it.
     pub at: Moment,
-    /// Who.
+    /// The planned start of the client that met it.
     pub planned: PlannedStart,
     /// Position of what it read among its workload's targets.
     pub target: u32,
-    /// What is the same for all who miss the same.
+    /// A number that is the same for all readers with the same gap.
     pub mark: u32,
     /// Where, in microseconds of the stream's own clock, the same for all its readers within a few milliseconds.
     pub place: u64,

@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(15);
 /// How often the wish to go on is looked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Longest text of the gateway's that is told.
+/// Longest text of the gateway that weir shows.
 const WORDS: usize = 300;
 
 /// A gateway.

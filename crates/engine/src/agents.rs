@@ -29,7 +29,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use weir_metrics::Moment;
 
-/// Who makes the load of a run.
+/// Which generators make the load of a run.
 pub enum Load {
     /// Generator threads of this process.
     Here,
@@ -52,7 +52,7 @@ pub struct AgentRun {
 
 /// Agents that are ready to begin.
 pub trait Agents: Send {
-    /// Who they are, in the order of their segments.
+    /// Their names and machines, in the order of their segments.
     fn facts(&self) -> Vec<AgentFacts>;
 
     /// What is read of the target on other machines, if it is.

@@ -75,7 +75,7 @@ fn figure(group: &[Column], rows: &[ClientRow], at: usize, planned: u64) -> Clie
         let found = rows.iter().filter_map(|row| row.numbers.get(at + offset).copied().flatten());
         let mut values: Vec<f64> = found.collect();
         if group[offset].is_zero_by_default() {
-            // Who was planned and never came to count has counted nothing.
+            // A client that was planned and never started has counted nothing.
             values.resize(values.len().max(planned as usize), 0.0);
         }
         values.sort_by(f64::total_cmp);

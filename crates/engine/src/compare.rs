@@ -1,5 +1,5 @@
 //! Is it better: the runs of two sides or more, figure by figure. A run is one observation, whatever it consists of: its seconds
-//! and its clients depend on each other. Values only; who reads run directories is the binary.
+//! and its clients depend on each other. Values only; the binary reads run directories.
 
 mod alike;
 mod better;
@@ -22,7 +22,7 @@ pub use summary::{
     Change, Comparison, ComparisonError, Contest, Finding, LAYOUT, Options, SideRun, SideSummary,
 };
 
-/// Runs a side from which on a difference is told: with fewer the interval says more of the runs than of the target.
+/// The fewest runs a side for a statement on a difference: with fewer the interval depends more on the runs than on the target.
 pub const FEWEST_FOR_DIFFERENCE: usize = 4;
 
 /// Runs a side from which on an interval is shown.

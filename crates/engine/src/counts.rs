@@ -1,4 +1,4 @@
-//! What a count says that was not reached, or not heard to its end.
+//! The warning on a count that was not reached, or whose last messages did not arrive.
 
 use weir_metrics::Recorder;
 use weir_metrics::common::{OPEN_ENDS, UNITS, UNITS_SHORT};

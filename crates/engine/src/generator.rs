@@ -100,7 +100,7 @@ impl Generator {
                 ending = Some(now + self.config.drain);
             }
             if ending.is_none() {
-                // Who leaves makes room for who comes in its place.
+                // A client that leaves makes room for the one that replaces it.
                 self.stop_due(now);
                 self.start_due(now);
             }
@@ -156,7 +156,7 @@ impl Generator {
         let workload = &self.config.workloads[usize::from(slot.workload)];
         let endpoint = Endpoint { from: planned.slot.from, ..workload.endpoint(slot.client).clone() };
         let session = workload.start(slot, now, &mut self.shard.world);
-        // A link that cannot be begun has told its session, which has booked the failure.
+        // A link that cannot be opened has reported that to its session, which has recorded the failure.
         if let Ok(id) = self.shard.open(&endpoint, session) {
             self.stops.push(Reverse((stop, id)));
             if self.cell_of.len() <= id.index() {

@@ -12,7 +12,7 @@ const SETTLING: f64 = 1.0 / 3.0;
 const BATCHES: (usize, usize) = (10, 20);
 /// Samples of a batch at the least.
 const BATCH: usize = 2;
-/// Clients that must have come for growth to be told by the client.
+/// The fewest new clients for a statement on growth a client.
 const CLIENTS: f64 = 30.0;
 
 /// A watched process at one moment.

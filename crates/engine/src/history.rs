@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The version of the layout; `docs/history.schema.json` follows it.
 pub const LAYOUT: &str = "weir.history/1";
 
-/// Runs from which on a change is told: fewer have too few orders to be by chance.
+/// The fewest runs for a statement on a change: fewer have too few orders to exclude chance.
 pub const FEWEST_RUNS: usize = 10;
 
 /// Runs that are looked at, the latest: the time that it takes grows with the square of their number.

@@ -40,7 +40,7 @@ pub struct Schedule {
 pub struct PlannedSlot {
     /// Position of the workload.
     pub workload: u16,
-    /// Number of the client within its workload. Those who follow it have the same.
+    /// Number of the client within its workload. The clients that replace it have the same number.
     pub client: u32,
     /// Start of the first client, after the run's start.
     pub start: Duration,
@@ -100,7 +100,7 @@ impl PlannedLife {
         Self { slot, turn, start, stop, seed: random.get_seed() }
     }
 
-    /// Who comes in its place when it leaves: nobody, where the place ends with it.
+    /// The client that replaces it when it leaves; none if the planned start ends with it.
     pub fn follower(&self) -> Option<Self> {
         let goes_on = self.stop < self.slot.stop;
         goes_on.then(|| Self::new(self.slot, self.turn.saturating_add(1), self.stop, self.seed))

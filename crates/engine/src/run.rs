@@ -31,11 +31,11 @@ use weir_shard::clock;
 
 /// Time between the threads' start and second 0.
 const LEAD: Duration = Duration::from_millis(100);
-/// The same where agents on other machines are told of it.
+/// The same with agents, which have to receive the moment first.
 const LEAD_OF_AGENTS: Duration = Duration::from_secs(1);
 /// Wall against monotonic clock, in one second, that is called a step.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
-/// How long a run takes at the least that ends with its messages and watches processes: their CPU is not told over less than
+/// How long a run takes at the least that ends with its messages and watches processes: their CPU is not known over less than
 /// half a second.
 const LEAST: Duration = Duration::from_millis(520);
 /// How long a generator thread's last interval is waited for after the drain.
@@ -47,13 +47,13 @@ pub struct Prepared {
     pub scenario: Scenario,
     /// When, by the scenario.
     pub plan: Plan,
-    /// Who, in the scenario's order.
+    /// The workloads, in the scenario's order.
     pub workloads: Vec<(WorkloadFacts, Workload)>,
-    /// Who saves messages, if a workload does.
+    /// The consumer, if a workload saves messages.
     pub consuming: Option<Consuming>,
     /// Seconds of the slices that windows are cut into for [`Aggregator::judge_slice`], if they are.
     pub slice_seconds: Option<u32>,
-    /// Who makes the load.
+    /// Which generators make the load.
     pub load: Load,
     /// How to watch the target.
     pub observer: Observer,
@@ -118,7 +118,7 @@ pub fn run(
         _ => segments(&plan, &workload_facts, &leave_last, &scenario),
     };
     let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
-    // Who takes messages is there before the first of them.
+    // The consumer is ready before the first message.
     let intake = match consuming {
         Some(consuming) => {
             let schemas = cells.schemas().collect();
@@ -330,7 +330,7 @@ struct Coordinator {
     pending: BTreeMap<u32, Vec<Recorder>>,
     /// Whose figures those of a report are.
     cells: Cells,
-    /// Who is given a copy of what is written down.
+    /// What copies the lines of the run directory for the coordinator, in an agent's run.
     copier: Option<SecondCopier>,
     /// How many agents may be lost, and how many were.
     losses_allowed: u16,
@@ -396,7 +396,7 @@ impl Coordinator {
                 self.stop(stop);
             }
             if interrupt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
-                // A run without an end of its own is complete when it is told to end.
+                // A run without an end of its own is complete when it is stopped.
                 if !scenario.is_endless() {
                     outcome = Outcome::Interrupted;
                 }

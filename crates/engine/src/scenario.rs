@@ -424,7 +424,7 @@ impl WorkloadSpec {
         })
     }
 
-    /// Who is replaced must be a client that comes and goes as others do.
+    /// Only a client with a start and an end of its own can be replaced.
     fn check_life(&self, role: Role) -> Result<(), ScenarioError> {
         let wrong = |words| Err(ScenarioError::Life { workload: self.label(), words });
         let counts = self.output().is_some_and(|output| output.count.is_some());

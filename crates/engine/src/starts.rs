@@ -12,7 +12,7 @@ pub(crate) struct Starts {
     /// By start.
     slots: Vec<PlannedSlot>,
     next: usize,
-    /// Those who come in another's place: one a place at the most.
+    /// Clients that replace another: at most one for each planned start.
     following: BinaryHeap<Reverse<InOrder>>,
 }
 

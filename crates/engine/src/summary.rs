@@ -346,7 +346,7 @@ pub struct ChannelSummary {
     pub bit_rate_bps: f64,
     /// Sums over the readers, in the order of the table.
     pub figures: Vec<ChannelFigure>,
-    /// Who met the gaps.
+    /// Which readers met the gaps.
     pub gaps: GapSources,
 }
 
@@ -397,7 +397,7 @@ pub struct Slots {
 pub struct FailureCount {
     /// The kind.
     pub kind: Failure,
-    /// Who is answerable.
+    /// Whether the target or the generator is responsible.
     pub side: Side,
     /// How many clients.
     pub clients: u64,

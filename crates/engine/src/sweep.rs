@@ -1,4 +1,4 @@
-//! A sweep: every variant of a scenario, run or searched, and which of them is best. Values only: who runs them is the binary.
+//! A sweep: every variant of a scenario, run or searched, and which of them is best. Values only: the binary runs them.
 
 mod cell;
 mod summary;

@@ -551,7 +551,7 @@ impl Threshold {
             }
             "starved" if planned > 0.0 => Some(workload.total.total("starved") / planned),
             "stalled" => {
-                // Who gets nothing any more stands still, and is no less a viewer.
+                // A viewer that receives nothing any more has stalled, and is still a viewer.
                 let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
                 let played: f64 = workload.stages.iter().map(|s| there(s) * s.window_seconds()).sum();
                 let stalled: f64 = workload.stages.iter().map(|s| s.figures.total("stalled")).sum();

@@ -30,7 +30,7 @@ pub struct Counts {
     pub settled: AtomicU64,
     /// Messages that are missing in the publishers' numbers.
     pub missing: AtomicU64,
-    /// Publishers that were heard, by their marks.
+    /// Publishers whose messages arrived, by their marks.
     pub publishers: AtomicU64,
     /// Transactions.
     pub commits: AtomicU64,
@@ -133,7 +133,7 @@ pub struct Totals {
     pub left: u64,
     /// Messages missing in the publishers' numbers.
     pub missing: u64,
-    /// Publishers that were heard, by their marks.
+    /// Publishers whose messages arrived, by their marks.
     pub publishers: u64,
     /// Transactions.
     pub commits: u64,

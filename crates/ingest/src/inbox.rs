@@ -24,7 +24,7 @@ pub(crate) struct Inbox {
 struct State {
     buffers: VecDeque<ReadBuffer>,
     weight: usize,
-    /// Whether the reader was told to stop reading, and waits to hear that there is room.
+    /// Whether the reader has stopped reading until there is room.
     full: bool,
     closed: bool,
     spare: Vec<ReadBuffer>,
@@ -33,7 +33,7 @@ struct State {
 /// What the decoding thread finds.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// The next buffer; `room` if the reader waits to be told that it may read again.
+    /// The next buffer; `room` if the reader waits for a signal that it may read again.
     ReadBuffer { buffer: ReadBuffer, room: bool },
     /// Nothing came until then.
     Nothing,

@@ -1,4 +1,4 @@
-//! What tells two payloads apart that come under the same publisher and sequence number.
+//! A hash that distinguishes two payloads with the same publisher and sequence number.
 //!
 //! Whoever may publish to a broker can write any mark on a message. A message is a repetition only if its payload is the
 //! same, which a hash kept beside the row says. It must be one for which nobody finds a second payload on purpose, so it

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// link.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What the saving thread tells this one.
+/// A message of the saving thread to this one.
 #[derive(Debug)]
 pub(crate) enum SaverMessage {
     /// These messages are saved.

@@ -225,7 +225,7 @@ fn client_options(settings: &IngestSettings) -> ClientOptions {
         maximum_packet_size: MAX_PACKET_SIZE,
         whole: (settings.max_message + AROUND_PAYLOAD).min(MAX_PACKET_SIZE as usize) as u32,
         acknowledging: Acknowledging::ByCaller,
-        // The queue is bounded; who sends more than was asked for is made to wait.
+        // The queue is bounded; a broker that sends more than was requested has to wait.
         strict_receive_maximum: false,
         topic_alias_maximum: 64,
         ..settings.source.options.clone()

@@ -71,7 +71,7 @@ impl Board {
         known.seconds = seconds;
         known.now.clear();
         for (origin, recorder) in figures {
-            // Workloads of one name and protocol that go to one server cannot be told apart.
+            // Workloads with the same name, protocol and server have the same labels.
             known.now.entry(origin).and_modify(|sum| sum.merge(&recorder)).or_insert(recorder);
         }
     }

@@ -1,4 +1,4 @@
-//! One accepted connection: somebody who asks, a tab that is sent what changes, or one on its way out.
+//! One accepted connection: one that makes requests, a tab that receives changes, or one that is about to close.
 
 use crate::encode::Exposition;
 use crate::page::{GREETING, STILL_HERE};
@@ -8,7 +8,7 @@ use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Session};
 use weir_web::{Message, Request, Requests};
 
-/// How often a tab to which nothing happens hears that the run goes on: well below [`crate::listener::IDLE`].
+/// How often a tab without changes receives a sign of life: well below [`crate::listener::IDLE`].
 const STILL: Duration = Duration::from_secs(5);
 /// How long a peer may take to go when the kernel has taken the last answer.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -22,9 +22,9 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 enum Phase {
     Asking,
-    /// A tab, to be told again then that all is well.
+    /// A tab; the moment of its next sign of life.
     Tab(Moment),
-    /// Was answered for the last time; is closed then.
+    /// Has its last answer; the moment at which it is closed.
     Leaving(Moment),
 }
 

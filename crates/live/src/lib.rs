@@ -3,7 +3,7 @@
 //! | module | what | where it is written down |
 //! |---|---|---|
 //! | `listener` | the thread with its event loop, beside the run | |
-//! | `site` | what connections share: token, names, tabs, who makes room | |
+//! | `site` | what connections share: token, names, tabs, which connection makes room | |
 //! | `connection` | one connection: a request, a tab | RFC 9112 |
 //! | `page` | the body in parts, and what a tab has not seen of it | HTML, section 9.2 (server-sent events) |
 //! | `board` | what is known: cumulative figures, the run's facts | |

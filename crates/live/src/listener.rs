@@ -109,7 +109,7 @@ impl Listener {
         self.sender.post(Update::Body(Box::new(render)));
     }
 
-    /// Nothing follows: tabs are told how it ended, and stay as they are.
+    /// The run is over: tabs show these words and keep their content.
     pub fn end(&self, words: &str) {
         self.sender.post(Update::End(words.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! What all connections of the listener share: where it is, the page, its tabs, and who has to make room.
+//! What all connections of the listener share: its address, the page, its tabs, and which connection has to make room.
 
 use crate::board::Board;
 use crate::encode::Exposition;
@@ -35,7 +35,7 @@ pub struct Look<'a> {
 /// Makes the page's body, on the listener's thread.
 pub(crate) type Render = Box<dyn FnOnce() -> Vec<Part> + Send>;
 
-/// What the run says to the listener.
+/// What the run sends to the listener.
 pub(crate) enum Update {
     Body(Render),
     End(String),
@@ -56,12 +56,12 @@ pub(crate) struct Site {
     pub(crate) page: Page,
     /// What each tab has seen.
     pub(crate) tabs: BTreeMap<SessionId, Option<u64>>,
-    /// How many there are, for those who would render for nobody.
+    /// The number of tabs, so that nothing is rendered without one.
     pub(crate) tab_count: Arc<AtomicUsize>,
     /// Bodies that were posted and not rendered yet.
     pub(crate) under_way: Arc<AtomicUsize>,
     asking: VecDeque<SessionId>,
-    /// Those who have to go.
+    /// Connections that have to be closed.
     pub(crate) condemned: BTreeSet<SessionId>,
     pub(crate) is_leaving: bool,
 }
@@ -138,7 +138,7 @@ impl Site {
             .field("Cache-Control", "no-store")
     }
 
-    /// Metrics in a form; made once for all who ask before they change.
+    /// Metrics in a form, encoded once for all requests until they change.
     pub(crate) fn metrics(&mut self, form: Exposition) -> Arc<[u8]> {
         let version = self.board.version();
         self.answers.retain(|(_, of, _)| *of == version);
@@ -150,7 +150,7 @@ impl Site {
         bytes
     }
 
-    /// A connection that has asked for nothing yet; who has to make room for it.
+    /// Adds a connection without a request; returns the connection that has to make room for it.
     pub(crate) fn enter(&mut self, id: SessionId) -> Option<SessionId> {
         self.asking.push_back(id);
         let oldest = if self.asking.len() > MOST_ASKING { self.asking.pop_front() } else { None };
@@ -158,7 +158,7 @@ impl Site {
         oldest
     }
 
-    /// It is a tab; who has to make room for it.
+    /// Turns a connection into a tab; returns the tab that has to make room for it.
     pub(crate) fn open_tab(&mut self, id: SessionId, seen: Option<u64>) -> Option<SessionId> {
         self.asking.retain(|other| *other != id);
         self.tabs.insert(id, seen);

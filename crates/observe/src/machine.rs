@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{HostSample, Interfaces};
 
-/// Who counted.
+/// The source of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MachineSource {
@@ -23,7 +23,7 @@ pub enum MachineSource {
 /// A machine whose figures are taken, and how. Nothing in it is secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineFacts {
-    /// Who counted.
+    /// The source of the counters.
     pub source: MachineSource,
     /// URL without user, password and query; none for `/proc`.
     pub address: Option<String>,
@@ -74,7 +74,7 @@ pub struct MachinePoint {
     pub values: MachineValues,
 }
 
-/// What was heard of a machine since the sample before.
+/// What was read of a machine since the sample before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineSample {
     /// The points that came, the oldest first.

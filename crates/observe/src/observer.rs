@@ -114,7 +114,7 @@ impl Observer {
         })
     }
 
-    /// Takes what is heard of another machine into every sample from now on.
+    /// Adds what is read of another machine to every sample from now on.
     pub fn watch_machine(&mut self, machine: Remote) {
         self.machines.push(machine);
     }

@@ -24,7 +24,7 @@ pub struct Remote {
     stop: Option<Sender<()>>,
 }
 
-/// What a thread has heard.
+/// What a thread has read.
 #[derive(Debug)]
 pub(crate) enum News {
     Point { at: Instant, seconds: f64, values: MachineValues, gap: Option<String> },

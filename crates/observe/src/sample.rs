@@ -17,7 +17,7 @@ pub struct Sample {
     pub generator: ProcessSample,
     /// The machine that weir runs on.
     pub host: HostSample,
-    /// What was heard of other machines, in the order in which they were asked for.
+    /// What was read of other machines, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineSample>,
     /// What else used the CPU since `/proc` was walked before, busiest first; nothing while that was little.

@@ -314,7 +314,7 @@ impl Series<'_> {
         let targets = (0..self.whole.targets.len()).filter(is_here);
         let targets: f64 = targets.map(|index| self.whole.targets[index].process.cpu_percent).sum();
         let known = self.whole.generator.cpu_percent + targets;
-        // What the first sample tells of others was before the window.
+        // What the first sample holds of other processes was before the window.
         let walks = self.samples.iter().skip(1).flat_map(|sample| &sample.others);
         OthersSummary {
             cpu_percent: percent(HostCpu::worked_seconds).map(|worked| (worked - known).max(0.0)),

@@ -21,7 +21,7 @@ pub struct Usage {
     pub generator: ProcessUsage,
     /// The machine that weir runs on.
     pub host: HostUsage,
-    /// What was heard of other machines in between, in the order in which they were asked for.
+    /// What was read of other machines in between, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineSample>,
 }

@@ -23,7 +23,7 @@ pub struct Server {
 
 /// Where the sessions of a server live.
 pub enum Sessions {
-    /// On every worker, which this tells to accept the links of a listener.
+    /// Runs on every worker, and makes it accept the links of a listener.
     OnWorkers(Accept),
     /// On the one thread of the MQTT broker.
     OnBroker,

@@ -42,7 +42,7 @@ pub(crate) struct Viewer {
     /// The way for packets that cannot go from the log to the link as they are.
     faults: Option<Box<ViewerFaults>>,
     publication: u64,
-    /// Whether the end of this publication was told.
+    /// Whether the viewer was sent the end of this publication.
     ended: bool,
     /// Whether the stream wakes it at the next keyframe.
     listed: bool,

@@ -43,11 +43,11 @@ pub(crate) struct OriginSettings {
     pub(crate) leaked: Mutex<Vec<Box<[u8]>>>,
     /// Viewers that are gone and still counted one by one, of each worker.
     pub(crate) departed_kept: usize,
-    /// What the origin's owner has not heard yet; rare, and bounded.
+    /// Events that the origin's owner has not taken yet; rare, and bounded.
     pub(crate) troubles: Mutex<Vec<ForwardTrouble>>,
 }
 
-/// Troubles that wait to be told, at most.
+/// The most errors that wait for the origin's owner.
 const MOST_TROUBLES: usize = 100;
 
 impl OriginSettings {

@@ -61,7 +61,7 @@ pub struct CodecComparison {
 pub struct EncodingFigures {
     /// Its name.
     pub encoding: String,
-    /// Who decoded it: weir, or the name of a library.
+    /// The decoder: weir, or the name of a library.
     pub decoder: String,
     /// Bytes of a payload with one record, in the mean.
     pub record_bytes: f64,
@@ -91,7 +91,7 @@ pub struct CodecSubject {
 pub struct EncodingTimes {
     /// Its name.
     pub encoding: String,
-    /// Who decoded it.
+    /// The decoder.
     pub decoder: String,
     /// Bytes of a payload with one record, in the mean.
     pub record_bytes: f64,

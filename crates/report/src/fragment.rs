@@ -1,4 +1,4 @@
-//! A page of this crate in parts, for those who send only what has changed: the elements of its body, each with an `id`.
+//! A page of this crate in parts, so that only changed parts need be sent: the elements of its body, each with an `id`.
 //!
 //! The page is the one that the files have: it is made once, and taken apart behind the templates, so that what is seen while a
 //! run goes on is what its report says at the end.

@@ -19,7 +19,7 @@ struct Kind {
 const MEMORY: Kind = Kind { one: bytes, units: BYTES };
 const DESCRIPTORS: Kind = Kind { one: descriptors, units: &[(1.0, "")] };
 
-/// What is less than a thousandth of a descriptor is not told apart from it.
+/// A number of descriptors; less than a thousandth is shown as a thousandth.
 fn descriptors(number: f64) -> String {
     crate::quantity::number(if number > 0.0 { number.max(0.001) } else { number })
 }

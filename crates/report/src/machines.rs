@@ -38,7 +38,7 @@ fn parts(machine: &MachineSummary) -> Vec<Part> {
     parts
 }
 
-/// Who counted, where.
+/// The source of the counters, and where it is.
 fn origin(facts: &MachineFacts) -> String {
     let address = quote(facts.address.as_deref().unwrap_or_default(), LINE);
     let interfaces = quote(&facts.interfaces.to_string(), LINE);

@@ -144,7 +144,7 @@ pub(crate) struct Band {
 /// A line of fewer values has none that is far above the others.
 const FEWEST_FOR_PEAKS: usize = 8;
 
-/// How many lines are told apart by colour.
+/// The number of lines that colours distinguish.
 pub(crate) const COLOURS: usize = 6;
 
 /// Where the lines are, within the 460 by 216 units of `plot.svg`; text is 11 of them high, and readable

@@ -229,7 +229,7 @@ pub(crate) fn state_tone(state: VerdictState) -> Tone {
     }
 }
 
-/// The stages by which things that all workloads share are told: those of the workload that has the most,
+/// The stages that structure figures which all workloads share: those of the workload that has the most,
 /// viewers before publishers.
 pub(crate) fn leading(summary: &Summary) -> Option<&WorkloadSummary> {
     let rank = |workload: &&WorkloadSummary| {

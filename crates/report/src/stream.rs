@@ -121,9 +121,9 @@ pub struct ServiceEntry {
     pub id: u16,
     /// ETSI EN 300 468 table 87.
     pub service_type: u8,
-    /// Who provides it.
+    /// Its provider.
     pub provider: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
 }
 

@@ -61,7 +61,7 @@ impl StreamCheck {
         } else if self.findings.is_empty() && self.indicators.iter().all(|it| it.count == 0) {
             badges.push(badge("nothing wrong".to_owned(), Tone::Good));
         } else if counts.resyncs > 0 {
-            // A counter has 16 values: of a longer hole it tells only what is left over.
+            // A counter has 16 values: of a longer gap it shows only the remainder.
             badges.push(badge("alignment lost, no gap counted".to_owned(), Tone::Bad));
         } else {
             badges.push(badge("no packet lost, other findings".to_owned(), Tone::Doubtful));

@@ -33,7 +33,7 @@ pub(crate) fn sections(run: &RunFacts) -> Vec<Section> {
     sections
 }
 
-/// Who made a part of the load.
+/// The agents, which each made a part of the load.
 fn agent(agent: &AgentFacts) -> Fact {
     let labels = agent.labels.iter().map(|(key, value)| format!(", {key}={value}"));
     let labels: String = labels.collect();

@@ -214,7 +214,7 @@ impl DatagramLink {
         None
     }
 
-    /// What earlier datagrams have met, told once (RFC 1122 section 4.1.3.3).
+    /// An error that an earlier datagram met, reported once (RFC 1122 section 4.1.3.3).
     pub(crate) fn take_met(&mut self) -> Option<LinkError> {
         self.met.take()
     }
@@ -251,7 +251,7 @@ impl DatagramLink {
 
     /// Takes datagrams of this peer only from now on.
     pub(crate) fn connect(&self, to: SocketAddr) {
-        // Without it strangers' datagrams are heard as well, which sessions pass over.
+        // Without it datagrams of other senders arrive as well, which sessions drop.
         let _ = self.socket.connect(to);
     }
 

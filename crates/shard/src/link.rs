@@ -321,7 +321,7 @@ fn open_records(
     // What stands before a malformed record is good.
     let said_goodbye = tls.reader().read_to_end(plain).is_ok();
     if let Err(error) = outcome {
-        // The alert that tells the peer why is in the machine; the link ends either way.
+        // The TLS state machine holds the alert with the reason; the link ends either way.
         let _ = tls.write_tls(stream);
         return Some(LinkError::tls(&error));
     }

@@ -39,7 +39,7 @@ pub struct Rig<W> {
     pub hung_up: bool,
     /// Whether it lives on without a link.
     pub stands_by: bool,
-    /// Where its datagrams would be heard, if it opened a link of them.
+    /// The local address of its datagrams, if it opened a link of them.
     pub datagram_address: SocketAddr,
     /// Whether it opened one.
     pub hears_datagrams: bool,
@@ -63,7 +63,7 @@ pub struct Rig<W> {
     pub given_back: usize,
     /// Whether it asked not to be read to.
     pub paused: bool,
-    /// What it gave back and was not told again, because of that.
+    /// What it gave back and did not receive again, because of that.
     pub left: Vec<u8>,
 }
 

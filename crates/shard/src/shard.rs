@@ -74,7 +74,7 @@ pub struct Shard<W: World> {
     unread: EachKind<Vec<SessionId>>,
     /// Sessions whose datagrams wait to be read together.
     batched_reads: BatchedReads,
-    /// Of them, those who are read in this turn.
+    /// Those of them that are read in this turn.
     turns: Vec<SessionId>,
     buffer: Box<[u8]>,
     batch: Batch,
@@ -348,7 +348,7 @@ impl<W: World> Shard<W> {
             Ok(false) => {}
             Err(error) => self.end(id, &error),
         }
-        // What came meanwhile is not told again.
+        // What arrived meanwhile is not dispatched again.
         if let Some(entry) = self.alive(id)
             && entry.choked
             && !entry.is_choked()

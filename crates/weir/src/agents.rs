@@ -1,4 +1,4 @@
-//! Many machines: `weir agent` waits for work, `weir agents` lists who waits, and `--agents N` has them make the load of a run.
+//! Many machines: `weir agent` waits for work, `weir agents` lists those that wait, and `--agents N` has them make the load of a run.
 
 mod list;
 mod load;

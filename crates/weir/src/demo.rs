@@ -27,7 +27,7 @@ const GOP: &str = "1s";
 /// When the publisher begins: its keyframes come half way between two seconds.
 const FIRST_KEYFRAME: Duration = Duration::from_millis(500);
 
-/// An origin in a process of its own, so that its CPU is told from weir's.
+/// An origin in a process of its own, so that its CPU and weir's are measured apart.
 pub(crate) struct OriginProcess {
     child: Child,
     /// `host:port`.

@@ -33,7 +33,7 @@ const QUEUE: usize = 16 << 20;
 /// The largest message that an ingester of a scenario takes.
 const MAX_MESSAGE: usize = 64 << 20;
 
-/// Takes messages and saves them until there are enough, or it is told to stop.
+/// Takes messages and saves them until their number is reached or a signal stops it.
 pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     if let Some(path) = json_file(args) {
         // What cannot be written is better known before.
@@ -68,19 +68,19 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     }
 }
 
-/// How messages are asked for.
+/// The connection and the delivery of a subscription.
 pub(crate) struct Subscription {
     connection: Connection,
     delivery: Delivery,
 }
 
-/// How a scenario says that messages are asked for.
+/// Reads the subscription from a scenario's options.
 pub(crate) fn asked(options: &Given) -> Result<Subscription, String> {
     let read = || Ok(Subscription { connection: options.read()?, delivery: options.read()? });
     read().map_err(|error: WorkloadError| error.to_string())
 }
 
-/// The flags as a scenario would say them.
+/// The flags in the form of a scenario's keys.
 fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
     let into = IntoSpec {
         save: Some(args.save.clone()),
@@ -179,7 +179,7 @@ pub(crate) fn settings(
         count: None,
         max_message: MAX_MESSAGE,
         queue: QUEUE,
-        // A measurement of what is away is none.
+        // A run cannot measure a broker that is not there.
         waits: false,
     };
     Ok((settings, decode))

@@ -1,4 +1,4 @@
-//! The flag by which whatever weir does is told to stop.
+//! The flag that stops whatever weir is doing.
 
 use crate::exit::{Exit, Failure};
 use signal_hook::iterator::Signals;

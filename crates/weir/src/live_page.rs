@@ -17,7 +17,7 @@ use weir_engine::summary::{Outcome, RunFacts, Summary};
 use weir_live::{Label, Listener, Look, Origin, Part};
 use weir_report::{Format, Html, fragments, page_script, page_style};
 
-/// Of the time, at most one part in this many goes into sums for those who look on: those of a run of many hours take long.
+/// Of the time, at most one part in this many goes into summaries for open tabs: summing up a run of many hours takes long.
 const SHARE: u32 = 10;
 
 /// What can be seen of a run while it goes on.
@@ -215,7 +215,7 @@ fn host(url: &str) -> &str {
     behind.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// What tells one run from another.
+/// What distinguishes one run from another.
 fn labels(facts: &RunFacts) -> Vec<Label> {
     let tag = |name: &'static str| facts.tags.get(name).map(|value| (name, value.clone()));
     let known =

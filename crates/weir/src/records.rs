@@ -1,4 +1,4 @@
-//! What records are and where they go, as a person says it: a file with their schema, a store with its password.
+//! Reads from the command line or a scenario what records are and where they go: the file with their schema, the store with its password.
 
 use crate::exit::{Exit, Failure};
 

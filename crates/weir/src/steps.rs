@@ -43,7 +43,7 @@ pub(crate) fn end_with_weir(group: Pid) {
 /// Kills all that steps have started: weir is about to end at once.
 pub(crate) fn kill_all() {
     for group in GROUPS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        // Who has ended meanwhile needs no signal.
+        // A process that has ended meanwhile needs no signal.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }

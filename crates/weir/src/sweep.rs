@@ -30,7 +30,7 @@ use weir_shard::clock;
 /// Name of the summary in the directory of a sweep.
 const SUMMARY: &str = "summary.json";
 
-/// The figure that ranks runs of whom nothing is watched.
+/// The figure that ranks runs without a watched process.
 const USUAL_FIGURE: &str = "startup.p50";
 
 /// Sweeps.

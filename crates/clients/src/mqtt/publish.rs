@@ -95,7 +95,7 @@ pub(super) struct Publisher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PublishPhase {
     Working,
-    /// It was told to stop then, and waits for acknowledgements.
+    /// The moment at which it was stopped; it waits for acknowledgements.
     Stopping(Moment),
     /// It has sent DISCONNECT, and waits for the link to take that.
     Leaving,
@@ -417,7 +417,7 @@ impl ClientSession for Publisher {
         &mut self.state
     }
 
-    /// A broker is heard while a message of any length is on its way to it.
+    /// Bytes of the broker are read while a message of any length is on its way to it.
     fn handle_opening(&mut self, context: &mut Context<'_, ShardRecorder>) {
         context.limit_unsent(weir_shard::UNSENT_LIMIT + self.common.longest);
     }
@@ -517,7 +517,7 @@ impl ClientSession for Publisher {
         if self.reconnecting.is_away() {
             self.client.output().clear();
         }
-        // A DISCONNECT that tells the broker what it did wrong.
+        // A DISCONNECT with the reason code of the broker's error.
         self.flush(context);
         self.book(context.now, context.world);
     }

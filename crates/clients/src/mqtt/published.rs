@@ -36,7 +36,7 @@ pub(super) struct Sent {
     topic: Topic,
     /// Messages below this number were handed to the link.
     next: AtomicU64,
-    /// Whether it was told to stop, and will soon have ended.
+    /// Whether it is stopping, and will soon have ended.
     stopping: AtomicBool,
     end: OnceLock<End>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Lacking {
     pub(super) excused: u64,
     /// Publishers whose end is not known.
     pub(super) open: u64,
-    /// Those of them that were told to stop.
+    /// Those of them that are stopping.
     pub(super) stopping: u64,
     /// Those of them that are this run's, and publish on.
     pub(super) going_on: u64,
@@ -146,7 +146,7 @@ impl Sent {
         self.next.store(next, Ordering::Release);
     }
 
-    /// It was told to stop.
+    /// It is stopping.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }

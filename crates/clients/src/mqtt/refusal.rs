@@ -21,7 +21,7 @@ pub(super) fn of_subscription(
     (refused(reason, Failure::SubscriptionRefused), words)
 }
 
-/// The failure of a client that was told to go.
+/// The failure of a client that the broker has disconnected.
 pub(super) fn of_disconnect(disconnect: &Disconnect<'_>, version: Version) -> (Failure, String) {
     let words = disconnect.reason.words(PacketKind::Disconnect, &disconnect.properties, version);
     (Failure::Disconnected, words)

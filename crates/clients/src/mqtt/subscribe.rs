@@ -410,7 +410,7 @@ impl Viewer {
             return;
         }
         let Self { following, common, broker, filter, .. } = self;
-        // Who leaves after a life, while a publisher of the run goes on, was not meant to see its end.
+        // A subscriber that leaves after its lifetime, while a publisher of the run goes on, was not meant to receive that publisher's last message.
         let leaves_before = self.state.planned().turn.mean_life.is_some();
         let settle = |group: &mut Group| {
             let lacking = group.lacking(common, *broker, filter);

@@ -1,9 +1,9 @@
-//! A client's dialogue, for those who look for what goes wrong in it. Topics, payloads and the broker's own words stay away.
+//! A client's dialogue, for the search for an error in it. Topics, payloads and the broker's own words stay away.
 
 use tracing::debug;
 use weir_mqtt::ClientEvent;
 
-/// Shows what client number `client` was told. Messages and their acknowledgements are not shown.
+/// Shows what client number `client` received. Messages and their acknowledgements are not shown.
 pub(super) fn heard(client: u32, event: &ClientEvent<'_>) {
     match event {
         ClientEvent::Connected(connack) => {

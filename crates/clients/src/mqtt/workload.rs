@@ -178,7 +178,7 @@ impl SessionSettings {
     fn of(&self, planned: PlannedStart, credentials: Option<&Credentials>) -> ClientOptions {
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
         ClientOptions {
-            // Who comes in another's place is somebody else to the broker, which may still know the other.
+            // A client that replaces another has an identifier of its own, because the broker may still have the other's session.
             client_id: match planned.turn.number {
                 0 => format!("{}-{}", self.prefix, planned.number()),
                 turn => format!("{}-{}-{turn}", self.prefix, planned.number()),

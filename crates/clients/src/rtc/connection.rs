@@ -29,7 +29,7 @@ use weir_rtc::transport::{Certificate, Clock, Event as Reached, Output, Receptio
 use weir_rtc::turn::Carrier;
 use weir_shard::{Context, Endpoint};
 
-/// How long the server may take to hear of the end.
+/// How long the server may take to receive the end.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often the kernel is asked what it has dropped.
 const LOOK: Duration = Duration::from_secs(1);
@@ -208,7 +208,7 @@ impl Connection {
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
         if self.leaving.is_some() {
-            // Whatever it says, it has heard.
+            // Any answer shows that it has received the end.
             self.leaving = Some(context.now);
             return Ok(None);
         }
@@ -327,7 +327,7 @@ impl Connection {
         }
     }
 
-    /// Carries out what the transport wants, and hears what it has reached.
+    /// Sends what the transport has to send, and takes its events.
     fn drain(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<Option<Milestone>, End> {
         let (now, client) = (context.now, self.planned.number());
         let mut milestone = None;

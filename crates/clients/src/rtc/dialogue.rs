@@ -70,7 +70,7 @@ impl Dialogue {
         }
     }
 
-    /// Takes bytes off the front, and says what was heard; what is to be said at once is appended to `out`.
+    /// Takes bytes off the front and returns the event that they make; an immediate answer is appended to `out`.
     pub(super) fn read(
         &mut self,
         request: &Request,

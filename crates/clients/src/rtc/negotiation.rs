@@ -20,7 +20,7 @@ pub(super) struct Negotiation {
 }
 
 impl Negotiation {
-    /// A side that hears datagrams at `local`, or nowhere until it has a relay.
+    /// A side that receives datagrams at `local`, or nowhere until it has a relay.
     pub(super) fn new(
         local: Option<SocketAddr>,
         certificate: &Certificate,
@@ -148,7 +148,7 @@ pub(super) fn read_offer(offer: &oven::Offer) -> Result<Description, End> {
     read(&offer.sdp)
 }
 
-/// The two sides have nothing in common; what the server has said tells why.
+/// The two sides have no codec in common; the server's description shows why.
 fn nothing(theirs: &Description) -> End {
     let words = if theirs.media.is_empty() {
         "the server's description has no media: it did not take up the offer"

@@ -38,9 +38,9 @@ pub(super) struct Player {
     receiver: Option<Box<Receiver>>,
     /// What has come since it was last settled.
     totals: ReadTotals,
-    /// How far the modelled player has been told.
+    /// The moment up to which the modelled player has been fed.
     media: i64,
-    /// Bytes of payload that it has not been told of.
+    /// Bytes of payload that it has not been fed yet.
     untold: u64,
     latency: Extent,
     /// What it reads, of the workload's targets.

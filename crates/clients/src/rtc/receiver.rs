@@ -79,9 +79,9 @@ pub(super) struct Receiver {
     numbers: Vec<u16>,
     out: Vec<u8>,
     last_media: Moment,
-    /// Bytes that were sent and did not come, still to be told.
+    /// Bytes that were sent and did not arrive, not reported yet.
     missing: u64,
-    /// Frames of the source, in parts of one, still to be told.
+    /// Frames of the source, in fractions, not reported yet.
     source_frames: f64,
 }
 
@@ -395,7 +395,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes that were sent and did not come, beyond those that were told before: once a second there may be some.
+    /// Bytes that were sent and did not arrive, beyond those that were reported before: once a second there may be some.
     pub(super) fn take_missing(&mut self) -> u64 {
         std::mem::take(&mut self.missing)
     }

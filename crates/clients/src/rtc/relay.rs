@@ -58,11 +58,11 @@ impl Server {
 /// What came out of a frame.
 #[derive(Debug)]
 pub(super) enum Unwrapped<'a> {
-    /// A datagram, and who sent it.
+    /// A datagram, and its sender.
     Datagram(SocketAddr, &'a mut [u8]),
     /// Others reach us at this address now.
     Allocated(SocketAddr),
-    /// Nothing to be told.
+    /// Nothing for the client.
     Nothing,
     /// A frame of nobody we know.
     Strange,

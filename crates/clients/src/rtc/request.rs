@@ -14,7 +14,7 @@ use weir_web::{Message, credentials};
 pub(super) struct Request {
     /// The target as a URL of HTTP.
     url: Url,
-    /// What proves who asks; it is never shown.
+    /// The bearer token of the request; it is never shown.
     authorization: Option<String>,
     /// Whether it is for publishing.
     publishes: bool,

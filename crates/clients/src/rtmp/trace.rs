@@ -1,10 +1,10 @@
-//! A client's dialogue, for those who look for what goes wrong in it. Names of streams are keys and stay away, as do the
+//! A client's dialogue, for the search for an error in it. Names of streams are keys and stay away, as do the
 //! server's descriptions, which may quote them.
 
 use tracing::debug;
 use weir_rtmp::ClientEvent;
 
-/// Shows what client number `client` was told. What comes all the time, media and acknowledgements, is not shown.
+/// Shows what client number `client` received. What comes all the time, media and acknowledgements, is not shown.
 pub(super) fn heard(client: u32, event: &ClientEvent<'_>) {
     match event {
         ClientEvent::HandshakeDone { scheme } => {

@@ -76,7 +76,7 @@ fn once(request: Request, endpoints: &mut EndpointFinder, end: Moment) -> Result
         endpoints.find(request.target()).map_err(|error| FetchError::Redirect(error.to_string()))?;
     let mut shard = Shard::new(Outcome::default()).map_err(|error| broken(error.to_string()))?;
     let session = Fetcher { request, responses: Responses::asked(), document: Vec::new() };
-    // A link that cannot be begun has told its session.
+    // A link that cannot be opened has reported that to its session.
     let _ = shard.open(&endpoint, Box::new(session));
     loop {
         if let Some(outcome) = shard.world.0.take() {

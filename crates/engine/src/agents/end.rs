@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What an agent says of itself when its run is over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentEnd {
-    /// Why it did not make the whole of its part, if it did not and was not told to end.
+    /// Why its part of the plan is incomplete, unless it is complete or was stopped on request.
     pub cut_short: Option<String>,
     /// How far its clock may have been from what it was taken for, at the most.
     pub clock_bound_seconds: f64,

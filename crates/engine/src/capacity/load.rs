@@ -24,16 +24,16 @@ pub enum LoadKind {
     Streams,
 }
 
-/// A scenario whose load is to be found: what is counted, and of whom.
+/// A scenario whose capacity is searched: what is counted, and of which workload.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// Without a load and a time.
     base: Scenario,
     kind: LoadKind,
-    /// The workload that is given the load, and is asked whether it is carried.
+    /// The workload that makes the load, whose figures show whether the target carries it.
     sought: usize,
     role: Role,
-    /// Of messages: who subscribes to them, and is asked as well.
+    /// Of messages: the workload that subscribes to them, whose figures are judged as well.
     beside: Option<usize>,
     arrivals_per_second: f64,
 }
@@ -55,7 +55,7 @@ pub enum SubjectError {
     /// Messages are MQTT's.
     #[error("messages a second are of a workload that publishes to mqtt:// or mqtts://; choose another --of")]
     NoMessages,
-    /// Streams are told apart by their URLs.
+    /// Streams differ in their URLs.
     #[error(
         "each stream needs a URL of its own; write {{i}} for its number into the URLs that publish and play"
     )]
@@ -169,7 +169,7 @@ impl Subject {
         self.role
     }
 
-    /// The workload that is given the load, and behind it the one that is asked as well, if one is.
+    /// The workload that makes the load, then the one whose figures are judged as well, if there is one.
     pub fn judged(&self) -> Vec<usize> {
         [self.sought].into_iter().chain(self.beside).collect()
     }
@@ -290,7 +290,7 @@ impl Subject {
                 spec.stages = vec![stage(clients, delay + self.ramp(publishers(self.spec())))];
                 (spec.clients, spec.duration) = (None, None);
             } else if publishes && self.role == Role::Play {
-                // Publishers last as long as those who play.
+                // Publishers last as long as the viewers.
                 spec.duration = None;
             } else {
                 let left = whole.saturating_sub(span(spec.delay.as_ref()));
@@ -380,7 +380,7 @@ mod tests {
         let of = subject(STREAMS, LoadKind::Publishers, None).unwrap();
         let trial = of.trial(&[10, 20], 15);
         assert_eq!((trial.workloads[0].streams, of.noun(), of.judged()), (Some(20), "publishers", vec![0]));
-        // Who plays is gone when the streams end, and not before that.
+        // Viewers leave when the streams end, and not before.
         let plan = trial.plan().unwrap();
         assert_eq!(spans(&trial, 1)[0].end, plan.length);
     }

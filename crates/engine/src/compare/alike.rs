@@ -47,7 +47,7 @@ const TARGETS: [&str; 4] = ["play", "publish", "ingest", "probe"];
 /// Rates of a source that differ by less are one: what encoders send depends on the picture.
 const SAME_RATE: f64 = 0.1;
 
-/// Windows over which a source's rate is told: one of a few seconds holds a keyframe more or less.
+/// The shortest window over which the rate of a source is compared: in a few seconds one keyframe more or less matters.
 const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
 
 /// Memory that differs by less is the same: a kernel takes a little more or less of it.
@@ -220,7 +220,7 @@ fn targets(run: &ComparedRun) -> BTreeMap<String, String> {
     flat
 }
 
-/// Who made the load, and on which machine.
+/// Which generator made the load, and on which machine.
 fn generator(run: &ComparedRun) -> BTreeMap<String, String> {
     let mut flat = BTreeMap::new();
     let mut environment = serde_json::to_value(&run.head.run.environment).unwrap_or_default();

@@ -168,7 +168,7 @@ pub enum Finding {
     Different,
     /// The interval of the change lies within the margin.
     Same,
-    /// Neither a change nor its absence is told.
+    /// Neither a change nor its absence is certain.
     Undecided,
 }
 

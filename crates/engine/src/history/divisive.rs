@@ -9,7 +9,7 @@ use fastrand::Rng;
 /// Numbers on each side of a change at least: one that is far off is no change.
 pub(crate) const FEWEST: usize = 3;
 
-/// Random orders. The least probability that can be told is 1 of one more.
+/// Random orders. The smallest probability that they can show is 1 in one more than their number.
 const ORDERS: u32 = 499;
 
 /// The probability of a change in a row without one, for each that is looked at.

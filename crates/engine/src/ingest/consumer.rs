@@ -1,4 +1,4 @@
-//! Who takes the messages of a run: weir's own ingester, or somebody else's consumer that is asked.
+//! The consumer of a run's messages: weir's own ingester, or one of another program whose result is requested.
 
 use super::account::{Imbalance, IngestStage, MessageBalance};
 use std::time::Duration;

@@ -241,7 +241,7 @@ impl Intake {
         let of = |now: u64, before: u64| now.saturating_sub(before);
         let (now, before) = (counted, std::mem::replace(&mut self.before, counted));
         match &end {
-            // What is known at the end is exact, and what was told before is part of it.
+            // The counts at the end are exact, and include what earlier seconds reported.
             Some(ConsumerEnd::Over(ingested)) => put(own, ingested, before),
             _ => {
                 own.count(UNITS, of(now.delivered.unwrap_or_default(), before.delivered.unwrap_or_default()));
@@ -268,7 +268,7 @@ impl Intake {
     }
 }
 
-/// The figures of all that became of the messages, less what was told of them before.
+/// The final counts of all messages, less what earlier seconds reported.
 fn put(own: &mut Recorder, ingested: &Ingested, before: Counted) {
     let account = ingested.account;
     for (counter, number, told) in [
@@ -309,7 +309,7 @@ fn times(ingested: &Ingested) -> [(Counter, Option<f64>); 7] {
     ]
 }
 
-/// Who does not move.
+/// Stages whose counts have not changed for as long as the patience lasts.
 fn stuck(
     consumer: &dyn Consumer,
     counted: Counted,

@@ -12,10 +12,10 @@ use weir_metrics::Estimate;
 /// The version of the layout; `docs/series.schema.json` follows it.
 pub const LAYOUT: &str = "weir.series/1";
 
-/// Pairs from which on a difference is told: with fewer the interval says more of the repetitions than of the target.
+/// The fewest pairs for a statement on a difference: with fewer the interval depends more on the repetitions than on the target.
 const FEWEST_PAIRS: usize = 4;
 
-/// Lines of warnings that are told.
+/// The most lines of warnings.
 const MOST_WARNINGS: usize = 20;
 
 /// A whole series.

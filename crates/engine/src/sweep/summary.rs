@@ -14,7 +14,7 @@ use weir_metrics::Estimate;
 /// The version of the layout; `docs/sweep.schema.json` follows it.
 pub const LAYOUT: &str = "weir.sweep/1";
 
-/// Pairs of runs from which on a difference is told, as in a series.
+/// The fewest pairs of runs for a statement on a difference, as in a series.
 const FEWEST_PAIRS: usize = 4;
 
 /// A whole sweep.

@@ -1,4 +1,4 @@
-//! One accepted HTTP connection: someone who asks, or a reader of a stream.
+//! One accepted HTTP connection: a client that makes requests, or a reader of a stream.
 
 use super::answer::{error, stream_head};
 use super::api::{self, Resource};

@@ -59,7 +59,7 @@ pub struct MessageCounts {
     pub unretained: u64,
 }
 
-/// What the origin's owner tells a broker.
+/// A command of the origin's owner to a broker.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// What has been counted?

@@ -5,7 +5,7 @@ use weir_mqtt::{Property, PropertyBuffer, Publish, Qos};
 /// Bytes beside its own that a message takes: where it is shared, and its place in a queue.
 const KEPT_WITH_EACH: usize = 192;
 
-/// A message as it came, for all who are sent it.
+/// A message as it arrived, shared by all subscribers that receive it.
 #[derive(Debug)]
 pub(crate) struct Publication {
     pub(crate) topic: Box<str>,

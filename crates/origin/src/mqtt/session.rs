@@ -42,7 +42,7 @@ const MESSAGES_A_TURN: usize = 1_024;
 const HELD_BACK: usize = 65_536;
 /// Messages in flight to a client that names no maximum.
 const WINDOW: u16 = 1_000;
-/// How long a client may take to hear the last word and go.
+/// How long a client may take to receive the last packet and close.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A session of an MQTT connection.
@@ -78,7 +78,7 @@ enum MqttPhase {
     /// Has not said CONNECT.
     Accepted,
     Connected,
-    /// Has heard the last word; is closed then.
+    /// Was sent the last packet; the moment at which it is closed.
     Leaving(Moment),
     /// Is never answered again, because of a fault.
     Silent,

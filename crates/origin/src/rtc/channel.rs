@@ -64,7 +64,7 @@ impl Channel {
         self.drain(service);
     }
 
-    /// Carries out what the transport wants, and hears what it has reached.
+    /// Sends what the transport has to send, and takes its events.
     fn drain(&mut self, service: &mut Service<'_, '_>) {
         while let Some(output) = self.transport.poll() {
             match output {

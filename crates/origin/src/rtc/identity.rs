@@ -3,7 +3,7 @@
 use weir_rtc::random_number;
 use weir_rtc::sdp::{Description, MediaKind};
 
-/// What tells a session from all others. Whoever knows one cannot compute another.
+/// The unguessable name of a session: one does not lead to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     /// Stands in the `Location` of its answer (RFC 9725 section 4.2): a DELETE there ends the session.

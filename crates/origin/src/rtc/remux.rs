@@ -19,7 +19,7 @@ pub(super) type Take<'a> = &'a mut dyn FnMut(Packet, Option<Arc<Opening>>);
 #[derive(Debug, Default)]
 pub(super) struct Remux {
     intake: Intake,
-    /// What decoders were told last.
+    /// The decoder configuration that was sent last.
     configuration: Vec<u8>,
     /// Whether a keyframe came that can be decoded.
     has_begun: bool,

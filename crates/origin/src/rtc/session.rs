@@ -28,7 +28,7 @@ use weir_web::{Message as Answer, PRODUCT, Request, Requests};
 
 /// Bytes of answers that may wait for a peer that does not read.
 const UNSENT_LIMIT: usize = 256 * 1024;
-/// How long a peer may take to hear the last answer and go.
+/// How long a peer may take to receive the last answer and close.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Requests of one peer that are answered before others have their turn: each may begin a session, which takes more than
 /// a millisecond.

@@ -21,9 +21,9 @@ use weir_shard::{Context, Session};
 const UNSENT_LIMIT: usize = 256 * 1024;
 /// Bytes of an application's and a stream's name together.
 const NAME_LIMIT: usize = 1_024;
-/// How long a peer that was refused may take to hear it and go.
+/// How long a refused peer may take to receive the refusal and close.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// What is heard of one peer before others have their turn. A publisher has some hundred messages a second.
+/// The most bytes that are read of one peer before others have their turn. A publisher has some hundred messages a second.
 const EVENTS_A_TURN: usize = 1_024;
 /// Bytes after which the events are counted.
 const PIECE: usize = 16 * 1024;
@@ -36,7 +36,7 @@ pub(crate) struct RtmpSession {
     handler: Handler,
 }
 
-/// The part of a session that decides; it hears the server's events while the server reads.
+/// The part of a session that decides; it receives the server's events while the server reads.
 struct Handler {
     peer: SocketAddr,
     link: u64,
@@ -44,7 +44,7 @@ struct Handler {
     app: String,
     phase: RtmpPhase,
     replies: Vec<Reply>,
-    /// What was heard in this turn.
+    /// What arrived in this turn.
     events: usize,
     /// Bytes sent before the peer became a viewer.
     said: u64,
@@ -332,7 +332,7 @@ impl Session<Worker> for RtmpSession {
 
 impl Handler {
     fn on_event(&mut self, event: &ServerEvent<'_>, context: &mut Context<'_, Worker>) {
-        // What follows a refusal or a silence in the same bytes is not heard.
+        // Bytes that follow a refusal or a scripted silence are dropped.
         self.events += 1;
         if matches!(self.phase, RtmpPhase::Silent | RtmpPhase::Leaving(_)) {
             return;

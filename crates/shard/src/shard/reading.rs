@@ -1,4 +1,4 @@
-//! What comes on sessions' own links is read: into the shard's one buffer, decrypted, and told.
+//! Reads the sessions' own links into the shard's one buffer, decrypts what it read, and dispatches it.
 
 use super::{RECEIVE_BUFFER, Shard};
 use crate::link::Link;

@@ -1,4 +1,4 @@
-//! `weir agents`: who waits for work.
+//! `weir agents`: the agents that wait for work.
 
 use super::of_nats;
 use crate::args::AgentList;
@@ -13,7 +13,7 @@ use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 /// How long answers are waited for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// Lists who answers.
+/// Lists the agents that answer.
 pub(crate) fn list(args: &AgentList) -> Result<Exit, Failure> {
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, String::new());

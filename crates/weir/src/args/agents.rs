@@ -1,4 +1,4 @@
-//! `weir agent`, `weir agents`, and what every verb takes that makes load: who makes it.
+//! `weir agent`, `weir agents`, and the options of every verb that makes load on which machines make it.
 
 use super::values::tag;
 use crate::exit::{Exit, Failure};
@@ -55,13 +55,13 @@ impl AgentOptions {
         }
     }
 
-    /// Who makes the load.
+    /// Which generators make the load.
     pub(crate) fn generators(&self) -> Generators {
         if self.agents.is_some() { Generators::Elsewhere } else { Generators::Here }
     }
 }
 
-/// Who one is at a NATS server.
+/// The credentials at a NATS server.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NatsAccess {
     /// File whose first line is the token of the NATS server [environment: the token itself in WEIR_NATS_TOKEN]

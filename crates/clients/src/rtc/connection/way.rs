@@ -21,7 +21,7 @@ const DIRECT: Duration = Duration::from_secs(2);
 
 /// What a relay has brought.
 pub(in crate::rtc) enum Relayed<'a> {
-    /// A datagram, and who sent it.
+    /// A datagram, and its sender.
     Datagram(SocketAddr, &'a mut [u8]),
     /// Something that is no datagram: go on.
     Nothing,
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// The next datagram that a relay has brought, and who sent it.
+    /// The next datagram from a relay, and its sender.
     pub(in crate::rtc) fn next_relayed<'a, 'b: 'a>(
         &mut self,
         frames: &'a mut Frames,
@@ -199,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// Media has this path: nothing else need be heard.
+    /// Media takes this path: no other has to be received.
     pub(super) fn settle(&mut self, path: SocketAddr, context: &mut Context<'_, ShardRecorder>) {
         match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
             Some(relay) => {

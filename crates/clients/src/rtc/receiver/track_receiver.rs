@@ -106,7 +106,7 @@ impl TrackReceiver {
         }
     }
 
-    /// Bytes that were sent and are missing, beyond those that were told before.
+    /// Bytes that were sent and are missing, beyond those that were reported before.
     pub(super) fn take_missing(&mut self) -> u64 {
         let missing = self.sent.missing_bytes(self.came());
         let more = missing.saturating_sub(self.told_missing);
