@@ -4,6 +4,7 @@ use crate::args::Demo;
 use crate::exit::{Exit, Failure};
 use crate::load::{add_options, span};
 use crate::prepare::prepare;
+use crate::print::note;
 use crate::run::{explained, measure};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -118,8 +119,7 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         if summary.verdict.state == VerdictState::Invalid { "invalid" } else { "doubtful" },
         exit as u8
     );
-    // A closed terminal shows no error either.
-    let _ = writeln!(std::io::stderr(), "{line}");
+    note(line);
     Ok(Exit::Passed)
 }
 

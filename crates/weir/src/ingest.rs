@@ -4,7 +4,7 @@ use crate::args::{Ingest, Tls};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::load::span_or;
-use crate::print::written;
+use crate::print::{note, written};
 use crate::records::{destination, schema};
 use crate::tls::TlsOptions;
 use std::io::Write;
@@ -46,18 +46,19 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     if let Some(address) = args.metrics {
         let metrics = Metrics::listen(address, &counts)
             .map_err(|error| Failure::new(Exit::Usage, format!("--metrics {address}: {error}")))?;
-        say(&format!("metrics at http://{}/metrics", metrics.address()));
+        print_note(&format!("metrics at http://{}/metrics", metrics.address()));
     }
     if let Some(span) = &args.duration {
         stop_after(span.get(), interrupt.clone());
     }
-    let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &say).map_err(|error| {
-        let exit = match &error {
-            IngestError::Store(error) => Exit::of_store(&settings.destination, error, Exit::Usage),
-            IngestError::Options(_) | IngestError::System(_) => Exit::Internal,
-        };
-        Failure::new(exit, error.to_string())
-    })?;
+    let outcome =
+        weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &print_note).map_err(|error| {
+            let exit = match &error {
+                IngestError::Store(error) => Exit::of_store(&settings.destination, error, Exit::Usage),
+                IngestError::Options(_) | IngestError::System(_) => Exit::Internal,
+            };
+            Failure::new(exit, error.to_string())
+        })?;
     print(&outcome, &settings.source.name, args)?;
     match &outcome.ended {
         Ok(_) => Ok(Exit::Passed),
@@ -213,10 +214,9 @@ fn stop_after(span: Duration, stop: Arc<AtomicBool>) {
     });
 }
 
-/// One line for a person, beside what is printed at the end.
-fn say(line: &str) {
-    // A closed terminal shows no error either.
-    let _ = writeln!(std::io::stderr(), "weir: {line}");
+/// Prints a line on stderr, beside what is printed at the end.
+fn print_note(line: &str) {
+    note(format_args!("weir: {line}"));
 }
 
 fn json_file(args: &Ingest) -> Option<&Path> {

@@ -2,10 +2,10 @@
 
 use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
+use crate::print::note;
 use clap::Args;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_engine::WorkloadFacts;
@@ -58,8 +58,7 @@ impl LivePage {
         let listener =
             Listener::start(address, Look { title: &title, style: page_style(), script: page_script() })
                 .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
-        // A closed terminal shows no error either.
-        let _ = writeln!(std::io::stderr(), "live: {}", listener.page());
+        note(format_args!("live: {}", listener.page()));
         Ok(Self(Some(Shown { listener, whole: RefCell::default(), has_ended: RefCell::new(false) })))
     }
 

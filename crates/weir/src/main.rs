@@ -60,8 +60,7 @@ fn main() -> ExitCode {
     match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            // A closed terminal shows no error either.
-            let _ = writeln!(std::io::stderr(), "weir: {failure}");
+            print::note(format_args!("weir: {failure}"));
             failure.exit.into()
         }
     }

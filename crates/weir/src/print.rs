@@ -2,6 +2,7 @@
 
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use weir_engine::record;
@@ -139,9 +140,13 @@ pub(crate) fn text() -> Text {
 /// Prints a line on stderr while a series or a search goes on, unless `--quiet` is given.
 pub(crate) fn print_progress(options: &RunOptions, line: &str) {
     if !options.print.quiet {
-        // A closed terminal shows no error either.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        note(line);
     }
+}
+
+/// Prints a line for a person on stderr. A terminal that is closed is no error: nobody reads the line, and the run goes on.
+pub(crate) fn note(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// A reader that has closed the pipe has seen what it wanted.

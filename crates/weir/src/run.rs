@@ -5,10 +5,9 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::LivePage;
-use crate::print::{check_json, check_print, print, write_artefacts};
+use crate::print::{check_json, check_print, note, print, write_artefacts};
 use crate::run_directory::directory;
 use crate::{agents, prepare};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,8 +27,7 @@ pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Re
 pub(crate) fn explained(summary: &Summary) -> Exit {
     let exit = Exit::of(summary);
     if let Some(line) = weir_report::shortfall(summary).filter(|_| exit != Exit::Passed) {
-        // A closed terminal shows no error either.
-        let _ = writeln!(std::io::stderr(), "weir: {line}");
+        note(format_args!("weir: {line}"));
     }
     exit
 }

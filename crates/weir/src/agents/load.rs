@@ -4,8 +4,9 @@ use super::{of_nats, offer};
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
 use crate::prepare;
+use crate::print::note;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
@@ -138,8 +139,7 @@ fn call(
         let seconds = began.elapsed().as_secs() / 5;
         if seconds > said && !quiet {
             said = seconds;
-            // A closed terminal shows no error either.
-            let _ = writeln!(io::stderr(), "waiting: {there}");
+            note(format_args!("waiting: {there}"));
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::LivePage;
 use crate::prepare::{self, Generators};
+use crate::print::note;
 use crate::run::run_watched;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -63,7 +63,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
             Ok(link) => break link,
             Err(error @ NatsError::Unreachable { .. }) if !interrupt.load(Relaxed) => {
                 if !std::mem::replace(&mut said, true) {
-                    tell(&format!("{error} Trying again every second."));
+                    note(format_args!("{error} Trying again every second."));
                 }
                 std::thread::sleep(RETRY);
             }
@@ -72,13 +72,13 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         }
     };
     let what = if args.watch.is_empty() { "waits for work" } else { "watches, and waits for runs" };
-    tell(&format!("agent {name} {what}; Ctrl-C ends it"));
+    note(format_args!("agent {name} {what}; Ctrl-C ends it"));
     let mut worker = Worker { name, args, permits, link, interrupt };
     while !worker.interrupt.load(Relaxed) {
         match worker.link.event(TICK) {
             Ok(AgentEvent::Offered(offer)) if args.watch.is_empty() => worker.work(&offer),
             Ok(AgentEvent::Offered(offer)) => worker.watch(&offer),
-            Ok(AgentEvent::Connected(is_up)) if !is_up => tell("NATS is gone; waiting for it"),
+            Ok(AgentEvent::Connected(is_up)) if !is_up => note("NATS is gone; waiting for it"),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::new(
@@ -89,11 +89,6 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Passed)
-}
-
-/// A closed terminal shows no line either.
-fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The host's name, and a number, since several agents may run on it.
@@ -123,7 +118,7 @@ impl Worker<'_> {
         let ((prepared, segment), _folder) = match made {
             Ok(made) => made,
             Err(words) => {
-                tell(&format!("refused: {words}"));
+                note(format_args!("refused: {words}"));
                 return self.link.send(AgentCommand::Refuse(words));
             }
         };
@@ -144,7 +139,7 @@ impl Worker<'_> {
         let mut observer = match observer {
             Ok(observer) => observer,
             Err(words) => {
-                tell(&format!("refused: {words}"));
+                note(format_args!("refused: {words}"));
                 return self.link.send(AgentCommand::Refuse(words));
             }
         };
@@ -157,7 +152,7 @@ impl Worker<'_> {
                     first = Some(origin - HALF_A_SECOND);
                 }
                 Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
-                    return tell("over");
+                    return note("over");
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
@@ -198,7 +193,7 @@ impl Worker<'_> {
         }
         self.permits.check_workloads(&prepared.workloads)?;
         self.permits.check_clients(prepare::most_at_once(&prepared.plan))?;
-        tell(&format!("{name}: part {} of {}", segment.index + 1, segment.of));
+        note(format_args!("{name}: part {} of {}", segment.index + 1, segment.of));
         Ok((prepared, segment))
     }
 
@@ -208,7 +203,7 @@ impl Worker<'_> {
                 Ok(AgentEvent::Begin(origin)) => return Some(origin),
                 Ok(AgentEvent::WallAtZero(nanos)) => follow_wall_clock(nanos),
                 Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
-                    tell("the coordinator has let it go");
+                    note("the coordinator has let it go");
                     return None;
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -240,7 +235,7 @@ impl Worker<'_> {
             let result = run_watched(prepared, &LivePage::none(), &directory, &stop, &mut Unseen);
             (result, forward.join().unwrap_or(false))
         });
-        tell(&format!("over; its own figures are in {}", directory.display()));
+        note(format_args!("over; its own figures are in {}", directory.display()));
         match result {
             Ok(_) if is_interrupted => cut_short("its owner has ended it".to_owned()),
             Ok((summary, _)) => AgentEnd::of(&summary),
@@ -255,7 +250,7 @@ impl Worker<'_> {
             match self.link.event(TICK) {
                 Ok(AgentEvent::Over { is_kept: true }) => return,
                 Ok(AgentEvent::Over { is_kept: false }) | Err(RecvTimeoutError::Disconnected) => {
-                    return tell("the coordinator is gone, and may not have all of it");
+                    return note("the coordinator is gone, and may not have all of it");
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
@@ -290,12 +285,12 @@ fn pass_on(
         while let Ok(event) = link.event(Duration::ZERO) {
             match event {
                 AgentEvent::Stop(why) => {
-                    tell(&format!("it ends its clients: {why}"));
+                    note(format_args!("it ends its clients: {why}"));
                     stop.store(true, Relaxed);
                 }
                 AgentEvent::WallAtZero(nanos) => follow_wall_clock(nanos),
                 AgentEvent::Connected(false) => {
-                    tell("NATS is gone; it goes on, and keeps half a minute of figures");
+                    note("NATS is gone; it goes on, and keeps half a minute of figures");
                 }
                 _ => {}
             }

@@ -2,9 +2,9 @@
 
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
+use crate::print::note;
 use crate::steps;
 use rustix::process::Pid;
-use std::io::Write;
 use weir_agents::spawn::{SpawnError, SpawnedNats};
 
 /// Starts a server, if one is asked for, which ends with what is returned.
@@ -19,12 +19,10 @@ pub(crate) fn spawn(options: &mut AgentOptions) -> Result<Option<SpawnedNats>, F
     }
     let server = &spawned.server;
     if let (Some(token), Some(fingerprint)) = (&server.token, server.fingerprint) {
-        // A closed terminal shows no line either.
-        let _ = writeln!(
-            std::io::stderr(),
+        note(format_args!(
             "agents join by: WEIR_NATS_TOKEN={token} weir agent --join {} --tls-fingerprint {fingerprint}",
             server.url
-        );
+        ));
     }
     options.spawned = Some(server.clone());
     Ok(Some(spawned))
