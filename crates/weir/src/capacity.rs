@@ -349,8 +349,8 @@ impl<'a> Trials<'a> {
             measured
         };
         let SearchedVariant { variant, repetition, folder, .. } = self.of;
-        let place = self.options.agents.generators();
-        let run = SteppedRun { place, scenario, variant, repetition, folder, directory };
+        let generators = self.options.agents.generators();
+        let run = SteppedRun { generators, scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;
         if is_first && summary.is_unanswered() {

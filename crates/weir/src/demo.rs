@@ -6,7 +6,7 @@ use crate::load::{add_options, span};
 use crate::prepare::prepare;
 use crate::print::note;
 use crate::run::{explained, measure};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
