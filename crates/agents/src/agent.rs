@@ -2,7 +2,7 @@
 
 use crate::frame::{
     AgentName, AgentSays, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello, Instance, Item,
-    Offer,
+    Offer, Watched,
 };
 use crate::nats::{Machine, Outgoing};
 use crate::offset::{Exchange, OffsetMeter};
@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use weir_engine::agents::{AgentEnd, SecondLines};
 use weir_metrics::Moment;
+use weir_observe::Elsewhere;
 
 /// Time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
@@ -44,6 +45,17 @@ pub enum AgentCommand {
     Accept,
     /// It will not.
     Refuse(String),
+    /// It watches, and is ready to go on with that through a run.
+    Watch,
+    /// What it has read, and when, by its own clock.
+    Watched {
+        /// What.
+        watched: Watched,
+        /// For how long its machine is up.
+        uptime_seconds: f64,
+        /// When.
+        at: Moment,
+    },
     /// It has begun, so long after the common moment.
     Begun(Duration),
     /// A second is over.
@@ -85,6 +97,8 @@ struct Work {
 enum Phase {
     Offered,
     Accepted,
+    /// It makes no load.
+    Watching,
     Begun,
     Ended,
 }
@@ -132,7 +146,7 @@ impl Agent {
                 self.events.push_back(AgentEvent::Stop(why));
             }
             Phase::Begun => {}
-            Phase::Offered | Phase::Accepted | Phase::Ended => self.leave(),
+            Phase::Offered | Phase::Accepted | Phase::Watching | Phase::Ended => self.leave(),
         }
     }
 
@@ -171,7 +185,10 @@ impl Machine for Agent {
                 work.meter.handle(Exchange { asked, received, answered, heard: now.as_nanos() });
             }
             CoordinatorSays::Begin(clock) => {
-                if let (Phase::Accepted, Some(offset)) = (work.phase, work.meter.at(now)) {
+                let Some(offset) = work.meter.at(now) else { return };
+                if work.phase == Phase::Watching {
+                    self.events.push_back(AgentEvent::Begin(offset.here(clock.origin)));
+                } else if work.phase == Phase::Accepted {
                     work.phase = Phase::Begun;
                     work.clock = Some((clock, offset.bound));
                     self.events.push_back(AgentEvent::WallAtZero(offset.wall_at_zero(clock.wall_at_zero)));
@@ -204,6 +221,13 @@ impl Machine for Agent {
         let Some(work) = &mut self.work else { return };
         match command {
             AgentCommand::Accept => work.phase = Phase::Accepted,
+            AgentCommand::Watch => work.phase = Phase::Watching,
+            AgentCommand::Watched { mut watched, uptime_seconds, at } => {
+                let Some(offset) = work.meter.at(at).filter(|_| self.connected.is_some()) else { return };
+                let elsewhere = Elsewhere { at_ns: offset.there(at), uptime_seconds };
+                watched.targets.iter_mut().for_each(|target| target.elsewhere = Some(elsewhere));
+                self.say(AgentSays::Watched(Box::new(watched)));
+            }
             AgentCommand::Refuse(words) => {
                 self.say(AgentSays::Refused(words));
                 self.work = None;
@@ -239,7 +263,8 @@ impl Machine for Agent {
             return;
         }
         let is_asked = work.meter.poll(now);
-        let is_ready = work.phase == Phase::Accepted && work.meter.at(now).is_some();
+        let is_ready =
+            matches!(work.phase, Phase::Accepted | Phase::Watching) && work.meter.at(now).is_some();
         let beat = work.beat.is_none_or(|beat| now.since(beat) >= BEAT);
         if beat {
             work.beat = Some(now);

@@ -3,7 +3,7 @@
 
 use crate::frame::{
     ALL_UP, AgentName, AgentSays, CALL, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello,
-    Instance, Item, Offer,
+    Instance, Item, Offer, Watched,
 };
 use crate::inbox::Inbox;
 use crate::nats::{Machine, Outgoing};
@@ -27,6 +27,8 @@ pub enum CoordinatorEvent {
     Accepted(u16),
     /// One will not run its part, and why.
     Refused(u16, String),
+    /// What one that watches has read.
+    Watched(u16, Box<Watched>),
     /// What came from one.
     Report(u16, AgentReport),
 }
@@ -72,6 +74,8 @@ struct Member {
     heard: Moment,
     inbox: Inbox<Item>,
     sent_garbage: bool,
+    /// Whether it makes no load, and is there until the end.
+    watches: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +146,10 @@ impl Coordinator {
                 }
             }
             AgentSays::Refused(words) => self.lose(number, words),
-            AgentSays::Item { number: item_number, oldest, item } => {
+            AgentSays::Watched(watched) if member.watches => {
+                self.events.push_back(CoordinatorEvent::Watched(number as u16, watched));
+            }
+            AgentSays::Item { number: item_number, oldest, item } if !member.watches => {
                 let missing = member.inbox.missing;
                 for item in member.inbox.take(item_number, oldest, *item) {
                     self.take_item(number, item);
@@ -156,7 +163,7 @@ impl Coordinator {
                     self.report(number, AgentReport::Trouble(words));
                 }
             }
-            AgentSays::Hello(_) | AgentSays::Beat => {}
+            AgentSays::Hello(_) | AgentSays::Beat | AgentSays::Watched(_) | AgentSays::Item { .. } => {}
         }
     }
 
@@ -177,6 +184,12 @@ impl Coordinator {
 
     fn report(&mut self, number: usize, report: AgentReport) {
         self.events.push_back(CoordinatorEvent::Report(number as u16, report));
+    }
+
+    /// Whether an agent is to end its clients.
+    fn is_stopped(&self, number: usize) -> bool {
+        let member = &self.members[number];
+        self.is_stopping && !member.watches && member.state != MemberState::Gone
     }
 
     /// Gives an agent up.
@@ -257,7 +270,8 @@ impl Machine for Coordinator {
             CoordinatorCommand::Call => self.is_calling = true,
             CoordinatorCommand::Offer(offers) => {
                 self.is_calling = false;
-                let member = |(name, instance, offer)| Member {
+                let member = |(name, instance, offer): (_, _, Offer)| Member {
+                    watches: offer.segment.is_none(),
                     name,
                     instance,
                     offer: Some(offer),
@@ -274,7 +288,11 @@ impl Machine for Coordinator {
             }
             CoordinatorCommand::Stop => {
                 self.is_stopping = true;
-                self.tell_all(&CoordinatorSays::Stop);
+                for member in 0..self.members.len() {
+                    if self.is_stopped(member) {
+                        self.tell(member, CoordinatorSays::Stop);
+                    }
+                }
             }
             CoordinatorCommand::Done => {
                 for member in 0..self.members.len() {
@@ -309,7 +327,7 @@ impl Machine for Coordinator {
                     CoordinatorSays::Beat(member.inbox.received())
                 }
                 (Some(offer), _) => CoordinatorSays::Offer(Box::new(offer.clone())),
-                (None, _) if self.is_stopping => CoordinatorSays::Stop,
+                (None, _) if self.is_stopped(number) => CoordinatorSays::Stop,
                 (None, _) => CoordinatorSays::Beat(member.inbox.received()),
             };
             self.tell(number, says);

@@ -14,6 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 use weir_engine::agents::{AgentEnd, SecondLines};
 use weir_engine::plan::Segment;
+use weir_observe::{TargetEnvironment, TargetSample};
 
 /// Where agents are called.
 pub const CALL: &str = "weir.call";
@@ -100,6 +101,8 @@ pub enum AgentSays {
     Accepted,
     /// It will not run this, and why.
     Refused(String),
+    /// What it has read of the processes that it watches.
+    Watched(Box<Watched>),
     /// An item of its run.
     Item {
         /// From 1, one more each.
@@ -128,6 +131,16 @@ pub enum Item {
     Ended(AgentEnd),
 }
 
+/// What an agent has read of the processes that it watches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// The processes, at the same places every time. When they were read is said by the coordinator's clock.
+    pub targets: Vec<TargetSample>,
+    /// What they are; before the run begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub described: Vec<TargetEnvironment>,
+}
+
 /// Who an agent is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
@@ -147,6 +160,9 @@ pub struct Hello {
     pub most: Option<u32>,
     /// The targets that its owner lets it load.
     pub only: Vec<String>,
+    /// What it watches on its machine; one that watches makes no load.
+    #[serde(default)]
+    pub watches: Vec<String>,
     /// Whether it has a run.
     pub is_busy: bool,
 }
@@ -213,7 +229,7 @@ pub struct Offer {
     pub targets: Vec<Vec<String>>,
     /// The files that the scenario names.
     pub files: Vec<SentFile>,
-    /// The agent's part.
+    /// The agent's part; none for one that watches.
     pub segment: Option<Segment>,
 }
 

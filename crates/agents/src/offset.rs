@@ -56,6 +56,12 @@ impl ClockOffset {
         Moment::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
 
+    /// A moment of one's own, on the other clock.
+    pub fn there(self, here: Moment) -> u64 {
+        let nanos = i128::from(here.as_nanos()) + i128::from(self.nanos);
+        u64::try_from(nanos.max(0)).unwrap_or(u64::MAX)
+    }
+
     /// What the other machine's wall clock says at one's own monotonic zero, if it says this at its own.
     pub fn wall_at_zero(self, there: u64) -> u64 {
         there.saturating_add_signed(self.nanos)
@@ -157,6 +163,7 @@ mod tests {
         let offset = meter.at(now).unwrap();
         assert_eq!((offset.nanos, offset.bound), (ahead as i64, Duration::from_millis(1)));
         assert_eq!(offset.here(now.as_nanos() + ahead), now);
+        assert_eq!(offset.there(now), now.as_nanos() + ahead);
         assert!(!meter.poll(now), "the next burst is later");
         assert!(meter.poll(now + EVERY));
     }

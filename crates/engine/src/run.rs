@@ -1,7 +1,8 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
 use crate::agents::{
-    AgentEnd, AgentReport, AgentReports, CountedClients, Load, SecondCopier, SecondLines, read,
+    AgentEnd, AgentReport, AgentReports, CountedClients, Load, SecondCopier, SecondLines, WatchedElsewhere,
+    read,
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
@@ -133,6 +134,7 @@ pub fn run(
         Load::Elsewhere(agents) => (clock::now() + LEAD_OF_AGENTS + base, None, None, Some(agents)),
     };
     let losses_allowed = agents.as_ref().map_or(0, |agents| agents.losses_allowed());
+    let watched = agents.as_ref().map(|agents| agents.watched()).unwrap_or_default();
     facts.agents = agents.iter().flat_map(|agents| agents.facts()).collect();
     let head = RunHead {
         run: facts.clone(),
@@ -194,6 +196,7 @@ pub fn run(
         cells,
         copier,
         losses_allowed,
+        watched,
         counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
         ended: vec![false; shards],
@@ -331,6 +334,8 @@ struct Coordinator {
     copier: Option<SecondCopier>,
     /// How many agents may be lost, and how many were.
     losses_allowed: u16,
+    /// The watched processes of other machines.
+    watched: WatchedElsewhere,
     /// What each agent has counted, of each workload.
     counted: Vec<Vec<CountedClients>>,
     lost: u16,
@@ -460,7 +465,8 @@ impl Coordinator {
     }
 
     /// Takes a sample of the target, the host and weir; says whether the target has died.
-    fn observe(&mut self, sample: Sample, now: Moment) -> bool {
+    fn observe(&mut self, mut sample: Sample, now: Moment) -> bool {
+        sample.targets.append(&mut self.watched.latest());
         let died = !sample.targets.is_empty()
             && sample.targets.iter().all(|target| target.state == TargetState::Died);
         self.write(|writer| writer.sample(&sample));

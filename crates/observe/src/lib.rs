@@ -65,7 +65,7 @@ pub use sample::Sample;
 pub use summary::{
     HostSummary, InterfaceSummary, OthersSummary, ProcessSummary, TargetSummary, UsageSummary, Window,
 };
-pub use target::{Connections, TargetSample, TargetState};
+pub use target::{Connections, Elsewhere, TargetSample, TargetState};
 pub use thread_table::{ThreadNameSummary, ThreadSummary};
 pub use usage::{HostUsage, InterfaceUsage, ProcessUsage, TargetUsage, ThreadUsage, Usage};
 pub use watch::{Watch, WatchError};

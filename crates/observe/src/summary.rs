@@ -8,7 +8,8 @@ use crate::thread_table::ThreadTable;
 use crate::usage::thread_seconds;
 use crate::{
     Figure, HostCpu, HostSample, HostUsage, InterfaceUsage, NetworkCounters, OtherProcesses, ProcessSample,
-    ProcessUsage, Sample, TargetState, ThreadNameSummary, ThreadSummary, Throttling, Usage, Watch,
+    ProcessUsage, Sample, TargetSample, TargetState, ThreadNameSummary, ThreadSummary, Throttling, Usage,
+    Watch,
 };
 
 /// A stretch of time on the clock of the samples, both ends included.
@@ -163,11 +164,20 @@ impl Usage {
             seconds: series.whole.seconds,
             samples: samples.len() as u64,
             targets: (0..series.whole.targets.len()).filter_map(|index| series.target(index)).collect(),
-            generator: series.process(|sample| Some(&sample.generator), |usage| Some(&usage.generator))?,
+            generator: series.process(
+                |sample| Some(&sample.generator),
+                |usage| Some(&usage.generator),
+                here,
+            )?,
             host: series.host(),
             others: series.others(),
         })
     }
+}
+
+/// Seconds between two samples, and the uptime of weir's machine at the first.
+fn here(from: &Sample, to: &Sample) -> (f64, f64) {
+    (to.at_ns.saturating_sub(from.at_ns) as f64 * 1e-9, from.host.uptime_seconds)
 }
 
 impl ProcessSummary {
@@ -200,6 +210,10 @@ impl Series<'_> {
             process: self.process(
                 |sample| Some(&sample.targets.get(index)?.process),
                 |usage| Some(&usage.targets.get(index)?.process),
+                |from, to| match (from.targets.get(index), to.targets.get(index)) {
+                    (Some(earlier), Some(later)) => TargetSample::stretch(earlier, later, here(from, to)),
+                    _ => here(from, to),
+                },
             )?,
             connections: Figure::of_gauge(counts.iter().map(|connections| connections.established as f64)),
         })
@@ -209,6 +223,7 @@ impl Series<'_> {
         &self,
         sample: impl Fn(&Sample) -> Option<&ProcessSample>,
         usage: impl Fn(&Usage) -> Option<&ProcessUsage>,
+        stretch: impl Fn(&Sample, &Sample) -> (f64, f64),
     ) -> Option<ProcessSummary> {
         let samples: Vec<&ProcessSample> = self.samples.iter().map(&sample).collect::<Option<_>>()?;
         let intervals: Vec<&ProcessUsage> = self.intervals.iter().map(&usage).collect::<Option<_>>()?;
@@ -219,15 +234,16 @@ impl Series<'_> {
         };
         let mut threads = ThreadTable::default();
         for pair in self.spaced.windows(2) {
-            let seconds = pair[1].at_ns.saturating_sub(pair[0].at_ns) as f64 * 1e-9;
+            let (seconds, uptime) = stretch(pair[0], pair[1]);
             let (from, to) = (sample(pair[0])?, sample(pair[1])?);
-            threads.add(thread_seconds(from, to, pair[0].host.uptime_seconds), seconds);
+            threads.add(thread_seconds(from, to, uptime), seconds);
         }
-        let (threads, thread_names) = threads.finish(self.whole.seconds);
+        let (whole_seconds, _) = stretch(self.samples.first()?, self.samples.last()?);
+        let (threads, thread_names) = threads.finish(whole_seconds);
         Some(ProcessSummary {
             processes: gauge(|it| it.processes as f64)?,
             exited: whole.exited,
-            cpu_seconds: whole.cpu_percent / 100.0 * self.whole.seconds,
+            cpu_seconds: whole.cpu_percent / 100.0 * whole_seconds,
             cpu_percent: rate(|it| it.cpu_percent)?,
             system_percent: rate(|it| it.system_percent)?,
             rss_bytes: gauge(|it| it.rss_bytes as f64)?,
@@ -292,7 +308,11 @@ impl Series<'_> {
             let (from, to) = cpu?;
             Some(100.0 * (part(&to) - part(&from)) / self.whole.seconds)
         };
-        let targets: f64 = self.whole.targets.iter().map(|target| target.process.cpu_percent).sum();
+        let is_here = |index: &usize| {
+            self.samples.iter().all(|it| it.targets.get(*index).is_none_or(|it| it.elsewhere.is_none()))
+        };
+        let targets = (0..self.whole.targets.len()).filter(is_here);
+        let targets: f64 = targets.map(|index| self.whole.targets[index].process.cpu_percent).sum();
         let known = self.whole.generator.cpu_percent + targets;
         // What the first sample tells of others was before the window.
         let walks = self.samples.iter().skip(1).flat_map(|sample| &sample.others);

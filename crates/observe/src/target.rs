@@ -28,6 +28,33 @@ pub struct TargetSample {
     pub ports: Vec<u16>,
     /// Connections established with these ports. `None` without a port, or when they cannot be read.
     pub connections: Option<Connections>,
+    /// When and by which clock it was read, if on another machine than the rest of its sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// The clocks of a target on another machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Elsewhere {
+    /// When it was read, on the clock of `Sample::at_ns`.
+    pub at_ns: u64,
+    /// For how long its machine was up then, in seconds: what starts of its threads are told by.
+    pub uptime_seconds: f64,
+}
+
+impl TargetSample {
+    /// Seconds between two samples of a target, and the uptime of its machine at the first; those of weir's own machine for
+    /// what was read there.
+    pub(crate) fn stretch(earlier: &Self, later: &Self, here: (f64, f64)) -> (f64, f64) {
+        match (earlier.elsewhere, later.elsewhere) {
+            (Some(from), Some(to)) => {
+                // What was not heard of again has no time in it, and used nothing.
+                let seconds = to.at_ns.saturating_sub(from.at_ns) as f64 * 1e-9;
+                (seconds.max(1e-3), from.uptime_seconds)
+            }
+            _ => here,
+        }
+    }
 }
 
 /// Whether a target lives.
@@ -138,6 +165,7 @@ impl Target {
             process,
             ports: self.ports.iter().copied().collect(),
             connections: self.connections,
+            elsewhere: None,
         }
     }
 

@@ -143,6 +143,7 @@ impl Usage {
 
 impl TargetUsage {
     fn between(earlier: &TargetSample, later: &TargetSample, uptime: f64, seconds: f64) -> Self {
+        let (seconds, uptime) = TargetSample::stretch(earlier, later, (seconds, uptime));
         Self {
             watch: later.watch.clone(),
             state: later.state,

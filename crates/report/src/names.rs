@@ -57,6 +57,7 @@ mod tests {
             command_line: vec![argument.to_owned()],
             descriptors: None,
             cgroup_quota_cores: None,
+            agent: None,
         }
     }
 

@@ -127,6 +127,9 @@ fn limit(limit: Limit) -> String {
 
 fn target(target: &TargetEnvironment) -> Fact {
     let mut line = format!("{}, pid {}", quote(&target.watch.to_string(), 80), target.pid);
+    if let Some(agent) = &target.agent {
+        line.push_str(&format!(", read by agent {}", quote(agent, 80)));
+    }
     if let Some(version) = &target.version {
         let source = match &version.source {
             VersionSource::Dpkg(package) => format!("package {} ", quote(package, 80)),

@@ -30,6 +30,9 @@ pub struct TargetEnvironment {
     pub descriptors: Option<Limit>,
     /// Cores that its control groups let it use, if they set a quota.
     pub cgroup_quota_cores: Option<f64>,
+    /// The agent that reads it on another machine, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl TargetEnvironment {
@@ -50,6 +53,7 @@ impl TargetEnvironment {
             command_line,
             descriptors: limits.map(|it| Limit { soft: finite(it.soft_limit), hard: finite(it.hard_limit) }),
             cgroup_quota_cores: cgroup::quota_cores(pid, reader),
+            agent: None,
         })
     }
 }

@@ -27,6 +27,7 @@ fn sample(second: f64, cpu_seconds: f64, threads: Vec<ThreadSample>) -> Sample {
             process,
             ports: vec![1935],
             connections: Some(Connections { established: second as u64, counted_at_ns: second as u64 }),
+            elsewhere: None,
         }],
         generator: ProcessSample::default(),
         host: HostSample {

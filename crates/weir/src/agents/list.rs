@@ -36,7 +36,18 @@ fn text(agents: &[(AgentName, Hello)]) -> String {
     if agents.is_empty() {
         return "nobody; start one with `weir agent --join URL`\n".to_owned();
     }
-    let head = ["agent", "host", "weir", "cores", "descriptors", "may load", "clients", "labels", "state"];
+    let head = [
+        "agent",
+        "host",
+        "weir",
+        "cores",
+        "descriptors",
+        "may load",
+        "clients",
+        "labels",
+        "watches",
+        "state",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     for (name, hello) in agents {
         let labels: Vec<_> = hello.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -47,9 +58,10 @@ fn text(agents: &[(AgentName, Hello)]) -> String {
             hello.version.clone(),
             hello.cores.to_string(),
             hello.descriptors.to_string(),
-            hello.only.join(","),
+            if hello.watches.is_empty() { hello.only.join(",") } else { "-".to_owned() },
             hello.most.map_or_else(|| "any".to_owned(), |most| format!("≤ {most}")),
             or_dash(labels.join(",")),
+            or_dash(hello.watches.join(",")),
             if hello.is_busy { "has a run" } else { "free" }.to_owned(),
         ]);
     }
@@ -83,8 +95,14 @@ mod tests {
         };
         let text = text(&[("one".parse().unwrap(), hello)]);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], "agent  host    weir   cores  descriptors  may load    clients  labels  state");
-        assert_eq!(lines[1], "one    one[2J  0.1.0  4      1048576      10.0.0.0/8  ≤ 5000   zone=a  free");
+        assert_eq!(
+            lines[0],
+            "agent  host    weir   cores  descriptors  may load    clients  labels  watches  state"
+        );
+        assert_eq!(
+            lines[1],
+            "one    one[2J  0.1.0  4      1048576      10.0.0.0/8  ≤ 5000   zone=a  -        free"
+        );
     }
 
     #[test]

@@ -3,20 +3,22 @@
 use super::{of_nats, offer};
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
-use std::collections::BTreeMap;
+use crate::prepare;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_agents::frame::{AgentName, CommonClock, Hello, Instance};
+use weir_agents::frame::{AgentName, CommonClock, Hello, Instance, Offer, Watched};
 use weir_agents::nats::Link;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
-use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load};
+use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
 use weir_engine::plan::Segment;
 use weir_engine::run::Prepared;
 use weir_metrics::Moment;
+use weir_observe::TargetEnvironment;
 use weir_shard::clock;
 
 /// How long agents are waited for.
@@ -34,7 +36,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// # Errors
 /// Too few are there, or one will not run its part.
 pub(crate) fn gather(
-    prepared: Prepared,
+    mut prepared: Prepared,
     options: &AgentOptions,
     quiet: bool,
     interrupt: &AtomicBool,
@@ -44,16 +46,31 @@ pub(crate) fn gather(
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
     let offer = offer::of(&prepared, link.max_payload()).map_err(Failure::with(Exit::Usage))?;
-    let called = call(&link, usize::from(wanted), quiet, interrupt)?;
-    let facts = called.iter().map(|((name, _), hello)| facts(name, hello)).collect();
-    let offers = (0..).zip(called.into_keys()).map(|(index, (name, instance))| {
+    let Called { free, watching } = call(&link, usize::from(wanted), quiet, interrupt)?;
+    if watching.is_empty() {
+        let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
+        let checked = thresholds.map(|it| prepare::check_watched(it, &prepared.scenario));
+        checked.collect::<Result<Vec<_>, _>>().map_err(|line| {
+            let more = "; or have an agent on its machine do it: weir agent --join URL --watch name=nginx";
+            Failure::new(Exit::Usage, line + more)
+        })?;
+    }
+    let facts = free.iter().map(|((name, _), hello)| facts(name, hello)).collect();
+    let watched = WatchedElsewhere::of(watching.len());
+    let watchers = watching.iter().map(|(name, _)| name.to_string()).collect();
+    let offers = (0..).zip(free.into_keys()).map(|(index, (name, instance))| {
         let segment = Some(Segment { index, of: wanted });
-        (name, instance, weir_agents::frame::Offer { segment, ..offer.clone() })
+        (name, instance, Offer { segment, ..offer.clone() })
     });
+    // Those that watch need to know nothing of the load.
+    let to_watch =
+        || Offer { version: offer.version.clone(), figures: offer.figures.clone(), ..Offer::default() };
+    let offers = offers.chain(watching.into_iter().map(|(name, instance)| (name, instance, to_watch())));
     link.send(CoordinatorCommand::Offer(offers.collect()));
-    let gathered =
-        Gathered { link, facts, losses_allowed: options.allow_lost, drain: prepared.scenario.drain() };
-    gathered.wait_until_ready(interrupt)?;
+    let (losses_allowed, drain) = (options.allow_lost, prepared.scenario.drain());
+    let gathered = Gathered { link, facts, watchers, watched, losses_allowed, drain };
+    let described = gathered.wait_until_ready(interrupt)?;
+    prepared.facts.targets.extend(described);
     Ok(Prepared { load: Load::Elsewhere(Box::new(gathered)), ..prepared })
 }
 
@@ -70,16 +87,24 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
-/// The first of those that are free, by their names.
+/// Agents that are free.
+struct Called {
+    /// Those that make the load: the first, by their names.
+    free: BTreeMap<(AgentName, Instance), Hello>,
+    /// Those that watch the target.
+    watching: BTreeSet<(AgentName, Instance)>,
+}
+
+/// Calls until enough are there.
 fn call(
     link: &Link<Coordinator>,
     wanted: usize,
     quiet: bool,
     interrupt: &AtomicBool,
-) -> Result<BTreeMap<(AgentName, Instance), Hello>, Failure> {
+) -> Result<Called, Failure> {
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
-    let mut free = BTreeMap::new();
+    let (mut free, mut watching) = (BTreeMap::new(), BTreeSet::new());
     let mut said = 0;
     loop {
         if interrupt.load(Relaxed) {
@@ -88,7 +113,10 @@ fn call(
         match link.event(TICK) {
             Ok(CoordinatorEvent::Heard(name, instance, hello)) => {
                 if hello.is_busy {
-                    free.remove(&(name, instance));
+                    free.remove(&(name.clone(), instance));
+                    watching.remove(&(name, instance));
+                } else if !hello.watches.is_empty() {
+                    watching.insert((name, instance));
                 } else {
                     free.insert((name, instance), *hello);
                 }
@@ -98,7 +126,7 @@ fn call(
         }
         // Whoever answers first is not always the first by name.
         if free.len() >= wanted && began.elapsed() >= LOOK {
-            return Ok(free.into_iter().take(wanted).collect());
+            return Ok(Called { free: free.into_iter().take(wanted).collect(), watching });
         }
         let there = format!("{} of {wanted} agents are there and free", free.len());
         if began.elapsed() >= PATIENCE {
@@ -124,23 +152,40 @@ fn gone() -> Failure {
 struct Gathered {
     link: Link<Coordinator>,
     facts: Vec<AgentFacts>,
+    /// The names of those that watch, whose numbers follow.
+    watchers: Vec<String>,
+    watched: WatchedElsewhere,
     losses_allowed: u16,
     drain: Duration,
 }
 
 impl Gathered {
     fn name(&self, agent: u16) -> &str {
-        &self.facts[usize::from(agent)].name
+        match self.watcher(agent) {
+            Some(watcher) => &self.watchers[watcher],
+            None => &self.facts[usize::from(agent)].name,
+        }
     }
 
-    /// Until each has accepted.
-    fn wait_until_ready(&self, interrupt: &AtomicBool) -> Result<(), Failure> {
+    /// Which of those that watch an agent is, if it is one.
+    fn watcher(&self, agent: u16) -> Option<usize> {
+        usize::from(agent).checked_sub(self.facts.len())
+    }
+
+    /// Until each has accepted, and those that watch have said what they have read; what that is.
+    fn wait_until_ready(&self, interrupt: &AtomicBool) -> Result<Vec<TargetEnvironment>, Failure> {
         let began = Instant::now();
-        let mut ready = vec![false; self.facts.len()];
+        let mut ready = vec![false; self.facts.len() + self.watchers.len()];
+        let mut described = BTreeMap::new();
         while ready.contains(&false) {
             let refusal = match self.link.event(TICK) {
                 Ok(CoordinatorEvent::Accepted(agent)) => {
+                    ready[usize::from(agent)] |= self.watcher(agent).is_none();
+                    None
+                }
+                Ok(CoordinatorEvent::Watched(agent, watched)) => {
                     ready[usize::from(agent)] = true;
+                    self.take_watched(agent, *watched).map(|it| described.insert(agent, it));
                     None
                 }
                 Ok(CoordinatorEvent::Refused(agent, words)) => {
@@ -160,7 +205,14 @@ impl Gathered {
                 return Err(refusal);
             }
         }
-        Ok(())
+        Ok(described.into_values().flatten().collect())
+    }
+
+    /// Takes what an agent has read; what its processes are, if it says so.
+    fn take_watched(&self, agent: u16, watched: Watched) -> Option<Vec<TargetEnvironment>> {
+        self.watched.set(self.watcher(agent)?, watched.targets);
+        let named = |it| TargetEnvironment { agent: Some(self.name(agent).to_owned()), ..it };
+        (!watched.described.is_empty()).then(|| watched.described.into_iter().map(named).collect())
     }
 
     /// Passes on what they send until each has ended or is lost.
@@ -174,6 +226,19 @@ impl Gathered {
                 self.link.send(CoordinatorCommand::Stop);
             }
             let words = match event {
+                Ok(CoordinatorEvent::Report(agent, report)) if self.watcher(agent).is_some() => {
+                    if let AgentReport::Lost(words) = report {
+                        let name = self.name(agent);
+                        let words =
+                            format!("agent {name}, which watched the target, is not there any more: {words}");
+                        reports.send(0, AgentReport::Trouble(words));
+                    }
+                    continue;
+                }
+                Ok(CoordinatorEvent::Watched(agent, watched)) => {
+                    self.take_watched(agent, *watched);
+                    continue;
+                }
                 Ok(CoordinatorEvent::Report(agent, report)) => {
                     if matches!(report, AgentReport::Ended(_) | AgentReport::Lost(_)) {
                         open.retain(|it| *it != agent);
@@ -200,6 +265,10 @@ impl Gathered {
 impl Agents for Gathered {
     fn facts(&self) -> Vec<AgentFacts> {
         self.facts.clone()
+    }
+
+    fn watched(&self) -> WatchedElsewhere {
+        self.watched.clone()
     }
 
     fn losses_allowed(&self) -> u16 {

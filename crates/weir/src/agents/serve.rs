@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
-use weir_agents::frame::{AgentName, Hello, Offer};
+use weir_agents::frame::{AgentName, Hello, Offer, Watched};
 use weir_agents::nats::Link;
 use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
 use weir_clients::follow_wall_clock;
@@ -23,10 +23,11 @@ use weir_engine::plan::Segment;
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
 use weir_metrics::Moment;
-use weir_observe::Environment;
+use weir_observe::{Environment, Observer};
 use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
+const HALF_A_SECOND: Duration = Duration::from_millis(500);
 /// Time between two attempts to find NATS.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long the coordinator may take to say that it has all: as long as it is waited for when it is gone, and a little.
@@ -51,6 +52,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         labels: args.labels.iter().cloned().collect(),
         most: args.most,
         only: permits.only(),
+        watches: args.watch.iter().map(ToString::to_string).collect(),
         is_busy: false,
     };
     let mut said = false;
@@ -68,11 +70,13 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
             Err(error) => return Err(of_nats(&error)),
         }
     };
-    tell(&format!("agent {name} waits for work; Ctrl-C ends it"));
+    let what = if args.watch.is_empty() { "waits for work" } else { "watches, and waits for runs" };
+    tell(&format!("agent {name} {what}; Ctrl-C ends it"));
     let mut worker = Worker { name, args, permits, link, interrupt };
     while !worker.interrupt.load(Relaxed) {
         match worker.link.event(TICK) {
-            Ok(AgentEvent::Offered(offer)) => worker.work(&offer),
+            Ok(AgentEvent::Offered(offer)) if args.watch.is_empty() => worker.work(&offer),
+            Ok(AgentEvent::Offered(offer)) => worker.watch(&offer),
             Ok(AgentEvent::Connected(is_up)) if !is_up => tell("NATS is gone; waiting for it"),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -129,15 +133,54 @@ impl Worker<'_> {
         self.wait_until_kept();
     }
 
+    /// Reads the watched processes until the run is over, in the middle of each of its seconds: what was read is there when the
+    /// coordinator takes its own sample.
+    fn watch(&self, offer: &Offer) {
+        let observer = check_version(offer).and_then(|()| match offer.segment {
+            Some(_) => Err("it watches, and makes no load".to_owned()),
+            None => Observer::new(self.args.watch.iter().cloned()).map_err(|error| error.to_string()),
+        });
+        let mut observer = match observer {
+            Ok(observer) => observer,
+            Err(words) => {
+                tell(&format!("refused: {words}"));
+                return self.link.send(AgentCommand::Refuse(words));
+            }
+        };
+        self.link.send(AgentCommand::Watch);
+        let (mut described, mut first, mut next) = (observer.describe_targets(), None, clock::now());
+        loop {
+            match self.link.event(next.since(clock::now()).min(TICK)) {
+                Ok(AgentEvent::Begin(origin)) => {
+                    described.clear();
+                    first = Some(origin - HALF_A_SECOND);
+                }
+                Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
+                    return tell("over");
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.interrupt.load(Relaxed) {
+                return self.link.send(AgentCommand::Refuse("its owner has ended it".to_owned()));
+            }
+            let at = clock::now();
+            if at < next {
+                continue;
+            }
+            let sample = observer.sample(at.as_nanos());
+            let watched = Watched { targets: sample.targets, described: described.clone() };
+            let uptime_seconds = sample.host.uptime_seconds;
+            self.link.send(AgentCommand::Watched { watched, uptime_seconds, at });
+            next = match first {
+                Some(first) if first <= at => first + Duration::from_secs(at.since(first).as_secs() + 1),
+                _ => at + HALF_A_SECOND / 2,
+            };
+        }
+    }
+
     /// What is to be run, if this one can and may.
     fn ready(&self, offer: &Offer, folder: &Path) -> Result<(Prepared, Segment), String> {
-        let own = env!("CARGO_PKG_VERSION");
-        if offer.version != own {
-            return Err(format!(
-                "it runs weir {own}, and the coordinator {}; install the same version",
-                offer.version
-            ));
-        }
+        check_version(offer)?;
         if offer.figures != offer::figures() {
             return Err("it counts other figures than the coordinator, although both say the same version; install the same build".to_owned());
         }
@@ -217,6 +260,15 @@ impl Worker<'_> {
             }
         }
     }
+}
+
+/// Refuses what another version has made.
+fn check_version(offer: &Offer) -> Result<(), String> {
+    let own = env!("CARGO_PKG_VERSION");
+    if offer.version == own {
+        return Ok(());
+    }
+    Err(format!("it runs weir {own}, and the coordinator {}; install the same version", offer.version))
 }
 
 /// Hands on the seconds of a run, and ends it when that is said. Whether its owner has said so.

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use weir_agents::NatsServer;
 use weir_agents::fingerprint::Fingerprint;
 use weir_agents::frame::AgentName;
+use weir_observe::Watch;
 
 /// What every verb takes that makes load.
 #[derive(Clone, Debug, Args)]
@@ -116,6 +117,9 @@ pub(crate) struct Agent {
     /// Networks whose addresses it may load: 10.0.0.0/8; repeatable [default: this machine alone, 127.0.0.0/8 and ::1/128]
     #[arg(long, value_name = "CIDR")]
     pub(crate) only: Vec<IpNet>,
+    /// Make no load, and read these processes of this machine through every run: name=nginx, pid=123 or port=1935; repeatable
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["only", "most", "bind_addr"])]
+    pub(crate) watch: Vec<Watch>,
     /// Clients that it may be given, at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most: Option<u32>,

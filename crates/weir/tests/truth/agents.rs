@@ -1,6 +1,7 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
 mod machines;
+mod watching;
 
 use crate::support::{
     Air, CHECKS_OF_THE_MACHINE, Crew, Kept, Measuring, NatsServer, Run, air, config, measure, report, says,
@@ -365,7 +366,7 @@ fn a_clock_that_is_moved_by_an_hour_moves_neither_the_start_nor_a_latency() {
     let _machine = shared();
     let mut crew = Crew::start(1);
     // Another boot's clock, as far as anybody can tell: a time namespace of its own.
-    crew.add_in(&["unshare", "--time", "--monotonic", "3600"], "b");
+    crew.add_in(&["unshare", "--time", "--monotonic", "3600"], "b", &[]);
     crew.wait(2);
     let origin = weir_origin::Origin::start(&config(&[])).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -49,10 +49,10 @@ impl Crew {
     }
 
     /// One more, that another program starts.
-    pub(crate) fn add_in(&mut self, program: &[&str], name: &str) {
+    pub(crate) fn add_in(&mut self, program: &[&str], name: &str, arguments: &[&str]) {
         let mut command = Command::new(program[0]);
         command.args(&program[1..]).arg(env!("CARGO_BIN_EXE_weir")).stdin(Stdio::null());
-        self.start_agent(command, name, &[]);
+        self.start_agent(command, name, arguments);
     }
 
     fn start_agent(&mut self, mut command: Command, name: &str, arguments: &[&str]) {

@@ -1,0 +1,129 @@
+//! Agents that watch the target on its own machine: what they read is in the run as if the coordinator had read it.
+
+use super::agents_of;
+use crate::support::{
+    CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, Run, measure, report, says, shared, soon, start_measuring,
+    weir,
+};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// An origin that burns 300 ms of each second on a thread of its own, and the URL of a stream on it.
+fn burning() -> (Kept, String) {
+    let mut command = weir();
+    command.args(["origin", "--rtmp", ":0", "--fault", "burn 300ms thread=busy"]).stdout(Stdio::piped());
+    let mut server = Kept::start(&mut command);
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (server, format!("{}/live/a", line.trim().strip_prefix("listening on ").unwrap()))
+}
+
+fn targets(run: &Run) -> &[Value] {
+    run.stage(0)["targets"].as_array().unwrap()
+}
+
+#[test]
+fn an_agent_with_another_clock_reads_of_a_server_what_its_own_machine_reads() {
+    let _machine = shared();
+    let (server, url) = burning();
+    let _publishing = Publishing::start(&url, &["--gop", "500ms"]);
+    let watch = format!("pid={}", server.pid());
+    let mut crew = Crew::start(1);
+    crew.add_in(&["unshare", "--time", "--monotonic", "3600"], "w", &["--watch", &watch]);
+    crew.wait(2);
+    assert!(crew.list().contains(&watch), "{}", crew.list());
+    let mut words = vec!["play", &url, "-c", "2", "-d", "8s", "--warmup", "1s", "--drain", "200ms"];
+    words.extend([
+        "--timeout",
+        "30s",
+        "--threshold",
+        "thread.busy.cpu > 1%",
+        "--threshold",
+        "server.memory.max < 10GB",
+    ]);
+    words.extend(["--threshold", "server.descriptors < 1000"]);
+    let agents = crew.words(1);
+    words.extend(agents.iter().map(String::as_str));
+    // The coordinator is on the server's machine here, and reads the same process.
+    let both = measure(words.iter().copied().chain(["--watch", &watch]));
+    assert_eq!(agents_of(&both), ["a"]);
+    let [own, of_agent] = targets(&both) else { panic!("{:#}", both.stage(0)) };
+    let number = |target: &Value, key: &str| target[key].as_f64().unwrap();
+    assert!(number(own, "cpu_percent") > 5.0);
+    // The two windows lie half a second apart, and other tests take the CPU now and then.
+    for key in ["cpu_percent", "rss_mean_bytes", "descriptors_max"] {
+        let (own, of_agent) = (number(own, key), number(of_agent, key));
+        assert!((own - of_agent).abs() <= 0.35 * own, "{key}: {own} and {of_agent}");
+    }
+    let busiest = |target: &Value| target["threads"][0]["name"].clone();
+    assert_eq!((busiest(own), busiest(of_agent)), ("busy".into(), "busy".into()));
+    let described = both.summary["run"]["targets"].as_array().unwrap();
+    assert_eq!((&described[1]["pid"], &described[1]["agent"]), (&server.pid().into(), &"w".into()));
+    let thresholds = both.summary["thresholds"].as_array().unwrap();
+    assert!(thresholds.iter().all(|it| it["passed"] == true), "{thresholds:#?}");
+    // With nothing watched by the coordinator it is the agent's processes that thresholds are about.
+    crew.wait(2);
+    let run = measure(words);
+    assert_eq!((run.code, targets(&run).len()), (0, 1), "{}", run.err);
+    assert_eq!(report(run.directory()).stage(0)["targets"], run.stage(0)["targets"]);
+}
+
+#[test]
+fn a_threshold_on_processes_that_nobody_watches_is_refused_and_so_is_a_server_that_is_not_there() {
+    let mut crew = Crew::start(1);
+    let agents = crew.words(1);
+    let said = || {
+        let words = ["play", "rtmp://127.0.0.1:9/live/a", "--threshold", "server.cpu < 90%"];
+        says(words.into_iter().chain(agents.iter().map(String::as_str)))
+    };
+    let refused = said();
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(
+        refused.err.contains("no process is watched") && refused.err.contains("weir agent --join"),
+        "{}",
+        refused.err
+    );
+    crew.wait(1);
+    crew.add("w", &["--watch", "name=nobody-has-this"]);
+    crew.wait(2);
+    let refused = said();
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("agent w: ") && refused.err.contains("nobody-has-this"), "{}", refused.err);
+    crew.wait(2);
+}
+
+#[test]
+fn a_run_goes_on_when_the_agent_that_watches_is_gone_and_says_so() {
+    let _machine = shared();
+    let (server, url) = burning();
+    let mut crew = Crew::start(1);
+    crew.add("w", &["--watch", &format!("pid={}", server.pid())]);
+    crew.wait(2);
+    let mut command = weir();
+    command.args([
+        "play",
+        &url,
+        "-c",
+        "2",
+        "-d",
+        "60s",
+        "--warmup",
+        "0s",
+        "--drain",
+        "200ms",
+        "--timeout",
+        "50s",
+    ]);
+    let measuring = start_measuring(command.args(crew.words(1)).args(["--accept", CHECKS_OF_THE_MACHINE]));
+    let lines = || std::fs::read_to_string(measuring.directory().join("observe.ndjson")).unwrap_or_default();
+    soon("it is read", || lines().lines().count() > 2);
+    crew.agents[1].kill();
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    measuring.process.interrupt();
+    let run = measuring.finish();
+    assert_eq!(run.code, 105, "{}", run.err);
+    let warnings = run.summary["warnings"].to_string();
+    assert!(warnings.contains("agent w, which watched the target, is not there any more"), "{warnings}");
+    crew.wait(1);
+}
