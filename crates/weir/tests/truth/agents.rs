@@ -1,6 +1,7 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
 mod machines;
+mod searches;
 mod watching;
 
 use crate::support::{
