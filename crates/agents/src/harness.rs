@@ -91,7 +91,7 @@ impl Play {
                 }
             }
             while let Some(event) = self.agent.poll_event() {
-                self.answer(event);
+                self.answer(&event);
             }
             while let Some(sent) = self.agent.poll_send() {
                 is_silent = false;
@@ -110,7 +110,7 @@ impl Play {
         }
     }
 
-    fn answer(&mut self, event: AgentEvent) {
+    fn answer(&mut self, event: &AgentEvent) {
         let now = self.now;
         match event {
             AgentEvent::Offered(_) => self.agent.handle_command(AgentCommand::Accept, now),
@@ -129,7 +129,7 @@ impl Play {
             CoordinatorEvent::Heard(..) => {}
             CoordinatorEvent::Accepted(agent) | CoordinatorEvent::Refused(agent, _) => assert!(agent < 2),
             CoordinatorEvent::Watched(agent, _) => {
-                assert_eq!(agent, 1, "one that has a part watches nothing")
+                assert_eq!(agent, 1, "one that has a part watches nothing");
             }
             CoordinatorEvent::Report(agent, report) => {
                 assert!(agent < 2);
