@@ -161,5 +161,7 @@ mod tests {
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/repeated")), 2);
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/foreign")), 1);
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/gone")), 1);
+        // What was waiting for an item that turned out to be the last is not taken any more.
+        assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/after-the-end")), 1);
     }
 }
