@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::LivePage;
-use crate::print::{check_json, check_print, note, print, write_artefacts};
+use crate::print::{check_json, check_print, note, print, print_progress, write_artefacts};
 use crate::run_directory::directory;
 use crate::{agents, prepare};
 use std::path::Path;
@@ -71,6 +71,9 @@ pub(crate) fn run_in(
         // There was no run. What has something in it stays.
         let _ = std::fs::remove_dir(directory);
     })?;
+    for line in prepared.scenario.too_short(&prepared.plan) {
+        print_progress(options, &format!("weir: note: {line}"));
+    }
     let mut live = Live::new(length(&prepared), options);
     let measured = run_watched(prepared, page, directory, interrupt, &mut live);
     live.clear();
