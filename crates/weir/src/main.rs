@@ -20,6 +20,7 @@ mod help;
 mod history;
 mod ingest;
 mod ingest_live;
+mod ingest_progress;
 mod init;
 mod listen;
 mod live;

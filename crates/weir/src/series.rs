@@ -217,8 +217,43 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     written?;
     match trouble {
         Some(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(exit(&summary)),
+        _ => Ok(explained(exit(&summary), shortfall(&summary))),
     }
+}
+
+/// An exit code, with one line on stderr on why it is not a pass.
+pub(crate) fn explained(exit: Exit, why: Option<String>) -> Exit {
+    if let Some(line) = why.filter(|_| exit != Exit::Passed) {
+        // A closed terminal shows no error either.
+        let _ = writeln!(std::io::stderr(), "weir: {line}");
+    }
+    exit
+}
+
+/// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
+/// or else how many thresholds failed.
+pub(crate) fn shortfall(summary: &SeriesSummary) -> Option<String> {
+    let (made, wanted) = (summary.runs.len(), summary.variants.len() * summary.repeat as usize);
+    if matches!(summary.ending, Ending::Interrupted | Ending::Running) {
+        return Some(format!("interrupted after {made} of {wanted} runs"));
+    }
+    let left_out: Vec<_> = summary.runs.iter().filter(|run| !run.is_counted()).collect();
+    if let Some(first) = left_out.first().filter(|_| summary.verdict >= VerdictState::NothingMeasured) {
+        let why = weir_report::quote(&first.why_not_counted(), 300);
+        return Some(format!(
+            "{} of {made} runs are not in the figures; {}: {why}",
+            left_out.len(),
+            first.directory
+        ));
+    }
+    let thresholds =
+        || summary.variants.iter().flat_map(|variant| variant.thresholds.iter().map(move |it| (variant, it)));
+    let failed = thresholds().filter(|(_, it)| it.passed < it.runs).count();
+    let (variant, first) = thresholds().find(|(_, it)| it.passed < it.runs)?;
+    let (expression, missed) = (weir_report::quote(&first.expression, 300), first.runs - first.passed);
+    let others = if failed > 1 { format!(", and {} others", failed - 1) } else { String::new() };
+    let of = if summary.variants.len() > 1 { format!(" of {}", variant.name) } else { String::new() };
+    Some(format!("{expression} failed in {missed} of {} runs{of}{others}", first.runs))
 }
 
 /// The runs that were made so far, and where their series is written.

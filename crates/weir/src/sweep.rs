@@ -91,7 +91,29 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     show(&summary, print, &whole)?;
     match trouble {
         Some(failure) if summary.ending != Ending::Interrupted => Err(failure),
-        _ => Ok(exit(&summary)),
+        _ => Ok(crate::series::explained(exit(&summary), shortfall(&summary))),
+    }
+}
+
+/// Says in one line why a sweep did not pass.
+fn shortfall(summary: &SweepSummary) -> Option<String> {
+    if is_unknown_figure(summary) {
+        let Rank::Figure(name) = &summary.ranked.by else { return None };
+        return Some(format!(
+            "--by {}: no run has that figure; `weir figures` lists them",
+            weir_report::quote(name, 60)
+        ));
+    }
+    match &summary.series {
+        Some(series) => crate::series::shortfall(series),
+        None if summary.ending == Ending::Interrupted => {
+            Some("interrupted before every variant was searched".to_owned())
+        }
+        None if summary.cells.iter().all(SweepCell::is_unanswered) => Some(
+            "the target answered in no search; start the server, or correct the scenario's addresses"
+                .to_owned(),
+        ),
+        None => Some("no search told anything: see the reasons in the report".to_owned()),
     }
 }
 
