@@ -6,7 +6,6 @@ use crate::live_page::LivePage;
 use crate::run::{self, check_json, check_print, directory, interrupt_flag, print_progress, written};
 use crate::stepped::SteppedRun;
 use crate::{background, load, outline, prepare};
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -148,7 +147,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     let first = &variations[0].scenario;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
+    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
     let facts = SeriesFacts {
         run: run::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
@@ -207,7 +206,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     }
     let ending = match &trouble {
         _ if interrupt.load(Relaxed) => Ending::Interrupted,
-        Some(failure) => Ending::Failed(failure.to_string()),
+        Some(failure) => failure.ending(),
         None => Ending::Completed,
     };
     let (summary, written) = made.write(ending);
@@ -217,7 +216,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     written?;
     match trouble {
         Some(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(exit(&summary)),
+        _ => Ok(explained(&summary)),
     }
 }
 
@@ -262,7 +261,7 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
     let any = |is: fn(&SeriesRun) -> bool| summary.runs.iter().any(is);
     match &summary.ending {
         Ending::Interrupted | Ending::Running => Exit::Interrupted,
-        Ending::Failed(_) => Exit::TargetDied,
+        Ending::Failed(failure) => Exit::of_code(failure.exit_code),
         Ending::Completed if any(|it| it.outcome == Outcome::TargetDied || it.unanswered) => Exit::TargetDied,
         Ending::Completed if any(|it| matches!(it.outcome, Outcome::Aborted(_))) => Exit::Aborted,
         Ending::Completed if summary.verdict == VerdictState::Invalid => Exit::Invalid,
@@ -270,6 +269,11 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
         Ending::Completed if summary.failed_thresholds() > 0 => Exit::Thresholds,
         Ending::Completed => Exit::Passed,
     }
+}
+
+/// The same, with one line on stderr on why that is not a pass.
+pub(crate) fn explained(summary: &SeriesSummary) -> Exit {
+    run::said(exit(summary), weir_report::series_shortfall(summary))
 }
 
 /// Prints it as asked.
