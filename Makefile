@@ -1,9 +1,9 @@
 # weir. `make help` lists what there is.
 
 .NOTPARALLEL:
-.PHONY: help demo test check docs screenshots fuzz bench packages
+.PHONY: help demo test check docs screenshots fuzz bench packages tools advisories release
 
-# cargo-fuzz, cargo-fmt and cargo-clippy are looked for in the same places as cargo.
+# What cargo has by `cargo install` is looked for in the same places as cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 CARGO := $(shell PATH="$$PATH:$$HOME/.cargo/bin" command -v cargo)
 ifeq ($(CARGO),)
@@ -13,6 +13,9 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 
 # What builds the guide, in the version that docs/ is written for. It neither serves nor watches here.
 MDBOOK_VERSION = 0.5.4
+# What packs weir, and what holds its dependencies to deny.toml.
+CARGO_DEB_VERSION = 3.8.0
+CARGO_DENY_VERSION = 0.20.2
 # How long each fuzz target runs, and from which seed: always the same, so that a test run that passed passes again. 0 is
 # another one each time.
 FUZZ_SECONDS ?= 5
@@ -20,16 +23,18 @@ FUZZ_SEED ?= 1
 TEST_THREADS ?= 6
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
-	prometheus-node-exporter nats-server python3-aiortc python3-venv coturn $(NODE_PACKAGES)
+	prometheus-node-exporter nats-server systemd python3-aiortc python3-venv coturn $(NODE_PACKAGES)
 # Where npm is there without Debian's package of that name, node is another's, and stays.
 NODE_PACKAGES = $(if $(shell command -v npm),,nodejs npm)
 
 help:
 	@echo 'make demo    build weir, load its own origin on this machine, write report.html (installs crates only)'
 	@echo 'make test    each fuzz target for $(FUZZ_SECONDS) s (FUZZ_SECONDS=), then all tests against real servers'
-	@echo 'make check   formatting, lints, documentation'
+	@echo 'make check   formatting, lints, documentation, licences of what weir depends on, whether its crates can be published'
 	@echo 'make docs    the guide as a book: target/book/index.html (installs mdBook)'
 	@echo 'make screenshots   the pictures of the guide, in eight minutes'
+	@echo 'make release   static binary, Debian package, checksums and bill of materials in target/dist'
+	@echo 'make advisories   what RustSec knows of what weir depends on (from GitHub)'
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
 	@echo 'make bench   speed: CPU per client-second and its floor'
 
@@ -44,16 +49,32 @@ demo:
 # Tests run in the development profile: dependencies are optimised, weir's crates are not, and the build stays short.
 # Fuzzing comes first, so that the last lines are those of the tests. Most tests wait for real servers and for seconds of a
 # run, not for a core: TEST_THREADS of them at a time.
-test: packages fuzz
+test: packages tools fuzz
 	@RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast
 
 packages:
 	@.ci/packages $(TEST_PACKAGES)
 
-check:
+# Unoptimised: they are built faster than they would then run. What is built for one serves the other.
+tools:
+	@export CARGO_TARGET_DIR="$(abspath $(TARGET))/tools"; \
+	command -v cargo-deb >/dev/null || \
+		$(CARGO) install cargo-deb --version $(CARGO_DEB_VERSION) --locked --debug || exit 1; \
+	command -v cargo-deny >/dev/null || \
+		$(CARGO) install cargo-deny --version $(CARGO_DENY_VERSION) --locked --debug --no-default-features
+
+check: tools
 	@$(CARGO) fmt --all --check
+	@$(CARGO) deny --locked check licenses bans sources
+	@$(CARGO) publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --no-deps --workspace --locked
+
+advisories: tools
+	@$(CARGO) deny --locked check advisories
+
+release: tools
+	@.ci/release
 
 # Links are checked by the tests (cargo test -p weir documentation).
 docs:

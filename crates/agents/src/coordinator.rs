@@ -152,7 +152,10 @@ impl Coordinator {
             AgentSays::Item { number: item_number, oldest, item } if !member.watches => {
                 let missing = member.inbox.missing;
                 for item in member.inbox.take(item_number, oldest, *item) {
-                    self.take_item(number, item);
+                    // Nothing comes after the end, whatever was sent as if it did.
+                    if self.members[number].state != MemberState::Gone {
+                        self.take_item(number, item);
+                    }
                 }
                 let missing = self.members[number].inbox.missing - missing;
                 if missing > 0 {

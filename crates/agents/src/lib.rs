@@ -8,6 +8,8 @@ pub mod agent;
 pub mod coordinator;
 pub mod fingerprint;
 pub mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod harness;
 pub mod inbox;
 pub mod nats;
 pub mod offset;

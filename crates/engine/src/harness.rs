@@ -1,6 +1,7 @@
 //! Scenarios, thresholds and run directories, read from bytes: what the fuzz targets `grammars` and `run_directory` share
 //! with their tests. Nothing here is part of a run.
 
+use crate::agents::{self, SecondLines};
 use crate::facts::WorkloadFacts;
 use crate::ingest::schema_of;
 use crate::record::{self, RunHead};
@@ -95,6 +96,24 @@ pub fn run_directory(bytes: &[u8]) -> bool {
     }
 }
 
+/// Reads a second of an agent, and holds it against a plan of a few seconds. Says whether it was one.
+pub fn agent_second(bytes: &[u8]) -> bool {
+    let Ok(lines) = serde_json::from_slice::<SecondLines>(bytes) else { return false };
+    let schedule = Scenario::parse("workloads: [{play: 'http://h/a', clients: 2, duration: 3s}]");
+    let plan = schedule.ok().and_then(|scenario| scenario.plan().ok()).expect("a plan");
+    let schemas: Vec<Schema> = schema_of("http").into_iter().collect();
+    match agents::read(&lines, &plan, &schemas) {
+        Ok(intervals) => {
+            assert!(intervals.iter().all(|it| it.key.second == lines.second && it.key.workload == 0));
+            true
+        }
+        Err(words) => {
+            assert!(!words.is_empty());
+            false
+        }
+    }
+}
+
 /// The bytes of a `run.json`, or of one around a scenario; none if it plans more clients than are laid out here.
 fn head_of(bytes: &[u8]) -> Option<Vec<u8>> {
     let written = serde_json::from_slice::<RunHead>(bytes);
@@ -165,6 +184,15 @@ mod tests {
         ] {
             assert!(run_directory(bytes), "{}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn a_second_of_an_agent_is_read_and_one_that_is_long_after_the_end_is_not() {
+        assert!(agent_second(include_bytes!("../../../fuzz/corpus/agents/second")));
+        assert!(agent_second(br#"{"second":1,"intervals":[],"histograms":"","events":[],"is_whole":true}"#));
+        assert!(!agent_second(
+            br#"{"second":1000000,"intervals":[],"histograms":"","events":[],"is_whole":true}"#
+        ));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::process::{Kept, program, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// nats-server on a free port of 127.0.0.1, ended with the test.
 pub struct NatsServer {
@@ -57,15 +58,18 @@ impl NatsServer {
     }
 }
 
-/// A connection that says what it likes, by the protocol of NATS's clients, a line and the bytes.
-pub struct RawClient(TcpStream);
+/// A connection that says what it likes, by the protocol of NATS's clients, a line and the bytes; and how many
+/// subjects it has asked for.
+pub struct RawClient(TcpStream, u32);
 
 impl NatsServer {
     /// One that nobody asked for a name.
     pub fn client(&self) -> RawClient {
         let mut link = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        // Nobody says anything any more where a test has failed.
+        link.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         link.write_all(b"CONNECT {\"verbose\":false,\"pedantic\":false}\r\n").unwrap();
-        RawClient(link)
+        RawClient(link, 0)
     }
 }
 
@@ -75,6 +79,35 @@ impl RawClient {
         write!(self.0, "PUB {subject} {}\r\n", bytes.len()).unwrap();
         self.0.write_all(bytes).unwrap();
         self.0.write_all(b"\r\n").unwrap();
+    }
+
+    /// Asks for the messages of a subject.
+    pub fn subscribe(&mut self, subject: &str) {
+        self.1 += 1;
+        write!(self.0, "SUB {subject} {}\r\n", self.1).unwrap();
+    }
+
+    /// The next message, once one comes; none when the connection ends, or nobody speaks for 20 s.
+    pub fn message(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let mut line = Vec::new();
+            while !line.ends_with(b"\r\n") {
+                let mut byte = [0];
+                self.0.read_exact(&mut byte).ok()?;
+                line.push(byte[0]);
+            }
+            let line = String::from_utf8(line).unwrap();
+            if line.starts_with("PING") {
+                self.0.write_all(b"PONG\r\n").ok()?;
+            }
+            if line.starts_with("MSG ") {
+                let length: usize = line.split_whitespace().next_back()?.parse().unwrap();
+                let mut bytes = vec![0; length + 2];
+                self.0.read_exact(&mut bytes).ok()?;
+                bytes.truncate(length);
+                return Some(bytes);
+            }
+        }
     }
 
     /// Waits until the server has taken all.

@@ -1,6 +1,9 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
+mod hostile;
 mod machines;
+mod places;
+mod searches;
 mod watching;
 
 use crate::support::{

@@ -1,0 +1,111 @@
+//! The manifests in `deploy/kubernetes` are objects of Kubernetes' own API: each key is one of a type, and nothing else is in them.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes")
+}
+
+fn documents(name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder().join(name)).unwrap();
+    serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Reads an object as its type. A key that the type does not have is lost on the way, and so the two differ.
+fn strictly<T: DeserializeOwned + Serialize>(object: &Value) -> T {
+    let typed: T =
+        serde_json::from_value(object.clone()).unwrap_or_else(|error| panic!("{error}: {object:#}"));
+    let again = serde_json::to_value(&typed).unwrap();
+    assert_eq!(again, *object, "a key that is none");
+    typed
+}
+
+fn job() -> Job {
+    strictly(&documents("job.yaml").remove(0))
+}
+
+#[test]
+fn every_object_is_one_of_the_api_and_has_no_key_of_another() {
+    let kustomization = documents("kustomization.yaml").remove(0);
+    let resources = kustomization["resources"].as_array().unwrap();
+    let mut kinds = BTreeSet::new();
+    for object in resources.iter().flat_map(|name| documents(name.as_str().unwrap())) {
+        let kind = object["kind"].as_str().unwrap();
+        match kind {
+            "Deployment" => drop(strictly::<Deployment>(&object)),
+            "Job" => drop(strictly::<Job>(&object)),
+            "NetworkPolicy" => drop(strictly::<NetworkPolicy>(&object)),
+            "PersistentVolumeClaim" => drop(strictly::<PersistentVolumeClaim>(&object)),
+            "Service" => drop(strictly::<Service>(&object)),
+            kind => panic!("{kind} is looked at by nobody"),
+        }
+        kinds.insert(kind.to_owned());
+    }
+    assert_eq!(kinds.len(), 5, "{kinds:?}");
+    // The files that the generators name are there.
+    for generator in kustomization["configMapGenerator"].as_array().unwrap() {
+        let files = generator["files"].as_array().or_else(|| generator["envs"].as_array()).unwrap();
+        assert!(files.iter().all(|file| folder().join(file.as_str().unwrap()).is_file()), "{generator}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "a key that is none")]
+fn a_key_that_is_misspelt_is_found() {
+    let mut job = documents("job.yaml").remove(0);
+    job["spec"]["backofLimitPerIndex"] = 0.into();
+    strictly::<Job>(&job);
+}
+
+#[test]
+fn the_job_has_a_coordinator_and_agents_none_of_which_is_started_again() {
+    let spec = job().spec.unwrap();
+    assert_eq!(spec.completion_mode.as_deref(), Some("Indexed"));
+    let settings = std::fs::read_to_string(folder().join("settings.env")).unwrap();
+    let agents: i32 =
+        settings.lines().find_map(|line| line.strip_prefix("AGENTS=")).unwrap().parse().unwrap();
+    assert_eq!((spec.completions, spec.parallelism), (Some(agents + 1), Some(agents + 1)));
+    assert_eq!(
+        (spec.backoff_limit_per_index, spec.pod_replacement_policy.as_deref()),
+        (Some(0), Some("Failed"))
+    );
+    let success = spec.success_policy.unwrap();
+    assert_eq!(success.rules[0].succeeded_indexes.as_deref(), Some("0"));
+    // Each way to end but the good one falls under exactly one rule.
+    let rules = spec.pod_failure_policy.unwrap().rules;
+    let codes = |action: &str| {
+        rules.iter().find(|rule| rule.action == action).unwrap().on_exit_codes.clone().unwrap()
+    };
+    let (job, index) = (codes("FailJob"), codes("FailIndex"));
+    assert_eq!((job.operator.as_str(), index.operator.as_str()), ("In", "NotIn"));
+    assert!(job.values.contains(&2) && job.values.contains(&104));
+    assert_eq!([vec![0], job.values].concat(), index.values);
+    let pod = spec.template.spec.unwrap();
+    let spread = pod.topology_spread_constraints.unwrap();
+    assert_eq!(spread[0].topology_key, "kubernetes.io/hostname");
+    assert_eq!(pod.restart_policy.as_deref(), Some("Never"));
+    // What is secret is named, and stands nowhere.
+    let env = pod.containers[0].env.as_ref().unwrap();
+    assert!(env.iter().all(|it| it.value.is_none()), "{env:?}");
+    let claims: Vec<_> =
+        pod.volumes.iter().flatten().filter_map(|it| it.persistent_volume_claim.as_ref()).collect();
+    assert_eq!((claims.len(), claims[0].claim_name.as_str()), (1, "weir-results"));
+}
+
+#[test]
+fn what_the_job_and_ssh_run_are_scripts() {
+    let command = job().spec.unwrap().template.spec.unwrap().containers.remove(0).command.unwrap();
+    assert_eq!(command[..2], ["/bin/sh", "-c"]);
+    let parses = |words: &[&str]| Command::new("sh").arg("-n").args(words).status().unwrap().success();
+    assert!(parses(&["-c", &command[2]]));
+    assert!(parses(&[&folder().join("../ssh.sh").display().to_string()]));
+}
