@@ -29,7 +29,9 @@ use stage::StageAggregator;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
-use weir_metrics::common::{FAILED, FRAMES, PLAYING, STARTED, STARVED, STARVING, TURN_LAG};
+use weir_metrics::common::{
+    FAILED, FRAMES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
+};
 use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
 use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
@@ -42,6 +44,8 @@ pub struct Aggregator {
     origin_ns: u64,
     samples: Firsts<Sample>,
     points: Firsts<(u32, Vec<WorkloadPoint>)>,
+    /// The point before the latest, which may not be kept.
+    before_latest: Option<(u32, Vec<WorkloadPoint>)>,
     words: BTreeMap<(u16, Failure), String>,
     clock_steps: f64,
     /// Clients that began in each block of seconds, those left out that are there only to disturb the others.
@@ -77,6 +81,7 @@ impl Aggregator {
             origin_ns,
             samples: Firsts::new(edges.clone()),
             points: Firsts::new(edges.clone()),
+            before_latest: None,
             words: BTreeMap::new(),
             clock_steps: 0.0,
             begun: Blocks::new(edges),
@@ -117,12 +122,15 @@ impl Aggregator {
         // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
+        let messages = self.workloads.get(usize::from(interval.key.workload));
+        let messages = messages.and_then(|it| it.messages(planned, interval.figures.counter(UNITS), 1));
         if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
+            self.before_latest = self.points.items().last().cloned();
             self.points.push(second.into(), (second, vec![WorkloadPoint::default(); count]));
         }
         // What comes late to a second of a long run that is not kept is in the sums all the same.
         if let Some((_, points)) = self.points.get_mut(second.into()) {
-            points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures);
+            points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures, messages);
         }
     }
 
@@ -189,6 +197,18 @@ impl Aggregator {
         self.points.items().last().map(|(second, points)| (*second, points.as_slice()))
     }
 
+    /// The same for a line that is read as it goes by: rates are those of the last two seconds in which as many clients were
+    /// planned, so that a keyframe every other second is no wave.
+    pub fn latest_calmed(&self) -> Option<Vec<WorkloadPoint>> {
+        let (second, latest) = self.latest()?;
+        let before = self.before_latest.as_ref().filter(|(before, _)| before + 1 == second);
+        let calmed = latest.iter().enumerate().map(|(workload, point)| {
+            let before = before.and_then(|(_, points)| points.get(workload));
+            before.map_or_else(|| point.clone(), |before| points::calmed(before, point))
+        });
+        Some(calmed.collect())
+    }
+
     /// The figures of the whole run up to now, of each workload, or of each of its servers where it has several.
     pub fn figures(&self) -> impl Iterator<Item = (&WorkloadFacts, Option<&str>, &Recorder)> {
         self.workloads.iter().flat_map(|workload| {
@@ -213,6 +233,13 @@ impl Aggregator {
     /// The failures so far, all workloads together.
     pub fn failed(&self) -> u64 {
         self.workloads.iter().map(|workload| workload.total.figures.counter(FAILED)).sum()
+    }
+
+    /// Whether clients have counts at which they end, and some client has ended without a failure.
+    pub(crate) fn has_reached_counts(&self) -> bool {
+        let ended =
+            |it: &WorkloadAggregator| it.total.figures.counter(ON_TIME) + it.total.figures.counter(LATE);
+        self.plan.about.is_some() && self.workloads.iter().any(|it| ended(it) > 0)
     }
 
     /// The commonest kind of failure so far, how many clients met it, and what was said of the first of them.
@@ -337,6 +364,9 @@ impl Aggregator {
         });
         // A default that has nothing to compare is not asked: the rate of a source that nobody knows.
         summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
+        for threshold in asked {
+            threshold.find_second(&mut summary);
+        }
         if !summary.has_measured() {
             summary.has_nothing();
         }

@@ -113,6 +113,9 @@ pub(crate) fn run_in(
         // There was no run. What has something in it stays.
         let _ = std::fs::remove_dir(directory);
     })?;
+    for line in prepared.scenario.too_short(&prepared.plan) {
+        print_progress(options, &format!("weir: note: {line}"));
+    }
     let mut live = Live::new(length(&prepared), options);
     let measured = run_watched(prepared, page, directory, interrupt, &mut live);
     live.clear();

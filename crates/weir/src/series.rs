@@ -220,6 +220,35 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     }
 }
 
+/// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
+/// or else how many thresholds failed.
+pub(crate) fn shortfall(summary: &SeriesSummary) -> Option<String> {
+    if let Ending::Failed(failure) = &summary.ending {
+        return Some(weir_report::quote(&failure.words, 1_000));
+    }
+    let (made, wanted) = (summary.runs.len(), summary.variants.len() * summary.repeat as usize);
+    if matches!(summary.ending, Ending::Interrupted | Ending::Running) {
+        return Some(format!("interrupted after {made} of {wanted} runs"));
+    }
+    let left_out: Vec<_> = summary.runs.iter().filter(|run| !run.is_counted()).collect();
+    if let Some(first) = left_out.first().filter(|_| summary.verdict >= VerdictState::NothingMeasured) {
+        let why = weir_report::quote(&first.why_not_counted(), 300);
+        return Some(format!(
+            "{} of {made} runs are not in the figures; {}: {why}",
+            left_out.len(),
+            first.directory
+        ));
+    }
+    let thresholds =
+        || summary.variants.iter().flat_map(|variant| variant.thresholds.iter().map(move |it| (variant, it)));
+    let failed = thresholds().filter(|(_, it)| it.passed < it.runs).count();
+    let (variant, first) = thresholds().find(|(_, it)| it.passed < it.runs)?;
+    let (expression, missed) = (weir_report::quote(&first.expression, 300), first.runs - first.passed);
+    let others = if failed > 1 { format!(", and {} others", failed - 1) } else { String::new() };
+    let of = if summary.variants.len() > 1 { format!(" of {}", variant.name) } else { String::new() };
+    Some(format!("{expression} failed in {missed} of {} runs{of}{others}", first.runs))
+}
+
 /// The runs that were made so far, and where their series is written.
 struct SeriesWriter<'a> {
     facts: SeriesFacts,
@@ -273,7 +302,7 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
 
 /// The same, with one line on stderr on why that is not a pass.
 pub(crate) fn explained(summary: &SeriesSummary) -> Exit {
-    run::said(exit(summary), weir_report::series_shortfall(summary))
+    run::said(exit(summary), shortfall(summary))
 }
 
 /// Prints it as asked.

@@ -94,6 +94,31 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     }
 }
 
+/// Says in one line why a sweep did not pass.
+fn shortfall(summary: &SweepSummary) -> Option<String> {
+    if let Ending::Failed(failure) = &summary.ending {
+        return Some(weir_report::quote(&failure.words, 1_000));
+    }
+    if is_unknown_figure(summary) {
+        let Rank::Figure(name) = &summary.ranked.by else { return None };
+        return Some(format!(
+            "--by {}: no run has that figure; `weir figures` lists them",
+            weir_report::quote(name, 60)
+        ));
+    }
+    match &summary.series {
+        Some(series) => crate::series::shortfall(series),
+        None if summary.ending == Ending::Interrupted => {
+            Some("interrupted before every variant was searched".to_owned())
+        }
+        None if summary.cells.iter().all(SweepCell::is_unanswered) => Some(
+            "the target answered in no search; start the server, or correct the scenario's addresses"
+                .to_owned(),
+        ),
+        None => Some("no search told anything: see the reasons in the report".to_owned()),
+    }
+}
+
 /// The scenario's variants as the command line has them.
 fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, Failure> {
     let read = Variation::read(&args.file).map_err(|error| match error {
@@ -335,7 +360,7 @@ fn is_unknown_figure(summary: &SweepSummary) -> bool {
 
 /// The same, with one line on stderr on why that is not a pass.
 pub(crate) fn explained(summary: &SweepSummary) -> Exit {
-    run::said(exit(summary), weir_report::sweep_shortfall(summary))
+    run::said(exit(summary), shortfall(summary))
 }
 
 /// Prints it as asked.

@@ -13,7 +13,9 @@ use crate::role::Role;
 use crate::servers::ServerTotals;
 use crate::startup_map::StartupCounts;
 use crate::steadiness::{self, Starvation};
-use crate::summary::{FailureCount, Figures, Reason, Slots, StageSummary, TurnoverSummary, WorkloadSummary};
+use crate::summary::{
+    FailureCount, Figures, MessageRate, Reason, Slots, StageSummary, TurnoverSummary, WorkloadSummary,
+};
 use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
@@ -147,6 +149,16 @@ impl WorkloadAggregator {
         }
     }
 
+    /// How many messages a second `units` in so many seconds are, where its clients send or receive messages, beside what that
+    /// many publishers are to send.
+    pub(super) fn messages(&self, clients: u32, units: u64, seconds: u32) -> Option<MessageRate> {
+        let has = self.facts.role != Role::Ingest && weir_protocols::has_messages(&self.facts.protocol);
+        (has && seconds > 0).then(|| MessageRate {
+            offered_per_second: self.facts.messages_per_second.map(|rate| rate * f64::from(clients)),
+            actual_per_second: units as f64 / f64::from(seconds),
+        })
+    }
+
     /// Video frames a second of the source, where its viewers have pictures.
     fn source_fps(&self, published: Option<Source>, stretch: &Totals) -> Option<f64> {
         if self.facts.role != Role::Play || self.facts.background {
@@ -192,6 +204,8 @@ impl WorkloadAggregator {
             let mut row =
                 stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
             row.window_is_void = self.is_void(stage, &self.media_of(stage));
+            let units = stage.window.figures.counter(UNITS);
+            row.messages = self.messages(stage.span.clients, units, stage.window.seconds);
             let frame_time = self.facts.frame_time_seconds;
             row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
