@@ -181,6 +181,7 @@ mod tests {
             targets: vec!["one".to_owned(), "two".to_owned()],
             expect: None,
             frame_time_seconds: None,
+            messages_per_second: None,
             timeout_seconds: 10.0,
         }
     }

@@ -19,6 +19,9 @@ pub struct WorkloadFacts {
     pub expect: Option<BitRate>,
     /// Time between two frames of what it publishes.
     pub frame_time_seconds: Option<f64>,
+    /// How many messages a second each of its publishers is to send, if they send messages.
+    #[serde(default)]
+    pub messages_per_second: Option<f64>,
     /// How long a viewer that plays may get no media.
     #[serde(default)]
     pub timeout_seconds: f64,

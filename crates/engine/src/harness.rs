@@ -157,6 +157,7 @@ fn made_up(scenario: Scenario) -> RunHead {
             targets: urls.to_vec(),
             expect: spec.expect.as_ref().map(BitRateText::get),
             frame_time_seconds: None,
+            messages_per_second: None,
             timeout_seconds: 10.0,
             servers: Vec::new(),
             background: spec.background,

@@ -378,8 +378,10 @@ impl Coordinator {
             }
             // Said after the sample of that moment: that the target died explains more.
             if deserted && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
-                // Clients that ended by themselves have done what there was to do.
-                outcome = if self.fold.failed() > 0 { Outcome::NobodyLeft } else { Outcome::Completed };
+                // Clients that ended by themselves have done what there was to do. Where each client has a count, the run ends
+                // when the last has reached it, whoever failed on the way; thresholds say what that is worth.
+                let is_done = self.fold.failed() == 0 || self.fold.has_reached_counts();
+                outcome = if is_done { Outcome::Completed } else { Outcome::NobodyLeft };
                 self.stop(stop);
             }
             if self.lost > self.losses_allowed && !stop.load(Ordering::Relaxed) {

@@ -167,6 +167,21 @@ pub struct ThresholdResult {
     /// Whether it was asked because nobody asked for its figure.
     #[serde(default)]
     pub default: bool,
+    /// Where its value is from, if it is a single stage's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<ThresholdPlace>,
+}
+
+/// Where the value of a threshold is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThresholdPlace {
+    /// Position of the workload.
+    pub workload: u16,
+    /// Position of the stage within it.
+    pub stage: u16,
+    /// The second of the run in which its figure was farthest on the wrong side, where the seconds of a figure are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<u32>,
 }
 
 /// One workload.
@@ -434,6 +449,9 @@ pub struct StageSummary {
     pub expected_bps: Option<f64>,
     /// Media bits received (or sent, by publishers) a second, over the window.
     pub actual_bps: f64,
+    /// Messages a second over the window, of a workload that sends or receives messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageRate>,
     /// Video frames a second of the source, for one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_fps: Option<f64>,
@@ -451,6 +469,16 @@ pub struct StageSummary {
     pub machines: Vec<MachineUsage>,
     /// The worst that the instrument did in this stage.
     pub verdict: VerdictState,
+}
+
+/// How many messages a second there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageRate {
+    /// What the planned publishers were to send; none of those who receive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_second: Option<f64>,
+    /// What was sent, or received.
+    pub actual_per_second: f64,
 }
 
 /// Figures by name.
@@ -633,6 +661,9 @@ pub struct WorkloadPoint {
     pub expected_bps: Option<f64>,
     /// What arrived (or was sent).
     pub actual_bps: f64,
+    /// Messages of this second, where there are messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageRate>,
     /// Median startup of clients that began to play in this second.
     pub startup_p50_seconds: Option<f64>,
     /// 99th percentile of the same.

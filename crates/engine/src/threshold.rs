@@ -1,8 +1,13 @@
 //! What is asked of the target: `startup.p99 < 1s`, parsed once into an expression.
 
+mod samples;
+mod seconds;
+
 use crate::growth::{SERVER_FIGURES, TargetGrowth};
 use crate::server_load::{self, ServerLoad};
-use crate::summary::{FigureValue, Figures, StageSummary, ThresholdResult, Value, WorkloadSummary};
+use crate::summary::{
+    FigureValue, Figures, StageSummary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
+};
 use crate::units::{BaseUnit, FigureUnit};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -388,6 +393,7 @@ impl Threshold {
             value,
             passed: value.is_some_and(|value| self.holds(value)),
             default: self.is_default(),
+            place: None,
         }
     }
 
@@ -410,19 +416,25 @@ impl Threshold {
     pub fn judge(&self, workloads: &[WorkloadSummary]) -> ThresholdResult {
         let is_asked = |number| self.default_of.as_ref().is_none_or(|of| of.contains(&number));
         let asked = (0..).zip(workloads).filter(|(number, it)| !it.background && is_asked(*number));
-        let asked: Vec<_> = asked.map(|(_, workload)| workload).collect();
+        let asked: Vec<_> = asked.collect();
         let void = asked
             .iter()
-            .flat_map(|it| &it.stages)
+            .flat_map(|(_, it)| &it.stages)
             .any(|stage| stage.window_is_void && self.is_rate_of(stage));
-        let values = asked.iter().flat_map(|workload| self.values(workload));
-        let worst =
-            values.reduce(|a, b| if self.holds(a) && !self.holds(b) || self.worse(b, a) { b } else { a });
+        let values = asked
+            .iter()
+            .flat_map(|(number, workload)| self.values(workload).into_iter().map(move |it| (*number, it)));
+        let is_worse = |a: f64, b: f64| self.holds(a) && !self.holds(b) || self.worse(b, a);
+        let worst = values.reduce(|a, b| if is_worse(a.1.value, b.1.value) { b } else { a });
+        let value = worst.map(|(_, measured)| measured.value);
         ThresholdResult {
             expression: self.text.clone(),
-            value: worst,
-            passed: worst.is_some_and(|value| self.holds(value)) && !void,
+            value,
+            passed: value.is_some_and(|value| self.holds(value)) && !void,
             default: self.is_default(),
+            place: worst.and_then(|(workload, measured)| {
+                Some(ThresholdPlace { workload, stage: measured.stage?, second: None })
+            }),
         }
     }
 
@@ -505,7 +517,8 @@ impl Threshold {
         }
     }
 
-    fn worse(&self, a: f64, b: f64) -> bool {
+    /// Whether a value is farther on the wrong side than another.
+    pub(crate) fn worse(&self, a: f64, b: f64) -> bool {
         match self.operator {
             Operator::Less | Operator::LessOrEqual => a > b,
             Operator::More | Operator::MoreOrEqual => a < b,
@@ -515,32 +528,48 @@ impl Threshold {
         }
     }
 
-    fn values(&self, workload: &WorkloadSummary) -> Vec<f64> {
+    fn values(&self, workload: &WorkloadSummary) -> Vec<Measured> {
+        let of_stage = |stage: &StageSummary| {
+            let stage = stage.stage;
+            move |value| Measured { value, stage: Some(stage) }
+        };
         if self.statistic == Some(Statistic::Ratio) {
             return self.ratio(workload).into_iter().collect();
         }
         if let Some(load) = self.server_load() {
             let windows = workload.stages.iter().filter(|stage| stage.window_seconds() > 0.0);
             let highest = self.statistic == Some(Statistic::Max);
-            return windows.flat_map(|it| &it.targets).filter_map(|it| load.value(it, highest)).collect();
+            let values = windows.flat_map(|stage| {
+                let values = stage.targets.iter().filter_map(|it| load.value(it, highest));
+                values.map(of_stage(stage)).collect::<Vec<_>>()
+            });
+            return values.collect();
         }
         let measured = workload.stages.iter().filter(|stage| {
             // What begins in a ramp has its distributions before the window; a rate or a level has none.
             stage.window_seconds() > 0.0
                 || self.find(&stage.figures).is_some_and(|it| matches!(it.value, Value::Spread(_)))
         });
-        let stages = measured.filter_map(|stage| self.pick(&stage.figures));
+        let stages = measured.filter_map(|stage| self.pick(&stage.figures).map(of_stage(stage)));
         // Counters are judged over the whole run, ramps included: what is lost in a ramp is lost.
         match self.statistic {
-            None | Some(Statistic::Count) => {
-                self.pick(&workload.total).map_or_else(|| stages.collect(), |total| vec![total])
-            }
+            None | Some(Statistic::Count) => self
+                .pick(&workload.total)
+                .map_or_else(|| stages.collect(), |value| vec![Measured { value, stage: None }]),
             Some(_) => stages.collect(),
         }
     }
 
-    /// The value of a ratio over the whole of a workload.
-    fn ratio(&self, workload: &WorkloadSummary) -> Option<f64> {
+    /// The value of a ratio over the whole of a workload, or of its worst stage.
+    fn ratio(&self, workload: &WorkloadSummary) -> Option<Measured> {
+        match self.figure.as_str() {
+            "bitrate" => self.worst_stage(workload, bit_rate_ratio),
+            "frames" => self.worst_stage(workload, frame_ratio),
+            _ => self.whole_ratio(workload).map(|value| Measured { value, stage: None }),
+        }
+    }
+
+    fn whole_ratio(&self, workload: &WorkloadSummary) -> Option<f64> {
         let planned = workload.slots.planned as f64;
         match self.figure.as_str() {
             "failed" if planned > 0.0 => Some(workload.slots.failed as f64 / planned),
@@ -557,8 +586,6 @@ impl Threshold {
                 let stalled: f64 = workload.stages.iter().map(|s| s.figures.total("stalled")).sum();
                 (played > 0.0).then(|| stalled / played)
             }
-            "bitrate" => self.worst_stage(workload, bit_rate_ratio),
-            "frames" => self.worst_stage(workload, frame_ratio),
             // What is lost in a ramp is lost.
             "lost" => workload.total.lost_ratio(),
             _ => None,
@@ -570,9 +597,11 @@ impl Threshold {
         &self,
         workload: &WorkloadSummary,
         ratio: impl Fn(&StageSummary) -> Option<f64>,
-    ) -> Option<f64> {
+    ) -> Option<Measured> {
         let asked = workload.stages.iter().filter(|stage| self.asks(stage));
-        asked.filter_map(ratio).reduce(|a, b| if self.worse(b, a) { b } else { a })
+        let values =
+            asked.filter_map(|stage| Some(Measured { value: ratio(stage)?, stage: Some(stage.stage) }));
+        values.reduce(|a, b| if self.worse(b.value, a.value) { b } else { a })
     }
 
     fn pick(&self, figures: &Figures) -> Option<f64> {
@@ -599,6 +628,13 @@ impl Threshold {
             _ => return None,
         })
     }
+}
+
+/// A value that is compared, and the stage that it is of if it is not of the whole run.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    value: f64,
+    stage: Option<u16>,
 }
 
 /// Actual by expected bit rate, where that is known.

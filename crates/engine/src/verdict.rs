@@ -442,6 +442,7 @@ mod tests {
             starting_mean: 0.0,
             expected_bps: None,
             actual_bps: 0.0,
+            messages: None,
             source_fps: None,
             figures: Figures(figures.collect()),
             targets: Vec::new(),

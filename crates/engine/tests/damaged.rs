@@ -31,6 +31,7 @@ fn write(directory: &Path) {
             targets: urls.to_vec(),
             expect: None,
             frame_time_seconds: None,
+            messages_per_second: None,
             timeout_seconds: 10.0,
         }
     });

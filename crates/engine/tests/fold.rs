@@ -4,11 +4,11 @@ use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
+use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
-    SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG,
+    BURST, FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
+    SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{HostSample, NetworkCounters, ProcessSample, Sample};
@@ -37,6 +37,7 @@ fn fold(text: &str) -> Aggregator {
             targets: urls.to_vec(),
             expect: None,
             frame_time_seconds: None,
+            messages_per_second: None,
             timeout_seconds: 10.0,
         };
         (facts, SCHEMA)
@@ -241,6 +242,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
         targets: vec!["http://h/a".to_owned()],
         expect: None,
         frame_time_seconds: None,
+        messages_per_second: None,
         timeout_seconds: 10.0,
     };
     let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
@@ -385,4 +387,116 @@ fn latencies_below_zero_are_told_with_what_they_mean() {
     assert!(said.starts_with("viewers: 1 of 1 latencies are below zero, down to -40.0 ms"), "{said}");
     let latency = summary.workloads[2].total.spread("latency").unwrap();
     assert!((latency.min + 0.04).abs() < 1e-4, "{latency:?}");
+}
+
+/// Eleven days, by a clock that is made up.
+#[test]
+fn a_run_of_a_million_seconds_keeps_few_of_them_and_its_totals_are_exact() {
+    const SECONDS: u32 = 1_000_000;
+    let text = format!(
+        "warmup: 0s\nworkloads: [{{play: rtmp://h/live/a, clients: 2, duration: {SECONDS}s, arrival: 1000/s}}]"
+    );
+    let mut fold = fold(&text);
+    for at in 0..SECONDS {
+        fold.sample(sample(f64::from(at) + 0.001, 0.0));
+        second(&mut fold, at, 0, 2, 500);
+    }
+    let summary = finish(&fold);
+    let stage = &summary.workloads[0].stages[0];
+    assert_eq!((stage.window_begin_seconds, stage.window_end_seconds), (1, SECONDS));
+    assert_eq!((stage.actual_bps, stage.playing_mean), (4_000.0, 2.0));
+    let media = summary.workloads[0].total.get("media").map(|it| it.value.clone());
+    assert!(matches!(media, Some(Value::Counter { total, .. }) if total == 5e8), "{media:?}");
+    // Two hours by the second, the edges of windows, and the latest.
+    assert!(summary.series.len() <= 7_204, "{} points", summary.series.len());
+    assert_eq!(fold.latest().map(|(second, _)| second), Some(SECONDS - 1));
+    assert!(!summary.warnings.iter().any(|it| it.contains("steady")), "{:?}", summary.warnings);
+}
+
+#[test]
+fn what_a_server_keeps_for_new_viewers_is_expected_of_viewers_that_follow_each_other() {
+    // Ten places, each client for 2 s: five begin in each second, and each gets 2 s of media at once.
+    let ratio = |life: &str| {
+        let text = format!(
+            "{{warmup: 0s, workloads: [{{play: rtmp://h/a/b, clients: 10, arrival: 1000/s, duration: 10s{life}}}]}}"
+        );
+        let mut fold = fold(&text);
+        for second in 0..10 {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.set(PLAYING, 10);
+            figures.count(PLAYED, 5);
+            // By the clock 10 s of media, and 5 times 2 s more, at 100 bytes a second.
+            figures.count(MEDIA, 2_000);
+            figures.count(SOURCE, 2_000);
+            figures.count(SOURCE_TIME, 20_000_000);
+            figures.record(BURST, 2_000_000);
+            fold.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        }
+        let stage = finish(&fold).workloads[0].stages[0].clone();
+        stage.actual_bps / stage.expected_bps.unwrap()
+    };
+    // The histogram keeps three digits.
+    let with_life = ratio(", life: 2s");
+    assert!((with_life - 1.0).abs() < 0.01, "{with_life}");
+    assert!((ratio("") - 2.0).abs() < 0.01, "without lives nobody new is expected");
+}
+
+#[test]
+fn messages_are_told_a_second_beside_those_that_were_planned() {
+    let scenario = Scenario::parse(
+        "{warmup: 0s, workloads: [{publish: mqtt://h/a, clients: 2, arrival: 1000/s, duration: 4s, rate: 50/s}]}",
+    )
+    .unwrap();
+    let facts = WorkloadFacts {
+        background: false,
+        servers: Vec::new(),
+        name: "publish".to_owned(),
+        role: Role::Publish,
+        protocol: "mqtt".to_owned(),
+        targets: vec!["mqtt://h/a".to_owned()],
+        expect: None,
+        frame_time_seconds: None,
+        messages_per_second: Some(50.0),
+        timeout_seconds: 10.0,
+    };
+    let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+    for (second, units) in (0..).zip([100, 90, 110, 80]) {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(PLAYING, 2);
+        figures.count(UNITS, units);
+        fold.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+    }
+    let live = fold.latest_calmed().unwrap()[0].messages.unwrap();
+    assert_eq!((live.offered_per_second, live.actual_per_second), (Some(100.0), 95.0));
+    let summary = finish(&fold);
+    let stage = summary.workloads[0].stages[0].messages.unwrap();
+    let seconds = summary.workloads[0].stages[0].window_seconds();
+    assert_eq!(stage.offered_per_second, Some(100.0));
+    let sent = summary.workloads[0].stages[0].figures.total("units");
+    assert!((stage.actual_per_second * seconds - sent).abs() < 1e-9, "{stage:?}");
+    assert_eq!(summary.series[3].workloads[0].messages.map(|it| it.actual_per_second), Some(80.0));
+}
+
+#[test]
+fn a_threshold_names_the_stage_and_the_second_of_its_worst_value() {
+    let scenario = Scenario::parse(
+        "{warmup: 0s, workloads: [{play: rtmp://h/a/b, arrival: 1000/s, stages: [{clients: 4, hold: 5s}, {clients: 8, hold: 5s}]}], thresholds: ['latency.p99 < 1s', 'stalls == 0']}",
+    )
+    .unwrap();
+    let mut fold = fold(
+        "{warmup: 0s, workloads: [{play: rtmp://h/a/b, arrival: 1000/s, stages: [{clients: 4, hold: 5s}, {clients: 8, hold: 5s}]}]}",
+    );
+    for second in 0..10 {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(PLAYING, 4);
+        figures.count(PLAYED, 4);
+        figures.count(MEDIA, 1_000);
+        figures.record_signed(LATENCY, if second == 8 { 2_000_000 } else { 1_000 });
+        fold.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+    }
+    let summary = finish_as(&fold, &scenario);
+    let judged = |text: &str| summary.thresholds.iter().find(|it| it.expression == text).unwrap();
+    let place = judged("latency.p99 < 1s").place.unwrap();
+    assert_eq!((place.workload, place.stage, place.second), (0, 1, Some(8)));
+    assert_eq!(judged("stalls == 0").place, None, "of the whole run");
 }

@@ -49,6 +49,7 @@ impl Trial {
             targets: vec!["rtmp://h/live/a".to_owned()],
             expect: Some(BitRate::from_bps(8_000.0)),
             frame_time_seconds: None,
+            messages_per_second: None,
             timeout_seconds: 10.0,
         };
         let mut fold = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);

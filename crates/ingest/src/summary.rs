@@ -4,7 +4,7 @@ use crate::service::{Ended, Outcome};
 use serde_json::{Value, json};
 
 impl Outcome {
-    /// What was counted from this broker, and `[code, rows, last commit − first commit in ms]`, as the original measurement has it.
+    /// What was counted from this broker, and the line of the original measurement with what its numbers are.
     pub fn lines(&self, broker: &str) -> String {
         let t = &self.totals;
         let mut out = format!(
@@ -40,7 +40,7 @@ impl Outcome {
             t.save.as_secs_f64(),
             t.commits
         );
-        out += &format!("{}\n", self.classic());
+        out += &format!("[code (0: well), rows, ms from first to last commit]: {}\n", self.classic());
         out
     }
 

@@ -27,4 +27,6 @@ pub use group::Group;
 pub use keys::{add_to_schema, declared};
 pub use protocol::{Make, Making, Output, Play, Protocol, Publish, RunContext, Serve, Verb};
 pub use secret::first_line;
-pub use table::{PROTOCOLS, columns_of, groups_of, of_scheme, of_url, play, publish, schema_of, schemes};
+pub use table::{
+    PROTOCOLS, columns_of, groups_of, has_messages, of_scheme, of_url, play, publish, schema_of, schemes,
+};

@@ -241,6 +241,7 @@ fn output(given: &Given, seed: u64) -> Output {
     let size = messages.filling().ok().and_then(|filling| filling.mean_size(seed, count));
     Output {
         bit_rate: size.map(|size| BitRate::from_bps(rate * size * 8.0)),
+        messages_per_second: Some(rate),
         count,
         about: count.map(|count| Duration::from_secs_f64((count as f64 / rate).min(LONGEST))),
         acknowledged: acknowledged(given),

@@ -110,6 +110,8 @@ pub struct Output {
     pub frame_time: Option<f64>,
     /// Whether there is sound in it, where that is known.
     pub sound: bool,
+    /// How many messages a second, if it sends messages.
+    pub messages_per_second: Option<f64>,
     /// After how many messages it ends by itself.
     pub count: Option<u64>,
     /// How long it takes for these at its rate.

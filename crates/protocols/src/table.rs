@@ -49,6 +49,11 @@ pub fn schema_of(scheme: &str) -> Option<Schema> {
     of_scheme(scheme).map(|protocol| protocol.schema)
 }
 
+/// Whether the units of a scheme are messages, whose number a second is what is asked for, and not a stream's bit rate.
+pub fn has_messages(scheme: &str) -> bool {
+    of_scheme(scheme).is_some_and(|protocol| protocol.ingest.is_some())
+}
+
 /// What viewers of a scheme leave behind when they end. None: nothing.
 pub fn columns_of(scheme: &str) -> &'static [Column] {
     of_scheme(scheme).map_or(&[], |protocol| protocol.columns)

@@ -4,7 +4,9 @@ use crate::document::{Fact, Tone};
 use crate::quantity::{bit_rate, bytes, count, joined, number, seconds, share};
 use crate::quote::quote;
 use crate::stages::percentiles;
-use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, TurnoverSummary, Value, WorkloadSummary};
+use weir_engine::summary::{
+    BaseUnit, FigureValue, Role, Slots, StageSummary, TurnoverSummary, Value, WorkloadSummary,
+};
 
 /// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
 pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
@@ -13,6 +15,7 @@ pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
     facts.extend(phases(workload));
     facts.extend(delivered(workload));
     facts.extend(stalls(workload));
+    facts.extend(quality_of_experience(workload));
     facts.extend(clocks(workload));
     facts.extend(also_counted(workload));
     facts
@@ -108,6 +111,28 @@ fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
         line.push_str(&format!("; length {} (p50 / p99)", percentiles(Some(length)).line()));
     }
     Some(Fact::new("Stalls", line).tone(Tone::Doubtful))
+}
+
+/// What viewers of streams met, under the names of CTA-2066: over the windows, and of the whole run who left before it began.
+fn quality_of_experience(workload: &WorkloadSummary) -> Option<Fact> {
+    let is_stream = workload.role == Role::Play && workload.total.total("source_time") > 0.0;
+    // Who gets nothing any more stands still, and is no less a viewer.
+    let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
+    let viewed: f64 = workload.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum();
+    if !is_stream || viewed <= 0.0 {
+        return None;
+    }
+    let sum = |name| workload.stages.iter().map(|stage| stage.figures.total(name)).sum::<f64>();
+    let (ratio, frequency) = (sum("stalled") / viewed, sum("stalls") / viewed * 60.0);
+    let exits = workload.total.total("exits_before_start");
+    let line = format!(
+        "rebuffering ratio {}, {} rebufferings a minute of a viewer, {} exits before video start",
+        share(ratio),
+        number(frequency),
+        number(exits)
+    );
+    let tone = if ratio > 0.0 { Tone::Doubtful } else { Tone::Plain };
+    Some(Fact::new("CTA-2066", line).tone(tone))
 }
 
 /// How precise latency and drift are.

@@ -72,6 +72,10 @@ fn row(summary: &Summary, workload: &WorkloadSummary, stage: &StageSummary) -> R
     put("playing_mean", decimal(stage.playing_mean));
     put("expected_bps", stage.expected_bps.map(decimal).unwrap_or_default());
     put("actual_bps", decimal(stage.actual_bps));
+    if let Some(rate) = stage.messages {
+        put("offered_messages_per_second", rate.offered_per_second.map(decimal).unwrap_or_default());
+        put("messages_per_second", decimal(rate.actual_per_second));
+    }
     put("verdict", state_word(stage.verdict).to_owned());
     put("run_verdict", state_word(summary.verdict.state).to_owned());
     for (name, slots) in [

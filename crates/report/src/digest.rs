@@ -131,12 +131,23 @@ fn run_facts(summary: &Summary) -> Vec<Fact> {
             facts.push(Fact::new(noun, stages));
         }
     }
+    if is_on_the_servers_machine(summary) {
+        let line = "same machine as the server's: server CPU is an upper bound, and both share the cores";
+        facts.push(Fact::new("Generator", line));
+    }
     facts.push(Fact::new("Seed", run.seed.to_string()));
     if !run.tags.is_empty() {
         let tags = run.tags.iter().map(|(key, value)| format!("{}={}", quote(key, 60), quote(value, LINE)));
         facts.push(Fact::new("Tags", tags.collect::<Vec<_>>().join(", ")));
     }
     facts
+}
+
+/// Whether weir's clients are on the machine of the server that they load: its addresses are loopback ones.
+fn is_on_the_servers_machine(summary: &Summary) -> bool {
+    const LOOPBACK: [&str; 3] = ["://127.", "://localhost", "://[::1]"];
+    let loaded = summary.workloads.iter().filter(|it| !it.background).flat_map(|it| &it.targets);
+    summary.run.agents.is_empty() && loaded.into_iter().any(|url| LOOPBACK.iter().any(|it| url.contains(it)))
 }
 
 /// `1 client`, `2,500 clients`.
@@ -404,19 +415,40 @@ fn thresholds(summary: &Summary) -> Option<Section> {
     if summary.thresholds.is_empty() {
         return None;
     }
+    let is_placed = summary.thresholds.iter().any(|it| worst(summary, it).is_some());
     let rows = summary.thresholds.iter().map(|threshold| {
         let (word, tone) =
             if threshold.passed { ("✓ passed", Tone::Good) } else { ("✗ failed", Tone::Bad) };
         let default = if threshold.default { " (default)" } else { "" };
         let expression = format!("{}{default}", quote(&threshold.expression, LINE));
-        vec![Cell::text(word).tone(tone), Cell::text(expression), Cell::text(measured(summary, threshold))]
+        let mut row = vec![
+            Cell::text(word).tone(tone),
+            Cell::text(expression),
+            Cell::text(measured(summary, threshold)),
+        ];
+        if is_placed {
+            row.push(worst(summary, threshold).map_or_else(|| Cell::text("whole run"), Cell::text));
+        }
+        row
     });
-    let grid = Grid {
-        caption: "What was asked of the target".to_owned(),
-        columns: vec![Column::word("Result"), Column::prose("Threshold"), Column::number("Measured")],
-        rows: rows.collect(),
-    };
+    let mut columns = vec![Column::word("Result"), Column::prose("Threshold"), Column::number("Measured")];
+    columns.extend(is_placed.then(|| Column::prose("Worst in")));
+    let grid = Grid { caption: "What was asked of the target".to_owned(), columns, rows: rows.collect() };
     Some(Section::new("Thresholds", vec![Part::Grid(grid)]))
+}
+
+/// Where a threshold's value is from: `stage 3: 1,500 clients, second 44`.
+fn worst(summary: &Summary, threshold: &ThresholdResult) -> Option<String> {
+    let place = threshold.place?;
+    let workload = summary.workloads.get(usize::from(place.workload))?;
+    let stage = workload.stages.iter().find(|stage| stage.stage == place.stage)?;
+    let name = match &summary.workloads[..] {
+        [_] => String::new(),
+        _ => format!("{}, ", quote(&workload.name, 60)),
+    };
+    let clients = several(stage.clients.into(), "client");
+    let second = place.second.map_or_else(String::new, |second| format!(", second {second}"));
+    Some(format!("{name}stage {}: {clients}{second}", u32::from(stage.stage) + 1))
 }
 
 /// A threshold's value in the unit of its figure.

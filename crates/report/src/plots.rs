@@ -56,6 +56,9 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         };
         let by_nines = |name: &str, figure| by_percentile(workload, title(name), figure);
         plots.push(plot(&title("Clients"), COUNT, clients(summary, position)));
+        if workload.stages.iter().any(|stage| stage.messages.is_some()) {
+            plots.push(plot(&title("Messages a second"), COUNT, messages(summary, position)));
+        }
         plots.push(Plot {
             note: CALMED.to_owned(),
             robust: true,
@@ -190,6 +193,15 @@ fn clients(summary: &Summary, workload: usize) -> Vec<Line> {
     let playing = workload_line(summary, workload, (playing, Hue::Done), |it| Some(it.playing as f64));
     // What was planned is drawn over what came of it, so that both are seen where they agree.
     vec![playing, planned.dashed()]
+}
+
+/// Messages of each second, beside those that were offered where that is known.
+fn messages(summary: &Summary, workload: usize) -> Vec<Line> {
+    let name = if summary.workloads[workload].role == Role::Publish { "sent" } else { "delivered" };
+    let sent = workload_line(summary, workload, (name, Hue::Done), |it| Some(it.messages?.actual_per_second));
+    let offered =
+        workload_line(summary, workload, ("offered", Hue::Plan), |it| it.messages?.offered_per_second);
+    vec![sent, offered.dashed()]
 }
 
 fn rates(summary: &Summary, workload: usize) -> Vec<Line> {

@@ -14,23 +14,25 @@ pub(crate) fn table(workload: &WorkloadSummary, others: &[WorkloadSummary], name
         Column::number("CPU"),
         Column::number("Mem").second(),
         Column::number("Conn").both(),
-        Column::number("Expected"),
-        match workload.role {
-            Role::Play | Role::Ingest => Column::number("Actual"),
-            Role::Publish => Column::number("Actual sent").narrow("Actual\nsent"),
-        },
+    ];
+    let messages = Messages::of(workload);
+    columns.extend(messages.columns(workload.role));
+    columns.extend([
         Column::number("Generator CPU").narrow("Gen.\nCPU").second(),
         Column::number("Startup p50/p99").narrow("Startup\np50/p99").second(),
         timing.column().second(),
-    ];
+    ]);
     if workload.role == Role::Play {
         columns.push(Column::number("Stalls").second());
     }
     let has = Has::of(workload);
     columns.extend(has.columns());
     columns.push(Column::word("Verdict"));
-    let mut rows: Vec<_> =
-        workload.stages.iter().flat_map(|stage| rows(workload.role, stage, timing, has, names)).collect();
+    let mut rows: Vec<_> = workload
+        .stages
+        .iter()
+        .flat_map(|stage| rows(workload.role, stage, (timing, has, messages), names))
+        .collect();
     if !workload.background && others.iter().any(|other| other.background) {
         columns.insert(1, Column::number("Background").narrow("Back-\nground"));
         let servers = workload.stages.iter().flat_map(|stage| {
@@ -149,14 +151,72 @@ fn doubtful_share(ratio: f64) -> Cell {
     if ratio > 0.0 { cell.tone(Tone::Doubtful) } else { cell }
 }
 
-fn rows(role: Role, stage: &StageSummary, timing: Timing, has: Has, names: &Names<'_>) -> Vec<Vec<Cell>> {
+/// How the load of a workload's stages is told: messages of those that have them, else bits.
+#[derive(Clone, Copy, Debug)]
+struct Messages {
+    are_there: bool,
+    offered: bool,
+}
+
+impl Messages {
+    fn of(workload: &WorkloadSummary) -> Self {
+        let rates = || workload.stages.iter().filter_map(|stage| stage.messages);
+        Self {
+            are_there: rates().next().is_some(),
+            offered: rates().any(|rate| rate.offered_per_second.is_some()),
+        }
+    }
+
+    fn columns(self, role: Role) -> Vec<Column> {
+        let sent = match role {
+            Role::Play | Role::Ingest => Column::number("Actual"),
+            Role::Publish => Column::number("Actual sent").narrow("Actual\nsent"),
+        };
+        if !self.are_there {
+            return vec![Column::number("Expected"), sent];
+        }
+        let messages = match role {
+            Role::Play | Role::Ingest => Column::number("Delivered msg/s").narrow("Delivered\nmsg/s"),
+            Role::Publish => Column::number("Sent msg/s").narrow("Sent\nmsg/s"),
+        };
+        let offered = self.offered.then(|| Column::number("Offered msg/s").narrow("Offered\nmsg/s"));
+        offered.into_iter().chain([messages, sent.second()]).collect()
+    }
+
+    fn cells(self, stage: &StageSummary) -> Vec<Cell> {
+        let actual = measured(stage).map_or_else(Cell::nothing, |it| {
+            let cell = Cell::quantity(bit_rate(it.actual_bps));
+            // Media stopped, or began, in the window: the rate is of no state of the target.
+            if it.window_is_void { cell.tone(Tone::Bad) } else { cell }
+        });
+        if !self.are_there {
+            return vec![
+                stage.expected_bps.map_or_else(Cell::nothing, |bps| Cell::quantity(bit_rate(bps))),
+                actual,
+            ];
+        }
+        let offered = stage.messages.and_then(|rate| rate.offered_per_second);
+        let sent = stage.messages.map_or_else(Cell::nothing, |rate| {
+            let cell = Cell::text(number(rate.actual_per_second));
+            let is_short = offered.is_some_and(|offered| rate.actual_per_second < 0.98 * offered);
+            if is_short { cell.tone(Tone::Doubtful) } else { cell }
+        });
+        let offered = offered.map_or_else(Cell::nothing, |rate| Cell::text(number(rate)));
+        self.offered.then_some(offered).into_iter().chain([sent, actual]).collect()
+    }
+}
+
+fn rows(
+    role: Role,
+    stage: &StageSummary,
+    (timing, has, messages): (Timing, Has, Messages),
+    names: &Names<'_>,
+) -> Vec<Vec<Cell>> {
     let mut servers = stage.targets.iter().map(|load| server(load, names));
     let mut first =
         servers.next().unwrap_or_else(|| [Cell::nothing(), Cell::nothing(), Cell::nothing()]).to_vec();
     first.push(connections(stage));
-    first.push(stage.expected_bps.map_or_else(Cell::nothing, |bps| Cell::quantity(bit_rate(bps))));
-    let steady = measured(stage).filter(|it| !it.window_is_void);
-    first.push(steady.map_or_else(Cell::nothing, |it| Cell::quantity(bit_rate(it.actual_bps))));
+    first.extend(messages.cells(stage));
     first.push(
         stage.generator.as_ref().map_or_else(Cell::nothing, |load| Cell::text(percent(load.cpu_percent))),
     );
@@ -168,7 +228,9 @@ fn rows(role: Role, stage: &StageSummary, timing: Timing, has: Has, names: &Name
         first.push(measured(stage).map_or_else(Cell::nothing, |_| Cell::text(number(stalls)).tone(tone)));
     }
     first.extend(has.cells(stage));
-    first.push(if stage.window_is_void && stage.verdict < VerdictState::Invalid {
+    first.push(if measured(stage).is_none() && stage.clients > 0 {
+        Cell::text("not reached").tone(Tone::Doubtful)
+    } else if stage.window_is_void && stage.verdict < VerdictState::Invalid {
         Cell::text("no window").tone(Tone::Bad)
     } else {
         Cell::text(state_word(stage.verdict)).tone(state_tone(stage.verdict))

@@ -95,6 +95,12 @@ fn why_a_run_did_not_pass_is_one_line() {
 }
 
 #[test]
+fn messages_have_their_own_columns_and_a_stage_that_broke_is_no_row_of_dashes() {
+    assert_snapshot!("messages_text_80", text(80, &fixture::messages()));
+    assert_snapshot!("messages_text_40", text(40, &fixture::messages()));
+}
+
+#[test]
 fn messages_that_were_saved_have_an_account() {
     assert_snapshot!("saved_text_80", text(80, &fixture::saved()));
 }

@@ -29,6 +29,7 @@ pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
         targets: url.chain(save).collect(),
         expect: None,
         frame_time_seconds: None,
+        messages_per_second: None,
         timeout_seconds: 0.0,
         background: spec.background,
         servers: Vec::new(),

@@ -2,6 +2,9 @@
 
 use crate::args::{Ingest, Tls};
 use crate::exit::{Exit, Failure};
+use crate::ingest_live::IngestLive;
+use crate::ingest_progress::IngestProgress;
+use crate::live_page::listener;
 use crate::load::span_or;
 use crate::records::{destination, schema};
 use crate::run::{interrupt_flag, refused, written};
@@ -15,7 +18,7 @@ use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
 use weir_engine::scenario::IntoSpec;
 use weir_ingest::{
-    ClientOptions, Counts, Decode, Destination, Durability, IngestError, IngestSettings, Metrics, Outcome,
+    ClientOptions, Counts, Decode, Destination, Durability, Ended, IngestError, IngestSettings, Outcome,
     Source, UnknownDurability,
 };
 use weir_protocols::Given;
@@ -42,21 +45,33 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     let (settings, mut decode) = service(args)?;
     let counts = Arc::new(Counts::default());
     let interrupt = interrupt_flag()?;
-    if let Some(address) = args.metrics {
-        let metrics = Metrics::listen(address, &counts)
-            .map_err(|error| Failure::new(Exit::Usage, format!("--metrics {address}: {error}")))?;
-        say(&format!("metrics at http://{}/metrics", metrics.address()));
-    }
+    let live = listener(args.live(), &settings.source.name)?
+        .map(|listener| IngestLive::start(listener, counts.clone(), settings.source.name.clone()))
+        .transpose()
+        .map_err(|error| Failure::new(Exit::Internal, format!("--live: {error}")))?;
     if let Some(span) = &args.duration {
         stop_after(span.get(), interrupt.clone());
     }
-    let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &say).map_err(|error| {
+    let progress = (!args.quiet).then(|| IngestProgress::start(Arc::clone(&counts), what_it_does(&settings)));
+    let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &|line| match &progress {
+        Some(progress) => progress.say(line),
+        None => say(line),
+    });
+    drop(progress);
+    let outcome = outcome.map_err(|error| {
         let exit = match &error {
             IngestError::Store(error) => Exit::of_store(&settings.destination, error, Exit::Usage),
             IngestError::Options(_) | IngestError::System(_) => Exit::Internal,
         };
         Failure::new(exit, error.to_string())
     })?;
+    if let Some(live) = live {
+        live.end(match &outcome.ended {
+            Ok(Ended::Enough) => "weir has what it was to ingest, and this page stays as it is",
+            Ok(Ended::Stopped) => "weir was told to stop, and this page stays as it is",
+            Err(_) => "weir could not go on: its terminal says why",
+        });
+    }
     print(&outcome, &settings.source.name, args)?;
     match &outcome.ended {
         Ok(_) => Ok(Exit::Passed),
@@ -65,6 +80,15 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
             Err(Failure::new(exit, words.clone()))
         }
     }
+}
+
+/// What a person reads as soon as the broker has granted the subscription.
+fn what_it_does(settings: &IngestSettings) -> String {
+    let (source, table) = (&settings.source, &settings.table);
+    format!(
+        "subscribed to {} at QoS {}; rows go to {}, table {table}, what is no record to {table}_dead; Ctrl-C ends it",
+        source.name, source.qos as u8, settings.destination
+    )
 }
 
 /// How messages are asked for.
@@ -167,12 +191,13 @@ pub(crate) fn settings(
         options.password = Some(credentials.password.into_bytes()).filter(|password| !password.is_empty());
         options.user_name = Some(credentials.user);
     }
-    let named = schema.as_ref().map(|schema| schema.name().rsplit('.').next().unwrap_or_default());
+    let named =
+        schema.as_ref().map(|schema| table_name(schema.name().rsplit('.').next().unwrap_or_default()));
     let settings = IngestSettings {
         source: Source { endpoint: source.endpoint, filter: source.filter, name, options, qos },
         destination,
         durability,
-        table: into.table.as_deref().or(named).unwrap_or(RAW_TABLE).to_owned(),
+        table: into.table.clone().or(named).unwrap_or_else(|| RAW_TABLE.to_owned()),
         batch,
         linger: span_or(into.linger.as_ref(), Duration::from_millis(linger)),
         count: None,
@@ -194,6 +219,20 @@ fn format(into: &IntoSpec) -> Result<Format, String> {
         }
         other => Err(format!("format: '{other}' is no encoding; write avro or json")),
     }
+}
+
+/// The name of a table for records of this name, which SQL takes without quotes: `SimpleClass` is `simple_class`.
+fn table_name(record: &str) -> String {
+    let mut name = String::new();
+    let mut before = '_';
+    for letter in record.chars() {
+        if letter.is_ascii_uppercase() && !before.is_ascii_uppercase() && before != '_' {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+        before = letter;
+    }
+    name
 }
 
 /// A name that the same command gets again, so that it goes on with the session of the one before it (FNV-1a).
@@ -235,4 +274,21 @@ fn print(outcome: &Outcome, broker: &str, args: &Ingest) -> Result<(), Failure> 
         outcome.lines(broker)
     };
     written(std::io::stdout().lock().write_all(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_is_named_after_its_records_needs_no_quotes() {
+        for (record, table) in [
+            ("SimpleClass", "simple_class"),
+            ("Reading2", "reading2"),
+            ("HTTPLog", "httplog"),
+            ("a_B", "a_b"),
+        ] {
+            assert_eq!(table_name(record), table);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Watcher;
-use weir_engine::summary::{Role, WorkloadPoint};
+use weir_engine::summary::{MessageRate, Role, WorkloadPoint};
 use weir_metrics::BitRate;
 
 /// Characters of what was said of a failure.
@@ -63,12 +63,12 @@ impl Live {
 
 impl Watcher for Live {
     fn second(&mut self, second: u32, fold: &Aggregator) {
-        let Some((_, points)) = fold.latest() else { return };
+        let Some(points) = fold.latest_calmed() else { return };
         // In the second after the plan's end nobody is wanted, and nobody plays; nor once the run was stopped before it.
         if Duration::from_secs(u64::from(second) + 1) > fold.length() || fold.is_stopped_at(second) {
             return;
         }
-        let line = line(second, points, &fold.roles(), fold.failed(), fold.commonest_failure());
+        let line = line(second, &points, &fold.roles(), fold.failed(), fold.commonest_failure());
         if let Self::Bar(bar) = self
             && is_in_background()
         {
@@ -108,7 +108,7 @@ fn line(
 ) -> String {
     let mut parts = vec![format!("{} s", second + 1)];
     for (point, role) in points.iter().zip(roles) {
-        let rate = BitRate::from_bps(point.actual_bps);
+        let rate = rate(point);
         parts.push(match role {
             Role::Play => format!("{} of {} play, {rate}", point.playing, point.planned),
             Role::Publish => format!("{} of {} publish, {rate}", point.playing, point.planned),
@@ -131,6 +131,20 @@ fn line(
         parts.push(format!("{failed} failed ({many}{}{colon}{words})", kind.key()));
     }
     parts.join(" · ")
+}
+
+/// Messages and bits a second: `498 of 500 messages/s, 1.02 Mbps`.
+fn rate(point: &WorkloadPoint) -> String {
+    let bits = BitRate::from_bps(point.actual_bps);
+    match point.messages {
+        None => bits.to_string(),
+        Some(MessageRate { offered_per_second: None, actual_per_second }) => {
+            format!("{actual_per_second:.0} messages/s, {bits}")
+        }
+        Some(MessageRate { offered_per_second: Some(offered), actual_per_second }) => {
+            format!("{actual_per_second:.0} of {offered:.0} messages/s, {bits}")
+        }
+    }
 }
 
 /// Frame rate, loss and delay of viewers whose units have numbers: of this second, as it ended.
@@ -178,6 +192,22 @@ mod tests {
         assert!(!said.contains("fps") && said.contains("2.0 % lost"), "{said}");
         let silent = WorkloadPoint { frames: 0, numbered: 0, lost: 0, actual_bps: 0.0, ..point };
         assert_eq!(line(&silent), "1 s · 10 of 10 play, 0 bps");
+    }
+
+    #[test]
+    fn messages_have_their_number_beside_their_bits() {
+        let point = |offered, actual| WorkloadPoint {
+            planned: 5,
+            playing: 5,
+            actual_bps: 1e6,
+            messages: Some(MessageRate { offered_per_second: offered, actual_per_second: actual }),
+            ..WorkloadPoint::default()
+        };
+        let points = [point(Some(500.0), 498.0), point(None, 2_490.0)];
+        assert_eq!(
+            line(0, &points, &[Role::Publish, Role::Play], 0, None),
+            "1 s · 5 of 5 publish, 498 of 500 messages/s, 1.00 Mbps · 5 of 5 play, 2490 messages/s, 1.00 Mbps"
+        );
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub(crate) fn of(variation: &Variation, repeat: u32) -> Result<String, Failure> 
     }
     let asked: Vec<_> = scenario.asked().iter().map(|it| it.text().to_owned()).collect();
     page.push_str(&format!("\nasked: {}\n", asked.join(", ")));
+    for line in scenario.too_short(&plan) {
+        page.push_str(&format!("note: {line}\n"));
+    }
     for (what, steps) in [("before", scenario.before.len()), ("after", scenario.after.len())] {
         if steps > 0 {
             page.push_str(&format!("{what}: {steps} step{}\n", if steps > 1 { "s" } else { "" }));

@@ -197,6 +197,7 @@ fn workload(
         targets: made.targets().iter().map(|target| target.named(numbers)).collect(),
         expect: spec.expect.as_ref().map(BitRateText::get).or(output.and_then(|output| output.bit_rate)),
         frame_time_seconds: output.and_then(|output| output.frame_time),
+        messages_per_second: output.and_then(|output| output.messages_per_second),
         timeout_seconds: timeouts.media.as_secs_f64(),
         background: spec.background,
         servers: made.servers().to_vec(),

@@ -62,10 +62,14 @@ pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Re
 /// What a run comes to, with one line on stderr on why that is not a pass: whatever was asked to be printed, whoever sees
 /// the exit code alone can read there what it means.
 pub(crate) fn explained(summary: &Summary) -> Exit {
-    let exit = Exit::of(summary);
-    if let Some(line) = weir_report::shortfall(summary).filter(|_| exit != Exit::Passed) {
+    said(Exit::of(summary), weir_report::shortfall(summary))
+}
+
+/// This exit, with the line on stderr that says why, unless it is a pass.
+pub(crate) fn said(exit: Exit, why: Option<String>) -> Exit {
+    if let Some(line) = why.filter(|_| exit != Exit::Passed) {
         // A closed terminal shows no error either.
-        let _ = writeln!(std::io::stderr(), "weir: {line}");
+        let _ = writeln!(std::io::stderr(), "weir: {}", line.replace('\u{a0}', " "));
     }
     exit
 }
@@ -109,6 +113,9 @@ pub(crate) fn run_in(
         // There was no run. What has something in it stays.
         let _ = std::fs::remove_dir(directory);
     })?;
+    for line in prepared.scenario.too_short(&prepared.plan) {
+        print_progress(options, &format!("weir: note: {line}"));
+    }
     let mut live = Live::new(length(&prepared), options);
     let measured = run_watched(prepared, page, directory, interrupt, &mut live);
     live.clear();

@@ -1,6 +1,6 @@
 //! What is drawn of one second.
 
-use crate::summary::WorkloadPoint;
+use crate::summary::{MessageRate, WorkloadPoint};
 use std::collections::BTreeMap;
 use weir_metrics::common::{DRIFT, FAILED, FRAMES, LATENCY, LOST, MEDIA, NUMBERED, PLAYING, STALLS, STARTUP};
 use weir_metrics::{Histogram, Recorder, Unit};
@@ -9,7 +9,11 @@ use weir_observe::{TargetUsage, Usage};
 /// Threads whose CPU is drawn second by second.
 const DRAWN_THREADS: usize = 12;
 
-pub(super) fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint {
+pub(super) fn workload_point(
+    planned: u32,
+    figures: &Recorder,
+    messages: Option<MessageRate>,
+) -> WorkloadPoint {
     let micros = |histogram: &Histogram<u64>, q| {
         (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 * Unit::Micros.scale())
     };
@@ -24,6 +28,7 @@ pub(super) fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint 
         failures: figures.failures().collect(),
         expected_bps: None,
         actual_bps: figures.counter(MEDIA) as f64 * 8.0,
+        messages,
         startup_p50_seconds: micros(figures.spread(STARTUP), 0.5),
         startup_p99_seconds: micros(figures.spread(STARTUP), 0.99),
         latency_p50_seconds: signed(LATENCY, 0.5),
@@ -35,6 +40,18 @@ pub(super) fn workload_point(planned: u32, figures: &Recorder) -> WorkloadPoint 
         numbered: figures.counter(NUMBERED),
         lost: figures.counter(LOST),
     }
+}
+
+/// A second whose rates are the mean of it and of the one before, if both had the same clients.
+pub(super) fn calmed(before: &WorkloadPoint, point: &WorkloadPoint) -> WorkloadPoint {
+    if (before.planned, before.playing) != (point.planned, point.playing) {
+        return point.clone();
+    }
+    let messages = point.messages.zip(before.messages).map(|(now, before)| MessageRate {
+        actual_per_second: (now.actual_per_second + before.actual_per_second) / 2.0,
+        ..now
+    });
+    WorkloadPoint { actual_bps: (before.actual_bps + point.actual_bps) / 2.0, messages, ..point.clone() }
 }
 
 pub(super) fn by_name(targets: &[TargetUsage]) -> BTreeMap<String, f64> {
@@ -53,4 +70,25 @@ pub(super) fn busiest_names<'a>(usages: impl Iterator<Item = &'a Usage>) -> Vec<
     let mut names: Vec<_> = sums.into_iter().collect();
     names.sort_by(|a, b| b.1.total_cmp(&a.1));
     names.into_iter().take(DRAWN_THREADS).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keyframe_every_other_second_is_no_wave() {
+        let point = |playing, actual_bps| WorkloadPoint {
+            planned: 10,
+            playing,
+            actual_bps,
+            ..WorkloadPoint::default()
+        };
+        let rate = |before: &WorkloadPoint, after: &WorkloadPoint| calmed(before, after).actual_bps;
+        let (high, low) = (point(10, 6e6), point(10, 4e6));
+        assert_eq!([rate(&high, &low), rate(&low, &high)], [5e6, 5e6]);
+        // Another load has another rate, and a target that stops is seen at once.
+        assert_eq!(rate(&point(5, 3e6), &high), 6e6);
+        assert_eq!(rate(&high, &point(0, 0.0)), 0.0);
+    }
 }

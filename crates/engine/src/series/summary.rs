@@ -56,8 +56,17 @@ pub enum Ending {
     Completed,
     /// By Ctrl-C or SIGTERM.
     Interrupted,
-    /// A run could not be begun: why.
-    Failed(String),
+    /// A run could not be made.
+    Failed(RunFailure),
+}
+
+/// Why a run of a series could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFailure {
+    /// What went wrong, in one line.
+    pub words: String,
+    /// The exit code of the command that made the series: whoever reads its directory later ends with the same.
+    pub exit_code: u8,
 }
 
 /// One variant.
@@ -205,6 +214,24 @@ impl SeriesRun {
         matches!(self.outcome, Outcome::Completed | Outcome::NobodyLeft)
             && self.verdict < VerdictState::NothingMeasured
     }
+
+    /// Why its figures are not in those of its variant, of a run that is not counted.
+    pub fn why_not_counted(&self) -> String {
+        match &self.outcome {
+            Outcome::Interrupted => "it was interrupted".to_owned(),
+            Outcome::TargetDied => "the target died".to_owned(),
+            Outcome::Running => "it still goes on".to_owned(),
+            Outcome::AgentLost => "an agent was lost".to_owned(),
+            Outcome::Aborted(threshold) => format!("{threshold} ended it"),
+            Outcome::Completed | Outcome::NobodyLeft if self.unanswered => "nobody was answered".to_owned(),
+            Outcome::Completed | Outcome::NobodyLeft if self.verdict == VerdictState::NothingMeasured => {
+                "nothing was measured".to_owned()
+            }
+            Outcome::Completed | Outcome::NobodyLeft => {
+                self.reason.clone().unwrap_or_else(|| "it is invalid".to_owned())
+            }
+        }
+    }
 }
 
 impl SeriesSummary {
@@ -251,23 +278,9 @@ impl SeriesSummary {
 
 /// Runs that are not in the figures and why, what bears on all of them, and the runs' own warnings, each once.
 fn warnings(facts: &SeriesFacts, runs: &[SeriesRun]) -> Vec<String> {
-    let left_out = runs.iter().filter(|run| !run.is_counted()).map(|run| {
-        let why = match &run.outcome {
-            Outcome::Interrupted => "it was interrupted".to_owned(),
-            Outcome::TargetDied => "the target died".to_owned(),
-            Outcome::Running => "it still goes on".to_owned(),
-            Outcome::AgentLost => "an agent was lost".to_owned(),
-            Outcome::Aborted(threshold) => format!("{threshold} ended it"),
-            Outcome::Completed | Outcome::NobodyLeft if run.unanswered => "nobody was answered".to_owned(),
-            Outcome::Completed | Outcome::NobodyLeft if run.verdict == VerdictState::NothingMeasured => {
-                "nothing was measured".to_owned()
-            }
-            Outcome::Completed | Outcome::NobodyLeft => {
-                run.reason.clone().unwrap_or_else(|| "it is invalid".to_owned())
-            }
-        };
-        format!("run {} is not in the figures: {why}", run.directory)
-    });
+    let left_out = runs.iter().filter(|run| !run.is_counted());
+    let left_out =
+        left_out.map(|run| format!("run {} is not in the figures: {}", run.directory, run.why_not_counted()));
     let mut told: Vec<_> = left_out.collect();
     if facts.order == Order::Sequential && facts.variants.len() > 1 {
         told.push(
@@ -385,6 +398,7 @@ mod tests {
                 value: Some(1.0),
                 passed: bitrate < 20.0,
                 default: true,
+                place: None,
             }],
             figures: [("bitrate".to_owned(), bitrate)].into(),
             classic: None,
@@ -392,7 +406,7 @@ mod tests {
     }
 
     fn summary(runs: &[SeriesRun]) -> SeriesSummary {
-        let variant = |name: &str| Variant { name: name.to_owned(), values: BTreeMap::new() };
+        let variant = |name: &str| Variant { name: name.to_owned(), ..Variant::default() };
         let facts = SeriesFacts {
             run: RunFacts {
                 name: "n".to_owned(),

@@ -1,6 +1,6 @@
 //! The CPU of a server and of one of its threads.
 
-use crate::support::{Kept, alone, play, soon, weir};
+use crate::support::{Kept, Run, alone, measure, play, soon, weir};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,34 +15,39 @@ struct Reading {
     busy: f64,
 }
 
-#[test]
-fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
-    let _machine = alone();
+/// An origin that burns 300 ms of each second on a thread of its own, and its address.
+fn burning() -> (Kept, String) {
     let mut command = weir();
     command.args(["origin", "--rtmp", ":0", "--fault", "burn 300ms thread=busy"]).stdout(Stdio::piped());
     let mut server = Kept::start(&mut command);
     let mut line = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = format!("{}/live/nobody", line.trim().strip_prefix("listening on ").unwrap());
-    let watch = format!("pid={}", server.pid());
     soon("the thread has its name", || named_busy(server.pid()).is_some());
+    (server, line.trim().strip_prefix("listening on ").unwrap().to_owned())
+}
 
+/// What `/proc` says of a process and of its thread `busy` over the window of a run, in percent of one core.
+struct Used {
+    process: f64,
+    busy: f64,
+}
+
+/// Reads `/proc` beside a run.
+fn beside(pid: u32, run: impl FnOnce() -> Run) -> (Run, Used) {
     let ended = AtomicBool::new(false);
     let (run, readings) = std::thread::scope(|scope| {
         let reading = scope.spawn(|| {
             let mut readings = Vec::new();
             while !ended.load(Ordering::Relaxed) {
-                readings.push(read(server.pid()));
+                readings.push(read(pid));
                 std::thread::sleep(Duration::from_millis(50));
             }
             readings
         });
-        let flags = format!("-c 2 -d 9s --warmup 1s --drain 200ms --timeout 30s --watch {watch}");
-        let run = play(&url, &flags);
+        let run = run();
         ended.store(true, Ordering::Relaxed);
         (run, reading.join().unwrap())
     });
-
     // The window, on the clock that both share.
     let head: serde_json::Value =
         serde_json::from_slice(&std::fs::read(run.directory().join("run.json")).unwrap()).unwrap();
@@ -55,9 +60,19 @@ fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
     let (begin, end) = (nearest(edge("window_begin_seconds")), nearest(edge("window_end_seconds")));
     let passed = end.at - begin.at;
     assert!(passed >= 6.0, "{begin:?} to {end:?}");
-    let process = 100.0 * (end.process - begin.process) / passed;
-    let busy = 100.0 * (end.busy - begin.busy) / passed;
+    let percent = |used: f64| 100.0 * used / passed;
+    let used = Used { process: percent(end.process - begin.process), busy: percent(end.busy - begin.busy) };
+    (run, used)
+}
 
+#[test]
+fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
+    let _machine = alone();
+    let (server, address) = burning();
+    let (run, Used { process, busy }) = beside(server.pid(), || {
+        let flags = "-c 2 -d 9s --warmup 1s --drain 200ms --timeout 30s --watch";
+        play(&format!("{address}/live/nobody"), &format!("{flags} pid={}", server.pid()))
+    });
     let target = &run.stage(0)["targets"][0];
     let reported = target["cpu_percent"].as_f64().unwrap();
     assert!((reported - process).abs() <= 3.0, "reported {reported} %, /proc says {process} %: {target:#}");
@@ -66,6 +81,30 @@ fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
     let reported = thread["cpu_percent"].as_f64().unwrap();
     assert!((reported - busy).abs() <= 3.0, "reported {reported} %, /proc says {busy} %: {target:#}");
     assert_eq!(threads[0]["name"], "busy", "the busiest comes first");
+}
+
+#[test]
+fn thresholds_on_the_servers_cpu_are_judged_on_what_it_burnt() {
+    let _machine = alone();
+    let (server, address) = burning();
+    let asked =
+        ["server.cpu < 1%", "server.cpu < 400%", "thread.busy.cpu < 1%", "server.busiest_thread < 400%"];
+    let (run, Used { process, busy }) = beside(server.pid(), || {
+        let watch = format!("pid={}", server.pid());
+        let url = format!("{address}/live/a");
+        let flags = ["-d", "9s", "--warmup", "1s", "--bitrate", "100kbps", "--watch", &watch];
+        let thresholds = asked.iter().flat_map(|it| ["--threshold", it]);
+        measure(["publish", &url].into_iter().chain(flags).chain(thresholds))
+    });
+    let known = [process, process, busy, busy];
+    for ((asked, known), fails) in asked.iter().zip(known).zip([true, false, true, false]) {
+        let judged = run.summary["thresholds"].as_array().unwrap();
+        let judged = judged.iter().find(|it| it["expression"] == *asked).unwrap();
+        let value = judged["value"].as_f64().unwrap() * 100.0;
+        assert!((value - known).abs() <= 3.0, "{asked}: {value} %, /proc says {known} %");
+        assert_eq!(judged["passed"], !fails, "{judged:#}");
+        assert_eq!(judged["place"]["stage"], 0, "{judged:#}");
+    }
 }
 
 fn read(pid: u32) -> Reading {

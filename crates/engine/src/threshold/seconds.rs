@@ -1,0 +1,50 @@
+//! In which second of its stage a threshold's figure was farthest on the wrong side.
+
+use super::{Statistic, Threshold};
+use crate::server_load::ServerLoad;
+use crate::summary::{Point, Summary, WorkloadPoint};
+
+impl Threshold {
+    /// Adds the second to the threshold's result, where the seconds of its figure are kept and the stage has several.
+    pub(crate) fn find_second(&self, summary: &mut Summary) {
+        let Some(result) = summary.thresholds.iter_mut().find(|it| it.expression == self.text) else {
+            return;
+        };
+        let Some(place) = &mut result.place else { return };
+        let workload = usize::from(place.workload);
+        let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
+        let Some(stage) = stages.iter().find(|it| it.stage == place.stage) else { return };
+        // What begins in the ramp is in the figure as well.
+        let is_in = |point: &&Point| match self.figure.as_str() {
+            "startup" => (stage.begin_seconds..stage.end_seconds).contains(&f64::from(point.second)),
+            _ => (stage.window_begin_seconds..stage.window_end_seconds).contains(&point.second),
+        };
+        let seconds = summary.series.iter().filter(is_in);
+        let values = seconds.filter_map(|point| Some((point.second, self.of_second(point, workload)?)));
+        let worst = values.reduce(|a, b| if self.worse(b.1, a.1) { b } else { a });
+        place.second = worst.map(|(second, _)| second);
+    }
+
+    /// What the figure is of one second, where that is kept.
+    fn of_second(&self, point: &Point, workload: usize) -> Option<f64> {
+        if self.server_load() == Some(ServerLoad::Cpu) {
+            return point.target_cpu_percent.iter().copied().reduce(f64::max);
+        }
+        let point = point.workloads.get(workload)?;
+        let percentiles = |of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>)| {
+            let (median, high) = of(point);
+            match self.statistic? {
+                Statistic::P50 | Statistic::Mean => median,
+                Statistic::P90 | Statistic::P95 | Statistic::P99 | Statistic::P999 | Statistic::Max => high,
+                _ => None,
+            }
+        };
+        match self.figure.as_str() {
+            "startup" => percentiles(|it| (it.startup_p50_seconds, it.startup_p99_seconds)),
+            "latency" => percentiles(|it| (it.latency_p50_seconds, it.latency_p99_seconds)),
+            "drift" => percentiles(|it| (it.drift_p50_seconds, it.drift_p99_seconds)),
+            "bitrate" => Some(point.actual_bps / point.expected_bps.filter(|bps| *bps > 0.0)?),
+            _ => None,
+        }
+    }
+}
