@@ -4,7 +4,7 @@ use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
+use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
     FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
@@ -387,6 +387,30 @@ fn latencies_below_zero_are_told_with_what_they_mean() {
     assert!(said.starts_with("viewers: 1 of 1 latencies are below zero, down to -40.0 ms"), "{said}");
     let latency = summary.workloads[2].total.spread("latency").unwrap();
     assert!((latency.min + 0.04).abs() < 1e-4, "{latency:?}");
+}
+
+/// Eleven days, by a clock that is made up.
+#[test]
+fn a_run_of_a_million_seconds_keeps_few_of_them_and_its_totals_are_exact() {
+    const SECONDS: u32 = 1_000_000;
+    let text = format!(
+        "warmup: 0s\nworkloads: [{{play: rtmp://h/live/a, clients: 2, duration: {SECONDS}s, arrival: 1000/s}}]"
+    );
+    let mut fold = fold(&text);
+    for at in 0..SECONDS {
+        fold.sample(sample(f64::from(at) + 0.001, 0.0));
+        second(&mut fold, at, 0, 2, 500);
+    }
+    let summary = finish(&fold);
+    let stage = &summary.workloads[0].stages[0];
+    assert_eq!((stage.window_begin_seconds, stage.window_end_seconds), (1, SECONDS));
+    assert_eq!((stage.actual_bps, stage.playing_mean), (4_000.0, 2.0));
+    let media = summary.workloads[0].total.get("media").map(|it| it.value.clone());
+    assert!(matches!(media, Some(Value::Counter { total, .. }) if total == 5e8), "{media:?}");
+    // Two hours by the second, the edges of windows, and the latest.
+    assert!(summary.series.len() <= 7_204, "{} points", summary.series.len());
+    assert_eq!(fold.latest().map(|(second, _)| second), Some(SECONDS - 1));
+    assert!(!summary.warnings.iter().any(|it| it.contains("steady")), "{:?}", summary.warnings);
 }
 
 #[test]

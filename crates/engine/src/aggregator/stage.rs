@@ -21,8 +21,6 @@ pub(super) struct StageAggregator {
     /// The ramp and the hold.
     pub(super) whole: Totals,
     pub(super) window: Totals,
-    /// Media bytes of each second of the window, for steadiness.
-    pub(super) media: Vec<f64>,
     /// The latest slice of the window.
     pub(super) slice: Option<SliceTotals>,
     /// Whether clients follow each other in the places of its workload.
@@ -44,7 +42,7 @@ impl StageAggregator {
 
     pub(super) fn new(span: StageSpan, schema: Schema, turns_over: bool) -> Self {
         let (whole, window) = (Totals::new(schema), Totals::new(schema));
-        Self { span, whole, window, media: Vec::new(), slice: None, turns_over, let_go: Vec::new() }
+        Self { span, whole, window, slice: None, turns_over, let_go: Vec::new() }
     }
 
     /// Adds a second of the window to the slice that it is in.

@@ -33,7 +33,7 @@ fn a_server_that_plays_to_five_viewers_is_found_by_two_agents_to_carry_five() {
         CHECKS_OF_THE_MACHINE,
     ];
     words.extend(["--threshold", "failed.ratio == 0", "--threshold", "played.ratio >= 0%", "--slice", "1s"]);
-    words.extend(["--hold", "2s", "--confirm", "2s", "--warmup", "0s", "--drain", "200ms"]);
+    words.extend(["--hold", "1s", "--confirm", "1s", "--warmup", "0s", "--drain", "200ms"]);
     let agents = crew.words(2);
     words.extend(agents.iter().map(String::as_str));
     let said = says(words);
