@@ -7,7 +7,7 @@ use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    BURST, FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
+    FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
     SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
@@ -411,34 +411,6 @@ fn a_run_of_a_million_seconds_keeps_few_of_them_and_its_totals_are_exact() {
     assert!(summary.series.len() <= 7_204, "{} points", summary.series.len());
     assert_eq!(fold.latest().map(|(second, _)| second), Some(SECONDS - 1));
     assert!(!summary.warnings.iter().any(|it| it.contains("steady")), "{:?}", summary.warnings);
-}
-
-#[test]
-fn what_a_server_keeps_for_new_viewers_is_expected_of_viewers_that_follow_each_other() {
-    // Ten places, each client for 2 s: five begin in each second, and each gets 2 s of media at once.
-    let ratio = |life: &str| {
-        let text = format!(
-            "{{warmup: 0s, workloads: [{{play: rtmp://h/a/b, clients: 10, arrival: 1000/s, duration: 10s{life}}}]}}"
-        );
-        let mut fold = fold(&text);
-        for second in 0..10 {
-            let mut figures = Recorder::new(SCHEMA);
-            figures.set(PLAYING, 10);
-            figures.count(PLAYED, 5);
-            // By the clock 10 s of media, and 5 times 2 s more, at 100 bytes a second.
-            figures.count(MEDIA, 2_000);
-            figures.count(SOURCE, 2_000);
-            figures.count(SOURCE_TIME, 20_000_000);
-            figures.record(BURST, 2_000_000);
-            fold.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
-        }
-        let stage = finish(&fold).workloads[0].stages[0].clone();
-        stage.actual_bps / stage.expected_bps.unwrap()
-    };
-    // The histogram keeps three digits.
-    let with_life = ratio(", life: 2s");
-    assert!((with_life - 1.0).abs() < 0.01, "{with_life}");
-    assert!((ratio("") - 2.0).abs() < 0.01, "without lives nobody new is expected");
 }
 
 #[test]
