@@ -4,7 +4,7 @@ use crate::frame::{
     AgentName, AgentSays, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello, Instance, Item,
     Offer, Watched,
 };
-use crate::nats::{Machine, Outgoing};
+use crate::machine::{Machine, Outgoing};
 use crate::offset::{Exchange, OffsetMeter};
 use crate::outbox::{KEPT_FOR, Outbox};
 use std::collections::VecDeque;

@@ -6,7 +6,7 @@ use crate::frame::{
     Instance, Item, Offer, Watched,
 };
 use crate::inbox::Inbox;
-use crate::nats::{Machine, Outgoing};
+use crate::machine::{Machine, Outgoing};
 use crate::outbox::KEPT_FOR;
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 use crate::agent::{Agent, AgentCommand, AgentEvent};
 use crate::coordinator::{Coordinator, CoordinatorCommand, CoordinatorEvent};
 use crate::frame::{AgentName, CommonClock, Hello, Offer};
-use crate::nats::Machine;
+use crate::machine::Machine;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use weir_engine::agents::{AgentEnd, AgentReport, SecondLines};

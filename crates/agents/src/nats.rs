@@ -1,6 +1,7 @@
 //! The shell: carries the frames of a state machine over NATS, on a thread with a runtime of its own.
 
 use crate::fingerprint::Fingerprint;
+use crate::machine::{Machine, Outgoing};
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use percent_encoding::percent_decode_str;
@@ -10,7 +11,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use weir_metrics::Moment;
 use weir_shard::clock;
 
 /// How often a machine is asked what is due.
@@ -21,40 +21,6 @@ const RECONNECT: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the last frames may take to leave.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// A message that is to be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outgoing {
-    /// On which subject.
-    pub subject: String,
-    /// What.
-    pub bytes: Vec<u8>,
-}
-
-/// A state machine whose frames are carried. It has no clock and no socket, and is told everything.
-pub trait Machine: Send {
-    /// What it is told to do.
-    type Command: Send;
-    /// What becomes of it.
-    type Event: Send;
-
-    /// What it hears.
-    fn subjects(&self) -> Vec<String>;
-    /// A message came.
-    fn handle_message(&mut self, subject: &str, bytes: &[u8], now: Moment);
-    /// NATS is there, or not any more.
-    fn handle_connection(&mut self, is_up: bool, now: Moment);
-    /// Messages came faster than they were taken, and some were dropped.
-    fn handle_dropped(&mut self);
-    /// It is told to do something.
-    fn handle_command(&mut self, command: Self::Command, now: Moment);
-    /// Time has passed.
-    fn handle_timeout(&mut self, now: Moment);
-    /// The next message to be sent. Those of a time without NATS are not sent: a machine says again what matters.
-    fn poll_send(&mut self) -> Option<Outgoing>;
-    /// What has become of it.
-    fn poll_event(&mut self) -> Option<Self::Event>;
-}
 
 /// A NATS server, and who one is there.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -317,6 +283,7 @@ impl<M: Machine> Carrier<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_metrics::Moment;
 
     #[test]
     fn a_server_is_shown_without_its_secrets() {

@@ -1,6 +1,7 @@
 //! From intervals and samples to the summary: a function of values, of a live run or of one that was read back from disk.
 
 mod agents;
+mod blocks;
 mod distributions;
 mod growth;
 mod points;
@@ -22,6 +23,7 @@ use crate::summary::{
 use crate::threshold::Threshold;
 use crate::{machine, summary, verdict};
 use agents::AgentsAggregator;
+use blocks::{Blocks, Firsts};
 use points::{busiest_names, by_name, workload_point};
 use stage::StageAggregator;
 use std::collections::BTreeMap;
@@ -40,12 +42,14 @@ pub struct Aggregator {
     plan: Plan,
     workloads: Vec<WorkloadAggregator>,
     origin_ns: u64,
-    samples: Vec<Sample>,
-    points: BTreeMap<u32, Vec<WorkloadPoint>>,
+    samples: Firsts<Sample>,
+    points: Firsts<(u32, Vec<WorkloadPoint>)>,
+    /// The point before the latest, which may not be kept.
+    before_latest: Option<(u32, Vec<WorkloadPoint>)>,
     words: BTreeMap<(u16, Failure), String>,
     clock_steps: f64,
-    /// Clients that began in each second, those left out that are there only to disturb the others.
-    begun: BTreeMap<u32, u64>,
+    /// Clients that began in each block of seconds, those left out that are there only to disturb the others.
+    begun: Blocks<u64>,
     /// The stretches, in seconds of the run, in which a generator thread did not read what came.
     pauses: Vec<(f64, f64)>,
     /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
@@ -64,21 +68,23 @@ impl Aggregator {
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
         let lives = plan.lives();
+        let edges = plan.window_edges();
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
             let life = lives.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, life, spans.copied())
+            WorkloadAggregator::new(facts, schema, life, spans.copied(), edges.clone())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
             plan,
             workloads,
             origin_ns,
-            samples: Vec::new(),
-            points: BTreeMap::new(),
+            samples: Firsts::new(edges.clone()),
+            points: Firsts::new(edges.clone()),
+            before_latest: None,
             words: BTreeMap::new(),
             clock_steps: 0.0,
-            begun: BTreeMap::new(),
+            begun: Blocks::new(edges),
             pauses: Vec::new(),
             cut: None,
             stopped_seconds: None,
@@ -106,7 +112,7 @@ impl Aggregator {
             workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
         }
         if !workload.facts.background {
-            *self.begun.entry(second).or_default() += interval.figures.counter(STARTED);
+            self.begun.add(second, interval.figures.counter(STARTED));
         }
         let pause = interval.figures.gauge(TURN_LAG) as f64 * Unit::Micros.scale();
         if pause >= verdict::PAUSE_SECONDS {
@@ -118,13 +124,20 @@ impl Aggregator {
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let messages = self.workloads.get(usize::from(interval.key.workload));
         let messages = messages.and_then(|it| it.messages(planned, interval.figures.counter(UNITS), 1));
-        let points = self.points.entry(second).or_insert_with(|| vec![WorkloadPoint::default(); count]);
-        points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures, messages);
+        if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
+            self.before_latest = self.points.items().last().cloned();
+            self.points.push(second.into(), (second, vec![WorkloadPoint::default(); count]));
+        }
+        // What comes late to a second of a long run that is not kept is in the sums all the same.
+        if let Some((_, points)) = self.points.get_mut(second.into()) {
+            points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures, messages);
+        }
     }
 
     /// Adds one observation.
     pub fn sample(&mut self, sample: Sample) {
-        self.samples.push(sample);
+        let second = (i128::from(sample.at_ns) - i128::from(self.origin_ns)).div_euclid(1_000_000_000);
+        self.samples.push(i64::try_from(second).unwrap_or(i64::MAX), sample);
     }
 
     /// Adds an event. The event that the run was stopped must come before the intervals from that second on.
@@ -181,16 +194,16 @@ impl Aggregator {
 
     /// The latest second of each workload, for a live view.
     pub fn latest(&self) -> Option<(u32, &[WorkloadPoint])> {
-        self.points.last_key_value().map(|(second, points)| (*second, points.as_slice()))
+        self.points.items().last().map(|(second, points)| (*second, points.as_slice()))
     }
 
     /// The same for a line that is read as it goes by: rates are those of the last two seconds in which as many clients were
     /// planned, so that a keyframe every other second is no wave.
     pub fn latest_calmed(&self) -> Option<Vec<WorkloadPoint>> {
-        let (second, latest) = self.points.last_key_value()?;
-        let before = second.checked_sub(1).and_then(|second| self.points.get(&second));
+        let (second, latest) = self.latest()?;
+        let before = self.before_latest.as_ref().filter(|(before, _)| before + 1 == second);
         let calmed = latest.iter().enumerate().map(|(workload, point)| {
-            let before = before.and_then(|points| points.get(workload));
+            let before = before.and_then(|(_, points)| points.get(workload));
             before.map_or_else(|| point.clone(), |before| points::calmed(before, point))
         });
         Some(calmed.collect())
@@ -260,7 +273,7 @@ impl Aggregator {
 
     /// How many seconds of the run there are.
     fn seen(&self) -> Option<u32> {
-        self.points.last_key_value().map(|(second, _)| second + 1)
+        self.points.items().last().map(|(second, _)| second + 1)
     }
 
     /// Whether the plan holds any client beyond the end of this second.
@@ -315,11 +328,11 @@ impl Aggregator {
             warnings.extend(workload.warnings(by_count));
             workloads.push(summary);
         }
-        let courses = machine::courses(&run.machines, &self.samples);
+        let courses = machine::courses(&run.machines, self.samples.items());
         let span = self.span(&run);
         let machines = run.machines.iter().zip(&courses);
         let machines = machines.map(|(facts, course)| machine::summary(facts, course, span)).collect();
-        warnings.extend(machine::warnings(&run.machines, &courses, &self.samples, span));
+        warnings.extend(machine::warnings(&run.machines, &courses, self.samples.items(), span));
         for stage in workloads.iter_mut().flat_map(|workload: &mut WorkloadSummary| &mut workload.stages) {
             let (begin, end) = (stage.window_begin_seconds, stage.window_end_seconds);
             stage.machines = machine::stage(&courses, self.origin_ns, begin, end);
@@ -372,6 +385,7 @@ impl Aggregator {
                 .is_some_and(|network| network.tcp_receive_queue_drops + network.tcp_backlog_drops > 0)
         };
         self.samples
+            .items()
             .windows(2)
             .filter(|pair| pair[1].at_ns > self.origin_ns)
             .filter(complains)
@@ -387,7 +401,7 @@ impl Aggregator {
             origin_ns: self.origin_ns,
             started_at_seconds: run.started_at_seconds + run.base_seconds,
             // A run that was ended within its base has none.
-            base_seconds: if self.samples.last().is_some_and(|last| last.at_ns >= self.origin_ns) {
+            base_seconds: if self.samples.items().last().is_some_and(|last| last.at_ns >= self.origin_ns) {
                 run.base_seconds
             } else {
                 0.0
@@ -482,7 +496,7 @@ impl Aggregator {
 
     fn usage(&self, stage: &StageAggregator) -> Option<UsageSummary> {
         if self.ends_with_its_messages() {
-            return Usage::summary(&self.samples, Window { from_ns: self.origin_ns, to_ns: u64::MAX });
+            return Usage::summary(self.samples.items(), Window { from_ns: self.origin_ns, to_ns: u64::MAX });
         }
         if stage.window.seconds == 0 {
             return None;
@@ -494,12 +508,12 @@ impl Aggregator {
             from_ns: at(stage.span.window_begin).saturating_sub(slack),
             to_ns: at(stage.window_end()) + slack,
         };
-        Usage::summary(&self.samples, window)
+        Usage::summary(self.samples.items(), window)
     }
 
     fn series(&self, cores: f64, courses: &[Vec<MachinePoint>]) -> Vec<Point> {
         let mut machines = machine::seconds(courses, self.origin_ns);
-        let usages: Vec<(u64, u64, Usage)> = Sample::spaced(&self.samples)
+        let usages: Vec<(u64, u64, Usage)> = Sample::spaced(self.samples.items())
             .windows(2)
             .filter_map(|pair| Some((pair[0].at_ns, pair[1].at_ns, Usage::between(pair[0], pair[1])?)))
             .collect();
@@ -516,6 +530,7 @@ impl Aggregator {
             .map(|workload| workload.client_bps(self.published(workload), &workload.total))
             .collect();
         self.points
+            .items()
             .iter()
             .map(|(second, points)| {
                 let usage = of_second(*second);

@@ -7,8 +7,8 @@ mod summary;
 pub use crate::units::FigureUnit;
 pub use figures::SeriesFigure;
 pub use summary::{
-    Counted, Difference, Ending, LAYOUT, SeriesFacts, SeriesRun, SeriesSummary, VariantComparison,
-    VariantSummary, VariantThreshold,
+    Counted, Difference, Ending, LAYOUT, RunFailure, SeriesFacts, SeriesRun, SeriesSummary,
+    VariantComparison, VariantSummary, VariantThreshold,
 };
 
 use crate::scenario::{Order, Scenario, ScenarioError, Step, Variant, Variants};
@@ -90,7 +90,9 @@ impl Variation {
         }
         variants.check()?;
         let variations = variants.iter().map(|variant| {
-            let scenario = Scenario::parse(&variant.fill(text))?;
+            let mut scenario = Scenario::parse(&variant.fill(text))?;
+            scenario.matrix.hide(&variant.secret_keys);
+            scenario.variants.hide(&variant.secret_keys);
             Ok(Self { variant: Some(variant.clone()), scenario })
         });
         let variations: Vec<Self> = variations.collect::<Result<_, String>>()?;

@@ -2,7 +2,7 @@
 
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
-use weir_metrics::common::{BURST, MEDIA, PLAYED, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
+use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
 use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
 /// Figures added up over seconds.
@@ -48,17 +48,6 @@ impl Totals {
         let startups = self.figures.spread(STARTUP);
         let together = startups.mean() * startups.len() as f64 * Unit::Micros.scale();
         if self.seconds == 0 || startups.is_empty() { 0.0 } else { together / f64::from(self.seconds) }
-    }
-
-    /// How many clients' worth of media came in the mean that was older than they: what a server keeps and sends to each client
-    /// that begins. Only witnesses measure it, and stand for all that came to play.
-    pub(crate) fn cached_mean(&self) -> f64 {
-        let bursts = self.figures.spread(BURST);
-        if self.seconds == 0 || bursts.is_empty() {
-            return 0.0;
-        }
-        let began = self.figures.counter(PLAYED) as f64;
-        began * bursts.mean() * Unit::Micros.scale() / f64::from(self.seconds)
     }
 
     fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {

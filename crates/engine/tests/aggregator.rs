@@ -4,10 +4,10 @@ use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary};
+use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    BURST, FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
+    FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
     SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
@@ -393,33 +393,28 @@ fn latencies_below_zero_are_told_with_what_they_mean() {
     assert!((latency.min + 0.04).abs() < 1e-4, "{latency:?}");
 }
 
+/// Eleven days, by a clock that is made up.
 #[test]
-fn what_a_server_keeps_for_new_viewers_is_expected_of_viewers_that_follow_each_other() {
-    // Ten places, each client for 2 s: five begin in each second, and each gets 2 s of media at once.
-    let ratio = |life: &str| {
-        let text = format!(
-            "{{warmup: 0s, workloads: [{{play: rtmp://h/a/b, clients: 10, arrival: 1000/s, duration: 10s{life}}}]}}"
-        );
-        let mut aggregator = aggregator_of(&text);
-        for second in 0..10 {
-            let mut figures = Recorder::new(SCHEMA);
-            figures.set(PLAYING, 10);
-            figures.count(PLAYED, 5);
-            // By the clock 10 s of media, and 5 times 2 s more, at 100 bytes a second.
-            figures.count(MEDIA, 2_000);
-            figures.count(SOURCE, 2_000);
-            figures.count(SOURCE_TIME, 20_000_000);
-            figures.record(BURST, 2_000_000);
-            aggregator
-                .interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
-        }
-        let stage = finish(&aggregator).workloads[0].stages[0].clone();
-        stage.actual_bps / stage.expected_bps.unwrap()
-    };
-    // The histogram keeps three digits.
-    let with_life = ratio(", life: 2s");
-    assert!((with_life - 1.0).abs() < 0.01, "{with_life}");
-    assert!((ratio("") - 2.0).abs() < 0.01, "without lives nobody new is expected");
+fn a_run_of_a_million_seconds_keeps_few_of_them_and_its_totals_are_exact() {
+    const SECONDS: u32 = 1_000_000;
+    let text = format!(
+        "warmup: 0s\nworkloads: [{{play: rtmp://h/live/a, clients: 2, duration: {SECONDS}s, arrival: 1000/s}}]"
+    );
+    let mut aggregator = aggregator_of(&text);
+    for at in 0..SECONDS {
+        aggregator.sample(sample(f64::from(at) + 0.001, 0.0));
+        second(&mut aggregator, at, 0, 2, 500);
+    }
+    let summary = finish(&aggregator);
+    let stage = &summary.workloads[0].stages[0];
+    assert_eq!((stage.window_begin_seconds, stage.window_end_seconds), (1, SECONDS));
+    assert_eq!((stage.actual_bps, stage.playing_mean), (4_000.0, 2.0));
+    let media = summary.workloads[0].total.get("media").map(|it| it.value.clone());
+    assert!(matches!(media, Some(Value::Counter { total, .. }) if total == 5e8), "{media:?}");
+    // Two hours by the second, the edges of windows, and the latest.
+    assert!(summary.series.len() <= 7_204, "{} points", summary.series.len());
+    assert_eq!(aggregator.latest().map(|(second, _)| second), Some(SECONDS - 1));
+    assert!(!summary.warnings.iter().any(|it| it.contains("steady")), "{:?}", summary.warnings);
 }
 
 #[test]

@@ -61,6 +61,16 @@ impl Counts {
         counter.fetch_add(value, Relaxed);
     }
 
+    /// Whether the broker has granted the subscription, now.
+    pub fn is_subscribed(&self) -> bool {
+        Self::of(&self.subscribed) > 0
+    }
+
+    /// Bytes that wait to be saved.
+    pub fn queued_bytes(&self) -> u64 {
+        Self::of(&self.queued)
+    }
+
     pub(crate) fn of(counter: &AtomicU64) -> u64 {
         counter.load(Relaxed)
     }

@@ -120,6 +120,12 @@ impl Session<Site> for Connection {
             match self.requests.take(&mut rest) {
                 Ok(Some(request)) => {
                     self.answer(&request, context);
+                    // Whoever asks for nothing more and was sent all of it is let go at once. Unread bytes would make a reset of the
+                    // end, and a reset can take the answer away from a peer that has not read it yet.
+                    let is_done = !request.keep_alive && rest.is_empty() && context.unread() == 0;
+                    if is_done && matches!(self.phase, Phase::Leaving(_)) && context.unsent() == 0 {
+                        return context.close();
+                    }
                     return context.give_back(rest);
                 }
                 Ok(None) => {}

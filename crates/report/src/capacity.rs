@@ -123,8 +123,8 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     if answer.recovers == Some(true) {
         facts.push(Fact::new("Recovery", "after the overload it carried again what it had carried before"));
     }
-    if let Ending::Failed(words) = &summary.ending {
-        facts.push(Fact::new("Outcome", quote(words, 1_000)).tone(Tone::Bad));
+    if let Ending::Failed(failure) = &summary.ending {
+        facts.push(Fact::new("Outcome", quote(&failure.words, 1_000)).tone(Tone::Bad));
     }
     facts.push(Fact::new("Started", format!("{} UTC", moment(summary.run.started_at_seconds, ' '))));
     facts.push(Fact::new(

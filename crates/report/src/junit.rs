@@ -191,7 +191,7 @@ fn ending(ending: &Ending) -> Case {
         Ending::Running | Ending::Interrupted => {
             (CaseResult::Broken("interrupted"), "interrupted before its end".to_owned())
         }
-        Ending::Failed(words) => (CaseResult::Failed("failed"), quote(words, LINE)),
+        Ending::Failed(failure) => (CaseResult::Failed("failed"), quote(&failure.words, LINE)),
     };
     Case { class: "weir.run", name: "runs to its end".to_owned(), result, message, text: String::new() }
 }

@@ -15,6 +15,7 @@
 mod account;
 mod answer;
 mod capacity;
+mod capacity_headline;
 mod clients_csv;
 mod codec;
 mod compare;
@@ -59,6 +60,7 @@ mod text;
 
 pub use crate::capacity::lines::{capacity_line, load_line};
 pub use crate::capacity::{capacity_schema, write_capacity};
+pub use crate::capacity_headline::capacity_shortfall;
 pub use crate::clients_csv::Clients;
 pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
 pub use crate::compare::{COMPARISON_FORMATS, comparison_schema, write_comparison};

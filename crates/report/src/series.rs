@@ -111,7 +111,7 @@ fn facts(summary: &SeriesSummary) -> Vec<Fact> {
             Fact::new("Outcome", "interrupted: figures cover the runs that were complete".to_owned())
                 .tone(Tone::Doubtful)
         }
-        Ending::Failed(words) => Fact::new("Outcome", quote(words, 1_000)).tone(Tone::Bad),
+        Ending::Failed(failure) => Fact::new("Outcome", quote(&failure.words, 1_000)).tone(Tone::Bad),
     };
     let mut facts =
         vec![Fact::new("Started", format!("{} UTC", moment(run.started_at_seconds, ' '))), outcome];

@@ -124,8 +124,8 @@ fn facts(summary: &SweepSummary) -> Vec<Fact> {
     let has_best = summary.standing(Standing::Best).next().is_some();
     let tone = if has_best { Tone::Good } else { Tone::Bad };
     let mut facts = vec![Fact::new("Answer", sweep_line(summary)).tone(tone)];
-    if let Ending::Failed(words) = &summary.ending {
-        facts.push(Fact::new("Outcome", quote(words, 1_000)).tone(Tone::Bad));
+    if let Ending::Failed(failure) = &summary.ending {
+        facts.push(Fact::new("Outcome", quote(&failure.words, 1_000)).tone(Tone::Bad));
     }
     let order = match summary.order {
         Order::Random => "in a random order that the seed decides",

@@ -36,6 +36,7 @@ fn summary(repetitions: u32) -> SeriesSummary {
     let variant = |name: &str, size: &str| Variant {
         name: name.to_owned(),
         values: BTreeMap::from([("chunk_size".to_owned(), size.to_owned())]),
+        ..Variant::default()
     };
     let facts = SeriesFacts {
         run: steps.run,

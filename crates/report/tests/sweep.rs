@@ -17,6 +17,7 @@ fn variants() -> Vec<Variant> {
             ("workers".to_owned(), workers.to_owned()),
             ("chunk".to_owned(), chunk.to_owned()),
         ]),
+        ..Variant::default()
     };
     vec![of("1", "4096"), of("1", "60000"), of("2", "4096"), of("2", "60000")]
 }

@@ -85,7 +85,7 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     show(&summary, print, &whole)?;
     match trouble {
         Err(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(exit(&summary)),
+        _ => Ok(explained(&summary)),
     }
 }
 
@@ -179,7 +179,7 @@ impl<'a> Trials<'a> {
         let trouble = self.work(search, whole, page, interrupt, &mut summary);
         summary.ending = match &trouble {
             _ if interrupt.load(Relaxed) => Ending::Interrupted,
-            Err(failure) => Ending::Failed(failure.to_string()),
+            Err(failure) => failure.ending(),
             Ok(()) => Ending::Completed,
         };
         write(&summary, whole)?;
@@ -545,14 +545,19 @@ pub(crate) fn read(directory: &Path) -> Option<CapacitySummary> {
 }
 
 /// What a search comes to.
-pub(crate) fn exit(summary: &CapacitySummary) -> Exit {
+fn exit(summary: &CapacitySummary) -> Exit {
     match &summary.ending {
         Ending::Interrupted | Ending::Running => Exit::Interrupted,
-        Ending::Failed(_) => Exit::TargetDied,
+        Ending::Failed(failure) => Exit::of_code(failure.exit_code),
         Ending::Completed if summary.answer.evidence == Evidence::Void => Exit::Invalid,
         Ending::Completed if summary.is_unanswered() => Exit::TargetDied,
         Ending::Completed => Exit::Passed,
     }
+}
+
+/// The same, with one line on stderr on why that is not a pass.
+pub(crate) fn explained(summary: &CapacitySummary) -> Exit {
+    run::said(exit(summary), weir_report::capacity_shortfall(summary))
 }
 
 /// Prints it as asked.

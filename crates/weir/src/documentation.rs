@@ -5,6 +5,7 @@
 
 mod architecture;
 mod commands;
+mod dashboard;
 mod links;
 mod markdown;
 mod pages;

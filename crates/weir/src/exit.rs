@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use weir_engine::lines::Part;
+use weir_engine::series::{Ending, RunFailure};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_ingest::{Destination, StoreError};
 
@@ -39,6 +40,25 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
+    /// Every one.
+    const ALL: [Self; 10] = [
+        Self::Passed,
+        Self::Internal,
+        Self::Usage,
+        Self::Regression,
+        Self::TargetDied,
+        Self::Invalid,
+        Self::Thresholds,
+        Self::Scenario,
+        Self::Interrupted,
+        Self::Aborted,
+    ];
+
+    /// What a code in a summary means. One that is no code of weir's is of a file that weir did not write.
+    pub(crate) fn of_code(code: u8) -> Self {
+        Self::ALL.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Self::Internal)
+    }
+
     /// What an error of a store comes to: a database that is not there is 97, as any server; one that asks for a password
     /// is as `wrong` as any other mistake of a command line (2) or of a scenario (104).
     pub(crate) fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
@@ -91,6 +111,11 @@ impl Failure {
         Self::new(Exit::Usage, format!("{}: {error}", path.display()))
     }
 
+    /// What it makes of the series in which it happened.
+    pub(crate) fn ending(&self) -> Ending {
+        Ending::Failed(RunFailure { words: self.line.clone(), exit_code: self.exit as u8 })
+    }
+
     /// The same about this part of a scenario, if another is not known.
     pub(crate) fn of(self, part: Part) -> Self {
         Self { part: self.part.or(Some(part)), ..self }
@@ -119,6 +144,16 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_series_that_failed_ends_with_the_code_of_what_failed_whenever_it_is_read() {
+        for exit in Exit::ALL {
+            let Ending::Failed(failure) = Failure::new(exit, "why").ending() else { panic!("it failed") };
+            assert_eq!(Exit::of_code(failure.exit_code), exit);
+            assert_eq!(failure.words, "why");
+        }
+        assert_eq!(Exit::of_code(77), Exit::Internal);
+    }
 
     #[test]
     fn a_store_that_is_not_there_is_a_server_that_does_not_answer() {

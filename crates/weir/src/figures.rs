@@ -9,9 +9,9 @@ use weir_metrics::{Figure, Kind, Unit};
 use weir_protocols::{schema_of, schemes};
 
 /// Figures of some clients: whose, and which.
-struct Declared {
-    of: String,
-    figures: Vec<Figure>,
+pub(crate) struct Declared {
+    pub(crate) of: String,
+    pub(crate) figures: Vec<Figure>,
 }
 
 /// Prints the figures that are asked for.
@@ -47,7 +47,7 @@ pub(crate) fn figures(args: &Figures) -> Result<Exit, Failure> {
 }
 
 /// The figures of all clients, then those of each protocol, then those of workloads that save messages.
-fn declared() -> Vec<Declared> {
+pub(crate) fn declared() -> Vec<Declared> {
     let common = weir_metrics::common::FIGURES;
     let mut declared = vec![Declared { of: "Every client".to_owned(), figures: common.to_vec() }];
     for scheme in schemes() {

@@ -2,8 +2,10 @@
 
 use crate::args::{Ingest, Tls};
 use crate::exit::{Exit, Failure};
+use crate::ingest_live::IngestLive;
 use crate::ingest_progress::IngestProgress;
 use crate::interrupt::interrupt_flag;
+use crate::live_page::listener;
 use crate::load::span_or;
 use crate::print::{note, written};
 use crate::records::{destination, schema};
@@ -17,7 +19,7 @@ use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
 use weir_engine::scenario::IntoSpec;
 use weir_ingest::{
-    ClientOptions, Counts, Decode, Destination, Durability, IngestError, IngestSettings, Metrics, Outcome,
+    ClientOptions, Counts, Decode, Destination, Durability, Ended, IngestError, IngestSettings, Outcome,
     Source, UnknownDurability,
 };
 use weir_protocols::Given;
@@ -44,11 +46,10 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     let (settings, mut decode) = service(args)?;
     let counts = Arc::new(Counts::default());
     let interrupt = interrupt_flag()?;
-    if let Some(address) = args.metrics {
-        let metrics = Metrics::listen(address, &counts)
-            .map_err(|error| Failure::new(Exit::Usage, format!("--metrics {address}: {error}")))?;
-        print_note(&format!("metrics at http://{}/metrics", metrics.address()));
-    }
+    let live = listener(args.live(), &settings.source.name)?
+        .map(|listener| IngestLive::start(listener, counts.clone(), settings.source.name.clone()))
+        .transpose()
+        .map_err(|error| Failure::new(Exit::Internal, format!("--live: {error}")))?;
     if let Some(span) = &args.duration {
         stop_after(span.get(), interrupt.clone());
     }
@@ -65,6 +66,13 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
         };
         Failure::new(exit, error.to_string())
     })?;
+    if let Some(live) = live {
+        live.end(match &outcome.ended {
+            Ok(Ended::Enough) => "weir has what it was to ingest, and this page stays as it is",
+            Ok(Ended::Stopped) => "weir was told to stop, and this page stays as it is",
+            Err(_) => "weir could not go on: its terminal says why",
+        });
+    }
     print(&outcome, &settings.source.name, args)?;
     match &outcome.ended {
         Ok(_) => Ok(Exit::Passed),

@@ -31,6 +31,21 @@ pub(crate) struct LiveOptions {
     pub(crate) live: Option<SocketAddr>,
 }
 
+/// The listener, if it was asked for; where its page is has been printed.
+///
+/// # Errors
+/// The address is taken.
+pub(crate) fn listener(options: LiveOptions, name: &str) -> Result<Option<Listener>, Failure> {
+    let Some(address) = options.live else { return Ok(None) };
+    let title = format!("weir live · {name}");
+    let look = Look { title: &title, style: page_style(), script: page_script() };
+    let listener = Listener::start(address, look)
+        .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
+    // A closed terminal shows no error either.
+    note(format_args!("live: {}", listener.page()));
+    Ok(Some(listener))
+}
+
 /// The page of what runs, if there is one.
 pub(crate) struct LivePage(Option<Shown>);
 
@@ -53,13 +68,8 @@ impl LivePage {
     /// # Errors
     /// The address is taken.
     pub(crate) fn start(options: LiveOptions, name: &str) -> Result<Self, Failure> {
-        let Some(address) = options.live else { return Ok(Self(None)) };
-        let title = format!("weir live · {name}");
-        let listener =
-            Listener::start(address, Look { title: &title, style: page_style(), script: page_script() })
-                .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
-        note(format_args!("live: {}", listener.page()));
-        Ok(Self(Some(Shown { listener, whole: RefCell::default(), has_ended: RefCell::new(false) })))
+        let shown = |listener| Shown { listener, whole: RefCell::default(), has_ended: RefCell::new(false) };
+        Ok(Self(listener(options, name)?.map(shown)))
     }
 
     /// Looks over a run that begins now, beside `watcher`.

@@ -19,6 +19,7 @@ mod figures;
 mod help;
 mod history;
 mod ingest;
+mod ingest_live;
 mod ingest_progress;
 mod init;
 mod interrupt;

@@ -20,21 +20,21 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
             series::write(&summary, directory)?;
         }
         series::show(&summary, &args.print, directory)?;
-        return Ok(series::exit(&summary));
+        return Ok(series::explained(&summary));
     }
     if let Some(summary) = capacity::read(directory) {
         if args.write {
             capacity::write(&summary, directory)?;
         }
         capacity::show(&summary, &args.print, directory)?;
-        return Ok(capacity::exit(&summary));
+        return Ok(capacity::explained(&summary));
     }
     if let Some(summary) = sweep::read(directory) {
         if args.write {
             sweep::write(&summary, directory)?;
         }
         sweep::show(&summary, &args.print, directory)?;
-        return Ok(sweep::exit(&summary));
+        return Ok(sweep::explained(&summary));
     }
     let Recomputed { summary, .. } = recompute(directory)?;
     if args.write {

@@ -25,9 +25,13 @@ pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Re
 /// What a run comes to, with one line on stderr on why that is not a pass: whatever was asked to be printed, whoever sees
 /// the exit code alone can read there what it means.
 pub(crate) fn explained(summary: &Summary) -> Exit {
-    let exit = Exit::of(summary);
-    if let Some(line) = weir_report::shortfall(summary).filter(|_| exit != Exit::Passed) {
-        note(format_args!("weir: {line}"));
+    said(Exit::of(summary), weir_report::shortfall(summary))
+}
+
+/// This exit, with the line on stderr that says why, unless it is a pass.
+pub(crate) fn said(exit: Exit, why: Option<String>) -> Exit {
+    if let Some(line) = why.filter(|_| exit != Exit::Passed) {
+        note(format_args!("weir: {}", line.replace('\u{a0}', " ")));
     }
     exit
 }

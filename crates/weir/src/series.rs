@@ -8,7 +8,6 @@ use crate::print::{check_json, check_print, print_progress, written};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
 use crate::{background, load, outline, prepare, print, run, run_directory};
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -150,7 +149,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     let first = &variations[0].scenario;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
+    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
     let facts = SeriesFacts {
         run: run_directory::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
@@ -209,7 +208,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     }
     let ending = match &trouble {
         _ if interrupt.load(Relaxed) => Ending::Interrupted,
-        Some(failure) => Ending::Failed(failure.to_string()),
+        Some(failure) => failure.ending(),
         None => Ending::Completed,
     };
     let (summary, written) = made.write(ending);
@@ -219,22 +218,16 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     written?;
     match trouble {
         Some(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(explained(exit(&summary), shortfall(&summary))),
+        _ => Ok(explained(&summary)),
     }
-}
-
-/// An exit code, with one line on stderr on why it is not a pass.
-pub(crate) fn explained(exit: Exit, why: Option<String>) -> Exit {
-    if let Some(line) = why.filter(|_| exit != Exit::Passed) {
-        // A closed terminal shows no error either.
-        let _ = writeln!(std::io::stderr(), "weir: {line}");
-    }
-    exit
 }
 
 /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
 /// or else how many thresholds failed.
 pub(crate) fn shortfall(summary: &SeriesSummary) -> Option<String> {
+    if let Ending::Failed(failure) = &summary.ending {
+        return Some(weir_report::quote(&failure.words, 1_000));
+    }
     let (made, wanted) = (summary.runs.len(), summary.variants.len() * summary.repeat as usize);
     if matches!(summary.ending, Ending::Interrupted | Ending::Running) {
         return Some(format!("interrupted after {made} of {wanted} runs"));
@@ -299,7 +292,7 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
     let any = |is: fn(&SeriesRun) -> bool| summary.runs.iter().any(is);
     match &summary.ending {
         Ending::Interrupted | Ending::Running => Exit::Interrupted,
-        Ending::Failed(_) => Exit::TargetDied,
+        Ending::Failed(failure) => Exit::of_code(failure.exit_code),
         Ending::Completed if any(|it| it.outcome == Outcome::TargetDied || it.unanswered) => Exit::TargetDied,
         Ending::Completed if any(|it| matches!(it.outcome, Outcome::Aborted(_))) => Exit::Aborted,
         Ending::Completed if summary.verdict == VerdictState::Invalid => Exit::Invalid,
@@ -307,6 +300,11 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
         Ending::Completed if summary.failed_thresholds() > 0 => Exit::Thresholds,
         Ending::Completed => Exit::Passed,
     }
+}
+
+/// The same, with one line on stderr on why that is not a pass.
+pub(crate) fn explained(summary: &SeriesSummary) -> Exit {
+    run::said(exit(summary), shortfall(summary))
 }
 
 /// Prints it as asked.

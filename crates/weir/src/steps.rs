@@ -299,7 +299,11 @@ mod tests {
     }
 
     fn variant() -> Variant {
-        Variant { name: "two".to_owned(), values: BTreeMap::from([("workers".to_owned(), "2".to_owned())]) }
+        Variant {
+            name: "two".to_owned(),
+            values: BTreeMap::from([("workers".to_owned(), "2".to_owned())]),
+            ..Variant::default()
+        }
     }
 
     fn steps(text: &str) -> Vec<Step> {

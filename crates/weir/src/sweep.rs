@@ -10,7 +10,6 @@ use crate::run_directory::directory;
 use crate::series::{MOST_REPETITIONS, ONLY, as_asked};
 use crate::stepped::SteppedRun;
 use crate::{prepare, print, run, run_directory};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -77,7 +76,7 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     let order = first.order.unwrap_or(Order::Random);
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let only = || Variant { name: ONLY.to_owned(), values: BTreeMap::new() };
+    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
     let facts = SweepFacts {
         run: run_directory::facts(first, &whole, started),
         variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
@@ -92,12 +91,15 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     show(&summary, print, &whole)?;
     match trouble {
         Some(failure) if summary.ending != Ending::Interrupted => Err(failure),
-        _ => Ok(crate::series::explained(exit(&summary), shortfall(&summary))),
+        _ => Ok(explained(&summary)),
     }
 }
 
 /// Says in one line why a sweep did not pass.
 fn shortfall(summary: &SweepSummary) -> Option<String> {
+    if let Ending::Failed(failure) = &summary.ending {
+        return Some(weir_report::quote(&failure.words, 1_000));
+    }
     if is_unknown_figure(summary) {
         let Rank::Figure(name) = &summary.ranked.by else { return None };
         return Some(format!(
@@ -240,7 +242,7 @@ impl Swept<'_> {
         }
         let ending = match &trouble {
             _ if interrupt.load(Relaxed) => Ending::Interrupted,
-            Some(failure) => Ending::Failed(failure.to_string()),
+            Some(failure) => failure.ending(),
             None => Ending::Completed,
         };
         let summary = made.write(ending)?;
@@ -337,10 +339,10 @@ pub(crate) fn read(directory: &Path) -> Option<SweepSummary> {
 }
 
 /// What a sweep comes to: of runs what their series does, of searches whether anything was learnt.
-pub(crate) fn exit(summary: &SweepSummary) -> Exit {
+fn exit(summary: &SweepSummary) -> Exit {
     match (&summary.ending, &summary.series) {
         (Ending::Interrupted | Ending::Running, _) => Exit::Interrupted,
-        (Ending::Failed(_), _) => Exit::TargetDied,
+        (Ending::Failed(failure), _) => Exit::of_code(failure.exit_code),
         (Ending::Completed, Some(series)) => match crate::series::exit(series) {
             // A figure that no run has ranks nothing, and a name that is not there is a slip of the pen.
             Exit::Passed if is_unknown_figure(summary) => Exit::Usage,
@@ -355,6 +357,11 @@ pub(crate) fn exit(summary: &SweepSummary) -> Exit {
 fn is_unknown_figure(summary: &SweepSummary) -> bool {
     matches!(&summary.ranked.by, Rank::Figure(name) if name != USUAL_FIGURE)
         && summary.variants.iter().all(|it| it.value.is_none())
+}
+
+/// The same, with one line on stderr on why that is not a pass.
+pub(crate) fn explained(summary: &SweepSummary) -> Exit {
+    run::said(exit(summary), shortfall(summary))
 }
 
 /// Prints it as asked.

@@ -14,7 +14,7 @@ impl Aggregator {
     /// short and whose clients stay.
     pub(super) fn growths(&self) -> Vec<TargetGrowth> {
         let Some(window) = self.longest_window() else { return Vec::new() };
-        let count = self.samples.iter().map(|sample| sample.targets.len()).max().unwrap_or(0);
+        let count = self.samples.items().iter().map(|sample| sample.targets.len()).max().unwrap_or(0);
         let begun = self.begun_before();
         (0..count).filter_map(|target| self.growth_of(target, &window, &begun)).collect()
     }
@@ -31,10 +31,11 @@ impl Aggregator {
         (turns_over || longest.len() as u32 >= LONG_SECONDS).then_some(longest)
     }
 
-    fn growth_of(&self, target: usize, window: &Range<u32>, begun: &[(u32, u64)]) -> Option<TargetGrowth> {
+    fn growth_of(&self, target: usize, window: &Range<u32>, begun: &[BlockOfStarts]) -> Option<TargetGrowth> {
         let within = f64::from(window.start)..=f64::from(window.end) + 0.5;
         let samples: Vec<(f64, &Sample)> = self
             .samples
+            .items()
             .iter()
             .map(|sample| (self.seconds_of(sample), sample))
             .filter(|(seconds, sample)| within.contains(seconds) && target < sample.targets.len())
@@ -42,7 +43,7 @@ impl Aggregator {
         let moments = |value: fn(&ProcessSample) -> Option<f64>| {
             let moment = |(seconds, sample): &(f64, &Sample)| {
                 let value = value(&sample.targets[target].process)?;
-                Some(Moment { seconds: *seconds, served: self.begun_by(*seconds, begun), value })
+                Some(Moment { seconds: *seconds, served: begun_by(*seconds, begun), value })
             };
             samples.iter().filter_map(moment).collect::<Vec<_>>()
         };
@@ -65,12 +66,12 @@ impl Aggregator {
     fn residue(&self, target: usize) -> Option<Residue> {
         let ended = self.stopped_seconds.unwrap_or(self.plan.length.as_secs_f64());
         let of = |sample: &Sample| sample.targets.get(target).map(|it| it.process.clone());
-        let (before, last) = (of(self.samples.first()?)?, self.samples.last()?);
+        let (before, last) = (of(self.samples.items().first()?)?, self.samples.items().last()?);
         let after = of(last)?;
         let after_seconds = self.seconds_of(last) - ended;
         let descriptors = before.descriptors.zip(after.descriptors);
         (after_seconds > 0.0).then(|| Residue {
-            clients: self.begun.values().sum(),
+            clients: self.begun.iter().map(|(_, begun)| begun).sum(),
             after_seconds,
             memory_bytes: after.rss_bytes as i64 - before.rss_bytes as i64,
             descriptors: descriptors.map(|(before, after)| after as i64 - before as i64),
@@ -81,21 +82,29 @@ impl Aggregator {
         (sample.at_ns as f64 - self.origin_ns as f64) * 1e-9
     }
 
-    /// For each second in which clients began: how many had begun before its end.
-    fn begun_before(&self) -> Vec<(u32, u64)> {
-        let sums = self.begun.iter().scan(0, |sum, (second, begun)| {
+    /// For each block of seconds in which clients began: the block, and how many had begun before it and in it.
+    fn begun_before(&self) -> Vec<BlockOfStarts> {
+        let sums = self.begun.iter().scan(0, |sum, (seconds, begun)| {
+            let before = *sum;
             *sum += begun;
-            Some((*second, *sum))
+            Some(BlockOfStarts { seconds, before, begun })
         });
         sums.collect()
     }
+}
 
-    /// How many clients had begun by a moment: those of a second came evenly in it.
-    fn begun_by(&self, seconds: f64, begun: &[(u32, u64)]) -> f64 {
-        let second = seconds.max(0.0) as u32;
-        let earlier = begun.partition_point(|(at, _)| *at < second);
-        let before = earlier.checked_sub(1).map_or(0, |last| begun[last].1);
-        let now = self.begun.get(&second).copied().unwrap_or(0);
-        before as f64 + now as f64 * (seconds - f64::from(second)).clamp(0.0, 1.0)
-    }
+/// Clients that began in a block of seconds.
+struct BlockOfStarts {
+    seconds: Range<u32>,
+    /// How many had begun before.
+    before: u64,
+    begun: u64,
+}
+
+/// How many clients had begun by a moment: those of a block came evenly in it.
+fn begun_by(seconds: f64, blocks: &[BlockOfStarts]) -> f64 {
+    let begins = blocks.partition_point(|it| f64::from(it.seconds.start) <= seconds);
+    let Some(block) = begins.checked_sub(1).map(|at| &blocks[at]) else { return 0.0 };
+    let passed = (seconds - f64::from(block.seconds.start)) / block.seconds.len().max(1) as f64;
+    block.before as f64 + block.begun as f64 * passed.clamp(0.0, 1.0)
 }

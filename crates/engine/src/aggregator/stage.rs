@@ -21,8 +21,6 @@ pub(super) struct StageAggregator {
     /// The ramp and the hold.
     pub(super) whole: Totals,
     pub(super) window: Totals,
-    /// Media bytes of each second of the window, for steadiness.
-    pub(super) media: Vec<f64>,
     /// The latest slice of the window.
     pub(super) slice: Option<SliceTotals>,
     /// Whether clients follow each other in the places of its workload.
@@ -44,7 +42,7 @@ impl StageAggregator {
 
     pub(super) fn new(span: StageSpan, schema: Schema, turns_over: bool) -> Self {
         let (whole, window) = (Totals::new(schema), Totals::new(schema));
-        Self { span, whole, window, media: Vec::new(), slice: None, turns_over, let_go: Vec::new() }
+        Self { span, whole, window, slice: None, turns_over, let_go: Vec::new() }
     }
 
     /// Adds a second of the window to the slice that it is in.
@@ -105,9 +103,6 @@ impl StageAggregator {
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         let starting = if self.turns_over { stretch.starting_mean() } else { 0.0 };
-        // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other
-        // it may be more than what comes by the clock.
-        let cached = if self.turns_over { stretch.cached_mean() } else { 0.0 };
         StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,
@@ -119,7 +114,7 @@ impl StageAggregator {
             window_is_void: false,
             expected_bps: client_bps.filter(|_| stretch.seconds > 0).map(|bps| {
                 let there = f64::from(self.span.clients) - starting - self.absent(begin, stretch.seconds);
-                bps * (there + cached).max(0.0)
+                bps * there.max(0.0)
             }),
             starting_mean: starting,
             actual_bps: stretch.actual_bps(),

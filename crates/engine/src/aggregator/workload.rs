@@ -1,5 +1,6 @@
 //! One workload: its stages, its readers, its servers, and the whole of it.
 
+use super::blocks::Blocks;
 use super::slice::{Slice, SliceTotals};
 use super::stage::StageAggregator;
 use crate::agents::clients::OpenClients;
@@ -19,8 +20,7 @@ use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::time::Duration;
 use weir_metrics::common::{
     EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
@@ -46,11 +46,27 @@ pub(super) struct WorkloadAggregator {
     pub(super) ingested: Option<Ingested>,
     /// Of each of its servers, if it has several, over the whole run.
     pub(super) servers: Vec<ServerTotals>,
-    /// Of each second: media bytes, and clients that played or published.
-    pub(super) seconds: BTreeMap<u32, (u64, u64)>,
+    seconds: Blocks<SecondSums>,
     startups: StartupCounts,
     /// Clients that are gone with their agent.
     let_go: OpenClients,
+}
+
+/// What is kept of each second.
+#[derive(Clone, Copy, Debug, Default)]
+struct SecondSums {
+    media: u64,
+    /// Clients that played or published.
+    playing: u64,
+    seconds: u32,
+}
+
+impl AddAssign for SecondSums {
+    fn add_assign(&mut self, other: Self) {
+        self.media += other.media;
+        self.playing += other.playing;
+        self.seconds += other.seconds;
+    }
 }
 
 /// What a source sends to one client.
@@ -67,6 +83,7 @@ impl WorkloadAggregator {
         schema: Schema,
         life: Option<Lifetime>,
         spans: impl Iterator<Item = StageSpan>,
+        edges: Vec<u32>,
     ) -> Self {
         Self {
             life,
@@ -76,7 +93,7 @@ impl WorkloadAggregator {
             starvation: Starvation::default(),
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
-            seconds: BTreeMap::new(),
+            seconds: Blocks::new(edges),
             startups: StartupCounts::default(),
             let_go: OpenClients::default(),
             facts,
@@ -87,7 +104,8 @@ impl WorkloadAggregator {
     pub(super) fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
         self.total.add(figures);
         self.startups.add(second, figures.spread(STARTUP));
-        self.seconds.insert(second, (figures.counter(MEDIA), figures.gauge(PLAYING)));
+        let (media, playing) = (figures.counter(MEDIA), figures.gauge(PLAYING));
+        self.seconds.add(second, SecondSums { media, playing, seconds: 1 });
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
             self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
@@ -97,7 +115,6 @@ impl WorkloadAggregator {
         if steady && (begin..end).contains(&second) {
             stage.window.add(figures);
             let media = figures.counter(MEDIA) as f64;
-            stage.media.push(media);
             if let Some(length) = slice_seconds {
                 stage.add_to_slice(second, length, media, figures);
             }
@@ -106,9 +123,15 @@ impl WorkloadAggregator {
 
     /// Media bits a second of one of its clients, over these seconds.
     pub(super) fn client_bps_in(&self, seconds: Range<u32>) -> Option<f64> {
-        let sum = |(media, clients): (u64, u64), second: &(u64, u64)| (media + second.0, clients + second.1);
-        let (media, clients) = self.seconds.range(seconds).map(|(_, second)| second).fold((0, 0), sum);
-        (media > 0 && clients > 0).then(|| media as f64 * 8.0 / clients as f64)
+        let mut sums = SecondSums::default();
+        self.seconds.of(seconds).for_each(|block| sums += block);
+        (sums.media > 0 && sums.playing > 0).then(|| sums.media as f64 * 8.0 / sums.playing as f64)
+    }
+
+    /// Media bytes of each second of a stage's window; of a long run in the mean of each block of seconds.
+    fn media_of(&self, stage: &StageAggregator) -> Vec<f64> {
+        let blocks = self.seconds.of(stage.span.window_begin..stage.window_end());
+        blocks.map(|block| block.media as f64 / f64::from(block.seconds.max(1))).collect()
     }
 
     /// What the source sends for one client: the scenario's word, else what the run's own publisher
@@ -180,7 +203,7 @@ impl WorkloadAggregator {
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
             let mut row =
                 stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
-            row.window_is_void = self.is_void(stage, &stage.media);
+            row.window_is_void = self.is_void(stage, &self.media_of(stage));
             let units = stage.window.figures.counter(UNITS);
             row.messages = self.messages(stage.span.clients, units, stage.window.seconds);
             let frame_time = self.facts.frame_time_seconds;
@@ -344,11 +367,11 @@ impl WorkloadAggregator {
                     "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
                 ));
             }
-            if self.is_void(stage, &stage.media) {
+            if self.is_void(stage, &self.media_of(stage)) {
                 warnings.push(format!(
                     "{place}: no media came in one half of the window or in all of it, so that it is no window: its rates are of no state of the target"
                 ));
-            } else if let Some(change) = steadiness::unsteadiness(&stage.media) {
+            } else if let Some(change) = steadiness::unsteadiness(&self.media_of(stage)) {
                 warnings.push(format!(
                     "{place}: no steady state, the window's halves differ by {:.0} %",
                     change * 100.0

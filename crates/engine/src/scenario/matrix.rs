@@ -1,10 +1,11 @@
 //! The key `matrix`: values of several keys, every combination of which is a variant.
 
-use super::variant::Variant;
+use super::variant::{Variant, is_secret};
 use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Variants that a matrix may have: each is run, or searched, for minutes.
@@ -20,9 +21,16 @@ impl Matrix {
         self.0.is_empty()
     }
 
-    /// Every combination, the last key's values changing first: `workers-2-chunk-4096`.
-    pub(super) fn variants(&self) -> Result<Vec<Variant>, String> {
-        let mut variants = vec![Variant { name: String::new(), values: std::collections::BTreeMap::new() }];
+    /// Puts `…` in the place of the values of these keys: once there are variants, it is only shown.
+    pub(crate) fn hide(&mut self, keys: &BTreeSet<String>) {
+        let secret = self.0.iter_mut().filter(|(key, _)| keys.contains(key)).flat_map(|(_, values)| values);
+        secret.filter(|value| !value.contains("://")).for_each(|value| "…".clone_into(value));
+    }
+
+    /// Every combination, the last key's values changing first: `workers-2-chunk-4096`. A value that is a secret in this text is
+    /// called by its position in the list: `token-1`.
+    pub(super) fn variants(&self, text: &str) -> Result<Vec<Variant>, String> {
+        let mut variants = vec![Variant::default()];
         for (key, values) in &self.0 {
             if values.is_empty() {
                 return Err(format!("matrix: {key} has no values; write {key}: [1, 2]"));
@@ -30,15 +38,18 @@ impl Matrix {
             if variants.len().saturating_mul(values.len()) > MOST_VARIANTS {
                 return Err(format!("matrix: more than {MOST_VARIANTS} combinations; leave values out"));
             }
-            let with = |variant: &Variant, value: &String| {
+            let is_secret = is_secret(key, &values.iter().map(String::as_str).collect::<Vec<_>>(), text);
+            let with = |variant: &Variant, (position, value): (usize, &String)| {
                 let hyphen = if variant.name.is_empty() { "" } else { "-" };
-                let name = format!("{}{hyphen}{}-{}", variant.name, as_name(key), as_name(value));
-                let mut values = variant.values.clone();
-                values.insert(key.clone(), value.clone());
-                Variant { name, values }
+                let shown = if is_secret { position.to_string() } else { as_name(value) };
+                let mut next = variant.clone();
+                next.name = format!("{}{hyphen}{}-{shown}", variant.name, as_name(key));
+                next.values.insert(key.clone(), value.clone());
+                next.secret_keys.extend(is_secret.then(|| key.clone()));
+                next
             };
-            variants =
-                variants.iter().flat_map(|variant| values.iter().map(|value| with(variant, value))).collect();
+            let each = |variant| (1..).zip(values).map(move |value| with(variant, value));
+            variants = variants.iter().flat_map(each).collect();
         }
         for (at, variant) in variants.iter().enumerate() {
             if variants[..at].iter().any(|other| other.name == variant.name) {
@@ -136,9 +147,27 @@ workloads: [{play: 'rtmp://h/a/{workers}', name: '{size}', duration: 1s}]";
     }
 
     #[test]
+    fn a_secret_becomes_no_name() {
+        let text = "matrix: {pass: [s3cr3t, 0th3r], workers: [1, 2]}
+workloads: [{play: 'http://me:{pass}@h/a', name: '{workers}', duration: 1s}]";
+        assert_eq!(
+            names(text).unwrap(),
+            ["pass-1-workers-1", "pass-1-workers-2", "pass-2-workers-1", "pass-2-workers-2"]
+        );
+        let found = Variation::parse(text, Path::new("")).unwrap();
+        let variant = found[0].variant.as_ref().unwrap();
+        assert_eq!(found[0].scenario.workloads[0].play.0, ["http://me:s3cr3t@h/a"]);
+        let shown = variant.shown();
+        assert_eq!((shown["pass"].as_str(), shown["workers"].as_str()), ("…", "1"));
+        let written = serde_saphyr::to_string(&found[0].scenario.without_secrets()).unwrap();
+        assert!(!written.contains("s3cr3t") && !written.contains("0th3r"), "{written}");
+    }
+
+    #[test]
     fn a_matrix_that_cannot_be_is_one_line() {
         let with = |head: &str| {
-            names(&format!("{head}\nworkloads: [{{play: 'rtmp://h/a/{{v}}', duration: 1s}}]")).unwrap_err()
+            names(&format!("{head}\nworkloads: [{{play: 'rtmp://h/a/s', name: '{{v}}', duration: 1s}}]"))
+                .unwrap_err()
         };
         for (head, words) in [
             ("matrix: {v: []}", "matrix: v has no values; write v: [1, 2]"),

@@ -1,12 +1,12 @@
 //! Variants: named values that stand for `{key}` in a scenario.
 
 use super::matrix::Matrix;
-use super::variant::Variant;
+use super::variant::{Variant, is_secret};
 use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// In which order the runs of a series are made.
@@ -47,10 +47,27 @@ impl Variants {
         let Head { variants, matrix } =
             serde_saphyr::from_str(text).map_err(|error| super::explanation::explain(&error))?;
         match (variants.is_empty(), matrix.is_empty()) {
-            (_, true) => Ok(variants),
-            (true, false) => matrix.variants().map(Self),
+            (_, true) => Ok(variants.with_secrets_of(text)),
+            (true, false) => matrix.variants(text).map(Self),
             (false, false) => Err("give either `variants` or a `matrix`, not both".to_owned()),
         }
+    }
+
+    /// The values of these keys are shown nowhere.
+    pub(crate) fn hide(&mut self, keys: &BTreeSet<String>) {
+        self.0.iter_mut().for_each(|it| it.secret_keys.clone_from(keys));
+    }
+
+    /// The same, which knows the keys whose values are secrets in this text.
+    fn with_secrets_of(mut self, text: &str) -> Self {
+        let keys: BTreeSet<String> = self.0.iter().flat_map(|it| it.values.keys().cloned()).collect();
+        let is_secret = |key: &String| {
+            let values = self.0.iter().filter_map(|it| it.values.get(key).map(String::as_str));
+            is_secret(key, &values.collect::<Vec<_>>(), text)
+        };
+        let secret: BTreeSet<String> = keys.into_iter().filter(is_secret).collect();
+        self.hide(&secret);
+        self
     }
 
     /// Whether there is none.
@@ -137,11 +154,14 @@ impl Variant {
         filled
     }
 
-    /// Its values as they may be shown: URLs without user, password and token.
+    /// Its values as they may be shown: URLs without user, password and token, and no secret.
     pub fn shown(&self) -> BTreeMap<String, String> {
-        let show =
-            |value: &String| if value.contains("://") { weir_clients::shown(value) } else { value.clone() };
-        self.values.iter().map(|(key, value)| (key.clone(), show(value))).collect()
+        let show = |key: &String, value: &String| match value {
+            url if url.contains("://") => weir_clients::shown(url),
+            _ if self.secret_keys.contains(key) => "…".to_owned(),
+            value => value.clone(),
+        };
+        self.values.iter().map(|(key, value)| (key.clone(), show(key, value))).collect()
     }
 }
 
@@ -187,7 +207,7 @@ impl<'de> Deserialize<'de> for Variants {
                 let mut variants = Vec::new();
                 while let Some(name) = map.next_key::<String>()? {
                     // As texts: `on`, `1.10` and `0777` are what they are to a server, not what YAML makes of them.
-                    variants.push(Variant { name, values: map.next_value()? });
+                    variants.push(Variant { name, values: map.next_value()?, ..Variant::default() });
                 }
                 Ok(Variants(variants))
             }

@@ -56,8 +56,17 @@ pub enum Ending {
     Completed,
     /// By Ctrl-C or SIGTERM.
     Interrupted,
-    /// A run could not be begun: why.
-    Failed(String),
+    /// A run could not be made.
+    Failed(RunFailure),
+}
+
+/// Why a run of a series could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFailure {
+    /// What went wrong, in one line.
+    pub words: String,
+    /// The exit code of the command that made the series: whoever reads its directory later ends with the same.
+    pub exit_code: u8,
 }
 
 /// One variant.
@@ -397,7 +406,7 @@ mod tests {
     }
 
     fn summary(runs: &[SeriesRun]) -> SeriesSummary {
-        let variant = |name: &str| Variant { name: name.to_owned(), values: BTreeMap::new() };
+        let variant = |name: &str| Variant { name: name.to_owned(), ..Variant::default() };
         let facts = SeriesFacts {
             run: RunFacts {
                 name: "n".to_owned(),

@@ -85,7 +85,7 @@ impl SweepCell {
     pub fn of_search(variant: &str, repetition: u32, directory: String, search: &CapacitySummary) -> Self {
         let (answer, bounds) = (&search.answer, search.answer.bounds);
         let reason = match &search.ending {
-            Ending::Failed(words) => Some(words.clone()),
+            Ending::Failed(failure) => Some(failure.words.clone()),
             Ending::Interrupted | Ending::Running => Some("it was interrupted".to_owned()),
             Ending::Completed if answer.evidence == Evidence::Void => {
                 let loads = search.trials.iter().flat_map(|trial| &trial.loads);

@@ -381,7 +381,7 @@ mod tests {
 
     fn variant(name: &str, values: &[(&str, &str)]) -> Variant {
         let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        Variant { name: name.to_owned(), values: values.collect() }
+        Variant { name: name.to_owned(), values: values.collect(), ..Variant::default() }
     }
 
     fn cell(variant: &str, repetition: u32) -> SweepCell {

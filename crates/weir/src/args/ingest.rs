@@ -3,6 +3,7 @@
 use super::Tls;
 use super::values::size;
 use crate::listen::listen_address;
+use crate::live_page::LiveOptions;
 use clap::{Args, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,9 +50,11 @@ pub(crate) struct Ingest {
     /// The largest message that is taken; what is larger goes to the dead letters
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = "The messages")]
     pub(crate) max_message: usize,
-    /// Answer Prometheus at this address under /metrics; a bare :port is on 127.0.0.1, port 0 picks a free one
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address)]
-    pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    live: LiveOptions,
+    /// What `--live` was called before there was a page
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address, hide = true, conflicts_with = "live")]
+    metrics: Option<SocketAddr>,
     /// Quality of service: 1, 2, or 0, which loses what is not saved when weir ends; `-q 1` for short
     #[arg(long, value_name = "QOS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=2), help_heading = "MQTT")]
     pub(crate) qos: u8,
@@ -86,4 +89,11 @@ pub(crate) struct Ingest {
     /// Print errors only
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+impl Ingest {
+    /// Where the page and the metrics are.
+    pub(crate) fn live(&self) -> LiveOptions {
+        LiveOptions { live: self.live.live.or(self.metrics) }
+    }
 }

@@ -3,6 +3,7 @@
 use super::markdown::blocks;
 use super::pages::{pages, root};
 use crate::args::{Cli, qos_spelled_out};
+use crate::live_page::live_address_joined;
 use clap::Parser;
 use std::ffi::OsString;
 use weir_engine::series::Variation;
@@ -57,7 +58,7 @@ fn the_command_line_takes_every_command() {
         for block in blocks(&page.text).iter().filter(|block| block.language == "sh") {
             for call in lines(&block.text).iter().flat_map(|line| calls(line)) {
                 found += 1;
-                let words = qos_spelled_out(call.iter().map(OsString::from));
+                let words = live_address_joined(qos_spelled_out(call.iter().map(OsString::from)));
                 if let Err(error) = Cli::try_parse_from(words) {
                     let text = error.to_string();
                     let reason = text.lines().next().unwrap_or_default();

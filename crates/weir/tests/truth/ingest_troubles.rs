@@ -165,9 +165,13 @@ fn a_broker_and_a_database_that_come_after_the_ingester_are_waited_for() {
     soon("all are saved", || rows() == 200);
     let settled = ingester.stop();
     assert_eq!((settled.code, settled.total("saved"), settled.total("reconnects")), (Some(0), 200, 0));
-    // One line each for what is away and for what is there; a server that takes its time to start says so itself.
-    let lines = settled.err.lines().filter(|line| !line.contains("is starting up"));
-    assert_eq!(lines.count(), 4, "{}", settled.err);
+    // One line each for what is away and for what is there, and one on the subscription; a server that takes its time to start
+    // says so itself, and every ten seconds a line says how saving goes.
+    let is_said = |line: &&str| !line.contains("is starting up") && !line.contains(" rows/s · ");
+    let lines: Vec<_> = settled.err.lines().filter(is_said).collect();
+    assert_eq!(lines.len(), 5, "{}", settled.err);
+    let subscribed = lines.iter().any(|line| line.starts_with("weir: subscribed to mqtt://"));
+    assert!(subscribed, "{}", settled.err);
 }
 
 #[test]

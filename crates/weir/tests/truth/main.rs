@@ -15,6 +15,7 @@ mod churn;
 mod codec;
 mod compare;
 mod counts;
+mod dashboard;
 mod departures;
 mod dialogue;
 mod drops;

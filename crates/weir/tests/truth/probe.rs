@@ -12,7 +12,7 @@ fn consumer(url: &str, place: &str, more: &[&str]) -> Ingester {
     let port = free_port();
     let metrics = format!(":{port}");
     let mut arguments = vec![url, "--schema", SCHEMA, "--save", place, "--batch", "1", "--table", "other"];
-    arguments.extend(["--metrics", &metrics].iter().chain(more));
+    arguments.extend(["--live", &metrics].iter().chain(more));
     let ingester = Ingester::start(arguments);
     let granted = || Ingester::page(port).is_some_and(|page| page.contains("weir_ingest_subscribed 1"));
     soon("the other consumer is there", granted);

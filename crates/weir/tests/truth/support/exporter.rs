@@ -1,6 +1,7 @@
 //! Debian's node_exporter and Prometheus, on free loopback ports.
 
 use super::free_port;
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -49,7 +50,7 @@ impl NodeExporter {
     }
 }
 
-/// Debian's Prometheus, which collects from a node_exporter once a second.
+/// Debian's Prometheus, which collects once a second.
 pub(crate) struct Prometheus {
     _process: Kept,
     port: u16,
@@ -57,12 +58,20 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// When it returns, there is a rate.
+    /// It collects from a node_exporter. When it returns, there is a rate.
     pub(crate) fn start(exporter: &NodeExporter) -> Self {
+        let prometheus = Self::collecting(exporter.port, &[]);
+        soon("Prometheus has collected", || {
+            !prometheus.query("min(count_over_time(node_load1[1m])) > 2").is_empty()
+        });
+        prometheus
+    }
+
+    /// It collects from this port of 127.0.0.1, whether or not anything answers there yet.
+    pub(crate) fn collecting(from: u16, arguments: &[&str]) -> Self {
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
         let configuration = format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: node, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}]\n",
-            exporter.port
+            "global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: node, static_configs: [{{targets: ['127.0.0.1:{from}']}}]}}]\n"
         );
         let file = directory.path().join("prometheus.yml");
         std::fs::write(&file, configuration).unwrap();
@@ -70,15 +79,26 @@ impl Prometheus {
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
         command.arg(format!("--config.file={}", file.display()));
         command.arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()));
-        let process = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
-        let prometheus = Self { _process: process, port, _directory: directory };
-        let rate = "/api/v1/query?query=min(count_over_time(node_load1[1m]))%3E2";
-        soon("Prometheus has collected", || prometheus.get(rate).is_some_and(|it| it.contains("\"value\"")));
-        prometheus
+        let process = Kept::start(command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()));
+        Self { _process: process, port, _directory: directory }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What an expression comes to now: labels and value of each series. None while Prometheus does not listen yet.
+    pub(crate) fn query(&self, expression: &str) -> Vec<(Value, f64)> {
+        // Every byte, which is more than RFC 3986 asks for.
+        let encoded: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let Some(answer) = self.get(&format!("/api/v1/query?query={encoded}")) else { return Vec::new() };
+        let Some((_, body)) = answer.split_once("\r\n\r\n") else { return Vec::new() };
+        // Until its storage is open it answers that it is not ready.
+        let Ok(answer) = serde_json::from_str::<Value>(body) else { return Vec::new() };
+        assert_eq!(answer["status"], "success", "{expression}: {answer:#}");
+        let series = answer["data"]["result"].as_array().unwrap();
+        let value = |it: &Value| it["value"][1].as_str().unwrap().parse().unwrap();
+        series.iter().map(|it| (it["metric"].clone(), value(it))).collect()
     }
 
     /// A whole answer, head and body, once it listens.

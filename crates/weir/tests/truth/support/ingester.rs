@@ -31,10 +31,11 @@ impl Ingester {
         Self { process: Kept::start(&mut command), directory }
     }
 
-    /// What the one with `--metrics :PORT` tells Prometheus.
+    /// What the one with `--live :PORT` tells Prometheus.
     pub(crate) fn page(port: u16) -> Option<String> {
         let mut link = TcpStream::connect(("127.0.0.1", port)).ok()?;
-        link.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+        link.write_all(request.as_bytes()).ok()?;
         let mut page = String::new();
         link.read_to_string(&mut page).ok()?;
         Some(page)

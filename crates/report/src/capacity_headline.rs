@@ -1,0 +1,25 @@
+//! Why a search for a capacity told nothing, in one line for stderr: what ended it comes first.
+
+use crate::capacity::lines::capacity_line;
+use crate::quantity::span;
+use crate::quote::quote;
+use weir_engine::capacity::{CapacitySummary, Evidence};
+use weir_engine::series::Ending;
+
+/// Of a search; none if something was learnt.
+pub fn capacity_shortfall(summary: &CapacitySummary) -> Option<String> {
+    ended(&summary.ending, summary.run.duration_seconds).or_else(|| {
+        let is_void = summary.answer.evidence == Evidence::Void || summary.is_unanswered();
+        is_void.then(|| capacity_line(summary))
+    })
+}
+
+/// What ended it before its time.
+fn ended(ending: &Ending, seconds: f64) -> Option<String> {
+    match ending {
+        Ending::Completed => None,
+        Ending::Interrupted => Some(format!("interrupted after {}", span(seconds))),
+        Ending::Running => Some(format!("not at its end after {}", span(seconds))),
+        Ending::Failed(failure) => Some(quote(&failure.words, 1_000)),
+    }
+}
