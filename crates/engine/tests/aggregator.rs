@@ -409,7 +409,7 @@ fn a_run_of_a_million_seconds_keeps_few_of_them_and_its_totals_are_exact() {
     let stage = &summary.workloads[0].stages[0];
     assert_eq!((stage.window_begin_seconds, stage.window_end_seconds), (1, SECONDS));
     assert_eq!((stage.actual_bps, stage.playing_mean), (4_000.0, 2.0));
-    let media = summary.workloads[0].total.get("media").map(|it| it.value.clone());
+    let media = summary.workloads[0].total.get("media").map(|it| it.value);
     assert!(matches!(media, Some(Value::Counter { total, .. }) if total == 5e8), "{media:?}");
     // Two hours by the second, the edges of windows, and the latest.
     assert!(summary.series.len() <= 7_204, "{} points", summary.series.len());
