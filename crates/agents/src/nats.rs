@@ -11,7 +11,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use weir_metrics::Moment;
 use weir_shard::clock;
 
 /// How often a machine is asked what is due.
