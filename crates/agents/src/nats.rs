@@ -283,6 +283,7 @@ impl<M: Machine> Carrier<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_metrics::Moment;
 
     #[test]
     fn a_server_is_shown_without_its_secrets() {
