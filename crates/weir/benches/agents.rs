@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use weir_agents::connect;
 use weir_agents::frame::{AgentSays, CALL, CoordinatorSays, FromAgent, FromCoordinator, Hello, Item};
-use weir_agents::nats::{Machine, Outgoing};
+use weir_agents::machine::{Machine, Outgoing};
 use weir_engine::agents::{AgentEnd, SecondLines};
 use weir_metrics::Moment;
 use weir_testing::{Kept, NatsServer, free_port};
