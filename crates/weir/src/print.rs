@@ -3,6 +3,7 @@
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use weir_engine::record;
@@ -22,7 +23,7 @@ pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
 /// A file for JSON that cannot be written is better known before the run.
 pub(crate) fn check_json(print: &Print) -> Result<(), Failure> {
     if let Some(path) = print.json.as_deref().filter(|path| path.as_os_str() != "-") {
-        let file = std::fs::File::options().append(true).create(true).open(path);
+        let file = File::options().append(true).create(true).open(path);
         file.map_err(|error| Failure::of_file(path, &error))?;
     }
     Ok(())
@@ -103,7 +104,11 @@ impl Answer<'_> {
         match self.json {
             Some(path) if path.as_os_str() == "-" => format = "json",
             Some(path) => {
-                std::fs::write(path, bytes("json")?).map_err(|error| Failure::of_file(path, &error))?;
+                let bytes = bytes("json")?;
+                let mut file = File::create(path).map_err(|error| Failure::of_file(path, &error))?;
+                // The name was right: a full disk is nothing that was asked for wrongly.
+                let full = |error| Failure::new(Exit::Internal, format!("{}: {error}", path.display()));
+                file.write_all(&bytes).map_err(full)?;
             }
             None => {}
         }

@@ -402,7 +402,7 @@ fn a_broker_or_a_database_that_is_gone_is_one_line_and_the_artefacts_are_there()
     let said = says(experiment.arguments());
     assert_eq!((said.code, line(&said)), (Some(97), 1), "{}", said.err);
     assert!(said.err.contains(&format!("broker: mqtt://{nobody}: Connection refused")), "{}", said.err);
-    assert!(experiment.written("run")["ending"]["failed"].as_str().unwrap().contains("refused"));
+    assert!(experiment.written("run")["ending"]["failed"]["words"].as_str().unwrap().contains("refused"));
 
     let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
     let into = format!("save: 'postgres://u:s3cr3t@127.0.0.1:{}/d'", free_port());
