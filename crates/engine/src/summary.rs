@@ -52,7 +52,7 @@ pub struct Summary {
 }
 
 /// What was run, and where.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunFacts {
     /// The scenario's name.
     pub name: String,

@@ -29,7 +29,7 @@ use crate::host::HostMemory;
 use crate::reader::Reader;
 
 /// The machine that weir runs on. What cannot be read is `None` or empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Name and version of the system: `PRETTY_NAME` of `/etc/os-release`.
     pub os: Option<String>,

@@ -408,21 +408,7 @@ mod tests {
     fn summary(runs: &[SeriesRun]) -> SeriesSummary {
         let variant = |name: &str| Variant { name: name.to_owned(), ..Variant::default() };
         let facts = SeriesFacts {
-            run: RunFacts {
-                name: "n".to_owned(),
-                id: String::new(),
-                started_at_seconds: 0.0,
-                duration_seconds: 0.0,
-                weir_version: String::new(),
-                seed: 0,
-                tags: BTreeMap::new(),
-                environment: weir_observe::Environment::read(),
-                targets: Vec::new(),
-                servers: Vec::new(),
-                agents: Vec::new(),
-                machines: Vec::new(),
-                base_seconds: 0.0,
-            },
+            run: RunFacts { name: "n".to_owned(), ..RunFacts::default() },
             variants: vec![variant("a"), variant("b")],
             repeat: 4,
             order: Order::Interleaved,

@@ -404,21 +404,7 @@ mod tests {
     }
 
     fn summary(variants: &[Variant], ranked: Ranked, cells: &[SweepCell]) -> SweepSummary {
-        let run = RunFacts {
-            name: "n".to_owned(),
-            id: String::new(),
-            started_at_seconds: 0.0,
-            duration_seconds: 0.0,
-            weir_version: String::new(),
-            seed: 0,
-            tags: BTreeMap::new(),
-            environment: weir_observe::Environment::read(),
-            targets: Vec::new(),
-            servers: Vec::new(),
-            agents: Vec::new(),
-            machines: Vec::new(),
-            base_seconds: 0.0,
-        };
+        let run = RunFacts { name: "n".to_owned(), ..RunFacts::default() };
         let facts = SweepFacts { run, variants: variants.to_vec(), repeat: 1, order: Order::Random, ranked };
         SweepSummary::new(&facts, cells, None, Ending::Completed)
     }
