@@ -6,8 +6,8 @@ use crate::timeline::{Timeline, Track};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_metrics::common::{
-    BURST, DRIFT, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, TIMESTAMP_JUMP,
-    TIMESTAMP_JUMPS,
+    BURST, DRIFT, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS,
+    TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -112,6 +112,8 @@ pub struct PlaybackModel {
     read_brought_frames: bool,
     pulling: bool,
     stalled_booked: Moment,
+    /// Whether it is in `stalled_viewers`, which counts viewers.
+    has_stalled: bool,
 }
 
 /// One frame, as a viewer sees it.
@@ -154,6 +156,7 @@ impl PlaybackModel {
             read_brought_frames: false,
             pulling: false,
             stalled_booked: now,
+            has_stalled: false,
         }
     }
 
@@ -353,6 +356,8 @@ impl PlaybackModel {
             Change::Started => self.size_batch(),
             Change::Stalled(since) => {
                 recorder.count(STALLS, 1);
+                let before = std::mem::replace(&mut self.has_stalled, true);
+                recorder.count(STALLED_VIEWERS, u64::from(!before));
                 self.stalled_booked = since;
             }
             Change::Resumed(since) => {
@@ -555,11 +560,12 @@ mod tests {
             let end = arrivals[arrivals.len() - 1].0 + Duration::from_secs(5);
             let witness = Reader::run(Reading::Witness, number, &arrivals, end);
             let crowd = Reader::run(Reading::Crowd, number, &arrivals, end);
-            for figure in [STALLS, STALLED, SOURCE, SOURCE_FRAMES, SOURCE_TIME, TIMESTAMP_JUMPS] {
+            for figure in [STALLS, STALLED, STALLED_VIEWERS, SOURCE, SOURCE_FRAMES, SOURCE_TIME, TIMESTAMP_JUMPS] {
                 prop_assert_eq!(witness.recorder.counter(figure), crowd.recorder.counter(figure));
             }
             prop_assert_eq!(witness.recorder.spread(STALL_LENGTH), crowd.recorder.spread(STALL_LENGTH));
             prop_assert!(witness.recorder.counter(STALLS) > 0, "nothing comes for the last five seconds");
+            prop_assert_eq!(witness.recorder.counter(STALLED_VIEWERS), 1, "however often it stalled");
             prop_assert!(crowd.reads.len() <= witness.reads.len());
         }
     }

@@ -8,7 +8,7 @@ use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
     FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
-    SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG, UNITS,
+    SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{HostSample, NetworkCounters, ProcessSample, Sample};
@@ -334,6 +334,34 @@ fn units_without_numbers_and_streams_without_pictures_have_no_such_ratio() {
     for text in ["frames.ratio >= 90%", "lost.ratio <= 1%"] {
         assert_eq!(text.parse::<Threshold>().unwrap().judge(&summary.workloads).value, None, "{text}");
     }
+}
+
+#[test]
+fn the_share_of_viewers_without_a_stall_is_of_those_that_played_in_the_whole_run() {
+    let threshold: Threshold = "stall_free.ratio >= 80%".parse().unwrap();
+    let judged = |played, stalled: [u64; 2], source_time| {
+        let mut aggregator =
+            aggregator_of("{warmup: 2s, workloads: [{play: rtmp://h/live/a, duration: 12s}]}");
+        for (at, stalled) in [(0, stalled[0]), (9, stalled[1])] {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.count(PLAYED, if at == 0 { played } else { 0 });
+            figures.count(STALLED_VIEWERS, stalled);
+            figures.count(SOURCE_TIME, source_time);
+            aggregator
+                .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        }
+        let summary = finish(&aggregator);
+        let result = threshold.judge(&summary.workloads);
+        assert_eq!(result.value, summary.workloads[0].stall_free_ratio);
+        (result.value, result.passed)
+    };
+    assert_eq!(judged(8, [0, 0], 1), (Some(1.0), true));
+    // One in the ramp, one in the window.
+    assert_eq!(judged(8, [1, 1], 1), (Some(0.75), false));
+    assert_eq!(judged(8, [8, 0], 1), (Some(0.0), false));
+    // Nobody played; messages.
+    assert_eq!(judged(0, [0, 0], 1), (None, false));
+    assert_eq!(judged(8, [0, 0], 0), (None, false));
 }
 
 /// A sample at this time of the run, of a machine with two cores of which weir has used so much.

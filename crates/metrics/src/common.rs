@@ -24,6 +24,7 @@ crate::figures! {
     SOURCE_FRAMES: Counter = "source_frames", Count, "video frames that the source has in the time behind `source`";
     STALLS: Counter = "stalls", Count, "times that a modelled player ran out of media";
     STALLED: Counter = "stalled", Micros, "time that modelled players waited for media";
+    STALLED_VIEWERS: Counter = "stalled_viewers", Count, "viewers whose modelled player ran out of media, each once";
     STARVED: Counter = "starved", Count, "viewers that played and then got no media for their timeout, each once";
     LOST: Counter = "lost", Count, "media units known to be missing";
     OPEN_ENDS: Counter = "open_ends", Count, "publishers whose end a viewer did not know: `lost` goes up to the last unit received";
