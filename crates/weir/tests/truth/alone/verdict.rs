@@ -3,6 +3,7 @@
 use crate::rtc::{count, on_air, whep};
 use crate::support::{Air, Kept, Mosquitto, Run, air, alone, config, program, start_measuring, weir};
 use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 use weir_origin::Origin;
@@ -125,6 +126,37 @@ fn a_subscriber_that_stood_still_does_not_show_its_own_delay_as_the_brokers() {
     let latency = run.stage(0)["figures"]["latency"]["p99"].as_f64().unwrap();
     assert!(latency > 0.5, "its own delay is in what it shows: {latency}");
     assert_invalid(&run, "generator_pause", "weir did not run for ");
+}
+
+/// Loops of no other use, two for each CPU.
+fn neighbours() -> Vec<Kept> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let spin = |_| {
+        let mut command = program("sh", "dash");
+        Kept::start(command.arg0("noisy-neighbour").args(["-c", "while :; do :; done"]))
+    };
+    (0..2 * cpus).map(spin).collect()
+}
+
+#[test]
+fn a_machine_that_is_full_of_others_work_degrades_the_run_and_the_busiest_of_them_is_named() {
+    let _machine = alone();
+    let air: Air = air(&config(&[]));
+    let neighbours = neighbours();
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "2", "-d", "6s", "--warmup", "1s", "--drain", "200ms"]);
+    let run = start_measuring(&mut command).finish();
+    let verdict = &run.summary["verdict"];
+    // Where weir was late for them, too, the run is invalid.
+    assert!(["degraded", "invalid"].contains(&verdict["state"].as_str().unwrap()), "{verdict:#}");
+    let reasons = verdict["reasons"].as_array().unwrap();
+    let reason = reasons.iter().find(|reason| reason["check"] == "host_busy");
+    let text = reason.unwrap_or_else(|| panic!("{verdict:#}"))["text"].as_str().unwrap();
+    assert!(text.contains("most of it noisy-neighbour ×"), "{text}");
+    let is_named = |it: &Kept| text.contains(&format!("(pid {}, ", it.pid()));
+    assert!(neighbours.iter().any(is_named), "{text}");
+    let page = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    assert!(page.contains("noisy-neighbour"), "{page}");
 }
 
 fn assert_invalid(run: &Run, check: &str, words: &str) {
