@@ -2,7 +2,6 @@
 
 use crate::exit::{Exit, Failure};
 use signal_hook::iterator::Signals;
-use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,10 +24,6 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
             let since = asked.get_or_insert_with(Instant::now).elapsed();
             if interrupt.swap(true, Ordering::SeqCst) && since >= SAME_SIGNAL {
                 crate::steps::kill_all();
-                // What is drawn on a terminal stays there; the shell goes on below it.
-                if std::io::stderr().is_terminal() {
-                    let _ = writeln!(std::io::stderr());
-                }
                 signal_hook::low_level::exit(Exit::Interrupted as i32);
             }
         }
