@@ -1,15 +1,17 @@
 //! The live view: a table that is drawn over itself on a terminal, a plain line every few seconds into a pipe.
 
+mod screen;
 mod table;
 
 use crate::args::RunOptions;
 use crate::log;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::truncate_str;
+use screen::Screen;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
+use table::{LOWEST, NARROWEST, Table};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Watcher;
-use table::{LOWEST, NARROWEST, Table};
 use weir_engine::summary::{MessageRate, Role, WorkloadPoint};
 use weir_metrics::BitRate;
 use weir_metrics::common::FAILED;
@@ -29,7 +31,7 @@ const THREADS: usize = 3;
 /// Of a core: a thread that uses less is not busy.
 const BUSY_PERCENT: f64 = 1.0;
 /// Times a second that the terminal is drawn.
-const DRAWS: u8 = 4;
+const DRAWS: u128 = 4;
 
 /// How a run is shown while it goes, on stderr.
 pub(crate) enum Live {
@@ -58,16 +60,16 @@ impl Live {
     }
 
     /// Takes the view away before the report is printed.
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear(&mut self) {
         if let Self::Drawn(drawn) = self {
-            drawn.screen.finish_and_clear();
+            drawn.screen.clear();
         }
     }
 }
 
 /// What is drawn over itself.
 pub(crate) struct Drawn {
-    screen: ProgressBar,
+    screen: Screen,
     table: Table,
     /// What stands in the table's place where it does not fit.
     line: String,
@@ -77,32 +79,34 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     fn new(length: Duration) -> Self {
-        let target = ProgressDrawTarget::stderr_with_hz(DRAWS);
-        let screen = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template("{msg}");
-        screen.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         // A run until Ctrl-C has no part of it done.
         let length = Some(length).filter(|length| *length <= LONGEST);
-        Self { screen, table: Table { length, ..Table::default() }, line: String::new(), draws: 0 }
+        Self {
+            screen: Screen::new(),
+            table: Table { length, ..Table::default() },
+            line: String::new(),
+            draws: 0,
+        }
     }
 
     /// Draws what there is, as large as the terminal is now.
-    fn draw(&self) {
-        let size = terminal_size::terminal_size_of(std::io::stderr());
-        let (width, height) =
-            size.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-        if width >= NARROWEST && height >= LOWEST {
+    fn draw(&mut self) {
+        let (width, height) = self.screen.size();
+        let lines = if width >= NARROWEST && height >= LOWEST {
             // The last row is the cursor's.
-            return self.screen.set_message(self.table.lines(width, height - 1).join("\n"));
-        }
-        let bar = self.table.length.map(|length| table::bar(self.table.elapsed, length, width) + " ");
-        self.screen.set_message(bar.unwrap_or_default() + &self.line);
+            self.table.lines(width, height - 1)
+        } else {
+            let bar = self.table.length.map(|length| table::bar(self.table.elapsed, length, width) + " ");
+            let line = bar.unwrap_or_default() + &self.line;
+            vec![truncate_str(&line, width, "…").into_owned()]
+        };
+        self.screen.draw(&lines);
     }
 
     /// Draws again if enough time has passed.
     fn tick(&mut self, elapsed: Duration) {
         self.table.elapsed = elapsed;
-        let draws = elapsed.as_millis() * u128::from(DRAWS) / 1_000;
+        let draws = elapsed.as_millis() * DRAWS / 1_000;
         if std::mem::replace(&mut self.draws, draws) != draws {
             self.draw();
         }
@@ -120,11 +124,8 @@ impl Watcher for Live {
         }
         let line =
             line(second, &points, &aggregator.roles(), aggregator.failed(), aggregator.commonest_failure());
-        if let Self::Drawn(drawn) = self
-            && is_in_background()
-        {
+        if matches!(self, Self::Drawn(_)) && is_in_background() {
             // Sent there since: what is in the foreground now is not drawn over.
-            drawn.screen.set_draw_target(ProgressDrawTarget::hidden());
             *self = Self::Plain(SELDOM);
         }
         match self {
@@ -220,9 +221,10 @@ fn busiest_threads(usage: &Usage) -> Vec<String> {
     let threads = usage.targets.iter().flat_map(|target| &target.process.threads);
     let mut threads: Vec<&ThreadUsage> = threads.filter(|it| it.cpu_percent >= BUSY_PERCENT).collect();
     threads.sort_by(|one, other| other.cpu_percent.total_cmp(&one.cpu_percent));
-    let named = threads.iter().take(THREADS).map(|thread| {
-        format!("{} {:.0} %", weir_report::quote(&thread.name, WORDS), thread.cpu_percent)
-    });
+    let named = threads
+        .iter()
+        .take(THREADS)
+        .map(|thread| format!("{} {:.0} %", weir_report::quote(&thread.name, WORDS), thread.cpu_percent));
     named.collect()
 }
 

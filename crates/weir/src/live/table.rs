@@ -29,14 +29,14 @@ pub(super) struct Table {
     pub(super) stage: Option<StageProgress>,
     /// Each workload's name, and what it does.
     pub(super) workloads: Vec<(String, Vec<String>)>,
+    /// Clients that failed, and why, the commonest reason first.
+    pub(super) failures: Vec<String>,
     /// Each watched server, and what it uses.
     pub(super) servers: Vec<(String, Vec<String>)>,
     /// The busiest threads of all servers.
     pub(super) threads: Vec<String>,
     /// What weir and the machine use.
     pub(super) generator: Vec<String>,
-    /// Clients that failed, and why, the commonest reason first.
-    pub(super) failures: Vec<String>,
 }
 
 impl Table {
@@ -46,13 +46,16 @@ impl Table {
         let stage: Vec<String> = self.stage.iter().flat_map(stage).collect();
         rows.push(("stage", &stage));
         rows.extend(self.workloads.iter().map(|(name, parts)| (name.as_str(), parts.as_slice())));
+        let shown = &self.failures[..self.failures.len().min(KINDS)];
+        rows.extend(
+            shown
+                .iter()
+                .enumerate()
+                .map(|(at, failure)| (if at == 0 { "failed" } else { "" }, std::slice::from_ref(failure))),
+        );
         rows.extend(self.servers.iter().map(|(name, parts)| (name.as_str(), parts.as_slice())));
         rows.push(("threads", &self.threads));
         rows.push(("weir", &self.generator));
-        let shown = &self.failures[..self.failures.len().min(KINDS)];
-        rows.extend(shown.iter().enumerate().map(|(at, failure)| {
-            (if at == 0 { "failed" } else { "" }, std::slice::from_ref(failure))
-        }));
         rows.retain(|(_, parts)| !parts.is_empty());
         let label = rows.iter().map(|(label, _)| measure_text_width(label)).max().unwrap_or(0).min(LABEL);
         let mut lines = vec![self.progress(width)];
@@ -143,7 +146,10 @@ mod tests {
 
     fn drawn(table: &Table, width: usize, height: usize) -> String {
         let lines = table.lines(width, height);
-        assert!(lines.len() <= height && lines.iter().all(|line| measure_text_width(line) <= width), "{lines:#?}");
+        assert!(
+            lines.len() <= height && lines.iter().all(|line| measure_text_width(line) <= width),
+            "{lines:#?}"
+        );
         lines.join("\n")
     }
 

@@ -1,10 +1,9 @@
 //! What weir says without being asked: on the terminal that it was started from, of servers that do not answer, of
 //! streams that nobody sees.
 
-use crate::support::{
-    Kept, Publishing, air, config, free_port, measure, program, says, shared, soon, weir,
-};
+use crate::support::{Kept, Publishing, air, config, free_port, measure, program, says, shared, soon, weir};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -72,8 +71,10 @@ impl Terminal {
         let mut words = vec![exe];
         words.extend(arguments);
         let line = shlex::try_join(words).unwrap();
-        let line =
-            format!("stty rows 24 cols {columns}; exec {line} -o {}", directory.join("run").to_str().unwrap());
+        let line = format!(
+            "stty rows 24 cols {columns}; exec {line} -o {}",
+            directory.join("run").to_str().unwrap()
+        );
         let mut command = program("script", "bsdutils");
         command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
         let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -90,7 +91,8 @@ impl Terminal {
 
     /// All lines as a person sees them who scrolls back.
     fn seen(&self) -> Vec<String> {
-        let mut screen = vt100::Parser::new(2_000, self.columns, 0);
+        let [rows, columns] = [2_000, self.columns].map(|it| NonZeroU16::new(it).unwrap());
+        let mut screen = vt100::Parser::new(rows, columns, 0);
         screen.process(&self.written.lock().unwrap());
         screen.screen().rows(0, self.columns).map(|row| row.trim_end().to_owned()).collect()
     }
