@@ -292,7 +292,8 @@ impl Aggregator {
                 }
             }
         }
-        let mut kinds: Vec<_> = kinds.into_iter().map(|(kind, (clients, words))| (kind, clients, words)).collect();
+        let mut kinds: Vec<_> =
+            kinds.into_iter().map(|(kind, (clients, words))| (kind, clients, words)).collect();
         kinds.sort_by_key(|(_, clients, _)| std::cmp::Reverse(*clients));
         kinds
     }

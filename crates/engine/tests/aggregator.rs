@@ -7,7 +7,7 @@ use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
+    AHEAD, FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
     SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
@@ -362,6 +362,32 @@ fn the_share_of_viewers_without_a_stall_is_of_those_that_played_in_the_whole_run
     // Nobody played; messages.
     assert_eq!(judged(0, [0, 0], 1), (None, false));
     assert_eq!(judged(8, [0, 0], 0), (None, false));
+}
+
+#[test]
+fn what_a_server_sends_at_once_to_each_new_viewer_is_expected_of_viewers_that_follow_each_other() {
+    // Ten places at 100 bytes a second, each client for 2 s: five begin in each second, and each gets 2 s of media at once.
+    let ratio = |life: &str| {
+        let text = format!(
+            "{{warmup: 0s, workloads: [{{play: rtmp://h/a/b, clients: 10, arrival: 1000/s, duration: 10s{life}}}]}}"
+        );
+        let mut aggregator = aggregator_of(&text);
+        for second in 0..10 {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.set(PLAYING, 10);
+            figures.count(PLAYED, 5);
+            figures.count(MEDIA, 1_000 + 5 * 200);
+            figures.count(AHEAD, 5 * 200);
+            figures.count(SOURCE, 2_000);
+            figures.count(SOURCE_TIME, 20_000_000);
+            aggregator
+                .interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        }
+        let stage = finish(&aggregator).workloads[0].stages[0].clone();
+        stage.actual_bps / stage.expected_bps.unwrap()
+    };
+    assert_eq!(ratio(", life: 2s"), 1.0);
+    assert_eq!(ratio(""), 2.0, "nobody new is expected of viewers that stay");
 }
 
 /// A sample at this time of the run, of a machine with two cores of which weir has used so much.

@@ -102,7 +102,10 @@ impl StageAggregator {
     pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
-        let starting = if self.turns_over { stretch.starting_mean() } else { 0.0 };
+        // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other it
+        // may be more than what comes by the clock.
+        let (starting, ahead) =
+            if self.turns_over { (stretch.starting_mean(), stretch.ahead_bps()) } else { (0.0, 0.0) };
         StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,
@@ -114,7 +117,7 @@ impl StageAggregator {
             window_is_void: false,
             expected_bps: client_bps.filter(|_| stretch.seconds > 0).map(|bps| {
                 let there = f64::from(self.span.clients) - starting - self.absent(begin, stretch.seconds);
-                bps * there.max(0.0)
+                bps * there.max(0.0) + ahead
             }),
             starting_mean: starting,
             actual_bps: stretch.actual_bps(),
