@@ -14,6 +14,7 @@ pub use slice::Slice;
 
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
+use crate::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
 use crate::scenario::Scenario;
@@ -289,7 +290,7 @@ impl Aggregator {
             .iter()
             .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
-        let cores = run.environment.cpu.online_count.max(1) as f64;
+        let cores = cores(&run.environment);
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
         let mut warnings: Vec<_> = self.trouble.iter().cloned().collect();
@@ -304,7 +305,7 @@ impl Aggregator {
                 number as u16,
                 &self.published_in_windows(workload),
                 usages,
-                cores,
+                &run.environment,
                 self.ended(),
             );
             if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {

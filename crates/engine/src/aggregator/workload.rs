@@ -8,6 +8,7 @@ use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
 use crate::lifetime::Lifetime;
+use crate::loads::cores;
 use crate::plan::StageSpan;
 use crate::role::Role;
 use crate::servers::ServerTotals;
@@ -27,7 +28,7 @@ use weir_metrics::common::{
     PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
-use weir_observe::UsageSummary;
+use weir_observe::{Environment, UsageSummary};
 
 /// Media that may be on its way when a stretch ends: servers send in bursts, of 350 ms where SRS merges writes as it is
 /// advised to, so that by chance a stretch holds one burst more or less.
@@ -193,7 +194,7 @@ impl WorkloadAggregator {
         number: u16,
         published: &[Option<Source>],
         usages: &[Option<UsageSummary>],
-        cores: f64,
+        environment: &Environment,
         ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<Reason>) {
         let total = self.counted();
@@ -202,14 +203,14 @@ impl WorkloadAggregator {
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
             let mut row =
-                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
+                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), environment, ended);
             row.window_is_void = self.is_void(stage, &self.media_of(stage));
             let units = stage.window.figures.counter(UNITS);
             row.messages = self.messages(stage.span.clients, units, stage.window.seconds);
             let frame_time = self.facts.frame_time_seconds;
             row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
-            reasons.extend(verdict::of_stage(number, &row, judged, cores, frame_time));
+            reasons.extend(verdict::of_stage(number, &row, judged, cores(environment), frame_time));
             stages.push(row);
         }
         let mut failures: Vec<FailureCount> = self
