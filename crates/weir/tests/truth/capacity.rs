@@ -115,7 +115,7 @@ fn an_origin_whose_viewers_cost_a_fortieth_of_a_core_carries_no_more_than_its_co
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let watch = format!("pid={}", server.pid());
-    let mut asked = vec!["capacity", &url, "--from", "20", "--watch", &watch, "--json", "-", "-o", &out];
+    let mut asked = vec!["capacity", &url, "--from", "52", "--watch", &watch, "--json", "-", "-o", &out];
     asked.extend(["--threshold", "bitrate.ratio >= 90%", "--slice", "2s", "--hold", "4s", "--confirm", "4s"]);
     asked.extend([
         "--warmup",
@@ -134,12 +134,11 @@ fn an_origin_whose_viewers_cost_a_fortieth_of_a_core_carries_no_more_than_its_co
     // a few percent more or less.
     let trials = summary["trials"].as_array().unwrap().iter();
     let loads: Vec<_> = trials.flat_map(|it| it["loads"].as_array().unwrap()).collect();
-    let is_beyond = |load: &&&Value| load["load"].as_u64().unwrap() > 50;
-    assert!(loads.iter().filter(is_beyond).count() > 0, "{}", said.err);
-    for load in loads.iter().filter(is_beyond) {
+    for load in loads.iter().filter(|load| load["load"].as_u64().unwrap() > 50) {
         assert_eq!(load["verdict"], "fail", "{load:#}");
-        assert_eq!(load["failure"], Value::Null, "nobody is refused: they fall behind: {load:#}");
     }
+    let upper = summary["answer"]["bounds"]["upper"].as_u64();
+    assert!(upper.is_some_and(|upper| upper <= 52), "{}", said.err);
     // On a busy machine fewer are carried, and the search may run out of time.
     let lower = &summary["answer"]["bounds"]["lower"];
     assert!(lower.as_u64().is_none_or(|lower| lower <= 50), "{}", said.err);
