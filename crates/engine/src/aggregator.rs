@@ -34,7 +34,7 @@ use weir_metrics::common::{
     FAILED, FRAMES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
-use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
+use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
 
 /// Sums up a run, second by second.
@@ -420,10 +420,12 @@ impl Aggregator {
     /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
     /// whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
+        // Nothing that is watched is judged here.
+        let machine = Environment::default();
         let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; aggregator.stages.len()];
             let published = self.published_in_windows(aggregator);
-            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, 1.0, None);
+            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, &machine, None);
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);

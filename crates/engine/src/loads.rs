@@ -55,8 +55,7 @@ pub(crate) fn host_load(usage: &UsageSummary, environment: &Environment) -> Host
     let (host, cores) = (&usage.host, cores(environment));
     let mean = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.mean);
     let max = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.max);
-    let interfaces =
-        |value: fn(&weir_observe::InterfaceSummary) -> f64| host.interfaces.iter().map(value).sum();
+    let interfaces = |value: fn(&InterfaceSummary) -> f64| host.interfaces.iter().map(value).sum();
     HostLoad {
         cpu_percent: 100.0 * cores * mean(host.cpu_busy_ratio),
         steal_percent: 100.0 * cores * mean(host.cpu_steal_ratio),
