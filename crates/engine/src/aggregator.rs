@@ -68,12 +68,12 @@ impl Aggregator {
     /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
-        let lives = plan.lives();
+        let turnovers: BTreeMap<_, _> = plan.turnovers().collect();
         let edges = plan.window_edges();
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
-            let life = lives.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, life, spans.copied(), edges.clone())
+            let turnover = turnovers.get(&(number as u16)).copied();
+            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), edges.clone())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {

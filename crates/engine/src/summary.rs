@@ -232,6 +232,9 @@ pub struct WorkloadSummary {
 pub struct TurnoverSummary {
     /// For how long a client stays.
     pub life: Lifetime,
+    /// How long its place is empty then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pause_seconds: f64,
     /// Clients that began in the whole run.
     pub started: u64,
     /// Clients that began a second, over the windows of all stages; none if there was no window.

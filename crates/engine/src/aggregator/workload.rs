@@ -7,9 +7,8 @@ use crate::agents::clients::OpenClients;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
-use crate::lifetime::Lifetime;
 use crate::loads::cores;
-use crate::plan::StageSpan;
+use crate::plan::{StageSpan, Turnover};
 use crate::role::Role;
 use crate::servers::ServerTotals;
 use crate::startup_map::StartupCounts;
@@ -38,7 +37,7 @@ const BURST_SECONDS: f64 = 0.5;
 pub(super) struct WorkloadAggregator {
     pub(super) facts: WorkloadFacts,
     /// For how long a client stays before another comes in its place.
-    pub(super) life: Option<Lifetime>,
+    pub(super) turnover: Option<Turnover>,
     pub(super) total: Totals,
     pub(super) stages: Vec<StageAggregator>,
     pub(super) readers: Readers,
@@ -82,14 +81,14 @@ impl WorkloadAggregator {
     pub(super) fn new(
         facts: WorkloadFacts,
         schema: Schema,
-        life: Option<Lifetime>,
+        turnover: Option<Turnover>,
         spans: impl Iterator<Item = StageSpan>,
         edges: Vec<u32>,
     ) -> Self {
         Self {
-            life,
+            turnover,
             total: Totals::new(schema),
-            stages: spans.map(|span| StageAggregator::new(span, schema, life.is_some())).collect(),
+            stages: spans.map(|span| StageAggregator::new(span, schema, turnover.is_some())).collect(),
             readers: Readers::default(),
             starvation: Starvation::default(),
             ingested: None,
@@ -298,11 +297,13 @@ impl WorkloadAggregator {
 
     /// How clients followed each other, if they did.
     fn turnover(&self) -> Option<TurnoverSummary> {
+        let turnover = self.turnover?;
         let windows = || self.stages.iter().map(|stage| &stage.window);
         let begun: u64 = windows().map(|window| window.figures.counter(STARTED)).sum();
         let seconds: u32 = windows().map(|window| window.seconds).sum();
         Some(TurnoverSummary {
-            life: self.life?,
+            life: turnover.life,
+            pause_seconds: turnover.pause.as_secs_f64(),
             started: self.total.figures.counter(STARTED),
             starts_per_second: (seconds > 0).then(|| begun as f64 / f64::from(seconds)),
             exits_before_start: self.total.figures.counter(EXITS_BEFORE_START),

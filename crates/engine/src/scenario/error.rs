@@ -52,6 +52,14 @@ pub enum ScenarioError {
         /// Why, and what to do.
         words: &'static str,
     },
+    /// A publisher that comes back, of a workload that cannot have it.
+    #[error("workload '{workload}': `republish` {words}")]
+    Republish {
+        /// The workload.
+        workload: String,
+        /// Why, and what to do.
+        words: &'static str,
+    },
     /// The background cannot be had.
     #[error("background: {0}")]
     Background(&'static str),

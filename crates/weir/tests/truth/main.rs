@@ -39,6 +39,7 @@ mod places;
 mod postgresql_tls;
 mod probe;
 mod relay;
+mod republish;
 mod rtc;
 mod scenarios;
 mod secrets;
