@@ -80,6 +80,7 @@ impl ScenarioError {
             | Self::NoDuration(label)
             | Self::SeveralSave(label)
             | Self::Life { workload: label, .. }
+            | Self::Republish { workload: label, .. }
             | Self::Quantity { workload: label, .. } => Some(label),
             Self::Read { .. }
             | Self::Parse { .. }
