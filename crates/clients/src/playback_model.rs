@@ -590,7 +590,7 @@ mod tests {
     fn a_server_that_falls_silent_and_goes_on_shows_the_next_frame() {
         let mut frames = publication(0, 100, 0);
         for (at, _) in &mut frames[60..] {
-            *at += Duration::from_millis(700);
+            *at = *at + Duration::from_millis(700);
         }
         assert_eq!(recoveries(&frames), [740]);
     }
