@@ -205,6 +205,22 @@ impl Http {
         if (200..300).contains(&status) { Ok(body) } else { Err(refusal(status, &body)) }
     }
 
+    /// A POST of this body with these fields. Of the answer only the status counts.
+    ///
+    /// # Errors
+    /// See [`HttpError`].
+    pub fn send(&self, address: &Address, fields: &[(&str, &str)], body: &[u8]) -> Result<(), HttpError> {
+        let mut request = self.agent.post(address.url.as_str());
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        if let Some(authorization) = &address.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let (status, body) = read(request.send(body), TIMEOUT)?;
+        if (200..300).contains(&status) { Ok(()) } else { Err(refusal(status, &body)) }
+    }
+
     /// Status and body.
     pub(crate) fn answer(&self, address: &Address, accept: &str) -> Result<(u16, Vec<u8>), HttpError> {
         let mut request = self.agent.get(address.url.as_str()).header("Accept", accept);
