@@ -77,10 +77,10 @@ impl Requests {
         self.latest = values.iter().map(|(labels, _)| labels.clone()).collect();
         let gone = self.known.difference(&self.latest).cloned();
         let stale = gone.map(|labels| (labels, f64::from_bits(STALE)));
-        let series = values.into_iter().chain(stale).map(|(labels, value)| TimeSeries {
-            labels,
-            samples: vec![Point { value, timestamp: self.at }],
-        });
+        let series = values
+            .into_iter()
+            .chain(stale)
+            .map(|(labels, value)| TimeSeries { labels, samples: vec![Point { value, timestamp: self.at }] });
         let request = WriteRequest { series: series.collect() };
         // Only one of more than 4 GiB cannot be compressed.
         snap::raw::Encoder::new().compress_vec(&request.encode_to_vec()).unwrap_or_default()
@@ -147,7 +147,8 @@ mod tests {
     /// Each series as Prometheus writes it, and its value.
     fn lines(request: &WriteRequest) -> Vec<(String, f64)> {
         let line = |series: &TimeSeries| {
-            let labels: Vec<_> = series.labels.iter().map(|it| format!("{}={:?}", it.name, it.value)).collect();
+            let labels: Vec<_> =
+                series.labels.iter().map(|it| format!("{}={:?}", it.name, it.value)).collect();
             (labels.join(","), series.samples[0].value)
         };
         request.series.iter().map(line).collect()
@@ -176,13 +177,24 @@ mod tests {
             };
             lines.iter().filter_map(of).collect::<Vec<_>>().join("\n")
         };
-        assert_eq!(of("weir_run_info"), "__name__=\"weir_run_info\",instance=\"bench\",job=\"weir\",run=\"demo-1\" 1");
+        assert_eq!(
+            of("weir_run_info"),
+            "__name__=\"weir_run_info\",instance=\"bench\",job=\"weir\",run=\"demo-1\" 1"
+        );
         let labels = "instance=\"bench\",job=\"weir\",protocol=\"rtmp\",target=\"h:1935\",workload=\"play\"";
-        assert_eq!(of("weir_received_bytes_total"), format!("__name__=\"weir_received_bytes_total\",{labels} 1000"));
-        assert_eq!(of("weir_startup_seconds_count"), format!("__name__=\"weir_startup_seconds_count\",{labels} 2"));
+        assert_eq!(
+            of("weir_received_bytes_total"),
+            format!("__name__=\"weir_received_bytes_total\",{labels} 1000")
+        );
+        assert_eq!(
+            of("weir_startup_seconds_count"),
+            format!("__name__=\"weir_startup_seconds_count\",{labels} 2")
+        );
         let buckets = of("weir_startup_seconds_bucket");
         for (bound, count) in [("0.1", 0), ("0.25", 1), ("1.0", 2), ("60.0", 2), ("+Inf", 2)] {
-            let line = format!("job=\"weir\",le={bound:?},protocol=\"rtmp\",target=\"h:1935\",workload=\"play\" {count}");
+            let line = format!(
+                "job=\"weir\",le={bound:?},protocol=\"rtmp\",target=\"h:1935\",workload=\"play\" {count}"
+            );
             assert!(buckets.contains(&line), "{line} is not in\n{buckets}");
         }
         for series in &request.series {
@@ -216,7 +228,8 @@ mod tests {
     #[test]
     fn samples_are_in_order_where_the_clock_was_set_back() {
         let mut requests = Requests::new(&[]);
-        let mut at = |millis| decoded(&requests.next(&board().families(), millis)).series[0].samples[0].timestamp;
+        let mut at =
+            |millis| decoded(&requests.next(&board().families(), millis)).series[0].samples[0].timestamp;
         assert_eq!([at(1_000), at(900), at(1_001), at(5_000)], [1_000, 1_001, 1_002, 5_000]);
     }
 }

@@ -168,7 +168,9 @@ fn who_asks_slowly_or_not_at_all_makes_room_for_others() {
 #[test]
 fn an_address_that_is_taken_is_one_line() {
     let (listener, address, _) = start();
-    let Err(error) = Listener::start(address, Look::default(), Arc::default()) else { panic!("two at {address}") };
+    let Err(error) = Listener::start(address, Look::default(), Arc::default()) else {
+        panic!("two at {address}")
+    };
     let line = error.to_string();
     assert!(line.starts_with(&format!("{address}: ")) && line.contains("give another address"), "{line}");
     drop(listener);

@@ -151,7 +151,7 @@ impl fmt::Debug for Address {
 }
 
 /// A text that should have been a URL, as it may be shown, and on one line.
-pub(crate) fn shown_text(text: &str) -> String {
+pub fn shown_text(text: &str) -> String {
     let shown = weir_address::shown(text);
     shown.chars().filter(|character| !character.is_control()).take(WORDS).collect()
 }

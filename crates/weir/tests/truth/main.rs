@@ -40,6 +40,7 @@ mod places;
 mod postgresql_tls;
 mod probe;
 mod processor;
+mod push;
 mod relay;
 mod rtc;
 mod scenarios;
