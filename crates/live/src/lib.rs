@@ -10,9 +10,9 @@
 //! | `family` | metrics as values; the name of a figure | Prometheus' naming practices |
 //! | `buckets` | classic and native histograms out of HDR ones | Prometheus' specification of native histograms |
 //! | `encode` | text and OpenMetrics | by `prometheus-client` |
-//! | `protobuf` | native histograms for those who collect | `metrics.proto` of Prometheus' client model |
-//! | `remote_write` | the same metrics for those who are sent them | Prometheus remote write 1.0 |
-//! | `pusher` | the thread that sends them | |
+//! | `protobuf` | native histograms | `metrics.proto` of Prometheus' client model |
+//! | `remote_write` | the same metrics as a request | Prometheus remote write 1.0 |
+//! | `pusher` | the thread that sends these requests | |
 //!
 //! The run leaves values here and never waits: a tab that does not read is sent the latest when it does, connections are
 //! bounded, and each has to go on in its time. Nothing here knows a run, a summary or a protocol.

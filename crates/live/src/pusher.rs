@@ -1,6 +1,6 @@
-//! The thread that sends metrics to whoever asked to be sent them: when a run begins, every few seconds, and at the end.
+//! The thread that pushes metrics to a receiver: when a run begins, every few seconds, and at the end.
 //!
-//! The run never waits for it; only the end of the program does, and not for long. How a request gets there is not known here.
+//! The run never waits for it; only the end of the program does, for a limited time. It must not know how a request is sent.
 
 use crate::board::Board;
 use crate::remote_write::{HEAD, Requests};
@@ -40,8 +40,7 @@ enum Order {
 }
 
 impl Pusher {
-    /// Metrics of this board go through `send` from now on, each series with these labels. Whatever goes wrong, `warn` is
-    /// told once.
+    /// Sends this board's metrics by `send` from now on, each series with these labels. The first error goes to `warn`.
     ///
     /// # Errors
     /// The system has no thread left.
@@ -88,7 +87,7 @@ impl Pusher {
     }
 }
 
-/// What is said once.
+/// A warning that is given once.
 struct Warning {
     was_given: AtomicBool,
     warn: Box<dyn Fn(&str) + Send + Sync>,
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_takes_nothing_is_told_of_once() {
+    fn a_receiver_that_takes_nothing_is_one_warning() {
         let (asked, pushes) = channel();
         let send = move |_| {
             asked.send(()).unwrap();

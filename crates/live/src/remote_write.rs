@@ -1,13 +1,12 @@
-//! Metrics as requests of Prometheus remote write 1.0: the series that whoever collects `/metrics` has, each with a sample
-//! of now.
+//! Metrics as requests of Prometheus remote write 1.0: the series of `/metrics`, each with one sample.
 //!
-//! Sums are cumulative, so that a request that was lost is made good by the next one. It must not know a link or a clock.
+//! Sums are cumulative, so that the next request replaces one that was lost. It must not know a link or a clock.
 
 use crate::family::{Family, FamilyKind, Sample};
 use prost::Message;
 use std::collections::BTreeSet;
 
-/// What each request says of itself.
+/// Fields of each request's head.
 pub(crate) const HEAD: [(&str, &str); 3] = [
     ("Content-Type", "application/x-protobuf"),
     ("Content-Encoding", "snappy"),
@@ -52,7 +51,7 @@ struct Point {
 /// Makes requests, and knows which series the receiver has.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    /// What every series has beside its own labels.
+    /// Labels of every series beside its own.
     labels: Vec<Pair>,
     /// Series that the receiver may have as going on.
     known: BTreeSet<Vec<Pair>>,

@@ -39,7 +39,7 @@ pub struct Environment {
     pub architecture: String,
     /// Name of the machine: uname(2).
     pub hostname: String,
-    /// Tells one boot from another: `/proc/sys/kernel/random/boot_id`.
+    /// Differs from boot to boot: `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Option<String>,
     /// The CPUs.
     pub cpu: Cpu,

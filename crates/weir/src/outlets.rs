@@ -1,4 +1,4 @@
-//! `--live` and `--push-metrics`: where others see what runs while it runs. Without these flags nothing is started, and
+//! `--live` and `--push-metrics`: where a run can be seen while it goes on. Without these flags nothing is started, and
 //! nothing here costs anything.
 
 use crate::exit::{Exit, Failure};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_live::{Board, Listener, Look, Part, Pusher};
 use weir_report::{page_script, page_style};
 
-/// How long weir waits at its end for whoever takes the last metrics.
+/// How long weir waits at its end for the receiver of the last metrics.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What can be seen of a run while it goes on.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_observe::TargetSample;
 
-/// The watched processes of other machines as they were read last: whoever hears of them puts them in, and each second of a run
+/// The watched processes of other machines as they were read last: samples are put in as they come, and each second of a run
 /// takes them from here.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedElsewhere(Arc<Mutex<Vec<Vec<TargetSample>>>>);

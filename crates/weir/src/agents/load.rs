@@ -125,7 +125,7 @@ fn call(
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(gone()),
         }
-        // Whoever answers first is not always the first by name.
+        // The first agents to answer are not always the first by name.
         if free.len() >= wanted && began.elapsed() >= LOOK {
             return Ok(Called { free: free.into_iter().take(wanted).collect(), watching });
         }

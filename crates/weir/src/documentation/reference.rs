@@ -8,7 +8,7 @@ use std::fmt::Write;
 use weir_engine::scenario::Scenario;
 use weir_metrics::{Figure, Kind, Merge, Unit};
 
-/// What stands at the top of each page, so that nobody edits it.
+/// What stands at the top of each page, so that it is not edited by hand.
 const NOTICE: &str = "<!-- Made from the declarations: WEIR_WRITE=1 cargo test -p weir reference -->\n";
 
 fn assert_up_to_date(name: &str, body: &str) {
