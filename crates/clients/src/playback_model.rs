@@ -229,8 +229,10 @@ impl PlaybackModel {
     fn recover(&mut self, now: Moment, jumps: bool, begins: bool, recorder: &mut Recorder) {
         let interval = self.media.max(0) as u64 / self.frames.max(1);
         let interval = Duration::from_micros(if self.has_pictures { interval } else { 0 });
+        // After one picture it is not known how far apart they are.
+        let is_known = !self.has_pictures || self.media > 0;
         let before = std::mem::replace(&mut self.last_frame, now);
-        let is_silence = self.bytes > 0 && now.since(before) >= SILENCE.max(4 * interval);
+        let is_silence = self.bytes > 0 && is_known && now.since(before) >= SILENCE.max(4 * interval);
         if is_silence && self.silent_since.is_none() && (begins || !jumps) {
             recorder.record(RECOVERY, now.since(before).as_micros() as u64);
         } else if is_silence {
