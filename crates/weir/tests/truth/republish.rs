@@ -11,7 +11,7 @@ fn comes_back(url: &str) -> Run {
 drain: 500ms
 workloads:
   - {{publish: '{url}', republish: 'every:6s,pause:2s', gop: 1s}}
-  - {{play: '{url}', clients: 4, delay: 1s, duration: 17s, end_grace: 20s, timeout: 20s}}
+  - {{play: '{url}', clients: 4, delay: 1s, duration: 15s, end_grace: 20s, timeout: 20s}}
 "
     );
     std::fs::write(&file, text).unwrap();
