@@ -60,16 +60,9 @@ fn figure(group: &[Column], records: &ReaderRecords, at: usize, planned: u64) ->
     };
     let of = |wanted: &[Statistic]| -> Option<ColumnSums> {
         let offset = offset_of(wanted)?;
-        let mut column = records.column(at + offset).cloned().unwrap_or(ColumnSums::NONE);
+        let column = records.column(at + offset).cloned().unwrap_or(ColumnSums::NONE);
         let missing = missing(offset, column.count);
-        if missing > 0 {
-            column = ColumnSums {
-                count: column.count + missing,
-                least: column.least.min(0.0),
-                most: column.most.max(0.0),
-                ..column
-            };
-        }
+        let column = column.with_zeroes(missing);
         Some(column).filter(|column| column.count > 0)
     };
     let own = of(&[Statistic::Sum, Statistic::Once, Statistic::Mean]);

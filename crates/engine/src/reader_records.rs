@@ -122,6 +122,16 @@ impl ColumnSums {
         }
     }
 
+    /// The same with so many clients more that have counted nothing.
+    pub(crate) fn with_zeroes(mut self, clients: u64) -> Self {
+        if clients > 0 {
+            self.count += clients;
+            self.least = self.least.min(0.0);
+            self.most = self.most.max(0.0);
+        }
+        self
+    }
+
     /// How many clients have the word of this position.
     pub(crate) fn of_word(&self, position: usize) -> u64 {
         self.words.get(position).copied().unwrap_or_default()
