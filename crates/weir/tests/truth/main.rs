@@ -38,6 +38,7 @@ mod pion;
 mod places;
 mod postgresql_tls;
 mod probe;
+mod push;
 mod relay;
 mod rtc;
 mod scenarios;
