@@ -14,6 +14,7 @@ pub use slice::Slice;
 
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
+use crate::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
 use crate::scenario::Scenario;
@@ -33,7 +34,7 @@ use weir_metrics::common::{
     FAILED, FRAMES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
-use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
+use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
 
 /// Sums up a run, second by second.
@@ -80,12 +81,12 @@ impl Aggregator {
     /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
-        let lives = plan.lives();
+        let turnovers: BTreeMap<_, _> = plan.turnovers().collect();
         let edges = plan.window_edges();
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
-            let life = lives.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, life, spans.copied(), plan.window_tenths())
+            let turnover = turnovers.get(&(number as u16)).copied();
+            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), plan.window_tenths())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
@@ -307,7 +308,7 @@ impl Aggregator {
             .iter()
             .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
-        let cores = run.environment.cpu.online_count.max(1) as f64;
+        let cores = cores(&run.environment);
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
         let lost_thread = self.lost_thread.as_ref();
@@ -327,7 +328,7 @@ impl Aggregator {
                 number as u16,
                 &self.published_in_windows(workload),
                 usages,
-                cores,
+                &run.environment,
                 self.ended(),
             );
             if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
@@ -442,10 +443,12 @@ impl Aggregator {
     /// of a long run costs no more than one of a short run. `bitrate.ratio` and `frames.ratio` have a value in stages whose
     /// window is whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
+        // Nothing that is watched is judged here.
+        let machine = Environment::default();
         let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; aggregator.stages.len()];
             let published = self.published_in_windows(aggregator);
-            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, 1.0, None);
+            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, &machine, None);
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);

@@ -38,6 +38,7 @@ pub mod merge;
 mod overrides;
 pub mod plan;
 pub mod record;
+pub mod republish;
 mod role;
 pub mod run;
 pub mod scenario;
