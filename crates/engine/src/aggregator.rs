@@ -133,6 +133,7 @@ impl Aggregator {
         if pause >= verdict::PAUSE_SECONDS {
             let end = f64::from(second) + 1.0;
             self.pauses.push((end - 1.0 - pause, end));
+            keep_longest(&mut self.pauses);
         }
         // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
@@ -583,5 +584,18 @@ impl Aggregator {
                 }
             })
             .collect()
+    }
+}
+
+/// Pauses of weir that are kept, at the least; of a run with more, the longest.
+const MOST_PAUSES: usize = 10_000;
+
+/// Forgets the shortest of more than twice as many.
+fn keep_longest(pauses: &mut Vec<(f64, f64)>) {
+    if pauses.len() > 2 * MOST_PAUSES {
+        pauses.sort_by(|(begin, end), (other_begin, other_end)| {
+            (other_end - other_begin).total_cmp(&(end - begin))
+        });
+        pauses.truncate(MOST_PAUSES);
     }
 }

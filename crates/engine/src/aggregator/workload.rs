@@ -354,6 +354,7 @@ impl WorkloadAggregator {
                 least * 1e3
             ));
         }
+        warnings.extend(self.readers.thinned().map(|line| format!("{}: {line}", self.facts.name)));
         if let Some(ingested) = &self.ingested {
             let of_stage = |it: &Imbalance| format!("{}: {}: {}", self.facts.name, it.stage.name(), it.text);
             warnings.extend(ingested.imbalances.iter().map(of_stage));
