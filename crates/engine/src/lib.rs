@@ -37,6 +37,7 @@ mod machine;
 pub mod merge;
 mod overrides;
 pub mod plan;
+mod reader_records;
 pub mod record;
 pub mod republish;
 mod role;

@@ -14,7 +14,7 @@ pub enum Better {
     Higher,
 }
 
-const DECLARED: [(&str, Better); 31] = [
+const DECLARED: [(&str, Better); 33] = [
     ("playing", Better::Higher),
     ("bitrate", Better::Higher),
     ("bitrate.ratio", Better::Higher),
@@ -28,6 +28,8 @@ const DECLARED: [(&str, Better); 31] = [
     ("stalls", Better::Lower),
     ("stalled", Better::Lower),
     ("stalled_viewers", Better::Lower),
+    ("recovery.p50", Better::Lower),
+    ("recovery.p99", Better::Lower),
     ("starved", Better::Lower),
     ("lost.ratio", Better::Lower),
     ("failed.ratio", Better::Lower),
