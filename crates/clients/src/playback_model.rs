@@ -244,11 +244,11 @@ impl PlaybackModel {
         let is_known = !self.has_pictures || self.media > 0;
         let before = std::mem::replace(&mut self.last_frame, now);
         let is_silence = self.bytes > 0 && is_known && now.since(before) >= SILENCE.max(4 * interval);
-        if is_silence && self.silent_since.is_none() && (begins || !jumps) {
-            recorder.record(RECOVERY, now.since(before).as_micros() as u64);
-        } else if is_silence {
-            self.silent_since.get_or_insert(before);
-        } else if begins && let Some(since) = self.silent_since.take() {
+        let goes_on = self.silent_since.is_none() && !jumps;
+        self.silent_since = self.silent_since.or_else(|| is_silence.then_some(before));
+        if (begins || goes_on)
+            && let Some(since) = self.silent_since.take()
+        {
             recorder.record(RECOVERY, now.since(since).as_micros() as u64);
         }
     }

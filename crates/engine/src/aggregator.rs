@@ -554,8 +554,9 @@ impl Aggregator {
     /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window of its last
     /// stage.
     fn published(&self, viewers: &WorkloadAggregator) -> Option<Source> {
-        let window = &self.publisher_of(viewers)?.stages.last()?.window;
-        let publishing = window.mean(PLAYING);
+        let publisher = self.publisher_of(viewers)?;
+        let window = &publisher.stages.last()?.window;
+        let publishing = window.mean(PLAYING) / publisher.presence();
         (publishing > 0.0).then(|| Source {
             bps: window.actual_bps() / publishing,
             fps: Some(window.figures.counter(FRAMES) as f64 / f64::from(window.seconds.max(1)) / publishing)
@@ -567,7 +568,9 @@ impl Aggregator {
     /// have the same.
     fn published_in(&self, viewers: &WorkloadAggregator, seconds: Range<u32>) -> Option<Source> {
         let on_the_whole = self.published(viewers);
-        let bps = self.publisher_of(viewers).and_then(|publisher| publisher.client_bps_in(seconds));
+        let bps = self.publisher_of(viewers).and_then(|publisher| {
+            publisher.client_bps_in(seconds).map(|bps| bps * publisher.presence())
+        });
         bps.map(|bps| Source { bps, fps: on_the_whole.and_then(|it| it.fps) }).or(on_the_whole)
     }
 

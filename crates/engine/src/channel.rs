@@ -139,13 +139,13 @@ impl Readers {
             let there = |it: &&&ReaderRecord| {
                 it.since.is_some_and(|since| since + MARGIN <= first) && last + MARGIN <= it.until
             };
-            let others = accounts.iter().filter(there).filter(|it| !met.contains(&it.client)).count();
+            let others = accounts.iter().filter(there).any(|it| !met.contains(&it.client));
             let complained =
-                complaints.iter().any(|(begin, end)| *begin <= last + 1.0 && first - 1.0 <= *end);
+                || complaints.iter().any(|(begin, end)| *begin <= last + 1.0 && first - 1.0 <= *end);
             match (met.len(), others) {
-                (1, 0) => sources.unknown += 1,
-                (_, 0) => sources.of_source += 1,
-                _ if complained => sources.of_generator += 1,
+                (1, false) => sources.unknown += 1,
+                (_, false) => sources.of_source += 1,
+                _ if complained() => sources.of_generator += 1,
                 _ => sources.of_connection += 1,
             }
         }

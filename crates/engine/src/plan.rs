@@ -67,6 +67,14 @@ pub struct Turnover {
     seed: u64,
 }
 
+impl Turnover {
+    /// The share of its time in which a place has a client, by plan.
+    pub(crate) fn presence(self) -> f64 {
+        let (life, pause) = (self.life.mean().as_secs_f64(), self.pause.as_secs_f64());
+        if pause > 0.0 { life / (life + pause) } else { 1.0 }
+    }
+}
+
 /// One planned start of a client: those of a plan are its slots' first ones and their followers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedLife {

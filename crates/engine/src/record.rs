@@ -252,12 +252,15 @@ impl RecordWriter {
     pub fn sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
         let since = i128::from(sample.at_ns) - i128::from(self.origin_ns);
         let second = i64::try_from(since.div_euclid(1_000_000_000)).unwrap_or(i64::MAX);
-        // Points of other machines are in one sample only, programs of others in the next one that is walked for.
-        if self.thinning.takes(second) || !sample.machines.is_empty() {
-            self.latest = None;
-            return self.observe(sample);
+        let mut sample = sample.clone();
+        if let Some(left_out) = self.latest.take() {
+            sample.take_over(left_out);
         }
-        self.latest = Some(sample.clone());
+        // Points of other machines are in one sample only.
+        if self.thinning.takes(second) || sample.machines.iter().any(|it| !it.is_empty()) {
+            return self.observe(&sample);
+        }
+        self.latest = Some(sample);
         Ok(())
     }
 

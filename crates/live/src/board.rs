@@ -39,7 +39,7 @@ pub struct Reading {
 #[derive(Debug, Default)]
 pub struct Board(Mutex<Known>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Known {
     /// Labels of the run that goes on, or of the last one.
     run: Vec<Label>,
@@ -92,7 +92,7 @@ impl Board {
     }
 
     pub(crate) fn families(&self) -> Vec<Family> {
-        let known = self.known();
+        let known = self.known().clone();
         let mut families = known.about();
         families.extend(known.readings.iter().map(Family::reading));
         families.extend(known.figures());

@@ -91,6 +91,11 @@ pub struct MachineSample {
 const MOST_POINTS: usize = 8;
 
 impl MachineSample {
+    /// Whether nothing was read, and nothing said why.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.failure.is_none() && self.gap.is_none()
+    }
+
     /// Puts what an earlier one has before what this one has; of too many points every other one stays.
     pub(crate) fn take_over(&mut self, mut earlier: Self) {
         earlier.points.append(&mut self.points);

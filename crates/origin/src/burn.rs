@@ -16,6 +16,9 @@ const SPAN: Duration = Duration::from_millis(50);
 /// them get at once.
 const MOST_CREDIT: f64 = 1.0;
 
+/// The longest time that a worker uses at a stretch: stalls show, and whoever wants it to end is heard.
+const LONGEST_STRETCH: Duration = Duration::from_secs(3);
+
 /// Starts a thread named `name` that uses `share` of CPU time in every second until `stop`.
 pub(crate) fn burn(name: &str, share: Duration, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -36,8 +39,8 @@ pub(crate) fn burn(name: &str, share: Duration, stop: Arc<AtomicBool>) -> io::Re
 /// The CPU time that a worker uses for its viewers, what it does for them anyway included.
 ///
 /// So one worker carries one second divided by `share`, whatever a viewer costs it otherwise. With more, each turn of its
-/// loop takes longer than the one before by the same factor, so that all viewers fall behind as fast as the load is beyond
-/// that limit.
+/// loop takes longer than the one before by the same factor, up to three seconds, so that all viewers fall behind as fast as the
+/// load is beyond that limit.
 #[derive(Debug)]
 pub(crate) struct ViewerCost {
     /// For each viewer in every second.
@@ -77,7 +80,7 @@ impl ViewerCost {
         self.paid_until = now;
         self.used = used;
         self.credit = balance.clamp(0.0, MOST_CREDIT);
-        Duration::from_secs_f64((-balance).max(0.0))
+        Duration::from_secs_f64((-balance).max(0.0)).min(LONGEST_STRETCH)
     }
 }
 
@@ -138,6 +141,12 @@ mod tests {
         assert!(turn > 0.5, "{turn}");
         let (_, _, turn) = after_ten_seconds(105, 10 * MS);
         assert!(turn > 0.25, "{turn}");
+    }
+
+    #[test]
+    fn no_turn_is_so_long_that_the_worker_cannot_be_ended() {
+        let (_, _, turn) = after_ten_seconds(10_000, 25 * MS);
+        assert!(turn <= 3.1, "{turn}");
     }
 
     #[test]

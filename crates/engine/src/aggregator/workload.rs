@@ -121,6 +121,11 @@ impl WorkloadAggregator {
         }
     }
 
+    /// The share of its time in which a place has a client, by plan: less than 1 of publishers that stop and come back.
+    pub(super) fn presence(&self) -> f64 {
+        self.turnover.map_or(1.0, Turnover::presence)
+    }
+
     /// Media bits a second of one of its clients, over these seconds.
     pub(super) fn client_bps_in(&self, seconds: Range<u32>) -> Option<f64> {
         let mut sums = SecondSums::default();
@@ -154,7 +159,7 @@ impl WorkloadAggregator {
     pub(super) fn messages(&self, clients: f64, units: u64, seconds: u32) -> Option<MessageRate> {
         let has = self.facts.role != Role::Ingest && weir_protocols::has_messages(&self.facts.protocol);
         (has && seconds > 0).then(|| MessageRate {
-            offered_per_second: self.facts.messages_per_second.map(|rate| rate * clients),
+            offered_per_second: self.facts.messages_per_second.map(|rate| rate * clients * self.presence()),
             actual_per_second: units as f64 / f64::from(seconds),
         })
     }

@@ -26,10 +26,12 @@ fn check(run: &Run) {
     // It comes at 0 s, 6 s and 12 s, and stays at the third time.
     assert_eq!(publisher["turnover"]["started"], 3, "{publisher:#}");
     let recovery = &viewers["total"]["recovery"];
-    assert_eq!(recovery["count"], 8, "four viewers, twice: {recovery:#}");
-    // The last frame before a pause may have come late on a busy machine.
     let value = |key: &str| recovery[key].as_f64().unwrap_or_else(|| panic!("{recovery:#}"));
-    assert!(value("p50") >= 1.8 && value("max") < 12.0, "{recovery:#}");
+    // Four viewers, twice. A machine that stands still for half a second makes more, and shorter ones; the last frame before a
+    // pause may have come late.
+    assert!(value("count") >= 8.0 && value("p90") >= 1.8 && value("max") < 12.0, "{recovery:#}");
+    let failed: Vec<_> = run.summary["thresholds"].as_array().unwrap().iter().filter(|it| it["passed"] == false).collect();
+    assert!(failed.is_empty(), "what was not published is not missing: {failed:#?}");
 }
 
 #[test]
