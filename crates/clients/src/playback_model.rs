@@ -614,6 +614,17 @@ mod tests {
     }
 
     #[test]
+    fn a_keyframe_after_a_second_silence_ends_the_first() {
+        // One frame of the new publication, and then nothing for 600 ms up to its first keyframe.
+        let mut again = publication(3_000, 50, 20);
+        again.drain(1..5);
+        for (at, _) in &mut again[1..] {
+            *at = *at + Duration::from_millis(400);
+        }
+        assert_eq!(recoveries(&[publication(0, 50, 0), again].concat()), [1_640]);
+    }
+
+    #[test]
     fn a_server_that_falls_silent_and_goes_on_shows_the_next_frame() {
         let mut frames = publication(0, 100, 0);
         for (at, _) in &mut frames[60..] {

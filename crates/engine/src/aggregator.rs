@@ -568,9 +568,9 @@ impl Aggregator {
     /// have the same.
     fn published_in(&self, viewers: &WorkloadAggregator, seconds: Range<u32>) -> Option<Source> {
         let on_the_whole = self.published(viewers);
-        let bps = self.publisher_of(viewers).and_then(|publisher| {
-            publisher.client_bps_in(seconds).map(|bps| bps * publisher.presence())
-        });
+        let bps = self
+            .publisher_of(viewers)
+            .and_then(|publisher| publisher.client_bps_in(seconds).map(|bps| bps * publisher.presence()));
         bps.map(|bps| Source { bps, fps: on_the_whole.and_then(|it| it.fps) }).or(on_the_whole)
     }
 

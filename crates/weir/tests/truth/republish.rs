@@ -30,7 +30,8 @@ fn check(run: &Run) {
     // Four viewers, twice. A machine that stands still for half a second makes more, and shorter ones; the last frame before a
     // pause may have come late.
     assert!(value("count") >= 8.0 && value("p90") >= 1.8 && value("max") < 12.0, "{recovery:#}");
-    let failed: Vec<_> = run.summary["thresholds"].as_array().unwrap().iter().filter(|it| it["passed"] == false).collect();
+    let failed: Vec<_> =
+        run.summary["thresholds"].as_array().unwrap().iter().filter(|it| it["passed"] == false).collect();
     assert!(failed.is_empty(), "what was not published is not missing: {failed:#?}");
 }
 
