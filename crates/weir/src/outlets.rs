@@ -4,7 +4,7 @@
 use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
 use crate::print::note;
-use crate::push::pusher;
+use crate::push::{LateNotes, pusher};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -36,6 +36,7 @@ pub(crate) struct Outlets {
     board: Arc<Board>,
     listener: Option<Listener>,
     pusher: Option<Pusher>,
+    notes: LateNotes,
 }
 
 impl Outlets {
@@ -45,10 +46,12 @@ impl Outlets {
     /// The address is taken, or the URL is none.
     pub(crate) fn open(options: &LiveOptions, name: &str) -> Result<Option<Self>, Failure> {
         let board = Arc::<Board>::default();
-        let pusher = options.push_metrics.as_deref().map(|url| pusher(url, board.clone())).transpose()?;
+        let notes = LateNotes::default();
+        let pusher = options.push_metrics.as_deref();
+        let pusher = pusher.map(|url| pusher(url, board.clone(), notes.clone())).transpose()?;
         let listener = options.live.map(|address| listen(address, name, board.clone())).transpose()?;
         let is_asked_for = pusher.is_some() || listener.is_some();
-        Ok(is_asked_for.then_some(Self { board, listener, pusher }))
+        Ok(is_asked_for.then_some(Self { board, listener, pusher, notes }))
     }
 
     /// What metrics are made of.
@@ -85,6 +88,7 @@ impl Drop for Outlets {
         if let Some(pusher) = self.pusher.take() {
             pusher.finish(FAREWELL);
         }
+        self.notes.print();
     }
 }
 

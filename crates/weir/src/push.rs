@@ -4,18 +4,38 @@ use crate::exit::{Exit, Failure};
 use crate::machine::trust;
 use crate::print::note;
 use std::io::IsTerminal;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use weir_live::{Board, Push, Pusher};
 use weir_observe::{Http, HttpAddress, HttpError, shown_text};
 
 /// Where Prometheus takes what it is sent, below its address.
 const WRITE: &str = "api/v1/write";
 
-/// Sends a board's metrics to this URL from now on.
+/// Notes that are printed once nothing is drawn on the terminal any more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LateNotes(Arc<Mutex<Vec<String>>>);
+
+impl LateNotes {
+    /// Prints the line: at once, unless it would come between the lines of a table that is drawn.
+    fn add(&self, line: String) {
+        if std::io::stderr().is_terminal() {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        } else {
+            note(line);
+        }
+    }
+
+    /// Prints those that were held back.
+    pub(crate) fn print(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(note);
+    }
+}
+
+/// Sends a board's metrics to this URL from now on. What goes wrong is among the notes.
 ///
 /// # Errors
 /// It is no URL, or the system has no certificates or thread.
-pub(crate) fn pusher(url: &str, board: Arc<Board>) -> Result<Pusher, Failure> {
+pub(crate) fn pusher(url: &str, board: Arc<Board>, notes: LateNotes) -> Result<Pusher, Failure> {
     let address = address(url)?;
     let http = Http::new(&address, &trust(false, None))
         .map_err(|error| Failure::new(Exit::Usage, format!("--push-metrics {address}: {error}")))?;
@@ -25,9 +45,7 @@ pub(crate) fn pusher(url: &str, board: Arc<Board>) -> Result<Pusher, Failure> {
     let place = address.to_string();
     let send = move |push: Push| http.send(&address, &push.head, &push.body).map_err(words);
     let warn = move |error: &str| {
-        // What is drawn on a terminal stays as it is, above the line.
-        let above = if std::io::stderr().is_terminal() { "\n" } else { "" };
-        note(format_args!("{above}weir: note: --push-metrics {place}: {error}; the run goes on"));
+        notes.add(format!("weir: note: --push-metrics {place}: {error}; the run goes on"));
     };
     Pusher::start(board, &labels, send, warn)
         .map_err(|error| Failure::new(Exit::Internal, format!("--push-metrics: {error}")))

@@ -284,7 +284,10 @@ impl WorkloadAggregator {
     fn summary_of(&self, stages: Vec<StageSummary>, total: Figures) -> WorkloadSummary {
         WorkloadSummary {
             name: self.facts.name.clone(),
-            stall_free_ratio: total.stall_free_ratio().filter(|_| self.facts.role == Role::Play),
+            // How many of the clients that were lost with their agent had stalled is unknown.
+            stall_free_ratio: total
+                .stall_free_ratio()
+                .filter(|_| self.facts.role == Role::Play && self.let_go.begun == 0),
             role: self.facts.role,
             background: self.facts.background,
             targets: self.facts.targets.clone(),
