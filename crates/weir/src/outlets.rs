@@ -47,8 +47,8 @@ impl Outlets {
     pub(crate) fn open(options: &LiveOptions, name: &str) -> Result<Option<Self>, Failure> {
         let board = Arc::<Board>::default();
         let notes = LateNotes::default();
-        let pusher = options.push_metrics.as_deref();
-        let pusher = pusher.map(|url| pusher(url, board.clone(), notes.clone())).transpose()?;
+        let url = options.push_metrics.as_deref();
+        let pusher = url.map(|url| pusher(url, board.clone(), notes.clone())).transpose()?;
         let listener = options.live.map(|address| listen(address, name, board.clone())).transpose()?;
         let is_asked_for = pusher.is_some() || listener.is_some();
         Ok(is_asked_for.then_some(Self { board, listener, pusher, notes }))
