@@ -14,6 +14,7 @@ pub use slice::Slice;
 
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
+use crate::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
 use crate::scenario::Scenario;
@@ -23,7 +24,7 @@ use crate::summary::{
 use crate::threshold::Threshold;
 use crate::{machine, summary, verdict};
 use agents::AgentsAggregator;
-use blocks::{Blocks, Firsts};
+use blocks::{Blocks, Firsts, Successor};
 use points::{busiest_names, by_name, workload_point};
 use stage::StageAggregator;
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ use weir_metrics::common::{
     FAILED, FRAMES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
-use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
+use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
 
 /// Sums up a run, second by second.
@@ -58,21 +59,34 @@ pub struct Aggregator {
     stopped_seconds: Option<f64>,
     /// Why messages could not be saved any more.
     trouble: Option<String>,
+    /// The first generator thread that was lost, in which second of the run, and why.
+    lost_thread: Option<(usize, f64, String)>,
     agents: AgentsAggregator,
     /// How long the slices are that windows are cut into, if they are.
     slice_seconds: Option<u32>,
+}
+
+impl Successor for Sample {
+    fn take_over(&mut self, earlier: Self) {
+        self.take_over(earlier);
+    }
+}
+
+/// The plots of a long run show a second of each block.
+impl Successor for (u32, Vec<WorkloadPoint>) {
+    fn take_over(&mut self, _: Self) {}
 }
 
 impl Aggregator {
     /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
-        let lives = plan.lives();
+        let turnovers: BTreeMap<_, _> = plan.turnovers().collect();
         let edges = plan.window_edges();
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
-            let life = lives.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, life, spans.copied(), edges.clone())
+            let turnover = turnovers.get(&(number as u16)).copied();
+            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), plan.window_tenths())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
@@ -89,6 +103,7 @@ impl Aggregator {
             cut: None,
             stopped_seconds: None,
             trouble: None,
+            lost_thread: None,
             agents: AgentsAggregator::default(),
             slice_seconds: None,
         }
@@ -118,12 +133,14 @@ impl Aggregator {
         if pause >= verdict::PAUSE_SECONDS {
             let end = f64::from(second) + 1.0;
             self.pauses.push((end - 1.0 - pause, end));
+            keep_longest(&mut self.pauses);
         }
         // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let messages = self.workloads.get(usize::from(interval.key.workload));
-        let messages = messages.and_then(|it| it.messages(planned, interval.figures.counter(UNITS), 1));
+        let messages =
+            messages.and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), 1));
         if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
             self.before_latest = self.points.items().last().cloned();
             self.points.push(second.into(), (second, vec![WorkloadPoint::default(); count]));
@@ -156,6 +173,9 @@ impl Aggregator {
                 }
             }
             EventLine::Trouble { words, .. } => self.trouble = Some(words.clone()),
+            EventLine::ThreadLost { at_seconds, thread, words } => {
+                self.lost_thread.get_or_insert((*thread, *at_seconds, words.clone()));
+            }
             EventLine::Gap { workload, .. } | EventLine::Account { workload, .. } => {
                 if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
                     workload.readers.take(line);
@@ -197,8 +217,8 @@ impl Aggregator {
         self.points.items().last().map(|(second, points)| (*second, points.as_slice()))
     }
 
-    /// The same for a line that is read as it goes by: rates are those of the last two seconds in which as many clients were
-    /// planned, so that a keyframe every other second is no wave.
+    /// The same for a line that is read as it goes by: rates are those of the last two seconds if as many clients were
+    /// planned and played in both, so that a keyframe every other second is no wave.
     pub fn latest_calmed(&self) -> Option<Vec<WorkloadPoint>> {
         let (second, latest) = self.latest()?;
         let before = self.before_latest.as_ref().filter(|(before, _)| before + 1 == second);
@@ -289,9 +309,14 @@ impl Aggregator {
             .iter()
             .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
-        let cores = run.environment.cpu.online_count.max(1) as f64;
+        let cores = cores(&run.environment);
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
+        let lost_thread = self.lost_thread.as_ref();
+        reasons.extend(
+            lost_thread
+                .map(|(thread, at_seconds, words)| verdict::of_lost_thread(*thread, *at_seconds, words)),
+        );
         let mut warnings: Vec<_> = self.trouble.iter().cloned().collect();
         let mut workloads = Vec::new();
         let by_count = self.ends_with_its_messages();
@@ -304,7 +329,7 @@ impl Aggregator {
                 number as u16,
                 &self.published_in_windows(workload),
                 usages,
-                cores,
+                &run.environment,
                 self.ended(),
             );
             if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
@@ -416,16 +441,19 @@ impl Aggregator {
     }
 
     /// Judges thresholds on what was added so far, while the run goes on: on the figures alone, so that a second
-    /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
-    /// whole: until its end bytes of the crowd wait in the kernel.
+    /// of a long run costs no more than one of a short run. `bitrate.ratio` and `frames.ratio` have a value in stages whose
+    /// window is whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
+        // Nothing that is watched is judged here.
+        let machine = Environment::default();
         let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; aggregator.stages.len()];
             let published = self.published_in_windows(aggregator);
-            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, 1.0, None);
+            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, &machine, None);
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);
+                row.source_fps = row.source_fps.filter(|_| is_whole);
                 row.window_is_void &= is_whole;
             }
             summary
@@ -556,5 +584,18 @@ impl Aggregator {
                 }
             })
             .collect()
+    }
+}
+
+/// Pauses of weir that are kept, at the least; of a run with more, the longest.
+const MOST_PAUSES: usize = 10_000;
+
+/// Forgets the shortest of more than twice as many.
+fn keep_longest(pauses: &mut Vec<(f64, f64)>) {
+    if pauses.len() > 2 * MOST_PAUSES {
+        pauses.sort_by(|(begin, end), (other_begin, other_end)| {
+            (other_end - other_begin).total_cmp(&(end - begin))
+        });
+        pauses.truncate(MOST_PAUSES);
     }
 }

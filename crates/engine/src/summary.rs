@@ -232,6 +232,9 @@ pub struct WorkloadSummary {
 pub struct TurnoverSummary {
     /// For how long a client stays.
     pub life: Lifetime,
+    /// How long its place is empty then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pause_seconds: f64,
     /// Clients that began in the whole run.
     pub started: u64,
     /// Clients that began a second, over the windows of all stages; none if there was no window.
@@ -445,7 +448,10 @@ pub struct StageSummary {
     /// workload whose clients follow each other.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starting_mean: f64,
-    /// What the source sent for all planned clients, less those that were on their way; none if the source's rate is not known.
+    /// Mean number of planned clients, over the window, that were lost with an agent that `--allow-lost` covers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_mean: f64,
+    /// What the source sent for all planned clients, less those that were on their way or lost with their agent; none if the source's rate is not known.
     pub expected_bps: Option<f64>,
     /// Media bits received (or sent, by publishers) a second, over the window.
     pub actual_bps: f64,
@@ -604,10 +610,24 @@ pub struct HostLoad {
     pub rx_bps: f64,
     /// Sent on all interfaces, loopback included.
     pub tx_bps: f64,
+    /// The interface that came closest to its speed, of those whose speed is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkLoad>,
     /// TCP segments sent again, a second.
     pub tcp_retransmits_per_second: f64,
     /// Connections that the host's listeners dropped (`ListenDrops`, overflows included), in the window.
     pub listen_drops: u64,
+}
+
+/// A network interface whose speed is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkLoad {
+    /// Its name.
+    pub interface: String,
+    /// Bits a second in the direction that carried more.
+    pub bps: f64,
+    /// Bits a second that it can carry in one direction.
+    pub speed_bps: f64,
 }
 
 /// Processes of one name that are neither weir nor watched.
@@ -776,6 +796,22 @@ impl Figures {
     }
 }
 
+impl WorkloadSummary {
+    /// Playing time of all clients together, in seconds, over all windows. A viewer that receives nothing any more has stalled,
+    /// and is still a viewer.
+    pub fn viewed_seconds(&self) -> f64 {
+        let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
+        self.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum()
+    }
+
+    /// The share of that time in which clients were stalled: CTA-2066's rebuffering ratio.
+    pub fn stalled_ratio(&self) -> Option<f64> {
+        let viewed = self.viewed_seconds();
+        let stalled: f64 = self.stages.iter().map(|stage| stage.figures.total("stalled")).sum();
+        (viewed > 0.0).then(|| stalled / viewed)
+    }
+}
+
 impl StageSummary {
     /// Video frames a second of each client that played in the window, where there are frames.
     pub fn fps(&self) -> Option<f64> {
@@ -787,5 +823,10 @@ impl StageSummary {
     /// Length of the window.
     pub fn window_seconds(&self) -> f64 {
         f64::from(self.window_end_seconds - self.window_begin_seconds)
+    }
+
+    /// Mean number of planned clients that should get what the source sends.
+    pub fn expected_clients(&self) -> f64 {
+        (f64::from(self.clients) - self.starting_mean - self.lost_mean).max(0.0)
     }
 }

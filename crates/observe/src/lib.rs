@@ -47,7 +47,8 @@ mod usage;
 mod watch;
 
 pub use environment::{
-    Cpu, Environment, Limit, Sysctl, TargetEnvironment, Version, VersionSource, Virtualisation,
+    Cpu, Environment, InterfaceSpeed, Limit, Sysctl, TargetEnvironment, Version, VersionSource,
+    Virtualisation,
 };
 pub use error::{MachineError, ObserveError};
 pub use figure::Figure;

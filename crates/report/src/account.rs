@@ -4,9 +4,7 @@ use crate::document::{Fact, Tone};
 use crate::quantity::{bit_rate, bytes, count, joined, number, seconds, share};
 use crate::quote::quote;
 use crate::stages::percentiles;
-use weir_engine::summary::{
-    BaseUnit, FigureValue, Role, Slots, StageSummary, TurnoverSummary, Value, WorkloadSummary,
-};
+use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, TurnoverSummary, Value, WorkloadSummary};
 
 /// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
 pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
@@ -15,6 +13,7 @@ pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
     facts.extend(phases(workload));
     facts.extend(delivered(workload));
     facts.extend(stalls(workload));
+    facts.extend(recovery(workload));
     facts.extend(quality_of_experience(workload));
     facts.extend(clocks(workload));
     facts.extend(also_counted(workload));
@@ -35,8 +34,12 @@ fn slots(slots: &Slots) -> Fact {
 
 /// How clients followed each other.
 fn turnover(turnover: &TurnoverSummary) -> Fact {
-    let TurnoverSummary { life, started, starts_per_second, exits_before_start } = turnover;
-    let mut line = format!("life {life}, {} began", count(*started));
+    let TurnoverSummary { life, pause_seconds, started, starts_per_second, exits_before_start } = turnover;
+    let mut line = format!("life {life}, ");
+    if *pause_seconds > 0.0 {
+        line.push_str(&format!("back after {}, ", seconds(*pause_seconds)));
+    }
+    line.push_str(&format!("{} began", count(*started)));
     if let Some(rate) = starts_per_second {
         line.push_str(&format!(", {} a second in the windows", number(*rate)));
     }
@@ -44,6 +47,14 @@ fn turnover(turnover: &TurnoverSummary) -> Fact {
         line.push_str(&format!("; {} left before they played", count(*exits_before_start)));
     }
     Fact::new("Turnover", line)
+}
+
+/// How long viewers were without frames when a stream fell silent and came again.
+fn recovery(workload: &WorkloadSummary) -> Option<Fact> {
+    let spread = workload.total.spread("recovery").filter(|spread| spread.count > 0)?;
+    let times = if spread.count == 1 { "once".to_owned() } else { format!("{} times", count(spread.count)) };
+    let line = format!("{times} without frames, for {} (p50 / p99)", percentiles(Some(spread)).line());
+    Some(Fact::new("Recovery", line))
 }
 
 /// Where the time to the first frame went, over the whole run.
@@ -102,10 +113,8 @@ fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
     }
     let mut line =
         format!("{} in the whole run, {} in all", number(stalls), seconds(workload.total.total("stalled")));
-    let played: f64 = workload.stages.iter().map(|stage| stage.playing_mean * stage.window_seconds()).sum();
-    if played > 0.0 {
-        let stalled: f64 = workload.stages.iter().map(|stage| stage.figures.total("stalled")).sum();
-        line.push_str(&format!(", {} of playing time in the windows", share(stalled / played)));
+    if let Some(ratio) = workload.stalled_ratio() {
+        line.push_str(&format!(", {} of playing time in the windows", share(ratio)));
     }
     if let Some(length) = workload.total.spread("stall_length") {
         line.push_str(&format!("; length {} (p50 / p99)", percentiles(Some(length)).line()));
@@ -116,14 +125,9 @@ fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
 /// What viewers of streams met, under the names of CTA-2066: over the windows, and of the whole run who left before it began.
 fn quality_of_experience(workload: &WorkloadSummary) -> Option<Fact> {
     let is_stream = workload.role == Role::Play && workload.total.total("source_time") > 0.0;
-    // Who gets nothing any more stands still, and is no less a viewer.
-    let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
-    let viewed: f64 = workload.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum();
-    if !is_stream || viewed <= 0.0 {
-        return None;
-    }
-    let sum = |name| workload.stages.iter().map(|stage| stage.figures.total(name)).sum::<f64>();
-    let (ratio, frequency) = (sum("stalled") / viewed, sum("stalls") / viewed * 60.0);
+    let ratio = workload.stalled_ratio().filter(|_| is_stream)?;
+    let stalls: f64 = workload.stages.iter().map(|stage| stage.figures.total("stalls")).sum();
+    let frequency = stalls / workload.viewed_seconds() * 60.0;
     let exits = workload.total.total("exits_before_start");
     let line = format!(
         "rebuffering ratio {}, {} rebufferings a minute of a viewer, {} exits before video start",

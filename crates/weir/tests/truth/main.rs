@@ -41,6 +41,7 @@ mod postgresql_tls;
 mod probe;
 mod push;
 mod relay;
+mod republish;
 mod rtc;
 mod scenarios;
 mod secrets;
