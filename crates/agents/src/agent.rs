@@ -29,6 +29,8 @@ pub enum AgentEvent {
     Begin(Moment),
     /// The common wall clock says this at the zero of its own monotonic one, in nanoseconds since the Unix epoch.
     WallAtZero(u64),
+    /// A message of so many bytes was not sent: the server takes none of that size.
+    TooLarge(usize),
     /// It is to end its run now, and why.
     Stop(&'static str),
     /// The run is over for the coordinator, or has none any more.
@@ -215,6 +217,10 @@ impl Machine for Agent {
 
     fn handle_dropped(&mut self) {
         // What a coordinator says is said again.
+    }
+
+    fn handle_too_large(&mut self, _subject: &str, bytes: usize) {
+        self.events.push_back(AgentEvent::TooLarge(bytes));
     }
 
     fn handle_command(&mut self, command: AgentCommand, now: Moment) {

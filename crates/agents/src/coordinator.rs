@@ -268,6 +268,17 @@ impl Machine for Coordinator {
         }
     }
 
+    fn handle_too_large(&mut self, subject: &str, bytes: usize) {
+        if let Some(number) = self.members.iter().position(|it| it.name.down() == subject) {
+            self.lose(
+                number,
+                format!(
+                    "a message to it has {bytes} bytes, which is more than the NATS server's max_payload"
+                ),
+            );
+        }
+    }
+
     fn handle_command(&mut self, command: CoordinatorCommand, now: Moment) {
         match command {
             CoordinatorCommand::Call => self.is_calling = true,

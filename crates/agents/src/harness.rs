@@ -120,7 +120,10 @@ impl Play {
                 self.agent.handle_command(AgentCommand::Second(second), now);
             }
             AgentEvent::Stop(_) => self.agent.handle_command(AgentCommand::Ended(AgentEnd::default()), now),
-            AgentEvent::Connected(_) | AgentEvent::WallAtZero(_) | AgentEvent::Over { .. } => {}
+            AgentEvent::Connected(_)
+            | AgentEvent::WallAtZero(_)
+            | AgentEvent::TooLarge(_)
+            | AgentEvent::Over { .. } => {}
         }
     }
 

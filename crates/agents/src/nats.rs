@@ -2,6 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::machine::{Machine, Outgoing};
+use async_nats::client::PublishErrorKind;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use percent_encoding::percent_decode_str;
@@ -272,9 +273,14 @@ impl<M: Machine> Carrier<M> {
 
     async fn send(&mut self) {
         while let Some(Outgoing { subject, bytes }) = self.machine.poll_send() {
-            if self.is_up {
-                // A connection that ends meanwhile is told of by the library.
-                let _ = self.client.publish(subject, bytes.into()).await;
+            if !self.is_up {
+                continue;
+            }
+            let size = bytes.len();
+            let sent = self.client.publish(subject.clone(), bytes.into()).await;
+            // A connection that ends meanwhile is told of by the library.
+            if sent.is_err_and(|error| error.kind() == PublishErrorKind::MaxPayloadExceeded) {
+                self.machine.handle_too_large(&subject, size);
             }
         }
     }
@@ -305,6 +311,7 @@ mod tests {
             fn handle_message(&mut self, _: &str, _: &[u8], _: Moment) {}
             fn handle_connection(&mut self, _: bool, _: Moment) {}
             fn handle_dropped(&mut self) {}
+            fn handle_too_large(&mut self, _: &str, _: usize) {}
             fn handle_command(&mut self, (): (), _: Moment) {}
             fn handle_timeout(&mut self, _: Moment) {}
             fn poll_send(&mut self) -> Option<Outgoing> {

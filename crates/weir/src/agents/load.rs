@@ -127,6 +127,10 @@ fn call(
         }
         // Whoever answers first is not always the first by name.
         if free.len() >= wanted && began.elapsed() >= LOOK {
+            if !watching.is_empty() && !quiet {
+                let names: Vec<_> = watching.iter().map(|(name, _)| name.to_string()).collect();
+                note(format_args!("{} watching the target: {}", counted(names.len()), names.join(", ")));
+            }
             return Ok(Called { free: free.into_iter().take(wanted).collect(), watching });
         }
         let there = format!("{} of {wanted} agents are there and free", free.len());
@@ -142,6 +146,11 @@ fn call(
             note(format_args!("waiting: {there}"));
         }
     }
+}
+
+/// A number of agents.
+fn counted(agents: usize) -> String {
+    format!("{agents} agent{}", if agents == 1 { "" } else { "s" })
 }
 
 fn gone() -> Failure {
@@ -184,8 +193,10 @@ impl Gathered {
                     None
                 }
                 Ok(CoordinatorEvent::Watched(agent, watched)) => {
-                    ready[usize::from(agent)] = true;
-                    self.take_watched(agent, *watched).map(|it| described.insert(agent, it));
+                    if let Some(it) = self.take_watched(agent, *watched) {
+                        ready[usize::from(agent)] = true;
+                        described.entry(agent).or_insert(it);
+                    }
                     None
                 }
                 Ok(CoordinatorEvent::Refused(agent, words)) => {
@@ -208,11 +219,13 @@ impl Gathered {
         Ok(described.into_values().flatten().collect())
     }
 
-    /// Takes what an agent has read; what its processes are, if it says so.
+    /// Takes what an agent has read, if a machine can have read it; what its processes are, as far as it says so.
     fn take_watched(&self, agent: u16, watched: Watched) -> Option<Vec<TargetEnvironment>> {
-        self.watched.set(self.watcher(agent)?, watched.targets);
+        let (targets, described) = (watched.targets, watched.described);
+        let most = targets.len();
+        let is_taken = self.watched.set(self.watcher(agent)?, targets, clock::now());
         let named = |it| TargetEnvironment { agent: Some(self.name(agent).to_owned()), ..it };
-        (!watched.described.is_empty()).then(|| watched.described.into_iter().map(named).collect())
+        is_taken.then(|| described.into_iter().take(most).map(named).collect())
     }
 
     /// Passes on what they send until each has ended or is lost.
@@ -227,12 +240,15 @@ impl Gathered {
             }
             let words = match event {
                 Ok(CoordinatorEvent::Report(agent, report)) if self.watcher(agent).is_some() => {
-                    if let AgentReport::Lost(words) = report {
-                        let name = self.name(agent);
-                        let words =
-                            format!("agent {name}, which watched the target, is not there any more: {words}");
-                        reports.send(0, AgentReport::Trouble(words));
-                    }
+                    let name = self.name(agent);
+                    let words = match report {
+                        AgentReport::Lost(words) => {
+                            format!("agent {name}, which watched the target, is not there any more: {words}")
+                        }
+                        AgentReport::Trouble(words) => words,
+                        _ => continue,
+                    };
+                    reports.send(0, AgentReport::Trouble(words));
                     continue;
                 }
                 Ok(CoordinatorEvent::Watched(agent, watched)) => {

@@ -24,7 +24,7 @@ use weir_engine::plan::Segment;
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
 use weir_metrics::Moment;
-use weir_observe::{Environment, Observer};
+use weir_observe::{Environment, Observer, TargetEnvironment};
 use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -33,6 +33,8 @@ const HALF_A_SECOND: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(1);
 /// How long the coordinator may take to say that it has all: as long as it is waited for when it is gone, and a little.
 const KEPT_WITHIN: Duration = Duration::from_secs(35);
+/// Threads of watched processes, at the most: those of 5,000 are half a megabyte each second.
+const MOST_THREADS: usize = 5_000;
 /// Folder of run directories by default.
 const PARENT: &str = "weir-runs";
 
@@ -117,16 +119,19 @@ impl Worker<'_> {
         let made = folder.and_then(|folder| Ok((self.ready(offer, folder.path())?, folder)));
         let ((prepared, segment), _folder) = match made {
             Ok(made) => made,
-            Err(words) => {
-                note(format_args!("refused: {words}"));
-                return self.link.send(AgentCommand::Refuse(words));
-            }
+            Err(words) => return self.refuse(&words),
         };
         self.link.send(AgentCommand::Accept);
         let Some(origin) = self.wait_for_begin() else { return };
         let end = self.run(prepared, segment, origin);
         self.link.send(AgentCommand::Ended(end));
         self.wait_until_kept();
+    }
+
+    /// Will not go on, and says why to its owner and to the coordinator.
+    fn refuse(&self, words: &str) {
+        note(format_args!("refused: {words}"));
+        self.link.send(AgentCommand::Refuse(words.to_owned()));
     }
 
     /// Reads the watched processes until the run is over, in the middle of each of its seconds: what was read is there when the
@@ -138,13 +143,11 @@ impl Worker<'_> {
         });
         let mut observer = match observer {
             Ok(observer) => observer,
-            Err(words) => {
-                note(format_args!("refused: {words}"));
-                return self.link.send(AgentCommand::Refuse(words));
-            }
+            Err(words) => return self.refuse(&words),
         };
         self.link.send(AgentCommand::Watch);
-        let (mut described, mut first, mut next) = (observer.describe_targets(), None, clock::now());
+        let described = observer.describe_targets().into_iter().map(without_arguments);
+        let (mut described, mut first, mut next) = (described.collect::<Vec<_>>(), None, clock::now());
         loop {
             match self.link.event(next.since(clock::now()).min(TICK)) {
                 Ok(AgentEvent::Begin(origin)) => {
@@ -154,6 +157,7 @@ impl Worker<'_> {
                 Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
                     return note("over");
                 }
+                Ok(AgentEvent::TooLarge(bytes)) => return self.refuse(&not_sent(bytes)),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
             if self.interrupt.load(Relaxed) {
@@ -164,6 +168,12 @@ impl Worker<'_> {
                 continue;
             }
             let sample = observer.sample(at.as_nanos());
+            let threads = sample.targets.iter().map(|it| it.process.threads.len()).sum::<usize>();
+            if threads > MOST_THREADS {
+                return self.refuse(&format!(
+                    "what it watches has {threads} threads, and {MOST_THREADS} are the most; watch fewer processes, for example with --watch pid=N"
+                ));
+            }
             let watched = Watched { targets: sample.targets, described: described.clone() };
             let uptime_seconds = sample.host.uptime_seconds;
             self.link.send(AgentCommand::Watched { watched, uptime_seconds, at });
@@ -267,6 +277,20 @@ fn check_version(offer: &Offer) -> Result<(), String> {
     Err(format!("it runs weir {own}, and the coordinator {}; install the same version", offer.version))
 }
 
+/// What is said of a message that is too large.
+fn not_sent(bytes: usize) -> String {
+    format!("a message of {bytes} bytes is more than the NATS server's max_payload, and was not sent")
+}
+
+/// A description in which of the command line there is the program alone: arguments may be secrets that nobody takes for any, and
+/// who may read what goes over NATS is for its server to say.
+fn without_arguments(mut target: TargetEnvironment) -> TargetEnvironment {
+    // Some servers write all of it into the first argument.
+    let program = target.command_line.first().and_then(|it| it.split_whitespace().next()).map(str::to_owned);
+    target.command_line = program.into_iter().collect();
+    target
+}
+
 /// Hands on the seconds of a run, and ends it when that is said. Whether its owner has said so.
 fn pass_on(
     link: &mut Link<Agent>,
@@ -289,6 +313,7 @@ fn pass_on(
                     stop.store(true, Relaxed);
                 }
                 AgentEvent::WallAtZero(nanos) => follow_wall_clock(nanos),
+                AgentEvent::TooLarge(bytes) => note(not_sent(bytes)),
                 AgentEvent::Connected(false) => {
                     note("NATS is gone; it goes on, and keeps half a minute of figures");
                 }
