@@ -75,7 +75,7 @@ impl Play {
     }
 
     fn clock(&self) -> CommonClock {
-        CommonClock { origin: self.now.as_nanos() + 1_000_000_000, wall_at_zero: 7 }
+        CommonClock { origin: self.now.as_nanos() + 1_000_000_000, wall_at_zero: 7, moves: 0 }
     }
 
     /// Lets them talk until neither has more to say.

@@ -147,6 +147,7 @@ fn made_up(scenario: Scenario) -> RunHead {
         agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: scenario.base().as_secs_f64(),
+        clock: None,
     };
     let facts = scenario.workloads.iter().map(|spec| {
         let (role, urls) = spec.verb().unwrap_or((Role::Play, &[]));

@@ -118,6 +118,7 @@ fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>
         hostname: head.run.environment.hostname.clone(),
         cores: head.run.environment.cpu.online_count as u32,
         labels: BTreeMap::new(),
+        clock: head.run.clock,
     };
     let mut head = RunHead { segment: None, ..first.clone() };
     head.run.agents = parts.iter().map(agent).collect();

@@ -73,6 +73,7 @@ fn finish_as(aggregator: &Aggregator, scenario: &Scenario) -> Summary {
         agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: 0.0,
+        clock: None,
     };
     aggregator.finish(run, Outcome::Completed, scenario)
 }

@@ -49,6 +49,7 @@ fn write(directory: &Path) {
         agents: Vec::new(),
         machines: Vec::new(),
         base_seconds: 0.0,
+        clock: None,
     };
     let workloads: Vec<_> = workloads.collect();
     assert_eq!(workloads[1].role, Role::Play);

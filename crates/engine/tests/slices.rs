@@ -104,6 +104,7 @@ impl Trial {
             agents: Vec::new(),
             machines: Vec::new(),
             base_seconds: 0.0,
+            clock: None,
         };
         self.slices.outcomes(&self.aggregator.finish(run, outcome, &Scenario::default()), &[0])
     }

@@ -422,6 +422,7 @@ mod tests {
                 agents: Vec::new(),
                 machines: Vec::new(),
                 base_seconds: 0.0,
+                clock: None,
             },
             variants: vec![variant("a"), variant("b")],
             repeat: 4,

@@ -418,6 +418,7 @@ mod tests {
             agents: Vec::new(),
             machines: Vec::new(),
             base_seconds: 0.0,
+            clock: None,
         };
         let facts = SweepFacts { run, variants: variants.to_vec(), repeat: 1, order: Order::Random, ranked };
         SweepSummary::new(&facts, cells, None, Ending::Completed)

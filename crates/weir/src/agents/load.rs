@@ -14,8 +14,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, CommonClock, Hello, Instance, Offer, Watched};
 use weir_agents::nats::Link;
+use weir_agents::offset;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
+use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_engine::run::Prepared;
 use weir_metrics::Moment;
@@ -81,6 +83,7 @@ fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
         hostname: hello.hostname.clone(),
         cores: hello.cores,
         labels: hello.labels.clone(),
+        clock: hello.clock,
     }
 }
 
@@ -299,8 +302,13 @@ impl Agents for Gathered {
     ) -> io::Result<JoinHandle<io::Result<()>>> {
         std::thread::Builder::new().name("weir-agents".to_owned()).spawn(move || {
             let wall_at_zero = clock::wall_nanos().wrapping_sub(clock::now().as_nanos());
-            self.link
-                .send(CoordinatorCommand::Begin(CommonClock { origin: origin.as_nanos(), wall_at_zero }));
+            let moves = KernelClock::read().map_or(Duration::ZERO, |it| it.moves_within(offset::EVERY));
+            let moves = moves.as_nanos() as u64;
+            self.link.send(CoordinatorCommand::Begin(CommonClock {
+                origin: origin.as_nanos(),
+                wall_at_zero,
+                moves,
+            }));
             self.pass_on(&stop, &reports);
             self.link.send(CoordinatorCommand::Done);
             Ok(())

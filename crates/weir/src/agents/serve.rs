@@ -20,6 +20,7 @@ use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
 use weir_clients::follow_wall_clock;
 use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
 use weir_engine::aggregator::Aggregator;
+use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
@@ -29,6 +30,8 @@ use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
 const HALF_A_SECOND: Duration = Duration::from_millis(500);
+/// Time between two looks at the kernel's clock.
+const CLOCK_EVERY: Duration = Duration::from_secs(1);
 /// Time between two attempts to find NATS.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long the coordinator may take to say that it has all: as long as it is waited for when it is gone, and a little.
@@ -56,6 +59,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         most: args.most,
         only: permits.only(),
         watches: args.watch.iter().map(ToString::to_string).collect(),
+        clock: KernelClock::read(),
         is_busy: false,
     };
     let mut said = false;
@@ -76,7 +80,9 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
     let what = if args.watch.is_empty() { "waits for work" } else { "watches, and waits for runs" };
     note(format_args!("agent {name} {what}; Ctrl-C ends it"));
     let mut worker = Worker { name, args, permits, link, interrupt };
+    let mut clock = ClockReader::default();
     while !worker.interrupt.load(Relaxed) {
+        clock.tell(&worker.link);
         match worker.link.event(TICK) {
             Ok(AgentEvent::Offered(offer)) if args.watch.is_empty() => worker.work(&offer),
             Ok(AgentEvent::Offered(offer)) => worker.watch(&offer),
@@ -101,6 +107,19 @@ fn own_name(hostname: &str) -> AgentName {
     format!("{host}-{number}")
         .parse()
         .unwrap_or_else(|_| format!("agent-{number}").parse().expect("a plain name"))
+}
+
+/// Has the machine's clock asked for its state once a second.
+#[derive(Default)]
+struct ClockReader(Option<Instant>);
+
+impl ClockReader {
+    fn tell(&mut self, link: &Link<Agent>) {
+        if self.0.is_none_or(|last| last.elapsed() >= CLOCK_EVERY) {
+            self.0 = Some(Instant::now());
+            KernelClock::read().into_iter().for_each(|clock| link.send(AgentCommand::Clock(clock)));
+        }
+    }
 }
 
 struct Worker<'a> {
@@ -298,8 +317,9 @@ fn pass_on(
     stop: &AtomicBool,
     interrupt: &AtomicBool,
 ) -> bool {
-    let mut is_interrupted = false;
+    let (mut is_interrupted, mut clock) = (false, ClockReader::default());
     loop {
+        clock.tell(link);
         match lines.recv_timeout(TICK) {
             Ok(second) => link.send(AgentCommand::Second(second)),
             Err(RecvTimeoutError::Timeout) => {}

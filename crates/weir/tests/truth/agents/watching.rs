@@ -60,8 +60,11 @@ fn an_agent_with_another_clock_reads_of_a_server_what_its_own_machine_reads() {
     assert_eq!((busiest(own), busiest(of_agent)), ("busy".into(), "busy".into()));
     let described = both.summary["run"]["targets"].as_array().unwrap();
     assert_eq!((&described[1]["pid"], &described[1]["agent"]), (&server.pid().into(), &"w".into()));
-    let words = |number: usize| described[number]["command_line"].as_array().unwrap();
-    assert!(words(0).len() > 4 && *words(1) == words(0)[..1], "arguments stay on the server's machine");
+    let arguments = |number: usize| described[number]["command_line"].as_array().unwrap();
+    assert!(
+        arguments(0).len() > 4 && *arguments(1) == arguments(0)[..1],
+        "arguments stay on the server's machine"
+    );
     let thresholds = both.summary["thresholds"].as_array().unwrap();
     assert!(thresholds.iter().all(|it| it["passed"] == true), "{thresholds:#?}");
     // With nothing watched by the coordinator it is the agent's processes that thresholds are about.
