@@ -1,6 +1,6 @@
 # Agents on every machine of a Nomad cluster that lets them in; the run is started from anywhere:
 #
-#   nomad var put nomad/jobs/weir token="$(openssl rand -hex 16)"     # the token of the NATS server
+#   nomad var put nomad/jobs/weir token="t$(openssl rand -hex 16)"     # the token of the NATS server
 #   nomad job run -var nats=nats://bench:4222 -var only=10.0.0.0/8 deploy/nomad/weir.nomad.hcl
 #   weir run load.yaml --agents 10 --nats nats://bench:4222
 #   nomad job stop weir

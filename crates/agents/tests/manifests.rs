@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes")
@@ -108,4 +109,22 @@ fn what_the_job_and_ssh_run_are_scripts() {
     let parses = |words: &[&str]| Command::new("sh").arg("-n").args(words).status().unwrap().success();
     assert!(parses(&["-c", &command[2]]));
     assert!(parses(&[&folder().join("../ssh.sh").display().to_string()]));
+}
+
+/// Agents wait for a coordinator, so that the job has to end with it whichever way it ends.
+#[test]
+fn a_coordinator_ends_with_a_code_that_ends_the_job() {
+    let command = job().spec.unwrap().template.spec.unwrap().containers.remove(0).command.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let weir = folder.path().join("weir");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let ended = |how: &str| {
+        std::fs::write(&weir, format!("#!/bin/sh\n{how}\n")).unwrap();
+        std::fs::set_permissions(&weir, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut shell = Command::new(&command[0]);
+        shell.args(&command[1..]).env("PATH", &path).env("JOB_COMPLETION_INDEX", "0").env("AGENTS", "1");
+        shell.stderr(Stdio::null()).status().unwrap().code()
+    };
+    assert_eq!(["exit 0", "exit 97", "exit 98", "exit 104"].map(ended), [0, 97, 98, 104].map(Some));
+    assert_eq!(["exit 1", "exit 101", "exit 105", "kill -9 $$"].map(ended), [Some(98); 4]);
 }

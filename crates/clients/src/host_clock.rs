@@ -67,7 +67,7 @@ impl HostClock {
     }
 }
 
-/// Books what the stamp of one frame tells, below zero too: two clocks that disagree are not to look like a fast
+/// Records the latency that the stamp of one frame shows, below zero too: two clocks that disagree must not look like a fast
 /// server. Returns it in microseconds.
 pub(crate) fn record_latency(recorder: &mut Recorder, latency: Latency) -> i64 {
     // Towards minus infinity: a latency of less than a microsecond below zero is still below zero.
@@ -79,8 +79,8 @@ pub(crate) fn record_latency(recorder: &mut Recorder, latency: Latency) -> i64 {
     micros
 }
 
-/// A boot's id, changed by how far a time namespace has moved its monotonic clock (time_namespaces(7)): who has the same id has the same
-/// clock.
+/// A boot's id, changed by how far a time namespace has moved its monotonic clock (time_namespaces(7)): two processes with the
+/// same id have the same clock.
 fn moved(boot_id: [u8; 16], offsets: &str) -> [u8; 16] {
     let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
     let mut numbers =

@@ -84,7 +84,7 @@ pub enum MaterialError {
         /// The lowest whole that can be made, in whole kbit/s.
         minimum: BitRate,
     },
-    /// Pictures cannot be made to weigh so much.
+    /// No picture of this size encodes to as many bytes as the bit rate asks for.
     #[error(
         "a bit rate of {whole}, sound included, is too much for these pictures; ask for {maximum} or a larger picture"
     )]

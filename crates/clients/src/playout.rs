@@ -44,8 +44,8 @@ impl Playout {
         Self { start, resume, received: Duration::ZERO, state: State::Filling }
     }
 
-    /// Takes note that media up to `media` (since the first frame) had come by `now`. A player that ran
-    /// dry before must have been told so by [`Self::handle_timeout`].
+    /// Notes that media up to `media` (since the first frame) had come by `now`. If the player ran
+    /// dry before, [`Self::handle_timeout`] must have been called first.
     pub fn receive(&mut self, now: Moment, media: Duration) -> Option<Change> {
         self.received = self.received.max(media);
         match self.state {

@@ -50,7 +50,7 @@ struct Answer {
     sql_code: i64,
     #[serde(default, rename = "Count")]
     count: Option<u64>,
-    /// Milliseconds from the first insert to the last. Without rows there are none.
+    /// Milliseconds from the first insert to the last; absent without rows.
     #[serde(default, rename = "Diff")]
     difference: Difference,
 }
@@ -183,7 +183,7 @@ impl Consumer for GatewayConsumer {
         self.go.store(true, Relaxed);
     }
 
-    /// Nobody knows until the gateway has answered.
+    /// Unknown until the gateway has answered.
     fn counted(&self) -> Counted {
         let delivered = self.has_ended().then(|| self.rows.load(Relaxed));
         let rows = delivered.unwrap_or_default();

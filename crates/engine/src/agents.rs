@@ -61,8 +61,8 @@ pub trait Agents: Send {
     /// How many of them may be lost without an end to the run.
     fn losses_allowed(&self) -> u16;
 
-    /// Tells them when second 0 begins, on this machine's clock, and passes on what they send until each has ended or is lost.
-    /// When `stop` is set they are told to end.
+    /// Sends them when second 0 begins, on this machine's clock, and passes on what they send until each has ended or is lost.
+    /// When `stop` is set they are asked to end.
     ///
     /// # Errors
     /// The thread for it could not be started.

@@ -265,8 +265,8 @@ impl Aggregator {
         Some(Duration::from_secs(seconds.into()))
     }
 
-    /// Whether it is over when all messages are accounted for. It may take less than a second: it has no window, and what
-    /// processes used is told from its beginning to its end.
+    /// Whether it is over when all messages are accounted for. It may take less than a second: it has no window, and the use of
+    /// processes is measured from its beginning to its end.
     fn ends_with_its_messages(&self) -> bool {
         self.plan.about.is_some() && self.workloads.iter().any(|it| it.facts.role == Role::Ingest)
     }
@@ -362,7 +362,7 @@ impl Aggregator {
             Some(_) => threshold.judge_growth(&summary.growth),
             None => threshold.judge(&summary.workloads),
         });
-        // A default that has nothing to compare is not asked: the rate of a source that nobody knows.
+        // A default threshold without a value is left out: the rate of the source may be unknown.
         summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
         for threshold in asked {
             threshold.find_second(&mut summary);
@@ -375,7 +375,7 @@ impl Aggregator {
 
     /// The stretches, in seconds of the run, in which a server that cannot wait may have dropped because of this host:
     /// segments were dropped at full buffers or backlogs, or weir itself did not read. Zero windows are no sign of that:
-    /// the kernel counts them for the whole host, whoever caused them.
+    /// the kernel counts them for the whole host, whichever process caused them.
     fn complaints(&self) -> Vec<(f64, f64)> {
         let second = |at_ns: u64| at_ns.saturating_sub(self.origin_ns) as f64 * 1e-9;
         let complains = |pair: &&[Sample]| {

@@ -60,7 +60,7 @@ impl Readers {
         }
     }
 
-    /// One entry a channel, in the order of the targets; none if nobody kept accounts. `complaints` are the
+    /// One entry a channel, in the order of the targets; none without records of clients. `complaints` are the
     /// stretches of the run, in seconds, in which this host's receive path complained.
     pub(crate) fn channels(&self, facts: &WorkloadFacts, complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
         let columns: Vec<(usize, &Column)> =
@@ -241,7 +241,7 @@ mod tests {
         // One of three, twice at nearly the same place; and two of three.
         lines.extend([gap(1, 0, 20.0, 7, 110.0), gap(1, 0, 20.0, 7, 110.001)]);
         lines.extend([gap(1, 0, 30.0, 9, 120.0), gap(2, 0, 30.0, 9, 120.0)]);
-        // Each says that it met two gaps, and seven were told.
+        // Each client met two gaps, and seven were reported.
         let unplaced = 0;
         let gaps = |complaints: &[(f64, f64)]| channels(&lines, complaints)[0].gaps;
         let expected = GapSources { of_source: 1, of_connection: 3, unplaced, ..GapSources::default() };

@@ -16,7 +16,7 @@ pub(crate) struct ReaderRecord {
     pub(crate) numbers: Vec<Option<f64>>,
 }
 
-/// Sums up the clients of a workload: `planned` of them, of which some left an account. None: nobody did.
+/// Sums up the clients of a workload: `planned` of them, of which some left a record. `None` if none did.
 pub(crate) fn of_accounts(
     columns: &'static [Column],
     accounts: &[ReaderRecord],

@@ -1,4 +1,4 @@
-//! What a run asks of its target unless somebody says otherwise: a function of the scenario's workloads, so that every
+//! What a run asks of its target by default: a function of the scenario's workloads, so that every
 //! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
 use crate::role::Role;

@@ -100,7 +100,7 @@ pub enum EventLine {
         segment: Segment,
         /// Its clients, one entry a workload.
         open: Vec<OpenClients>,
-        /// Whether so many may be lost: the run goes on without its clients.
+        /// Whether `--allow-lost` covers it: the run goes on without its clients.
         is_allowed: bool,
         /// What was seen of it last.
         words: String,

@@ -8,7 +8,6 @@ use crate::record::{self, RunHead};
 use crate::scenario::{BitRateText, Scenario};
 use crate::summary::{Outcome, Role, RunFacts};
 use crate::threshold::Threshold;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use weir_metrics::{Interval, Schema};
@@ -135,19 +134,12 @@ fn head_of(bytes: &[u8]) -> Option<Vec<u8>> {
 fn made_up(scenario: Scenario) -> RunHead {
     let run = RunFacts {
         name: scenario.name.clone(),
-        id: String::new(),
         started_at_seconds: 1e9,
         duration_seconds: 5.0,
-        weir_version: String::new(),
         seed: scenario.seed,
-        tags: BTreeMap::new(),
         environment: serde_json::from_str(ENVIRONMENT).expect("an environment"),
-        targets: Vec::new(),
-        servers: Vec::new(),
-        agents: Vec::new(),
-        machines: Vec::new(),
         base_seconds: scenario.base().as_secs_f64(),
-        clock: None,
+        ..RunFacts::default()
     };
     let facts = scenario.workloads.iter().map(|spec| {
         let (role, urls) = spec.verb().unwrap_or((Role::Play, &[]));

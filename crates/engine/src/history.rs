@@ -79,7 +79,7 @@ pub struct LevelChange {
 /// Runs that make no history.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// There are none.
+    /// No run fits.
     #[error("there is no run{0} that ran to its end and can be believed")]
     NoRuns(String),
     /// No run has such a figure.

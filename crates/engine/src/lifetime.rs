@@ -28,7 +28,7 @@ pub enum LifetimeError {
     /// It is no time.
     #[error("'{0}' is no life of a client; write for example 30s, or exp:30s for lives with that mean")]
     Malformed(String),
-    /// Nobody can say anything in it.
+    /// No client can get an answer within it.
     #[error("'{0}' is too short a life; give 100ms at least")]
     TooShort(String),
 }

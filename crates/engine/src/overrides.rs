@@ -11,7 +11,7 @@ impl Scenario {
     /// `workloads.NAME.clients`.
     ///
     /// # Errors
-    /// There is no such key, or its value is none.
+    /// There is no such key, or its value is malformed.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
         let wrong = |words: String| ScenarioError::Override { flag: format!("--set {key}"), words };
         let whole = serde_json::to_value(self).map_err(|error| wrong(error.to_string()))?;

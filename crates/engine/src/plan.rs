@@ -57,7 +57,7 @@ pub struct PlannedSlot {
 pub struct Turnover {
     /// For how long each stays.
     pub life: Lifetime,
-    /// From when on nobody new comes, after the run's start.
+    /// From when on no new client comes, after the run's start.
     pub closes: Duration,
     /// What the lives of this place are drawn from.
     seed: u64,

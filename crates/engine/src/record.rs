@@ -44,7 +44,7 @@ const DIGITS: u8 = 3;
 /// send.
 const LATEST_AGENT: u32 = 60;
 
-/// Addresses, command lines and what servers said are nobody else's business.
+/// Addresses, command lines and what servers sent are for the user alone.
 const PRIVATE_DIRECTORY: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
@@ -143,7 +143,7 @@ pub fn make_directory(parent: &Path, name: &str, at_seconds: u64) -> Result<Path
 }
 
 /// Writes `bytes` to `path` under a temporary name first, so that a reader never sees half of it. What stands there
-/// under the temporary name, a link of somebody else's or the rest of a write that was cut short, is not written to.
+/// under the temporary name, a link of another user's or the rest of a write that was cut short, is not written to.
 ///
 /// # Errors
 /// The system's, with the path.
@@ -160,7 +160,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
         file.write_all(bytes)
     };
     write().and_then(|()| fs::rename(&temporary, path)).map_err(|source| {
-        // Half of a file helps nobody, and it takes what room is left.
+        // Half of a file is of no use, and takes what room is left.
         let _ = fs::remove_file(&temporary);
         RecordError::Io { path: path.to_owned(), source }
     })

@@ -379,7 +379,7 @@ impl Coordinator {
             // Said after the sample of that moment: that the target died explains more.
             if deserted && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
                 // Clients that ended by themselves have done what there was to do. Where each client has a count, the run ends
-                // when the last has reached it, whoever failed on the way; thresholds say what that is worth.
+                // when the last has reached it, even if others failed on the way, which thresholds judge.
                 let is_done = self.aggregator.failed() == 0 || self.aggregator.has_reached_counts();
                 outcome = if is_done { Outcome::Completed } else { Outcome::NobodyLeft };
                 self.stop(stop);

@@ -137,7 +137,7 @@ pub struct WorkloadSpec {
     /// What to subscribe to, so that its messages are saved: `mqtt://host/topic/+`. The run is over when a count was published
     /// and all messages are accounted for, or after `duration`.
     pub ingest: OneOrMany,
-    /// Somebody else's consumer, which is asked what became of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
+    /// Another program's consumer, which is asked what became of the messages: `http://host:port/csp/mqtt/rest` of the gateway of the
     /// original measurement, or `sql:postgres://user@host/database#TABLE` for a table that it fills.
     pub probe: OneOrMany,
     /// Of `ingest` and `probe`: what records are, and where they go.
@@ -325,7 +325,7 @@ impl WorkloadSpec {
         self.name.clone().unwrap_or_else(|| verb.to_owned())
     }
 
-    /// Whether it saves messages, or asks somebody else's consumer that does.
+    /// Whether it saves messages, or asks another program that does.
     pub fn saves(&self) -> bool {
         !self.ingest.0.is_empty() || !self.probe.0.is_empty()
     }

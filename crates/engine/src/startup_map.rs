@@ -74,7 +74,7 @@ impl StartupCounts {
         self.column_seconds *= 2;
     }
 
-    /// The map without rows at either end that nobody is in; none of a few clients.
+    /// The map without empty rows at either end; `None` for a few clients.
     pub(crate) fn map(&self) -> Option<StartupMap> {
         let in_row = |row: usize| self.columns.iter().map(|column| column[row]).sum::<u64>();
         let rows: Vec<u64> = (0..ROWS).map(in_row).collect();

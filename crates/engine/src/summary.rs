@@ -53,7 +53,7 @@ pub struct Summary {
 }
 
 /// What was run, and where.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunFacts {
     /// The scenario's name.
     pub name: String,
@@ -128,11 +128,11 @@ pub enum VerdictState {
 /// The verdict with its reasons, the worst first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The worst state of any reason that was not waived; valid if there is none.
+    /// The worst state of any reason that was not waived; valid without such a reason.
     pub state: VerdictState,
     /// Every limit of which half or more was reached.
     pub reasons: Vec<Reason>,
-    /// Reasons that the run was told to accept: they are shown, and change nothing.
+    /// Reasons that the run accepts by `--accept`: they are shown, and change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<Reason>,
 }
@@ -168,7 +168,7 @@ pub struct ThresholdResult {
     pub value: Option<f64>,
     /// Whether it held.
     pub passed: bool,
-    /// Whether it was asked because nobody asked for its figure.
+    /// Whether it is a default, used because no threshold on its figure was given.
     #[serde(default)]
     pub default: bool,
     /// Where its value is from, if it is a single stage's.

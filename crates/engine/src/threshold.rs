@@ -214,7 +214,7 @@ impl Threshold {
         Self { default_of: Some(workloads), ..self }
     }
 
-    /// Whether it is asked because nobody asked for its figure.
+    /// Whether it is a default, used because no threshold on its figure was given.
     pub fn is_default(&self) -> bool {
         self.default_of.is_some()
     }

@@ -37,7 +37,7 @@ const MISSED: f64 = 0.001;
 const SOCKET_DROPS: f64 = 0.001;
 /// Share of CPU time that the hypervisor may take.
 const STEAL: f64 = 0.05;
-/// Share of its time that a core may spend in softirqs: there the kernel receives, in nobody's name.
+/// Share of its time that a core may spend in softirqs: there the kernel receives, and no process is charged for it.
 const SOFTIRQ: f64 = 0.95;
 /// Share of its time that a generator thread may wait for a CPU.
 const RUN_QUEUE: f64 = 0.20;
@@ -453,7 +453,7 @@ mod tests {
         }
     }
 
-    /// What the machine did, in percent of one core: the hypervisor, others, and nobody.
+    /// What the machine did, in percent of one core: the hypervisor, others, and idle time.
     fn machine(steal_ratio: f64, others: f64, idle: f64) -> UsageSummary {
         let rustc =
             OtherProcesses { name: "rustc".into(), pid: 77, processes: 3, cpu_seconds: others / 10.0 };

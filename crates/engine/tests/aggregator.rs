@@ -59,22 +59,7 @@ fn finish(aggregator: &Aggregator) -> Summary {
 
 /// Summed up as a run of `scenario`, completed.
 fn finish_as(aggregator: &Aggregator, scenario: &Scenario) -> Summary {
-    let run = RunFacts {
-        name: String::new(),
-        id: String::new(),
-        started_at_seconds: 0.0,
-        duration_seconds: 5.0,
-        weir_version: String::new(),
-        seed: 0,
-        tags: std::collections::BTreeMap::new(),
-        environment: weir_observe::Environment::read(),
-        targets: Vec::new(),
-        servers: Vec::new(),
-        agents: Vec::new(),
-        machines: Vec::new(),
-        base_seconds: 0.0,
-        clock: None,
-    };
+    let run = RunFacts { duration_seconds: 5.0, ..RunFacts::default() };
     aggregator.finish(run, Outcome::Completed, scenario)
 }
 

@@ -1,6 +1,5 @@
 //! A run directory comes from disk: whatever numbers stand in it, it is read or refused with a line.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -37,19 +36,9 @@ fn write(directory: &Path) {
     });
     let run = RunFacts {
         name: "x".to_owned(),
-        id: String::new(),
         started_at_seconds: 1.7e9,
         duration_seconds: 12.0,
-        weir_version: String::new(),
-        seed: 0,
-        tags: BTreeMap::new(),
-        environment: weir_observe::Environment::read(),
-        targets: Vec::new(),
-        servers: Vec::new(),
-        agents: Vec::new(),
-        machines: Vec::new(),
-        base_seconds: 0.0,
-        clock: None,
+        ..RunFacts::default()
     };
     let workloads: Vec<_> = workloads.collect();
     assert_eq!(workloads[1].role, Role::Play);

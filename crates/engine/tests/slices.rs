@@ -1,6 +1,5 @@
 //! A trial from intervals that were made up: what each slice of it is judged by, and what becomes of its loads.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
@@ -90,22 +89,7 @@ impl Trial {
     }
 
     fn outcomes(&self, outcome: Outcome) -> Vec<LoadOutcome> {
-        let run = RunFacts {
-            name: String::new(),
-            id: String::new(),
-            started_at_seconds: 0.0,
-            duration_seconds: 5.0,
-            weir_version: String::new(),
-            seed: 0,
-            tags: BTreeMap::new(),
-            environment: weir_observe::Environment::read(),
-            targets: Vec::new(),
-            servers: Vec::new(),
-            agents: Vec::new(),
-            machines: Vec::new(),
-            base_seconds: 0.0,
-            clock: None,
-        };
+        let run = RunFacts { duration_seconds: 5.0, ..RunFacts::default() };
         self.slices.outcomes(&self.aggregator.finish(run, outcome, &Scenario::default()), &[0])
     }
 }

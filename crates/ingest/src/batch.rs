@@ -141,7 +141,7 @@ impl Batch {
         self.dead.push(DeadLetter { place: self.places.remove(row), reason });
     }
 
-    /// Empties it, and gives the buffers back that nobody else has.
+    /// Empties it, and returns the buffers that have no other owner.
     pub(crate) fn clear(&mut self) -> impl Iterator<Item = ReadBuffer> {
         self.rows.clear();
         self.places.clear();

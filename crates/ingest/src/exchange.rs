@@ -22,7 +22,7 @@ pub(crate) struct Saving {
     emptied: Sender<Batch>,
 }
 
-/// There is no batch to wait for: none is being saved, or nobody saves any more.
+/// There is no batch to wait for: none is being saved, or the saver has ended.
 #[derive(Debug)]
 pub(crate) struct Nobody;
 

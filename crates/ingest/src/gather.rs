@@ -51,7 +51,7 @@ pub(crate) struct Gatherer<'a> {
 type Open = Option<(Arc<ReadBuffer>, usize)>;
 
 impl Gatherer<'_> {
-    /// Works until the inbox is closed and empty, there is enough, or nobody saves any more.
+    /// Works until the inbox is closed and empty, there is enough, or the saver has ended.
     pub(crate) fn run(mut self) {
         let mut open = None;
         let mut last = false;
@@ -116,7 +116,7 @@ impl Gatherer<'_> {
                     }
                     *open = Some((Arc::new(buffer), 0));
                 }
-                // Nobody would take it yet, and what comes until then may go with it.
+                // The saver is still busy with the batch before, so what comes until then may go with this one.
                 Taken::Nothing if self.filling.wait().is_ok() => {}
                 Taken::Nothing => return ControlFlow::Continue(()),
                 Taken::Closed => return ControlFlow::Break(()),

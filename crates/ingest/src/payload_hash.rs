@@ -1,7 +1,7 @@
 //! A hash that distinguishes two payloads with the same publisher and sequence number.
 //!
-//! Whoever may publish to a broker can write any mark on a message. A message is a repetition only if its payload is the
-//! same, which a hash kept beside the row says. It must be one for which nobody finds a second payload on purpose, so it
+//! Any client that may publish to a broker can write any mark on a message. A message is a repetition only if its payload is the
+//! same, which a hash kept beside the row shows. A publisher must not be able to construct a second payload for it, so it
 //! is a cryptographic one; a keyed one would need a key that outlives the process and all ingesters of a table share.
 
 use aws_lc_rs::digest::{Context, SHA256};

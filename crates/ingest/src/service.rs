@@ -220,7 +220,7 @@ fn open(
 
 fn client_options(settings: &IngestSettings) -> ClientOptions {
     ClientOptions {
-        // What is too large is taken in pieces and put among the dead letters. A broker that was told of the limit
+        // A message that is too large is read in pieces and put among the dead letters. A broker that knew the limit
         // would drop it in silence (MQTT-3.1.2-25).
         maximum_packet_size: MAX_PACKET_SIZE,
         whole: (settings.max_message + AROUND_PAYLOAD).min(MAX_PACKET_SIZE as usize) as u32,
@@ -232,7 +232,7 @@ fn client_options(settings: &IngestSettings) -> ClientOptions {
     }
 }
 
-/// Says that nobody saves any more, also when the thread panics.
+/// Reports that the saver has ended, also when its thread panics.
 struct Farewell(MessageSender<SaverMessage>);
 
 impl Drop for Farewell {

@@ -130,7 +130,7 @@ pub(crate) trait Store: Send {
     /// See [`StoreError`]. Nothing was saved, unless the connection broke while the store answered.
     fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError>;
 
-    /// Takes the tables away, with all that is in them. [`Store::open`] makes them anew.
+    /// Drops the tables with their rows. [`Store::open`] creates them again.
     ///
     /// # Errors
     /// See [`StoreError`].

@@ -167,7 +167,7 @@ mod tests {
     use weir_mqtt::PacketId;
     use weir_shard::Shard;
 
-    /// A store that keeps payloads, refuses those that begin with `!`, and fails as it is told to.
+    /// A store that keeps payloads, refuses those that begin with `!`, and fails when the test asks it to.
     #[derive(Default)]
     struct Shelf {
         kept: Vec<Vec<u8>>,

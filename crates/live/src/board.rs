@@ -1,4 +1,4 @@
-//! What is known of the runs of a process, for whoever asks for metrics: cumulative figures, the run's facts, and readings
+//! What is known of the runs of a process, for clients that ask for metrics: cumulative figures, the run's facts, and readings
 //! that are no figures of clients.
 //!
 //! Counters and distributions go on over the runs of a series; levels are those of the run that goes on.
@@ -35,7 +35,7 @@ pub struct Reading {
     pub value: f64,
 }
 
-/// What is known, behind a lock that nobody holds for longer than a copy takes.
+/// What is known, behind a lock that is never held for longer than a copy takes.
 #[derive(Debug, Default)]
 pub struct Board(Mutex<Known>);
 
@@ -65,7 +65,7 @@ impl Board {
         known.runs += 1;
     }
 
-    /// So many seconds of it are complete, and these are its figures up to now.
+    /// `seconds` of the run are complete, and these are its figures up to now.
     pub fn show(&self, seconds: u32, figures: impl IntoIterator<Item = (Origin, Recorder)>) {
         let mut known = self.change();
         known.seconds = seconds;
@@ -115,7 +115,7 @@ impl Known {
     fn bring_to_an_end(&mut self) {
         self.is_running = false;
         for (origin, mut recorder) in std::mem::take(&mut self.now) {
-            // Nobody plays any more.
+            // No client plays any more.
             let figures = recorder.schema().figures().zip(0..);
             figures.filter(|(figure, _)| matches!(figure.kind, Kind::Gauge(_))).for_each(|(_, position)| {
                 recorder.set(weir_metrics::Gauge(position), 0);

@@ -72,7 +72,7 @@ impl Connection {
         let answer = answer.keep_alive(keep_alive);
         context.send(&if head_only { answer.end_of_head() } else { answer.end() });
         context.answered();
-        // Whoever asks on without reading is let go: nothing is kept for it but one answer.
+        // A client that sends requests without reading is disconnected: only one answer is kept for it.
         let goes_on = keep_alive && context.unsent() == 0;
         self.phase = if goes_on { Phase::Asking } else { Phase::Leaving(context.now + FAREWELL) };
     }
@@ -120,7 +120,7 @@ impl Session<Site> for Connection {
             match self.requests.take(&mut rest) {
                 Ok(Some(request)) => {
                     self.answer(&request, context);
-                    // Whoever asks for nothing more and was sent all of it is let go at once. Unread bytes would make a reset of the
+                    // A client that asks for nothing more and was sent all of it is disconnected at once. Unread bytes would make a reset of the
                     // end, and a reset can take the answer away from a peer that has not read it yet.
                     let is_done = !request.keep_alive && rest.is_empty() && context.unread() == 0;
                     if is_done && matches!(self.phase, Phase::Leaving(_)) && context.unsent() == 0 {

@@ -17,7 +17,7 @@ use weir_shard::{Deadlines, MessageSender, Shard, clock};
 const REQUEST: Duration = Duration::from_secs(5);
 /// How long a tab may take nothing of what it is sent.
 pub(crate) const IDLE: Duration = Duration::from_secs(20);
-/// How long tabs have to take the end of the page. The run is over by then, and nobody should have to wait for a tab.
+/// How long tabs have to take the end of the page. The run is over by then, and its user should not have to wait for a tab.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How often the thread looks up from its sleep.
 const LOOK: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ impl Listener {
                     Ok(shard) => (Ok(shard.message_sender()), Some(shard)),
                     Err(error) => (Err(error), None),
                 };
-                // Whoever started it waits for this.
+                // The starting thread waits for this.
                 let _ = started.send(sender);
                 shard.into_iter().for_each(serve);
             })
@@ -83,7 +83,7 @@ impl Listener {
         Ok(Self { address, token, board, tabs, under_way, sender, thread: Some(thread) })
     }
 
-    /// Where the page is. It has the token: whoever has this may look.
+    /// The URL of the page. It contains the token, which is all that is needed to see the page.
     pub fn page(&self) -> String {
         format!("http://{}/{}/", self.address, self.token)
     }
@@ -98,7 +98,7 @@ impl Listener {
         &self.board
     }
 
-    /// Whether a tab is open that has been shown all that was rendered: else there is nobody to render for.
+    /// Whether a tab is open that has been sent all that was rendered: otherwise there is nothing to render for.
     pub fn wants_body(&self) -> bool {
         self.tabs.load(Relaxed) > 0 && self.under_way.load(Relaxed) == 0
     }

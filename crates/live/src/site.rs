@@ -91,7 +91,7 @@ impl Site {
         }
     }
 
-    /// Whether a `Host` field may have led here: a page of somebody else's, whose name was made to lead to this machine, has a
+    /// Whether a `Host` field may have led here: a page of another site, whose name was made to resolve to this machine, has a
     /// host of its own.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         let Some((name, port)) = host.rsplit_once(':').filter(|(name, _)| !name.ends_with(':')) else {

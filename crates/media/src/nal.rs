@@ -10,7 +10,7 @@ pub enum Framing {
     AnnexB,
 }
 
-/// nal_unit_type, H.264 table 7-1; only those that weir tells apart.
+/// nal_unit_type, H.264 table 7-1; only those that weir treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnitType {
     /// A coded slice (types 1 to 5): from here on the picture itself follows.

@@ -81,7 +81,7 @@ impl FrameRate {
         }
     }
 
-    /// So many frames a second.
+    /// A whole number of frames a second.
     pub(crate) const fn whole(frames: u32) -> Self {
         match NonZeroU32::new(frames) {
             Some(frames) => Self { frames, seconds: NonZeroU32::MIN },

@@ -51,7 +51,7 @@ impl ClockReading {
 pub struct WallOffset {
     /// The publisher's wall clock minus the receiver's, in nanoseconds.
     pub publisher_ahead_nanos: i64,
-    /// The true offset lies within so much of [`Self::publisher_ahead_nanos`].
+    /// The true offset lies within this distance of [`Self::publisher_ahead_nanos`].
     pub uncertainty: Duration,
 }
 
@@ -60,7 +60,7 @@ pub struct WallOffset {
 pub struct Latency {
     /// In nanoseconds. Below zero when the clocks disagree by more than the latency.
     pub nanos: i64,
-    /// The true latency lies within so much of [`Self::nanos`]; zero on one machine.
+    /// The true latency lies within this distance of [`Self::nanos`]; zero on one machine.
     pub uncertainty: Duration,
     /// Which clock it was measured by.
     pub clock: LatencyClock,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who is answerable for a failure. Local failures are never booked on the target.
+/// Which side caused a failure. Local failures are never attributed to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -31,7 +31,7 @@ macro_rules! failures {
                 match self { $(Self::$name => $key),* }
             }
 
-            /// Who is answerable.
+            /// The side that caused it.
             pub const fn side(self) -> Side {
                 match self { $(Self::$name => Side::$side),* }
             }

@@ -1,4 +1,4 @@
-//! A point of the monotonic clock, as a value: pure code is told the time, it never reads it.
+//! A point of the monotonic clock, as a value: pure code takes the time as an argument and never reads a clock.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;

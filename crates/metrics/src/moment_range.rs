@@ -1,4 +1,4 @@
-//! When something happened first and last: for whoever measures what lies between the two.
+//! When something happened first and last, to measure what lies between the two.
 
 use crate::Moment;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

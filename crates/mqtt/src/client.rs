@@ -480,7 +480,7 @@ impl Client {
         Ok(id)
     }
 
-    /// Tells the server what it did wrong (MQTT 5 section 4.13.1).
+    /// Disconnects with the reason code of the server's violation (MQTT 5 section 4.13.1).
     fn refuse(&mut self, reason: ReasonCode) {
         if self.phase == ClientPhase::Connected && self.options.version == Version::V5 {
             // A reason that DISCONNECT does not have is left to the closing of the connection.

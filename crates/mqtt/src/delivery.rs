@@ -29,13 +29,13 @@ pub enum Arrival {
 pub struct Unreceived {
     /// Messages behind the last that came.
     pub behind: u64,
-    /// Messages that did not come, there or before the last that came, and of which nobody knows that they should have.
+    /// Messages that did not come and that may never have been published.
     pub excused: u64,
     /// Those of them that are behind the last that came.
     pub excused_behind: u64,
 }
 
-/// All publishers that were heard.
+/// Every publisher from which a message came.
 #[derive(Debug, Default)]
 pub struct DeliveryTracker {
     places: HashMap<u64, usize>,
@@ -79,7 +79,7 @@ impl DeliveryTracker {
         self.places.get(&publisher).map(|place| self.tracks[*place].next)
     }
 
-    /// What lacks of the messages of a publisher that has sent those below `end`, and of which nobody knows whether
+    /// The messages missing from a publisher that has sent those below `end`, if it is unknown whether
     /// those in `excused` should come: ranges in order, ends not included.
     pub fn unreceived(&self, publisher: u64, end: u64, excused: &[(u64, u64)]) -> Unreceived {
         let Some(place) = self.places.get(&publisher) else { return Unreceived::default() };
@@ -98,12 +98,12 @@ impl DeliveryTracker {
         self.places.get(&publisher).is_some_and(|place| self.tracks[*place].ended)
     }
 
-    /// The publishers that were heard, or should be.
+    /// The publishers from which messages came or should come.
     pub fn known(&self) -> impl Iterator<Item = u64> + '_ {
         self.places.keys().copied()
     }
 
-    /// How many publishers were heard.
+    /// From how many publishers a message came.
     pub fn publishers(&self) -> usize {
         self.tracks.len()
     }
@@ -238,7 +238,7 @@ mod tests {
             Unreceived { excused: 1, ..Unreceived::default() }
         );
         assert_eq!(deliveries.unreceived(8, 5, &[]), Unreceived::default());
-        // One that should be heard and never was.
+        // A publisher of which messages should have come, and none did.
         deliveries.expect(9, 4);
         assert_eq!((deliveries.next_of(9), deliveries.next_of(8)), (Some(4), None));
         assert_eq!(deliveries.unreceived(9, 6, &[]).behind, 2);

@@ -96,7 +96,7 @@ impl<'a> Packet<'a> {
         Ok(match kind {
             PacketKind::Connect => Self::Connect(Connect::take(fields)?),
             PacketKind::Connack => Self::Connack(Connack::take(fields, version)?),
-            // Told apart by the caller, for speed.
+            // The caller handles PUBLISH before, for speed.
             PacketKind::Publish => return Err(Violation::PacketType),
             PacketKind::Puback => Self::Puback(Acknowledgement::take(kind, fields, version)?),
             PacketKind::Pubrec => Self::Pubrec(Acknowledgement::take(kind, fields, version)?),

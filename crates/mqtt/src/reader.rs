@@ -76,9 +76,9 @@ enum ReaderPhase {
     Packet,
     /// `pending` was handed out.
     Spent,
-    /// `pending` was handed out, and so much payload of a large message is to come.
+    /// `pending` was handed out, and this many bytes of a large message's payload are still to come.
     SpentHead(u32),
-    /// So much of a large message is to come.
+    /// This many bytes of a large message's payload are still to come.
     Payload(u32),
 }
 
@@ -108,7 +108,7 @@ impl Reader {
         Self { version, limits, phase: ReaderPhase::Packet, pending: Vec::new() }
     }
 
-    /// Puts up with more, or with less, from the next packet on: a server trusts nobody before CONNECT.
+    /// Sets the limits from the next packet on: a server allows less before CONNECT.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }

@@ -41,7 +41,7 @@ reasons! {
     GrantedQos2 = 0x02, "Granted QoS 2", [Suback];
     /// The client goes, and its will is to be published.
     DisconnectWithWill = 0x04, "Disconnect with Will Message", [Disconnect];
-    /// The message was taken, and nobody has subscribed to it.
+    /// The message was accepted, and there is no matching subscription.
     NoMatchingSubscribers = 0x10, "No matching subscribers", [Puback Pubrec];
     /// There was nothing to unsubscribe from.
     NoSubscriptionExisted = 0x11, "No subscription existed", [Unsuback];

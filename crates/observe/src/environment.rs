@@ -29,7 +29,7 @@ use crate::host::HostMemory;
 use crate::reader::Reader;
 
 /// The machine that weir runs on. What cannot be read is `None` or empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Name and version of the system: `PRETTY_NAME` of `/etc/os-release`.
     pub os: Option<String>,
@@ -39,7 +39,7 @@ pub struct Environment {
     pub architecture: String,
     /// Name of the machine: uname(2).
     pub hostname: String,
-    /// Tells one boot from another: `/proc/sys/kernel/random/boot_id`.
+    /// Differs from boot to boot: `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Option<String>,
     /// The CPUs.
     pub cpu: Cpu,

@@ -96,7 +96,7 @@ pub struct NetworkCounters {
     pub tcp_receive_queue_drops: u64,
     /// Segments dropped because a socket's backlog was full while its process held it: `TCPBacklogDrop`.
     pub tcp_backlog_drops: u64,
-    /// Times a socket told its peer to stop sending: `TCPToZeroWindowAdv`.
+    /// Times a socket asked its peer to stop sending: `TCPToZeroWindowAdv`.
     pub tcp_zero_windows: u64,
     /// UDP datagrams dropped because a socket's receive buffer was full: `RcvbufErrors` of
     /// `/proc/net/snmp`, and `Udp6RcvbufErrors` of `/proc/net/snmp6`.

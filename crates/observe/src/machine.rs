@@ -1,4 +1,4 @@
-//! What the target's machine did, by five figures that have one name and one formula, whoever counted:
+//! What the target's machine did, by five figures that have one name and one formula, whatever counted:
 //! `/proc` on this machine, a node_exporter, or a Prometheus that asks one.
 //!
 //! The figures are those of mirakc's and Mirakurun's measurement. Nothing here knows how they were got.

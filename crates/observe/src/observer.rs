@@ -59,7 +59,7 @@ struct Births {
 }
 
 impl Births {
-    /// Whether nobody has been born since the look before the last. The kernel gives a pid away before its process stands in
+    /// Whether no process was born since the census before the last. The kernel gives a pid away before its process stands in
     /// `/proc`: a list of processes that was made at once may lack the one whose pid it has seen, so that another has to be made
     /// when the pid is the same for the first time.
     fn have_ceased(&mut self, last_pid: Option<u64>) -> bool {

@@ -44,7 +44,7 @@ impl Others {
         Self { before: ticks(census), last: None }
     }
 
-    /// Whether others used so much since the last sample that they are worth a walk. `known_seconds` is the CPU
+    /// Whether others used enough since the last sample to be worth a walk through `/proc`. `known_seconds` is the CPU
     /// time of weir and of all targets so far.
     pub(crate) fn are_busy(&mut self, host: Option<HostCpu>, known_seconds: f64) -> bool {
         let Some(host) = host else { return false };

@@ -52,7 +52,7 @@ pub struct ThreadSample {
     pub tid: u32,
     /// Its name (`comm`), 15 bytes at most; bytes that are not UTF-8 are replaced.
     pub name: String,
-    /// When it started, in seconds since boot. With `tid`, this tells it from a later thread.
+    /// When it started, in seconds since boot. With `tid`, this identifies it: a later thread may have the same id.
     pub started_seconds: f64,
     /// Its CPU time since it started, user and system, in seconds.
     pub cpu_seconds: f64,

@@ -89,7 +89,7 @@ impl ProcessSet {
         sample
     }
 
-    /// Adds one process to the sample; false when it has ended, an error when nobody can tell.
+    /// Adds one process to the sample; false when it has ended, an error when that cannot be read.
     fn read(
         &mut self,
         id: ProcessId,

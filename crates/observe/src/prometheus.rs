@@ -16,7 +16,7 @@ use crate::{HttpTrust, Interfaces, MachineError, MachineFacts, MachineSource, Ma
 const LAG: Duration = Duration::from_secs(2);
 /// Most points that are asked for at once; the server's own limit is 11,000.
 const MOST_POINTS: u64 = 5_000;
-/// Age from which on the last collection of a machine says nothing of now, where nobody knows how often it is
+/// Age from which on the last collection of a machine is out of date, if it is unknown how often it is
 /// collected: rates need two collections in a minute.
 const LONGEST_AGE_SECONDS: f64 = 65.0;
 /// What is kept of a server's own words.
@@ -259,7 +259,7 @@ impl Health {
         self.longest_age_seconds = (2.0 * period + 5.0).min(LONGEST_AGE_SECONDS);
     }
 
-    /// Why a point says nothing of the machine, if it does not. `up` is none where that is not kept.
+    /// Why a point is not about the machine as it is, if so. `up` is `None` if Prometheus does not keep it.
     fn gap(&self, up: Option<Option<f64>>, age: Option<f64>) -> Option<String> {
         let machine = &self.machine;
         match (up, age) {

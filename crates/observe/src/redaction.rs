@@ -6,7 +6,7 @@ const MASK: &str = "***";
 /// The arguments, with what may be a secret replaced by `***`; their number stays.
 ///
 /// Replaced are, as arguments and as words inside of one (`sh -c "…"`):
-/// - what follows `=`, `:` or a space after a name that tells of a secret (`--password=…`, `--token …`,
+/// - what follows `=`, `:` or a space after a name that stands for a secret (`--password=…`, `--token …`,
 ///   `streamkey=…`, `Authorization: …`, `?secret=…`), up to the end of the argument;
 /// - what follows `-p` and `-P`, joined or not, unless it makes a known longer flag (`-preset`);
 /// - user and password in URLs and in front of an `@`, and the password after `-u user:`;

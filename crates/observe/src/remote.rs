@@ -127,7 +127,7 @@ fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits until `moment`; false if the end was asked for, or nobody listens any more.
+/// Waits until `moment`; false if the end was asked for, or the receiver is gone.
 pub(crate) fn sleep_until(moment: Instant, stop: &Receiver<()>) -> bool {
     let left = moment.saturating_duration_since(Instant::now());
     matches!(stop.recv_timeout(left), Err(RecvTimeoutError::Timeout))

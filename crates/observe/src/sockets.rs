@@ -74,20 +74,30 @@ mod tests {
 
     use super::*;
 
-    /// A listener with `count` connections, both ends in this process.
-    fn connected(address: &str, count: usize) -> (TcpListener, Vec<(TcpStream, TcpStream)>) {
-        let listener = TcpListener::bind((address, 0)).unwrap();
+    /// A listener of each family on one port, so that no other socket of this machine is counted with theirs: the kernel
+    /// gives a free port of IPv4 to IPv6 as well.
+    fn listeners() -> (TcpListener, TcpListener) {
+        let pair = || {
+            let four = TcpListener::bind("127.0.0.1:0").unwrap();
+            let six = TcpListener::bind(("::1", four.local_addr().unwrap().port())).ok()?;
+            Some((four, six))
+        };
+        (0..100).find_map(|_| pair()).unwrap()
+    }
+
+    /// `count` connections, both ends in this process.
+    fn connected(listener: &TcpListener, count: usize) -> Vec<(TcpStream, TcpStream)> {
         let connect = |_| {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             (client, listener.accept().unwrap().0)
         };
-        let pairs = (0..count).map(connect).collect();
-        (listener, pairs)
+        (0..count).map(connect).collect()
     }
 
     fn counted_exactly(mut sockets: Sockets) {
-        let (four, mut pairs) = connected("127.0.0.1", 37);
-        let (six, _pairs) = connected("::1", 5);
+        let ((four, _four), (_six, six)) = (listeners(), listeners());
+        let mut pairs = connected(&four, 37);
+        let _pairs = connected(&six, 5);
         let ports = [&four, &six].map(|listener| listener.local_addr().unwrap().port());
         assert_eq!(sockets.established(&ports.into()).unwrap(), 42);
         assert_eq!(sockets.established(&[ports[0]].into()).unwrap(), 37);
@@ -95,9 +105,11 @@ mod tests {
         assert_eq!(sockets.established(&[ports[0]].into()).unwrap(), 30);
 
         let listening = sockets.listening(ports[1]).unwrap();
-        assert_eq!(listening.len(), 1);
-        assert_eq!(listening[0].local_port, ports[1]);
-        assert!(inodes_held(std::process::id()).any(|inode| inode == listening[0].inode));
+        assert_eq!(listening.len(), 2);
+        assert!(listening.iter().all(|socket| socket.local_port == ports[1]));
+        assert!(
+            listening.iter().all(|socket| inodes_held(std::process::id()).any(|inode| inode == socket.inode))
+        );
         assert!(sockets.listening(0).unwrap().contains(&listening[0]));
     }
 

@@ -50,7 +50,7 @@ pub struct OthersSummary {
     /// CPU of processes that are neither weir's nor a target's, softirqs left out; `None` where the host's CPU time
     /// cannot be read.
     pub cpu_percent: Option<f64>,
-    /// CPU that nobody used.
+    /// CPU that was idle.
     pub idle_percent: Option<f64>,
     /// Those that used most of it, by name; nothing while that was little.
     pub busiest: Vec<OtherProcesses>,

@@ -38,7 +38,7 @@ pub struct TargetSample {
 pub struct Elsewhere {
     /// When it was read, on the clock of `Sample::at_ns`.
     pub at_ns: u64,
-    /// For how long its machine was up then, in seconds: what starts of its threads are told by.
+    /// For how long its machine was up then, in seconds: start times of its threads count from boot.
     pub uptime_seconds: f64,
 }
 
@@ -48,7 +48,7 @@ impl TargetSample {
     pub(crate) fn stretch(earlier: &Self, later: &Self, here: (f64, f64)) -> (f64, f64) {
         match (earlier.elsewhere, later.elsewhere) {
             (Some(from), Some(to)) => {
-                // What was not heard of again has no time in it, and used nothing.
+                // A target without a second sample has a window of zero length, and used nothing.
                 let seconds = to.at_ns.saturating_sub(from.at_ns) as f64 * 1e-9;
                 (seconds.max(1e-3), from.uptime_seconds)
             }
@@ -99,7 +99,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Finds the processes. An error when there are none, or when it is not known which are meant: of several servers of
+    /// Finds the processes. An error when there are none, or when several servers match: of several servers of
     /// one name the one that listens on one of `ports`.
     pub(crate) fn find(
         watch: Watch,
@@ -134,8 +134,8 @@ impl Target {
         }
     }
 
-    /// Takes in what has come since the last census. A process once in stays in until it ends, whatever it
-    /// calls itself and whoever adopts it.
+    /// Adds the processes born since the last census. A process that was added stays until it ends, whatever it
+    /// calls itself and whichever process adopts it.
     pub(crate) fn enroll(&mut self, census: &Census) {
         let me = std::process::id();
         let begins = self.roots.is_empty();

@@ -244,7 +244,7 @@ impl InterfaceUsage {
 
 /// The CPU time that each thread of the later sample used since the earlier one. A thread that is not in
 /// the earlier sample used all of its time since then if it was born since then; otherwise its process has
-/// joined late, and nobody knows.
+/// joined late, and its use in between is unknown.
 pub(crate) fn thread_seconds<'a>(
     earlier: &ProcessSample,
     later: &'a ProcessSample,
@@ -283,7 +283,7 @@ pub(crate) fn interface_pairs<'a>(
 }
 
 impl ThreadSample {
-    /// What tells this thread from every other one, also from a later one with its id.
+    /// What identifies this thread among all others, also a later one with its id.
     pub(crate) fn identity(&self) -> (u32, u32, u64) {
         // In hundredths: a number that went through JSON may differ in its last digit.
         (self.pid, self.tid, (self.started_seconds * 100.0).round() as u64)

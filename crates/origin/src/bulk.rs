@@ -19,9 +19,9 @@ pub(crate) enum BulkSession {
     Receiving {
         /// Bytes so far.
         total: u64,
-        /// Those that it was told of.
+        /// Bytes that the peer's last report covered.
         told: u64,
-        /// When it may be told again.
+        /// When the next report may be sent.
         next: Moment,
     },
     /// The client receives blocks of `block` bytes; `left` bytes of the one under way are still to be sent.

@@ -13,7 +13,7 @@
 //! | `jump at=3s by=-500ms` · `jump unit=90 by=2s` | from then on, timestamps are moved |
 //! | `reset viewers=5..10 at=1s` · `reset unit=50` | the connection is reset |
 //! | `close at=1s` | the connection is closed |
-//! | `counter unit=7 [by=8]` | unit 7 has a continuity counter moved on by so much |
+//! | `counter unit=7 [by=8]` | the continuity counter of unit 7 is advanced by this much |
 //! | `error unit=7` | unit 7 has `transport_error_indicator` |
 //! | `scramble unit=7 [control=2]` | unit 7 has this `transport_scrambling_control` |
 //! | `unsync unit=7` | unit 7 has 0 for its sync byte |
@@ -36,7 +36,7 @@
 //!   a refusal every link. A fault of a `stream` befalls its units as they come in.
 //! - `counter` to `junk` befall packets of a transport stream; the others befall all kinds of units.
 //! - Units: `unit=K`, `unit=A..B`, `unit=every:K`; each viewer (or stream) counts its own from 1, and
-//!   what a decoder is told beforehand does not count. `kind=video`, `audio` or `keyframe` counts
+//!   codec configuration does not count. `kind=video`, `audio` or `keyframe` counts
 //!   those only. Of a tuner, units are packets of 188 bytes, and `pid=0x101` counts those of one PID. Of viewers by
 //!   WebRTC they are RTP packets, of a keyframe the first; what is dropped has a number all the same, and is sent when it
 //!   is asked for again.
@@ -271,7 +271,7 @@ pub enum Counted {
 /// When it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// After so much time.
+    /// After this time.
     At(Duration),
     /// At these units.
     Unit(Pick),

@@ -63,7 +63,7 @@ pub fn play(data: &[u8]) {
         _ => {
             let mut rig = Rig::new(Worker::new(settings));
             let mut session = crate::bulk::BulkSession::new(&mut rig.world);
-            // Whoever receives is sent as much as the link takes.
+            // A receiver is sent as much as its link takes.
             rig.room = 1 << 20;
             rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);

@@ -128,7 +128,7 @@ impl Publisher {
         worker.push(self.stream, arrival);
     }
 
-    /// Tells the other workers of what came, and says which viewers have to be woken. To be called after
+    /// Passes on to the other workers what came, and returns which viewers have to be woken. To be called after
     /// each batch.
     #[must_use]
     pub(crate) fn flush(&mut self, worker: &mut Worker) -> Vec<SessionId> {

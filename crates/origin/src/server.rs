@@ -29,7 +29,7 @@ pub enum Sessions {
     OnBroker,
 }
 
-/// Tells a worker to accept the links of a listener, by TLS if there is a configuration for it.
+/// Makes a worker accept the links of a listener, with TLS if there is a configuration for it.
 pub type Accept = fn(&mut Shard<Worker>, TcpListener, Option<Arc<rustls::ServerConfig>>) -> io::Result<()>;
 
 impl fmt::Debug for Server {

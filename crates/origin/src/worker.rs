@@ -371,7 +371,7 @@ impl Worker {
         self.streams[key.0].follower = Some(id);
     }
 
-    /// Tells all other workers something.
+    /// Sends a message to all other workers.
     pub(crate) fn tell_peers(&self, message: &dyn Fn() -> Message) {
         self.peers.iter().for_each(|peer| peer.post(Post(message())));
     }

@@ -1,4 +1,4 @@
-//! The options of a workload as somebody wrote them: names and texts, not yet understood by any protocol.
+//! The options of a workload as they were written: names and texts, not yet parsed by any protocol.
 
 use crate::group::Group;
 use clap::parser::ValueSource;

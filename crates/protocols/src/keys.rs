@@ -86,7 +86,7 @@ impl<'de> DeserializeSeed<'de> for OptionValue<'_> {
 }
 
 impl Protocol {
-    /// Refuses options that a workload of this verb does not have: somebody who gives one believes it to be in use.
+    /// Refuses options that a workload of this verb does not have: a user who gives one believes that it has an effect.
     ///
     /// # Errors
     /// The first of them, whose it is, and what there is instead.

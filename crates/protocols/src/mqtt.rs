@@ -192,7 +192,7 @@ impl Connection {
 }
 
 impl Delivery {
-    /// The quality of service, or what it is unless somebody says so.
+    /// The quality of service, or the given default.
     pub fn qos_or(&self, usual: Qos) -> Qos {
         self.qos.and_then(Qos::from_bits).unwrap_or(usual)
     }

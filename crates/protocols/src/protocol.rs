@@ -88,7 +88,7 @@ pub struct Making<'a, Options> {
     pub run: &'a RunContext,
 }
 
-/// What a run tells the workloads that are made for it.
+/// What a run passes to the workloads that are made for it.
 #[derive(Clone, Debug, Default)]
 pub struct RunContext {
     /// The seed of everything random.
@@ -97,7 +97,7 @@ pub struct RunContext {
     pub drain: Duration,
     /// Where publishers and subscribers of one run meet.
     pub published: Arc<Published>,
-    /// Where publishers leave when they sent their first message and their last, if somebody wants to know.
+    /// Where publishers record when they sent their first and their last message, if the run measures that.
     pub times: Option<Arc<PublishTimes>>,
 }
 

@@ -1,4 +1,4 @@
-//! What all viewers of media have: who reads how, and the modelled player.
+//! What all viewers of media have: how each one reads, and the modelled player.
 
 use crate::given::Given;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! Why a search for a capacity told nothing, in one line for stderr: what ended it comes first.
+//! Why a search for a capacity found nothing, in one line for stderr: what ended it comes first.
 
 use crate::capacity::lines::capacity_line;
 use crate::quantity::span;

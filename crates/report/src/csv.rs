@@ -192,7 +192,7 @@ pub(crate) fn word(text: &str) -> String {
     if begins_a_formula { format!("'{text}") } else { text.to_owned() }
 }
 
-/// A number with a point, to nine places, without an exponent; nothing if it is none.
+/// A number with a point, to nine places, without an exponent; empty if it is not finite.
 pub(crate) fn decimal(value: f64) -> String {
     if !value.is_finite() {
         return String::new();

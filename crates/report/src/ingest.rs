@@ -65,7 +65,7 @@ fn account(ingested: &Ingested) -> Grid {
             Cell::text(count(number)).tone(if bad { Tone::Bad } else { Tone::Plain })
         })
         .collect();
-    // Of somebody else's table, and of somebody else's messages, nobody may know.
+    // Unknown for a table or messages of another program.
     for (sum, number) in [(ingested.payload_bytes, published), (ingested.table_bytes, counted)] {
         let is_known = sum > 0 && number > 0;
         row.push(if is_known { Cell::text(bytes(sum as f64 / number as f64)) } else { Cell::nothing() });

@@ -97,7 +97,7 @@ fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             TIE => escaped.push(' '),
-            // A word joiner keeps a name from calling somebody.
+            // A word joiner keeps a name from mentioning a user of the site that shows it.
             '@' => escaped.push_str("@\u{2060}"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
                 escaped.push('\\');

@@ -401,7 +401,7 @@ fn time_ticks(axes: &Axes) -> Vec<Tick> {
     seconds.map(|at| Tick { at: axes.x(at), label: time_label(axes.length, at) }).collect()
 }
 
-/// Between two ticks of an axis of so many seconds.
+/// The distance between two ticks of an axis of `length` seconds.
 pub(crate) fn time_step(length: f64) -> f64 {
     const STEPS: [f64; 17] = [
         1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,

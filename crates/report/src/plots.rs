@@ -131,12 +131,12 @@ fn several_clients(clients: u32) -> String {
     crate::quantity::several(clients.into(), "client")
 }
 
-/// Where the highest of so many values stands on an axis of nines.
+/// Where the highest value stands on an axis of nines.
 fn furthest(spread: &Spread) -> f64 {
     (spread.count as f64).log10()
 }
 
-/// The percentiles that so many values have, and the highest of them.
+/// The percentiles that this many values support, and the highest value.
 fn percentile_points(spread: &Spread) -> Vec<(f64, Option<f64>)> {
     let known = [
         (0.0, spread.min),

@@ -172,7 +172,7 @@ fn doubtful_share(ratio: f64) -> Cell {
     if ratio > 0.0 { cell.tone(Tone::Doubtful) } else { cell }
 }
 
-/// How the load of a workload's stages is told: messages of those that have them, else bits.
+/// How the load of a workload's stages is shown: in messages if it has any, else in bits.
 #[derive(Clone, Copy, Debug)]
 struct Messages {
     are_there: bool,
@@ -278,7 +278,7 @@ fn measured(stage: &StageSummary) -> Option<&StageSummary> {
     (stage.window_seconds() > 0.0).then_some(stage)
 }
 
-/// The clients of the plan; if not all of them played, or nobody knows, those that did before them.
+/// The planned clients; if not all of them played, or that is unknown, those that did come first.
 fn connections(stage: &StageSummary) -> Cell {
     let planned = f64::from(stage.clients);
     if measured(stage).is_none() {

@@ -35,7 +35,7 @@ const RIGHT: f64 = 452.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 192.0;
 
-/// Columns with somebody in them: of fewer the percentiles say all.
+/// Columns with clients in them: with fewer, the percentiles show everything.
 const FEWEST_COLUMNS: usize = 10;
 
 /// The picture of a workload many of whose clients came one after the other.

@@ -1,6 +1,6 @@
 //! Which protocol a datagram belongs to, where several share a socket (RFC 7983 section 7, RFC 5761 section 4).
 
-/// The protocol of a datagram, told by its first two bytes.
+/// The protocol of a datagram, recognised by its first two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Datagram {
     /// STUN, and TURN messages: a first byte of 0 to 3.
@@ -15,7 +15,7 @@ pub enum Datagram {
     Rtp,
     /// RTCP or SRTCP: 128 to 191, and a packet type of 192 to 223 in the second byte.
     Rtcp,
-    /// Anything else, and what is too short to be told.
+    /// Anything else, and what is too short to be recognised.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers that nobody can guess, out of the system's random numbers: names of sessions and of sources.
+//! Numbers that cannot be guessed, out of the system's random numbers: names of sessions and of sources.
 
 /// 64 random bits. `None` where the system gives none; a number made otherwise could be computed by others.
 pub fn random_number() -> Option<u64> {

@@ -32,7 +32,7 @@ pub enum SrtpError {
     /// It came before, or something that looks like it did.
     #[error("the packet was received before")]
     Replayed,
-    /// It is so far behind the newest that nobody knows whether it came before.
+    /// It is so far behind the newest that the replay window no longer covers it.
     #[error("the packet is too old")]
     TooOld,
     /// Its tag is not what the keys make of it: it was changed, or the sender has other keys.

@@ -420,8 +420,8 @@ impl Transport {
         self.ice.nominated_pair_rtt()
     }
 
-    /// The last alert that came without protection, while there are no keys: what the peer says of the handshake, or
-    /// anybody who sends under its address.
+    /// The last alert that came without protection, while there are no keys: what the peer reports of the handshake, or
+    /// any host that sends from its address.
     pub fn unproven_alert(&self) -> Option<(u8, &'static str)> {
         self.alert.map(|code| (code, records::name(code)))
     }

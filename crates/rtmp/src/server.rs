@@ -71,7 +71,7 @@ impl Server {
             }
         }
         self.dialogue.acknowledge(input.len());
-        // What may be kept grows when `connect` is heard, in the midst of an input.
+        // What may be kept grows when `connect` arrives, in the middle of an input.
         let appetite = WholeMessages { most_held: Cell::new(self.dialogue.most_held()) };
         let mut pass = self.assembly.pass(&appetite);
         while let Some(event) = self.reader.next(&mut input)? {
@@ -108,7 +108,7 @@ impl Server {
         self.dialogue.send_status(message_stream_id, status);
     }
 
-    /// Tells a player that the stream is over.
+    /// Notifies a player that the stream is over.
     pub fn end_play(&mut self, message_stream_id: u32) {
         self.dialogue.end_play(message_stream_id);
     }

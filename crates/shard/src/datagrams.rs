@@ -147,7 +147,7 @@ impl DatagramLink {
         let room = socket.recv_buffer_size().unwrap_or(0);
         // The kernel stamps what comes from here on.
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // quinn-udp asks the kernel for a packet's local address, which nobody reads. If this fails it costs a little and
+        // quinn-udp asks the kernel for a packet's local address, which is not used here. If this fails it costs a little and
         // does no harm.
         let _ = sys::leave_out_packet_information(socket.as_fd(), local.is_ipv4());
         let _ =
@@ -276,7 +276,7 @@ fn both_clocks() -> (Moment, u64) {
 }
 
 /// When a datagram came that the kernel has stamped so, by the wall clock, which says `wall` now. It was not before
-/// `least`: so much is certain even if the wall clock was set meanwhile.
+/// `least`: that holds even if the wall clock was set meanwhile.
 fn arrival(stamp: Option<Duration>, now: Moment, wall: u64, least: Moment) -> Moment {
     let age = stamp.map_or(0, |stamp| u128::from(wall).saturating_sub(stamp.as_nanos()));
     (now - Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX))).max(least)

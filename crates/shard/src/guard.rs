@@ -6,7 +6,7 @@ use crate::timer::Deadline;
 use std::time::Duration;
 use weir_metrics::Moment;
 
-/// How long the peers of accepted links may take. Whoever opens links has deadlines of its own.
+/// How long the peers of accepted links may take. Clients, which open links, have deadlines of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// From the connection, TLS included, to [`Context::established`], and from [`Context::await_request`] to that. After

@@ -27,7 +27,7 @@ pub(crate) struct Links {
     pub(crate) stream: Option<Link>,
     /// The one of datagrams. Few sessions have one, and most of a load's memory is in what each has.
     pub(crate) datagrams: Option<Box<DatagramLink>>,
-    /// Whether that is new: nobody polls it yet.
+    /// Whether that is new: it is not polled yet.
     pub(crate) unpolled: bool,
     /// The one beside the first.
     pub(crate) side: Option<Box<Link>>,

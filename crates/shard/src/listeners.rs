@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// The address is taken, even by listeners that would share it, or is not of this machine.
 pub fn listeners(address: SocketAddr, count: usize) -> io::Result<Vec<std::net::TcpListener>> {
     let Some(others) = count.checked_sub(1) else { return Ok(Vec::new()) };
-    // Bound alone, so that nobody else has the port; shared only then, so that nobody takes it meanwhile.
+    // Bound exclusively first, so that no other program has the port; shared only then, so that none takes it meanwhile.
     let first = bound(address, false)?;
     first.set_reuse_port(true)?;
     let address = first.local_addr()?.as_socket().unwrap_or(address);

@@ -101,7 +101,7 @@ impl<W> Rig<W> {
         }
     }
 
-    /// Tells the session one event, and then what it gives back, unless it has paused.
+    /// Calls the session with one event, and then with what it gives back, unless it has paused.
     pub fn dispatch(&mut self, session: &mut dyn Session<W>, event: Event<'_>) {
         self.tell_once(session, event);
         while !self.left.is_empty() && !self.paused && !self.closed {
@@ -156,12 +156,12 @@ impl<W> Rig<W> {
         }
     }
 
-    /// Tells the session that one datagram came.
+    /// Calls the session with one datagram.
     pub fn tell_datagram(&mut self, session: &mut dyn Session<W>, source: SocketAddr, bytes: &[u8]) {
         self.tell_datagrams(session, source, bytes, bytes.len());
     }
 
-    /// Tells the session that datagrams of `length` bytes each came together.
+    /// Calls the session with datagrams of `length` bytes each that came together.
     pub fn tell_datagrams(
         &mut self,
         session: &mut dyn Session<W>,
@@ -174,7 +174,7 @@ impl<W> Rig<W> {
         self.dispatch(session, Event::Datagrams(Datagrams::new(&mut bytes, &batch)));
     }
 
-    /// Tells the session that bytes came on the link beside its own.
+    /// Calls the session with bytes of its second link.
     pub fn dispatch_side(&mut self, session: &mut dyn Session<W>, bytes: &[u8]) {
         let mut bytes = bytes.to_vec();
         self.dispatch(session, Event::Side(Side::Bytes(&mut bytes)));
@@ -199,7 +199,7 @@ impl<W> Rig<W> {
         self.now = end;
     }
 
-    /// Gives the link room for `bytes` more, and tells the session when that lets everything through.
+    /// Gives the link room for `bytes` more, and notifies the session if that lets everything through.
     pub fn make_room(&mut self, session: &mut dyn Session<W>, bytes: usize) {
         let refused = self.room == 0 || !self.unsent.is_empty();
         self.room = self.room.saturating_add(bytes);

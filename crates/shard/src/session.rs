@@ -168,7 +168,7 @@ pub(crate) trait Transmit {
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError>;
     /// Sends datagrams of `length` bytes each. Whether the kernel took them.
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool;
-    /// Hears this peer only from now on.
+    /// Receives datagrams of this peer only from now on.
     fn connect_datagrams(&mut self, to: SocketAddr);
     /// Datagrams that came and found no room.
     fn dropped_datagrams(&self) -> u64;
@@ -408,7 +408,7 @@ impl<W> Context<'_, W> {
     }
 
     /// Lets go of this link after this call and connects to another peer by TCP or TLS, from the same local address:
-    /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until it is told otherwise. Of no
+    /// [`Event::Connected`] follows, or [`Event::Closed`]. Reads at every event until changed. Of no
     /// effect while [`Event::Closed`] is handled. A link of datagrams stays as it is.
     pub fn reopen(&mut self, endpoint: Endpoint) {
         self.actions.reopen = Some(Box::new(endpoint));
@@ -446,7 +446,7 @@ impl<W> Context<'_, W> {
         self.link.send_datagrams(to, bytes, length)
     }
 
-    /// Hears datagrams of this peer only from now on, which spares the session those of strangers.
+    /// Receives datagrams of this peer only from now on, which spares the session those of other hosts.
     pub fn connect_datagrams(&mut self, to: SocketAddr) {
         self.link.connect_datagrams(to);
     }

@@ -358,7 +358,7 @@ impl<W: World> Shard<W> {
         }
     }
 
-    /// Tells a session that its link is there, which says as well that it takes bytes.
+    /// Notifies a session that its link is connected, which implies that it takes bytes.
     fn connected(&mut self, id: SessionId) {
         if let Some(link) = self.alive(id).and_then(|entry| entry.links.stream.as_mut()) {
             link.has_room_again();
@@ -403,7 +403,7 @@ impl<W: World> Shard<W> {
         }
     }
 
-    /// Tells a session one event and carries out what it asks for.
+    /// Calls a session with one event and carries out what it asks for.
     fn dispatch(&mut self, id: SessionId, event: Event<'_>) {
         let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return;

@@ -141,7 +141,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
 #[derive(Debug)]
 struct Anchors {
     roots: RootCertStore,
-    /// Those of a file that somebody has named: one of these may be the server's own.
+    /// Those of a file that the user named: one of these may be the server's own certificate.
     given: Vec<CertificateDer<'static>>,
 }
 

@@ -63,10 +63,10 @@ impl NatsServer {
 pub struct RawClient(TcpStream, u32);
 
 impl NatsServer {
-    /// One that nobody asked for a name.
+    /// A client that sends no name.
     pub fn client(&self) -> RawClient {
         let mut link = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        // Nobody says anything any more where a test has failed.
+        // After a failed test no more messages come.
         link.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         link.write_all(b"CONNECT {\"verbose\":false,\"pedantic\":false}\r\n").unwrap();
         RawClient(link, 0)
@@ -87,7 +87,7 @@ impl RawClient {
         write!(self.0, "SUB {subject} {}\r\n", self.1).unwrap();
     }
 
-    /// The next message, once one comes; none when the connection ends, or nobody speaks for 20 s.
+    /// The next message, once one comes; `None` when the connection ends, or nothing comes for 20 s.
     pub fn message(&mut self) -> Option<Vec<u8>> {
         loop {
             let mut line = Vec::new();

@@ -72,7 +72,7 @@ impl Postgresql {
         Client::connect(&url(self.port), NoTls).unwrap()
     }
 
-    /// From now on it takes nobody in but by TLS, with a certificate of these names, which it returns as PEM. Who is
+    /// From now on it accepts clients by TLS only, with a certificate of these names, which it returns as PEM. Who is
     /// connected stays.
     pub fn only_by_tls(&self, client: &mut Client, names: &[&str]) -> String {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -82,7 +82,7 @@ impl Postgresql {
         certificate
     }
 
-    /// From now on it takes nobody in but by TLS and with a certificate of this authority that has the user's name. Its own
+    /// From now on it accepts clients only by TLS and with a certificate of this authority that has the user's name. Its own
     /// is one that `openssl req -x509` makes, marked as an authority's, and is returned as PEM.
     pub fn only_with_certificate(&self, client: &mut Client, authority: &str) -> String {
         let mut made = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();

@@ -51,7 +51,7 @@ pub(crate) trait Sink {
     /// The sync byte at number `byte` of the stream was wrong, the ones after it are in place: `size` bytes are not
     /// looked at.
     fn damaged(&mut self, byte: u64, size: u64);
-    /// Alignment was lost at `byte`; `wrong` sync bytes that have not been told of were missing.
+    /// Alignment was lost at `byte`; `wrong` sync bytes that have not been reported were missing.
     fn lost(&mut self, byte: u64, wrong: u64);
     /// Alignment was found at `byte`, after `skipped` bytes that belong to no packet; `was_due`: where it was before it
     /// was lost. Not said of a stream that begins with a packet.
@@ -66,11 +66,11 @@ pub(crate) trait Sink {
     fn enter(&mut self, base: u64);
 }
 
-/// So many do where the stream ends, whose last packets have no others behind them.
+/// Sync bytes that suffice at the end of a stream, whose last packets have no others behind them.
 const LAST_LOCK: usize = 3;
-/// So many sync bytes at the stride make a lock. Three would make packets of one junk byte in 65,536 that is one.
+/// Sync bytes at the stride that make a lock. With three, one sync byte in 65,536 of junk would start a false one.
 const LOCK: usize = 5;
-/// So many places after a wrong sync byte are looked at, of which two must be right, before alignment is given up.
+/// Positions after a wrong sync byte that are looked at, of which two must be right, before alignment is given up.
 const CONFIRM: usize = 3;
 /// No decision needs more bytes than this after the place that it is about.
 const LOOK_AHEAD: usize = (LOCK - 1) * 204 + 4;

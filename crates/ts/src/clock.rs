@@ -16,13 +16,13 @@ const MILLISECOND: i64 = 27_000;
 const LONGEST_INTERVAL: i64 = 100 * MILLISECOND;
 /// ± 500 ns (section 2.4.2.2; TR 101 290 2.4).
 const TOLERANCE: f64 = 13.5;
-/// So many intervals that agree make a constant rate.
+/// Agreeing intervals that make a constant rate.
 const STEADY: u8 = 16;
 /// Intervals agree that differ by no more than this part of them …
 const AGREEMENT: f64 = 1.0 / 2000.0;
 /// … nor by half a packet; by this they may, since each lies between two references within the tolerance.
 const LEEWAY: f64 = 4.0 * TOLERANCE;
-/// So many intervals in a row that are off the same way say that the rate is another one.
+/// Consecutive intervals that deviate in the same direction and so show that the rate has changed.
 const STRAYS: i8 = 8;
 /// A clock that goes on by more than this has jumped, where no rate says how much is due. Servers that put a reference
 /// in front of each keyframe have one in 2 to 10 s.
@@ -33,7 +33,7 @@ const SLOWEST: f64 = 188.0 * 8.0 / 32_000.0 * TICKS_PER_SECOND as f64;
 /// another, or as few, and twice that if it is as long as usual: streams of servers that send no null packets have no
 /// constant rate.
 const SPARSE_FACTOR: f64 = 2.0;
-/// So many jumps in a row say that the rate is wrong by which they are judged.
+/// Consecutive jumps that show that the rate they are judged by is wrong.
 const WRONG_RATE: u8 = 3;
 /// How far the clock goes on without a reference, at the least.
 const SHORTEST_REACH: u64 = TICKS_PER_SECOND;
@@ -142,7 +142,7 @@ impl Rate {
         missing >= 1.0 && (deviation - missing * packet).abs() <= TOLERANCE
     }
 
-    /// How many packets are missing that no counter tells, if it is a multiple of 16.
+    /// How many packets are missing that no counter shows, if it is a multiple of 16.
     fn hidden_sixteens(self, interval: Self) -> u64 {
         let is_hidden = self.lacks_packets(interval) && self.lacks_sixteens(interval);
         if is_hidden { (self.deviation(interval) / self.ticks_per_packet()).round() as u64 } else { 0 }

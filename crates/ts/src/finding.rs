@@ -52,7 +52,7 @@ kinds! {
     }: "see to the sender: it repeats packets, and not as it may",
     /// `transport_error_indicator`.
     TransportError: "see to the signal: the demodulator could not correct the packet",
-    /// The payload is scrambled; told once for each PID that becomes so.
+    /// The payload is scrambled; reported once for each PID that becomes so.
     Scrambled {
         /// `transport_scrambling_control`.
         control: u8,

@@ -1,6 +1,6 @@
 //! MPEG transport streams, sans-IO: an analyser, a muxer, and a loop over a stored stream.
 //!
-//! Nothing here knows a socket, a clock, a runtime or a log. The only time is the stream's own, told by its program
+//! Nothing here knows a socket, a clock, a runtime or a log. The only time is the stream's own, taken from its program
 //! clock references.
 //!
 //! | module | what it does | where it is written down |

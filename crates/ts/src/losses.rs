@@ -69,7 +69,7 @@ impl Losses {
         }
         let missing = interval.ticks * self.packets / self.ticks - interval.packets;
         let unsure = ROUNDING + SIGNIFICANT * (self.squares / self.ticks * interval.ticks).sqrt();
-        // A counter of a PID with few packets tells of a loss long after it, and of a rate that is known to a packet it
+        // A counter of a PID with few packets shows a loss long after it, and from a rate that is known to a packet it
         // is known that none is missing here.
         if unsure < 1.0 || missing > at_least as f64 + unsure {
             missing.round().max(0.0) as u64

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Options {
     /// The packet size; `None`: found out, also when it changes.
     pub packet_size: Option<PacketSize>,
-    /// So many findings of each kind are kept; the rest is counted only.
+    /// How many findings of each kind are kept; the rest is counted only.
     pub findings_per_kind: u32,
     /// How long a video or audio PID may be away before it is a PID_error (TR 101 290 1.6 leaves it to the user).
     pub pid_timeout: Duration,

@@ -104,7 +104,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The adaptation field; `None` when there is none, or when its length is not one that section 2.4.3.5 allows
-    /// (up to 182 bytes before a payload, 183 without one; encoders that write less without a payload are borne).
+    /// (up to 182 bytes before a payload, 183 without one; encoders that write less without a payload are accepted).
     #[inline]
     pub fn adaptation_field(self) -> Option<AdaptationField<'a>> {
         let header = self.header();

@@ -91,7 +91,7 @@ impl Sink for Scan {
     fn found(&mut self, byte: u64, skipped: u64, was_due: bool) {
         self.byte = byte;
         self.counts.skipped_bytes += skipped;
-        // That alignment was lost has been told, and nothing says that bytes were lost or put in.
+        // The loss of alignment has been reported, and nothing shows that bytes were lost or inserted.
         if !was_due {
             self.counts.resyncs += 1;
             self.find(None, FindingKind::Resync { skipped });

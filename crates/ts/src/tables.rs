@@ -62,7 +62,7 @@ pub struct Service {
     pub name: String,
 }
 
-/// When something was last there, and whether its absence has been told.
+/// When something was last there, and whether its absence has been reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watch {
     last: StreamTime,
@@ -74,7 +74,7 @@ impl Watch {
         Self { last: now.unwrap_or_default(), told: false }
     }
 
-    /// It is there. `true`: it was away for longer than `limit` ticks, which nobody has been told yet.
+    /// It is there. `true`: it was away for longer than `limit` ticks, which has not been reported yet.
     pub(crate) fn seen(&mut self, now: Option<StreamTime>, limit: u64) -> bool {
         let Some(now) = now else { return false };
         let late = self.missing(now, limit);

@@ -23,7 +23,7 @@ pub fn begin_chunk(length: usize, out: &mut Vec<u8>) {
     let _ = write!(out, "{length:X}\r\n");
 }
 
-/// How the end of a body is told, and how far it is.
+/// How the end of a body is recognised, and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// This many bytes are still to come.
@@ -51,7 +51,7 @@ pub(crate) struct Chunks {
 /// The line that comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
-    /// A chunk's size, with extensions that nobody reads.
+    /// A chunk's size, with extensions, which are ignored.
     #[default]
     Size,
     /// The end of a chunk's data.

@@ -6,8 +6,8 @@
 //! | `error` | what is not HTTP, and the status that says so | RFC 9110 section 15 |
 //! | `fields` | fields by name; what they say of the body and of the connection | RFC 9110 section 5, RFC 9112 sections 6 and 9 |
 //! | `body` | by length, in chunks, or up to the end of the connection | RFC 9112 sections 6.3 and 7.1 |
-//! | `request` | requests, one behind the other, as a server hears them | RFC 9112 section 3 |
-//! | `response` | answers, one behind the other, as a client hears them | RFC 9112 section 4 |
+//! | `request` | requests, one after the other, as a server receives them | RFC 9112 section 3 |
+//! | `response` | responses, one after the other, as a client receives them | RFC 9112 section 4 |
 //! | `message` | requests and answers, written | RFC 9112 sections 3 to 6 |
 //! | `credentials` | user and password, and tokens | RFC 7617, RFC 6750 |
 //! | `uri` | places: as they are asked for, where a redirect leads, what may be shown of it | RFC 3986, RFC 9110 section 10.2.2 |

@@ -1,4 +1,4 @@
-//! Requests as a server hears them: one behind the other, each with its body, which is bounded.
+//! Requests as a server receives them: one after the other, each with its body, which is bounded.
 
 use crate::body::Body;
 use crate::head::{Head, MOST_FIELDS};
@@ -116,7 +116,7 @@ fn read(bytes: &[u8]) -> Result<(Request, Body), HttpError> {
         (None, false) => Body::Over,
         (Some(length), false) => Body::of_length(length),
         (None, true) if modern => Body::chunked(),
-        // Whoever stands between client and server may have read the one, and the server the other (RFC 9112, section 11.2).
+        // A proxy between client and server may have read the one, and the server the other (RFC 9112, section 11.2).
         (_, true) => return Err(HttpError::Ambiguous("framing")),
     };
     // Two hosts can be read in two ways as well (RFC 9112, section 3.2). None at all is borne: weir's servers have one

@@ -1,4 +1,4 @@
-//! Answers as a client hears them: one behind the other, each a head and the pieces of its body.
+//! Responses as a client receives them: one after the other, each a head and the pieces of its body.
 
 use crate::body::Body;
 use crate::head::{Head, MOST_FIELDS};
@@ -40,7 +40,7 @@ pub enum Ending {
     InHead,
     /// To its end: the connection's end is the body's (RFC 9112, section 6.3).
     Whole,
-    /// So many bytes are missing.
+    /// This many bytes are missing.
     Short(u64),
     /// The last chunk is missing.
     Unfinished,

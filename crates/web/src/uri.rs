@@ -60,7 +60,7 @@ pub fn resolve(base: &str, location: &str) -> Result<Url, url::ParseError> {
     Ok(url)
 }
 
-/// Whether two URLs are of one server: a secret for the one may be told to the other.
+/// Whether two URLs are of one server: a secret for the one may be sent to the other.
 pub fn is_same_server(one: &Url, other: &Url) -> bool {
     one.host() == other.host() && one.port_or_known_default() == other.port_or_known_default()
 }

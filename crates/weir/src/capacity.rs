@@ -113,7 +113,7 @@ pub(crate) struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    /// Of a scenario, checked as far as it can be before a server is started.
+    /// Of a scenario, with every check that is possible before a server is started.
     ///
     /// # Errors
     /// It cannot be searched, or what is asked of it cannot be judged.
@@ -408,7 +408,7 @@ struct Judge {
 /// Whether the server of a search is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    /// Nobody has come to play yet, and not everybody has failed.
+    /// No client plays yet, and not all have failed.
     Awaited,
     /// Every client of the first load has failed without an answer.
     None,

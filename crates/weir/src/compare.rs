@@ -35,7 +35,7 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
                 Exit::Usage
             }
         };
-        // Values of a run directory may be somebody else's: what they could do to a terminal is shown, not done.
+        // Values of a run directory may come from others: control characters are shown, not sent to the terminal.
         let lines: Vec<_> = error.to_string().lines().map(|line| quote(line, LINE)).collect();
         Failure::new(exit, lines.join("\n"))
     })?;
@@ -134,7 +134,7 @@ fn series_of(directory: &Path) -> Option<SeriesSummary> {
     series::read(directory).or_else(|| sweep::read(directory)?.series)
 }
 
-/// The runs in a folder that is none itself, by name.
+/// The runs in a folder that is not a run itself, by name.
 fn inside(folder: &Path) -> Vec<PathBuf> {
     if is_run(folder) {
         return Vec::new();

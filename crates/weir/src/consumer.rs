@@ -1,4 +1,4 @@
-//! From a workload that saves messages, or asks somebody else's consumer, to a consumer that is ready to be started.
+//! From a workload that saves messages, or asks another program that does, to a consumer that is ready to be started.
 
 use crate::ingest::{asked, settings};
 use crate::load::span_or;

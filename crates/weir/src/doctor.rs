@@ -213,7 +213,7 @@ impl Step {
     }
 }
 
-/// Nobody looks.
+/// A sink that discards what it is given.
 struct Unseen;
 
 impl Watcher for Unseen {

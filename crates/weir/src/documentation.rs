@@ -14,6 +14,20 @@ mod reference;
 
 use pages::root;
 
+/// Holds a page to what the declarations make of it; `WEIR_WRITE=1` writes it again.
+fn assert_up_to_date(path: &str, made: &str) {
+    let file = root().join(path);
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(&file, made).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap_or_default();
+    let differing = made.lines().zip(written.lines()).find(|(made, written)| made != written);
+    assert!(
+        made == written,
+        "{path} is not what the declarations say: WEIR_WRITE=1 cargo test -p weir --bin weir documentation\n{differing:#?}"
+    );
+}
+
 #[test]
 fn the_readme_is_read_in_one_go() {
     let lines = std::fs::read_to_string(root().join("README.md")).unwrap().lines().count();

@@ -59,8 +59,8 @@ pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
-/// What is wrong on the command line. Names of a run directory may be somebody else's: what they could do to a terminal is
-/// shown, not done.
+/// What is wrong on the command line. Names of a run directory may come from others: control characters are
+/// shown, not sent to the terminal.
 fn usage(text: &str) -> Failure {
     let lines: Vec<_> = text.lines().map(|line| quote(line, LINE)).collect();
     Failure::new(Exit::Usage, lines.join("\n"))
@@ -130,7 +130,7 @@ struct Labels {
     tags: BTreeMap<String, String>,
 }
 
-/// A run that wrote its summary: it is not summed up again, since there may be hundreds. One that did not is none yet.
+/// A run that wrote its summary: it is not summed up again, since there may be hundreds. One without a summary is left out.
 fn whole(directory: &Path) -> Result<Option<ComparedRun>, String> {
     if !directory.join(SUMMARY).exists() {
         return Ok(None);

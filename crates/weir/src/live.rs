@@ -64,7 +64,7 @@ impl Live {
 impl Watcher for Live {
     fn second(&mut self, second: u32, aggregator: &Aggregator) {
         let Some(points) = aggregator.latest_calmed() else { return };
-        // In the second after the plan's end nobody is wanted, and nobody plays; nor once the run was stopped before it.
+        // In the second after the plan's end no client is planned and none plays; nor once the run was stopped before it.
         if Duration::from_secs(u64::from(second) + 1) > aggregator.length()
             || aggregator.is_stopped_at(second)
         {

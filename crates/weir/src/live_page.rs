@@ -58,7 +58,7 @@ struct Shown {
 }
 
 impl LivePage {
-    /// None: nobody looks on.
+    /// No listener: the page was not asked for.
     pub(crate) fn none() -> Self {
         Self(None)
     }

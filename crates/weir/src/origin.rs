@@ -37,7 +37,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
             let Some(Serve { server, .. }) = protocol.serve else { continue };
             let name = if scheme.link == Link::Tls { server.secure_name } else { Some(server.name) };
             if let Some(address) = name.and_then(|name| origin.address(name)) {
-                // Whoever started it reads this line; a closed pipe must not end the server.
+                // The process that started it reads this line; a closed pipe must not end the server.
                 let _ = writeln!(out, "listening on {}://{address}", scheme.name);
             }
         }

@@ -18,7 +18,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Columns of a picture, at most.
 const WIDEST: usize = 60;
 
-/// Checks a scenario as far as it can be without its servers, and says what it would do.
+/// Makes every check of a scenario that needs no server, and describes what it would do.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -95,7 +95,7 @@ fn picture(plan: &Plan, workload: u16, width: usize) -> String {
     format!("{most:>8}  {}\n          0 s{:gap$}{end}\n", bars.trim_end(), "")
 }
 
-/// How many clients there are in the middle of each of so many equal parts of the time.
+/// How many clients there are in the middle of each of `columns` equal parts of the time.
 fn counts(slots: &[&PlannedSlot], length: Duration, columns: usize) -> Vec<usize> {
     let middle = |column: usize| length.mul_f64((column as f64 + 0.5) / columns as f64);
     let at = |moment: Duration| slots.iter().filter(|it| it.start <= moment && moment < it.stop).count();

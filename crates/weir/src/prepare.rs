@@ -89,7 +89,7 @@ pub(crate) fn prepare(
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
-        // On machines of agents somebody may watch.
+        // Agents may watch processes on their machines.
         let watched =
             if generators == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
         watched.map_err(|line| Failure::new(wrong, line).of(part))?;
@@ -149,7 +149,7 @@ pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: Generators) ->
 /// The plan of a scenario.
 ///
 /// # Errors
-/// There is none, of which workload the failure knows.
+/// The scenario has no plan; the failure names the workload.
 pub(crate) fn plan(scenario: &Scenario, wrong: Exit) -> Result<Plan, Failure> {
     scenario.plan().map_err(|error| of_scenario(&error, scenario, wrong))
 }
@@ -177,7 +177,7 @@ fn workload(
     let tls = TlsOptions::by(scenario).client_tls().map_err(Failure::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let streams = spec.streams.unwrap_or(1);
-    // Nobody waits for the messages of a workload that is there only to disturb the others.
+    // The messages of a background workload are not waited for.
     let alone = RunContext { times: None, ..context.clone() };
     let context = if spec.background { &alone } else { context };
     let made = match role {
@@ -233,7 +233,7 @@ pub(crate) fn can_be_verified(urls: &[String]) -> bool {
     urls.iter().all(|url| shown(url).is_some())
 }
 
-/// Options that a workload's protocol does not have: whoever gives one believes it to be in use.
+/// Options that a workload's protocol does not have: a user who gives one believes that it has an effect.
 fn check_options(spec: &WorkloadSpec) -> Result<(), String> {
     let Ok((role, urls)) = spec.verb() else { return Ok(()) };
     if spec.into.is_some() && !spec.saves() {
@@ -249,7 +249,7 @@ fn check_options(spec: &WorkloadSpec) -> Result<(), String> {
     protocol.map_or(Ok(()), |protocol| protocol.check(verb, &spec.options))
 }
 
-/// Certificates that no URL asks for: whoever names some believes them to be in use.
+/// Certificates that no URL asks for: a user who names some believes that they are used.
 fn check_authorities(scenario: &Scenario) -> Result<(), String> {
     let urls =
         scenario.workloads.iter().flat_map(|it| it.play.0.iter().chain(&it.publish.0).chain(&it.ingest.0));

@@ -149,8 +149,11 @@ pub(crate) fn print_progress(options: &RunOptions, line: &str) {
     }
 }
 
-/// Prints a line for a person on stderr. A terminal that is closed is no error: nobody reads the line, and the run goes on.
+/// Prints a line for a person on stderr. A closed terminal is no error: the run goes on.
+///
+/// A line may have words of a server or of another machine in it, and none of them steers the reader's terminal.
 pub(crate) fn note(line: impl Display) {
+    let line = line.to_string().replace(|it: char| it.is_control() && !"\n\t".contains(it), " ");
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

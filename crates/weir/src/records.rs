@@ -1,7 +1,6 @@
 //! Reads from the command line or a scenario what records are and where they go: the file with their schema, the store with its password.
 
 use crate::exit::{Exit, Failure};
-
 use std::path::Path;
 use weir_ingest::{Destination, DestinationError};
 use weir_protocols::first_line;

@@ -22,7 +22,7 @@ pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Re
     Ok(explained(&measure(prepared, options)?))
 }
 
-/// What a run comes to, with one line on stderr on why that is not a pass: whatever was asked to be printed, whoever sees
+/// The exit code of a run, with one line on stderr on why that is not a pass: whatever was asked to be printed, a person who sees
 /// the exit code alone can read there what it means.
 pub(crate) fn explained(summary: &Summary) -> Exit {
     said(Exit::of(summary), weir_report::shortfall(summary))

@@ -17,17 +17,13 @@ pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f
         name: scenario.name.clone(),
         id: directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         started_at_seconds,
-        duration_seconds: 0.0,
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: scenario.seed,
         tags: scenario.tags.clone(),
         environment: Environment::read(),
-        targets: Vec::new(),
-        servers: Vec::new(),
-        agents: Vec::new(),
-        machines: Vec::new(),
         base_seconds: scenario.base().as_secs_f64(),
         clock: KernelClock::read(),
+        ..RunFacts::default()
     }
 }
 

@@ -25,7 +25,7 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 /// How long one that was killed may take to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where the output of commands goes, in the run directory; nobody else's business, as everything there.
+/// Where the output of commands goes, in the run directory; readable by its owner only, as everything there.
 const LOG: &str = "steps.log";
 const PRIVATE_FILE: u32 = 0o600;
 
@@ -80,12 +80,12 @@ pub(crate) enum StepError {
     /// A command that was to go on has ended.
     #[error("`{name}` was to go on and ended with {status}; start the server in the foreground; {} has what it said", .log.display())]
     Ended { name: String, status: ExitStatus, log: PathBuf },
-    /// Somebody else's server is where that of the scenario is to be.
+    /// Another server listens where that of the scenario should.
     #[error(
         "{0} takes connections before the scenario's own server is started; end the other one, or choose another port"
     )]
     Taken(String),
-    /// Nobody listens.
+    /// No server listens.
     #[error("{address} took no connection within {} s; start the server in a step before, or look at {}", .within.as_secs(), .log.display())]
     Silent { address: String, within: Duration, log: PathBuf },
     /// What is waited for is no address.
@@ -195,7 +195,7 @@ impl StepRunner {
         let began = Instant::now();
         loop {
             let is_there = takes_connections(address)?;
-            // A server that has ended will not listen any more, and whoever does is another.
+            // A server that has ended will not listen any more: what listens there now is another one.
             self.check()?;
             if is_there {
                 return Ok(());
@@ -236,7 +236,7 @@ impl Group {
         Pid::from_child(&self.child)
     }
 
-    /// Whether nobody of it is left; its own child is taken note of if it has ended.
+    /// Whether no process of it is left; its own child is reaped if it has ended.
     fn is_gone(&mut self) -> bool {
         let child_is_gone = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
         child_is_gone && test_kill_process_group(self.pid()).is_err()

@@ -13,7 +13,7 @@ const POOL_BYTES: usize = 32 << 20;
 /// What the payload of a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// So many bytes, random ones.
+    /// This many random bytes.
     Size(usize),
     /// The content of a file.
     File(PathBuf),

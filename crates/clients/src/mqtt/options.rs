@@ -37,7 +37,7 @@ pub struct MqttOptions {
     pub window: u16,
     /// Whether a client whose broker or link breaks connects again.
     pub reconnect: bool,
-    /// How long a subscriber that is told to stop waits for what publishers of its run have published.
+    /// How long a stopped subscriber waits for what publishers of its run have published.
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
     pub published: Option<Arc<Published>>,
@@ -53,7 +53,7 @@ pub struct MqttOptions {
     pub retain: bool,
     /// Seed of the filling.
     pub seed: u64,
-    /// Where publishers leave when they sent their first message and their last, if somebody wants to know.
+    /// Where publishers record when they sent their first and their last message, if the run measures that.
     pub times: Option<Arc<PublishTimes>>,
 }
 

@@ -85,7 +85,7 @@ pub(super) struct Publisher {
     /// Where the subscribers of the run look, if there may be any; and to which broker it publishes.
     sent: Option<Arc<Sent>>,
     broker: SocketAddr,
-    /// Messages of which nobody knows whether the broker has them.
+    /// Messages that the broker may or may not have.
     unknown: Vec<u64>,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
@@ -245,7 +245,7 @@ impl Publisher {
         (self.held_up, self.free_since) = (false, now);
     }
 
-    /// Takes note of messages in flight whose session is no more: nobody knows whether the broker has them.
+    /// Notes the messages in flight of a session that has ended: the broker may or may not have them.
     fn forget(&mut self, shard: &mut ShardRecorder) {
         let lost = self.client.lost();
         shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);

@@ -11,7 +11,7 @@ use weir_mqtt::topic::Filter;
 /// Publishers that are kept, as many as a subscriber follows.
 const MOST: usize = 65_536;
 
-/// Numbers of one publisher of which nobody knows whether they were published, in ranges. Beyond that the last range
+/// How many ranges of possibly published numbers are kept for one publisher. Beyond that the last range
 /// grows, and what lies between is taken for unknown too: nothing is then called lost that may not have been sent.
 const MOST_RANGES: usize = 65_536;
 
@@ -53,7 +53,7 @@ struct End {
 pub(super) struct Lacking {
     /// Messages behind the last that came of their publisher, which should have come.
     pub(super) behind: u64,
-    /// Messages that are missing before the last that came, and that nobody knows to have been published.
+    /// Messages missing before the last received one that may never have been published.
     pub(super) excused: u64,
     /// Publishers whose end is not known.
     pub(super) open: u64,
@@ -88,7 +88,7 @@ impl Published {
     }
 
     /// What a tracker lacks. `complete`: whether it has subscribed with [`Self::subscribe`], so that it should have
-    /// heard publishers that began later from their first message on.
+    /// received everything from publishers that began later.
     pub(super) fn lacking(
         &self,
         broker: SocketAddr,
@@ -151,7 +151,7 @@ impl Sent {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// It has ended. Of those in `unknown` nobody knows whether the broker has them.
+    /// The publisher has ended. The broker may or may not have the messages in `unknown`.
     pub(super) fn end(&self, next: u64, mut unknown: Vec<u64>) {
         unknown.sort_unstable();
         let mut ranges: Vec<(u64, u64)> = Vec::new();

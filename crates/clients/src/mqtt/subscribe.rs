@@ -37,7 +37,7 @@ pub(super) struct SharedOptions {
     pub(super) clock: HostClock,
     /// Whether the broker is to keep the sessions of subscribers that are gone.
     pub(super) keeps_session: bool,
-    /// How long one that is told to stop waits for what has been published.
+    /// How long a stopped subscriber waits for what has been published.
     pub(super) linger: Duration,
     /// Where the publishers of the run leave what they have published.
     pub(super) published: Option<Arc<Published>>,
@@ -88,7 +88,7 @@ struct Viewer {
     /// What of the missing messages is in the shard's recorder.
     missing_booked: u64,
     stopping: bool,
-    /// When it was told to stop, and by when it leaves whatever has not come.
+    /// When it leaves, whether or not everything has come; set when it was asked to stop.
     leaves: Option<Moment>,
 }
 

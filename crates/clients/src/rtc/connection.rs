@@ -255,7 +255,7 @@ impl Connection {
                     let (media, reachable) = (self.agreed.len(), negotiation.reachable);
                     debug!(target: "rtc", client, media, reachable, "answered");
                 }
-                // A connection that stays open is a descriptor that nobody needs.
+                // The signalling connection is not needed any more; open, it would cost a descriptor for each client.
                 context.hang_up();
                 self.consider(&ice_servers, context)?;
                 if trickles {

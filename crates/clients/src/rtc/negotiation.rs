@@ -65,7 +65,7 @@ impl Negotiation {
         }
     }
 
-    /// What we offer; who sends says under which sources.
+    /// The SDP offer; a sender names its SSRCs in it.
     pub(super) fn offer(&mut self, offer_options: &OfferOptions<'_>, sources: Sources) -> String {
         let mut offer = self.local().offer(offer_options);
         if offer_options.direction == Direction::SendOnly {

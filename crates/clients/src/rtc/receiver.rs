@@ -400,7 +400,7 @@ impl Receiver {
         std::mem::take(&mut self.missing)
     }
 
-    /// How many frames the source has in so much media time (microseconds), by the frames that followed each other.
+    /// How many frames the source has in `media` microseconds of media time, by the intervals between consecutive frames.
     pub(super) fn source_frames(&mut self, media: i64) -> u64 {
         let video = self.tracks.iter().find(|track| track.kind == MediaKind::Video);
         let Some((ticks, rate)) =

@@ -17,7 +17,7 @@ pub(super) const SCHEMES: &[Scheme] = &[
     Scheme { name: "turns", port: 5349, link: Link::Tls },
 ];
 
-/// How servers are liked to be reached: who is sent to a relay is often where UDP does not get through.
+/// Carriers in order of preference: a client that is sent to a relay is often in a network that blocks UDP.
 const CARRIERS: [Carrier; 3] = [Carrier::Tcp, Carrier::Tls, Carrier::Udp];
 
 /// How long one address may take to answer while there is another to try.
@@ -36,7 +36,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The one that is best reached, of those that signalling names; or why there is none.
+    /// The server with the preferred carrier of those that signalling names, or why none of them can be used.
     pub(super) fn choose(servers: &[IceServer]) -> Result<Self, &'static str> {
         let places = servers.iter().flat_map(|server| server.urls.iter().map(move |url| (server, url)));
         let places = places.filter_map(|(server, url)| Some((server, url.parse::<TurnServer>().ok()?)));
@@ -64,7 +64,7 @@ pub(super) enum Unwrapped<'a> {
     Allocated(SocketAddr),
     /// Nothing for the client.
     Nothing,
-    /// A frame of nobody we know.
+    /// A frame that neither the server nor a known peer sent.
     Strange,
 }
 
@@ -148,7 +148,7 @@ impl Relay {
                     self.addresses.retain(|known| *known != address);
                     self.addresses.push(address);
                 }
-                // Without its name nobody knows which certificate would be right.
+                // Without the server's name its certificate cannot be checked.
                 Redirect::None(words) if carrier == Carrier::Tls => {
                     return Err((Failure::ConnectTimeout, self.explain(&words)));
                 }

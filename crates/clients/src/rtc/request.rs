@@ -82,7 +82,7 @@ impl Request {
         self.message("DELETE", resource).body("").keep_alive(false).end()
     }
 
-    /// Tells candidates (section 4.3, RFC 9725 section 4.3.1).
+    /// Sends candidates (section 4.3, RFC 9725 section 4.3.1).
     pub(super) fn patch(&self, resource: &Url, entity_tag: Option<&str>, fragment: &str) -> Vec<u8> {
         let message = self.message("PATCH", resource).field("Content-Type", TRICKLE);
         message.maybe("If-Match", entity_tag).body(fragment).keep_alive(false).end()

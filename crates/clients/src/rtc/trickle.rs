@@ -73,7 +73,7 @@ impl Trickle {
                 // What goes on to the end of the link is not waited for.
                 Ok(None) if self.responses.ending() == Ending::Whole => return self.judge(),
                 Ok(None) => return Next::Wait,
-                // Nobody waits for it: media says whether the session is well.
+                // Nothing depends on the answer: the session fails by its media or not at all.
                 Err(_) => return self.over(false),
             }
         }

@@ -1,6 +1,6 @@
 //! What an answer holds that is no transport stream, by its first bytes.
 
-/// So many bytes are looked at: a page may begin with a byte order mark and some lines of nothing.
+/// How many bytes are looked at: a page may begin with a byte order mark and blank lines.
 const LOOKED_AT: usize = 64;
 
 /// The first bytes of an answer.

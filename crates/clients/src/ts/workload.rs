@@ -18,7 +18,7 @@ const FIRST_WITNESSES: u32 = 1;
 
 /// Where the list of streams comes from.
 pub(super) enum Source {
-    /// Whoever wrote the URLs.
+    /// The person who wrote the URLs.
     Urls,
     /// Servers that have just listed them.
     Listed(Vec<ServerVersion>),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_metrics::common::{FAILED, LATE, MISSED, ON_TIME, PLANNED, PLAYED};
 use weir_metrics::{Counter, Recorder};
 
-/// Clients of one workload that were there when their agent was lost: nobody knows what became of them.
+/// Clients of one workload that were there when their agent was lost: what became of them is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenClients {
     /// Those that had begun.

@@ -72,7 +72,7 @@ impl SecondCopier {
 
     fn hand_on(&mut self, second: u32, is_whole: bool) {
         let lines = SecondLines { second, is_whole, ..std::mem::take(&mut self.next) };
-        // Whoever does not take it any more has its reasons.
+        // A receiver that is gone has ended with its run.
         let _ = self.seconds.send(lines);
     }
 }

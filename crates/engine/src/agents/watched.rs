@@ -14,7 +14,7 @@ const MOST_SECONDS: f64 = 1e10;
 /// How far a machine may be ahead, by what it makes of its clock.
 const AHEAD: Duration = Duration::from_secs(3);
 
-/// The watched processes of other machines as they were read last: whoever hears of them puts them in, and each second of a run
+/// The watched processes of other machines as they were read last: samples are put in as they come, and each second of a run
 /// takes them from here.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedElsewhere(Arc<Mutex<Vec<Vec<TargetSample>>>>);

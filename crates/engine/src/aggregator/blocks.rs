@@ -7,7 +7,7 @@ use std::ops::{AddAssign, Range};
 /// run two blocks become one, again and again.
 pub(super) const MOST: usize = 7_200;
 
-/// Where blocks begin: every so many seconds, and at the edges of windows, so that a block is never in two of them.
+/// Where blocks begin: at a fixed distance in seconds, and at the edges of windows, so that a block is never in two of them.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     seconds: u32,

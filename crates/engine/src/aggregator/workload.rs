@@ -149,7 +149,7 @@ impl WorkloadAggregator {
         }
     }
 
-    /// How many messages a second `units` in so many seconds are, where its clients send or receive messages, beside what that
+    /// How many messages a second `units` in `seconds` are, where its clients send or receive messages, beside what that
     /// many publishers are to send.
     pub(super) fn messages(&self, clients: u32, units: u64, seconds: u32) -> Option<MessageRate> {
         let has = self.facts.role != Role::Ingest && weir_protocols::has_messages(&self.facts.protocol);
@@ -356,7 +356,7 @@ impl WorkloadAggregator {
             warnings.extend(ingested.imbalances.iter().map(of_stage));
             warnings.extend(ingested.remarks.iter().map(|remark| format!("{}: {remark}", self.facts.name)));
         }
-        // A window in which nobody ever played is too short for nothing.
+        // A window in which no client ever played is not called too short.
         let is_measured = !self.facts.background && !by_count && self.total.figures.counter(PLAYED) > 0;
         let measured = self.stages.iter().filter(|_| is_measured);
         for stage in measured {

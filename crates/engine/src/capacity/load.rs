@@ -60,7 +60,7 @@ pub enum SubjectError {
         "each stream needs a URL of its own; write {{i}} for its number into the URLs that publish and play"
     )]
     NoStreams,
-    /// Somebody saves the messages.
+    /// A workload saves the messages.
     #[error("the capacity of who saves messages is not searched for; leave `ingest` and `probe` out")]
     Saves,
     /// A background changes the load by itself.
@@ -221,8 +221,8 @@ impl Subject {
         (fixed, each.sum())
     }
 
-    /// The scenario of a trial that holds these loads, one after the other, for so many seconds each. Each is approached from
-    /// below, and nobody leaves before the end.
+    /// The scenario of a trial that holds these loads, one after the other, for `seconds` each. Each is approached from
+    /// below, and no client leaves before the end.
     pub fn trial(&self, loads: &[u32], seconds: u32) -> Scenario {
         let mut scenario = self.base.clone();
         // A second more, since windows are whole seconds.

@@ -18,7 +18,7 @@ pub const LAYOUT: &str = "weir.compare/1";
 /// What is asked of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The largest change, as a share, that is none.
+    /// The largest change, as a share, that does not matter.
     pub margin: f64,
     /// Whether to compare what is not alike.
     pub anyway: bool,
@@ -77,7 +77,7 @@ pub struct Comparison {
     pub layout: String,
     /// The first run of the base: what was run, and where.
     pub run: RunFacts,
-    /// The largest change, as a share, that is none.
+    /// The largest change, as a share, that does not matter.
     pub margin: f64,
     /// Figures, over all sides, of which the probabilities are corrected for each other: those that are not equal in all runs.
     pub compared: u64,
@@ -399,7 +399,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// Whether a change is none: the ratio's interval lies between 1 less the margin and its inverse; where there is no ratio, the
+/// Whether a change does not matter: the ratio's interval lies between 1 less the margin and its inverse; where there is no ratio, the
 /// difference's within the margin of the largest value. The other way round is the same.
 fn is_within(contrast: &Contrast, margin: f64, magnitude: f64) -> bool {
     match contrast.ratio {

@@ -39,7 +39,7 @@ pub enum IngestStage {
     Broker,
     /// From the broker's delivery to the decision what becomes of it.
     Ingest,
-    /// From the broker to the table, by somebody else's consumer.
+    /// From the broker to the table, by another program.
     Consumer,
     /// In the table.
     Table,

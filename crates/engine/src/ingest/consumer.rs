@@ -29,7 +29,7 @@ impl ConsumerError {
 /// What was counted while it works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Messages that the broker has delivered; none if nobody says.
+    /// Messages that the broker has delivered; absent if unknown.
     pub delivered: Option<u64>,
     /// Bytes of their payloads.
     pub bytes: u64,
@@ -85,7 +85,7 @@ pub trait Consumer {
 pub enum RowStore {
     /// Tables of weir's own ingester.
     Own(String),
-    /// A table that somebody else's consumer fills.
+    /// A table that another program fills.
     Elsewhere(String),
 }
 
@@ -180,7 +180,7 @@ impl Consumed {
     }
 }
 
-/// The sum over somebody else's consumer, if it does not come out even. What is missing was lost between the broker and the
+/// The sum over another program's consumer, if it does not come out even. What is missing was lost between the broker and the
 /// consumer's table.
 fn elsewhere(published: u64, rows: u64, store: &str) -> Option<Imbalance> {
     let text = match published.checked_sub(rows) {

@@ -37,17 +37,17 @@ pub struct Ingested {
     pub decode: Option<FirstAndLast>,
     /// Transactions committed.
     pub commit: Option<FirstAndLast>,
-    /// Time spent decoding; none of somebody else's consumer.
+    /// Time spent decoding; absent for another program's consumer.
     pub decode_seconds: Option<f64>,
     /// Time spent in transactions.
     pub save_seconds: Option<f64>,
-    /// Transactions; 0 of somebody else's consumer.
+    /// Transactions; 0 for another program's consumer.
     pub commits: u64,
     /// Bytes of payload that were published.
     pub payload_bytes: u64,
-    /// Bytes that the table takes at the end, its index included; 0 if nobody says.
+    /// Bytes that the table takes at the end, its index included; 0 if unknown.
     pub table_bytes: u64,
-    /// What a commit was worth when it was counted; none of somebody else's consumer.
+    /// What a commit was worth when it was counted; absent for another program's consumer.
     pub durability: Option<String>,
     /// What the ingester said meanwhile, or was said of a consumer.
     pub remarks: Vec<String>,

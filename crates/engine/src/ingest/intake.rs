@@ -65,7 +65,7 @@ pub(crate) struct IntakeConfig {
     pub(crate) reports: Sender<CoordinatorMessage>,
     /// Number among the threads of the run.
     pub(crate) number: usize,
-    /// Told once whether the consumer is there.
+    /// Receives once whether the consumer is there.
     pub(crate) ready: Sender<Result<(), ConsumerError>>,
     /// Brings the beginning of second 0, and the length of the plan.
     pub(crate) begin: Receiver<(Moment, Duration)>,
@@ -162,7 +162,7 @@ impl Intake {
                 let distinct = settled.saturating_sub(duplicate);
                 let enough = distinct >= sent && sent >= planned;
                 let patience = if enough { settle / 10 } else { consumer.patience(settle, timeout) };
-                // More than there can be is somebody else's, and may go on for ever.
+                // More than the publishers sent comes from others, and may never end.
                 let too_many = publishers > 0 && distinct > sent;
                 if stands_still && delivered.is_some() && (too_many || quiet >= patience || publishers == 0) {
                     return Waited::Over;
@@ -181,7 +181,7 @@ impl Intake {
         let Messages { times, count, broker, acknowledges, publishers, .. } = &self.messages;
         let published = times.sent.events();
         let account = MessageBalance {
-            // Somebody else's publishers say nothing: what came is what they sent.
+            // What other programs published is unknown: what came counts as what they sent.
             planned: count.unwrap_or(if *publishers == 0 { consumed.received } else { published }),
             published: if *publishers == 0 {
                 consumed.received.saturating_sub(consumed.duplicate)

@@ -16,7 +16,7 @@ const MOST_VARIANTS: usize = 1_000;
 pub struct Matrix(Vec<(String, Vec<String>)>);
 
 impl Matrix {
-    /// Whether there is none.
+    /// Whether the matrix has no key.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -70,7 +70,7 @@ impl Variants {
         self
     }
 
-    /// Whether there is none.
+    /// Whether there are no variants.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -65,7 +65,7 @@ pub enum Ending {
 pub struct RunFailure {
     /// What went wrong, in one line.
     pub words: String,
-    /// The exit code of the command that made the series: whoever reads its directory later ends with the same.
+    /// The exit code of the command that made the series: a command that reads its directory later ends with the same.
     pub exit_code: u8,
 }
 
@@ -134,8 +134,8 @@ pub struct Difference {
     pub difference: Estimate,
     /// The other's value over the base's, of each pair; the geometric mean. None if any value of any pair is not above 0.
     pub ratio: Option<Estimate>,
-    /// Whether the two can be told apart: the interval leaves no difference out. None with fewer than four pairs, which
-    /// tell nothing.
+    /// Whether the two differ significantly: the interval excludes no difference. Absent with fewer than four pairs, which
+    /// show nothing.
     pub told_apart: Option<bool>,
 }
 
@@ -408,22 +408,7 @@ mod tests {
     fn summary(runs: &[SeriesRun]) -> SeriesSummary {
         let variant = |name: &str| Variant { name: name.to_owned(), ..Variant::default() };
         let facts = SeriesFacts {
-            run: RunFacts {
-                name: "n".to_owned(),
-                id: String::new(),
-                started_at_seconds: 0.0,
-                duration_seconds: 0.0,
-                weir_version: String::new(),
-                seed: 0,
-                tags: BTreeMap::new(),
-                environment: weir_observe::Environment::read(),
-                targets: Vec::new(),
-                servers: Vec::new(),
-                agents: Vec::new(),
-                machines: Vec::new(),
-                base_seconds: 0.0,
-                clock: None,
-            },
+            run: RunFacts { name: "n".to_owned(), ..RunFacts::default() },
             variants: vec![variant("a"), variant("b")],
             repeat: 4,
             order: Order::Interleaved,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Why a search is not counted whose target answered nobody.
+/// Why a search is not counted whose target answered no client.
 const UNANSWERED: &str = "no client was answered";
 
 /// One variant, once.

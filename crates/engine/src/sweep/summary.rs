@@ -1,4 +1,4 @@
-//! What a sweep comes to: which variant is best, which cannot be told from it, and which are worse.
+//! The result of a sweep: which variant is best, which do not differ significantly from it, and which are worse.
 
 use super::{BusiestThread, SweepCell};
 use crate::capacity::{Evidence, LoadKind};
@@ -114,7 +114,7 @@ pub struct SweepValue {
     pub mean: f64,
     /// The lower end of the interval; of a capacity the smallest lower bound.
     pub low: Option<f64>,
-    /// The upper end; of a capacity the largest upper bound. None if there is none.
+    /// The upper end; of a capacity the largest upper bound. `None` if it is unknown.
     pub high: Option<f64>,
     /// Whether the ends are what is asked for: bounds that were confirmed, or a 95 % interval.
     pub is_sure: bool,
@@ -126,7 +126,7 @@ pub struct SweepValue {
 pub enum Standing {
     /// It is the best.
     Best,
-    /// It cannot be told from the best.
+    /// It does not differ significantly from the best.
     Alike,
     /// It is worse than the best.
     Worse,
@@ -404,22 +404,7 @@ mod tests {
     }
 
     fn summary(variants: &[Variant], ranked: Ranked, cells: &[SweepCell]) -> SweepSummary {
-        let run = RunFacts {
-            name: "n".to_owned(),
-            id: String::new(),
-            started_at_seconds: 0.0,
-            duration_seconds: 0.0,
-            weir_version: String::new(),
-            seed: 0,
-            tags: BTreeMap::new(),
-            environment: weir_observe::Environment::read(),
-            targets: Vec::new(),
-            servers: Vec::new(),
-            agents: Vec::new(),
-            machines: Vec::new(),
-            base_seconds: 0.0,
-            clock: None,
-        };
+        let run = RunFacts { name: "n".to_owned(), ..RunFacts::default() };
         let facts = SweepFacts { run, variants: variants.to_vec(), repeat: 1, order: Order::Random, ranked };
         SweepSummary::new(&facts, cells, None, Ending::Completed)
     }
@@ -536,7 +521,7 @@ mod tests {
                 let (one, other) = (one.value.unwrap(), other.value.unwrap());
                 prop_assert!((one.mean - other.mean).abs() < 1e-6 && one.low == other.low && one.high == other.high);
             }
-            // The best is never worse than another, and whoever is worse did not carry what the best did.
+            // The best is never worse than another, and a variant that is worse did not carry what the best did.
             prop_assert_eq!(found.standing(Standing::Best).count(), 1);
         }
     }

@@ -15,7 +15,7 @@ const OF_EACH_CLIENT: [&str; 7] =
 const TWO_GROUPS_SECONDS: u32 = 4;
 
 impl Scenario {
-    /// One line on each threshold somebody asked that the plan is too short, or too small, for.
+    /// One line on each threshold of the user for which the plan is too short, or too small.
     pub fn too_short(&self, plan: &Plan) -> Vec<String> {
         self.thresholds.iter().filter_map(|threshold| threshold.too_short(self, plan)).collect()
     }

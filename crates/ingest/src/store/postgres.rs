@@ -155,7 +155,7 @@ impl Statements {
         let same =
             [&publisher, &number, &record].map(|column| format!("t.{column} = s.{column}")).join(" AND ");
         // Of these two the one finds rows that are not in conflict, the other those that are. A row without a hash was
-        // put in by somebody else: its identity is all that it has.
+        // inserted by another program: only its identity can be compared.
         let first = format!("ON CONFLICT ({identity}) WHERE NOT {conflict} DO NOTHING");
         let beside = format!("ON CONFLICT ({identity}, {hash}) WHERE {conflict} DO NOTHING");
         let known = format!("{publisher} = $1 AND {number} = $2 AND {record} = $3");
@@ -471,7 +471,7 @@ impl Store for Postgres {
         self.client = None;
         let mut client =
             self.database.connect(self.durability).map_err(|error| self.database.sort(&error))?;
-        // Two ingesters that begin at once may both try to make a table, and one of them is told that it is there.
+        // Two ingesters that start at once may both try to create a table, and one of them would fail because it exists.
         let lock = "SELECT pg_advisory_lock(hashtext('weir ingest'))";
         let unlock = "SELECT pg_advisory_unlock(hashtext('weir ingest'))";
         client.batch_execute(lock).map_err(|error| self.database.sort(&error))?;

@@ -1,4 +1,4 @@
-//! Rows of a PostgreSQL table that somebody else fills, by asking how many there are.
+//! Rows of a PostgreSQL table that another program fills, counted by query.
 
 use super::Durability;
 use super::database::Database;

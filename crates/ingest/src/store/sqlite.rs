@@ -450,7 +450,7 @@ impl Insert<'_> {
         let kept_before = |received: Option<i64>| self.again && received == Some(source.received);
         let mut first = self.connection.prepare_cached(&self.find.first)?;
         let first = first.query_row((publisher, number, source.record), fields).optional()?;
-        // A row without a hash was put in by somebody else: its identity is all that it has.
+        // A row without a hash was inserted by another program: only its identity can be compared.
         if let Some((stored, received)) = first
             && stored.is_none_or(|stored| stored == hash.0)
         {

@@ -151,7 +151,7 @@ impl<'a> Coder<'a> {
         let mut shares_left: f64 = (0..self.frames).map(|index| self.share(index)).sum();
         for (index, bare) in (0..).zip(bare) {
             // The share of what is left, so that one frame's rounding is made good by the next; but never
-            // so much that the bare pictures behind do not fit.
+            // so much that the smallest possible pictures after it do not fit.
             let share = self.share(index);
             bare_left -= bare;
             let target = (bytes_left as f64 * share / shares_left) as u64;

@@ -1,4 +1,4 @@
-//! What a client hears from its server.
+//! What a client receives from its server.
 
 use crate::packet::{Auth, Connack, Disconnect, PacketId, Publish, Suback, Unsuback};
 use crate::property::Properties;

@@ -11,7 +11,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 /// What acknowledges messages that come: the client itself, or its caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Acknowledging {
-    /// The client, as soon as the caller has been told of the message.
+    /// The client, as soon as it has passed the message to the caller.
     #[default]
     AtOnce,
     /// The caller, with [`Client::acknowledge`](super::Client::acknowledge), when it has done with it what it must.

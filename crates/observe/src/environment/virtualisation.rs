@@ -1,4 +1,4 @@
-//! Signs that the machine is not a machine of its own. A hint: what no sign tells of may be there all the
+//! Signs that this is a virtual machine or a container. A hint: without a sign it may be one all the
 //! same.
 
 use std::fs;
@@ -49,7 +49,7 @@ fn container() -> Option<String> {
         ("/run/WSL", "wsl"),
     ];
     let sign = SIGNS.iter().find(|(path, _)| Path::new(path).exists());
-    // systemd writes down what its manager told it.
+    // systemd writes down what the container manager passed to it.
     sign.map(|(_, name)| (*name).to_owned()).or_else(|| line_of("/run/systemd/container"))
 }
 

@@ -1,5 +1,5 @@
 //! The last message of each topic, kept for clients that subscribe later: bounded in number and in bytes, and handed out a piece
-//! at a time, so that nobody waits while a subscriber to everything is given everything.
+//! at a time, so that no other client waits while a subscriber to `#` is sent everything.
 
 use super::publication::Publication;
 use std::collections::BTreeMap;

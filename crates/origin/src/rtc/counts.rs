@@ -5,7 +5,7 @@
 pub struct Counts {
     /// Sessions whose keys were agreed on.
     pub connected: u64,
-    /// Receiver reports heard.
+    /// Receiver reports received.
     pub receiver_reports: u64,
     /// Packets that viewers asked for again, each time counted.
     pub nacks: u64,
@@ -61,11 +61,11 @@ pub struct IntakeCounts {
     pub keyframes_asked: u64,
     /// Frames, of pictures and of sound, that were whole and passed on.
     pub frames: u64,
-    /// Frames that were whole, and came before the first keyframe: nobody could begin with them.
+    /// Complete frames before the first keyframe: no decoder could begin with them.
     pub early: u64,
     /// Frames of which a packet was missing; they are not passed on.
     pub broken: u64,
-    /// Sender reports heard.
+    /// Sender reports received.
     pub sender_reports: u64,
 }
 

@@ -34,7 +34,7 @@ impl Remux {
     /// passed on.
     pub(super) fn picture(&mut self, access_unit: &[u8], keyframe: bool, shown: i64, take: Take<'_>) -> bool {
         let shown = (shown + 500) / 1_000;
-        // Pictures come in the order of decoding, and nobody says when that is: as late as can be.
+        // Pictures come in decoding order without a decoding time; the latest possible one is used.
         self.decoding = self.decoding.max(shown);
         let timestamp = self.decoding as u32;
         if let Some(configuration) = configuration(access_unit)

@@ -302,7 +302,7 @@ impl RtcSession {
         Some((transport, local))
     }
 
-    /// The number of a viewer who asks now, unless a fault or the lack of a stream is in its way.
+    /// The number of a viewer that asks now, unless a fault or a missing stream prevents it.
     fn number(&mut self, stream: &Arc<str>, context: &mut Context<'_, Worker>) -> Result<u64, Decree> {
         let settings = context.world.settings().clone();
         let number = settings.next_viewer();

@@ -94,7 +94,7 @@ mod tests {
     }
 
     impl Pair {
-        /// A viewer of a stream that nobody publishes.
+        /// A viewer of a stream that has no publisher.
         fn waiting() -> Self {
             let mut rig = Rig::new(Worker::new(settings()));
             let mut session = RtmpSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));

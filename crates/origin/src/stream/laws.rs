@@ -172,7 +172,7 @@ impl Bench {
                 Step::Take(bytes) => self.take(bytes),
                 Step::Wait(span) => self.now = self.now + span,
                 Step::Again => {
-                    // As a worker does: the log is cleared first, then each viewer hears of it.
+                    // In the order of a worker: the log is cleared first, then each viewer is notified.
                     self.log.clear();
                     self.boundaries.push(self.log.end());
                     self.cursor.renew(&self.log);

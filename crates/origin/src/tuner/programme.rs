@@ -69,7 +69,7 @@ impl Programme {
 /// The clip for a stream of this rate: an IDR picture every half second, as broadcasters send them, and
 /// room for the packets around them.
 fn pictures(whole: BitRate) -> ClipSettings {
-    // As many as clips have a second unless told otherwise.
+    // The default frame rate of clips.
     const FRAMES: u64 = 30;
     // What becomes null packets: one in twenty, about.
     const NULL_SHARE: u64 = 20;
@@ -134,7 +134,7 @@ impl Player {
         }
     }
 
-    /// Packets that a tuner has played after so much time: those whose last bit has come.
+    /// Packets that a tuner has sent after `elapsed`: those whose last bit has come.
     pub(super) fn due(&self, elapsed: Duration) -> u64 {
         let (packets, span) = match self {
             Self::Made(made) => (made.rate, PACKET as u64 * 8 * TICKS_PER_SECOND),

@@ -49,7 +49,7 @@ impl<'r> Bytes<'r> {
         Err(Fault::new(problem, self.at))
     }
 
-    /// So many bytes that must be there.
+    /// Takes this many bytes, which must be there.
     #[inline]
     pub(crate) fn array<const N: usize>(&mut self, what: &'static str) -> Result<&'r [u8; N], Fault> {
         match self.input[self.at..].first_chunk() {
@@ -129,7 +129,7 @@ impl<'r> Bytes<'r> {
         if items.saturating_mul(least) > left as u64 {
             return Err(Fault::new(Problem::Count { count, left }, begin));
         }
-        // Of items without a byte there may still be more than memory has room for; who reads them counts.
+        // Items of zero bytes can still be more than memory has room for; the caller limits their number.
         Ok((usize::try_from(items).unwrap_or(usize::MAX), end))
     }
 

@@ -38,7 +38,7 @@ trait Number: fast_float2::FastFloat + Copy {
     const NO_NUMBER: Self;
     const INFINITE: [Self; 2];
     fn is_finite(self) -> bool;
-    /// The number, if it can be told the fast way.
+    /// The number, if the fast path can represent it exactly.
     fn of(decimal: &Decimal) -> Option<Self>;
     /// The NaN with these bits, if they are those of one.
     fn nan(bits: &str) -> Option<Self>;

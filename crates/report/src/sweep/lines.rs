@@ -5,7 +5,7 @@ use crate::quote::quote;
 use weir_engine::series::FigureUnit;
 use weir_engine::sweep::{Rank, Standing, SweepSummary, SweepValue, SweepVariant};
 
-/// The answer in one line: the best, those that cannot be told from it, those that are worse.
+/// The answer in one line: the best, those that do not differ significantly from it, those that are worse.
 pub fn sweep_line(summary: &SweepSummary) -> String {
     let named = |standing: Standing| {
         let unit = match standing {

@@ -1,6 +1,6 @@
 //! What one packet was, and what is known of it beyond its header.
 
-/// What decryption or an extension tells of a packet. Nothing is known by default.
+/// What is known of a packet from decryption or an extension. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// It is the first packet of a frame, or is not.
@@ -16,9 +16,9 @@ pub enum Arrival {
     Ahead {
         /// Its number.
         number: u64,
-        /// So many before it are missing.
+        /// How many packets before it are missing.
         missing: u64,
-        /// So many frames became whole with it.
+        /// How many frames it completed.
         completed: u32,
     },
     /// One that was missing.
@@ -27,7 +27,7 @@ pub enum Arrival {
         number: u64,
         /// It had been asked for again; else it is out of order.
         recovered: bool,
-        /// So many frames became whole with it.
+        /// How many frames it completed.
         completed: u32,
     },
     /// One that is here already.

@@ -28,7 +28,7 @@ pub struct FrameCounts {
 pub(super) struct Framed {
     /// It is the first of its frame to come.
     pub(super) new: bool,
-    /// So many frames became whole.
+    /// How many frames became complete.
     pub(super) completed: u32,
     /// The time stamp of the frame before, when this packet is the first of the very next one.
     pub(super) follows: Option<u32>,

@@ -24,7 +24,7 @@ pub struct Came {
 }
 
 impl Came {
-    /// So many lost packets, each as long as the mean of those that came.
+    /// The bytes of `lost` packets, each as long as the mean of those that came.
     fn bytes_of(&self, lost: u64) -> u64 {
         (u128::from(self.bytes) * u128::from(lost)).checked_div(u128::from(self.packets)).unwrap_or(0) as u64
     }

@@ -52,13 +52,13 @@ pub struct TrackCounts {
     pub bytes: u64,
     /// Bytes of these behind the header.
     pub body_bytes: u64,
-    /// Packets behind one with a higher number that nobody had asked for again.
+    /// Packets that came after one with a higher number and had not been requested again.
     pub reordered: u64,
     /// Packets whose number is here already.
     pub duplicate: u64,
     /// Missing packets that came after they had been asked for, in the stream itself or in one of retransmissions.
     pub recovered: u64,
-    /// Packets of a stream of retransmissions that nobody needed any more.
+    /// Retransmitted packets that were not missing any more.
     pub needless_retransmissions: u64,
     /// Packets of no sequence that was proven, counted once another one shows that they were.
     pub strays: u64,
@@ -368,7 +368,7 @@ impl Track {
     }
 
     /// The track ends: what is open is judged, and a freeze that goes on is one. A frame whose packets were coming just
-    /// now is not: who leaves in the middle of it says nothing about its sender.
+    /// now is not: a viewer that leaves in the middle of it is no fault of the sender.
     pub fn finish(&mut self, now: Moment) {
         self.counts.strays += u64::from(self.candidate.take().is_some());
         if self.source.as_ref().is_some_and(|source| now.since(source.newest_at) < ON_ITS_WAY) {

@@ -6,7 +6,7 @@ use super::{Description, Direction, Extension, Format, Media, MediaKind, Setup};
 use crate::transport::{DtlsRole, Fingerprint};
 use crate::{h264, opus};
 
-/// Our side of the transport, as a description tells it.
+/// Our side of the transport, as a session description states it.
 #[derive(Clone, Debug)]
 pub struct Local {
     /// `a=ice-ufrag`.

@@ -79,14 +79,14 @@ pub enum Direction {
     SendOnly,
     /// The other side does.
     ReceiveOnly,
-    /// Nobody does.
+    /// Neither side sends.
     Inactive,
 }
 
 /// Which side begins the DTLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setup {
-    /// Whoever answers decides.
+    /// The answerer decides.
     Either,
     /// We begin.
     Active,

@@ -14,7 +14,7 @@ const MOST_ENTRIES: usize = 128;
 /// Why a description cannot be read. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Nobody needs so much.
+    /// Far above the largest offers of browsers, which are tens of kilobytes.
     #[error("a session description of {0} bytes; {MOST_BYTES} are read")]
     TooLong(usize),
     /// It does not begin with its version: it is no description at all.

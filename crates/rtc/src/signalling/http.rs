@@ -37,7 +37,7 @@ pub enum Refusal {
     /// 401, 403: the token is missing or wrong.
     #[error("the server refused the token, or there was none (HTTP {0})")]
     Unauthorised(u16),
-    /// 404: no such stream, or nobody publishes it. Servers say 409 for the latter, too.
+    /// 404: no such stream, or it has no publisher. Servers say 409 for the latter, too.
     #[error("the server has no such stream (HTTP {0})")]
     NoStream(u16),
     /// 406, 409 with a description: the server wants other media, and says which.

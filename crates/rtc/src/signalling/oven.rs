@@ -63,7 +63,7 @@ impl std::fmt::Debug for IceServer {
 /// Why a message cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// Nobody needs so much.
+    /// Far above the largest offers of browsers, which are tens of kilobytes.
     #[error("a signalling message of {0} bytes; {MOST_BYTES} are read")]
     TooLong(usize),
     /// It is no JSON of the kind that OvenMediaEngine sends.

@@ -1,5 +1,5 @@
-//! WebSocket (RFC 6455) behind its handshake, as much as signalling needs: text both ways, pings answered, a close heard
-//! and said. Frames are tungstenite's; messages are bounded, and what a peer may not send is an error.
+//! WebSocket (RFC 6455) behind its handshake, as much as signalling needs: text both ways, pings answered, a close received
+//! and sent. Frames are tungstenite's; messages are bounded, and what a peer must not send is an error.
 
 use super::oven::MOST_BYTES;
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -277,7 +277,7 @@ mod tests {
         frame
     }
 
-    /// What is heard in these pieces, how it ends, and how many bytes are answered.
+    /// What these pieces contain, how they end, and how many bytes are answered.
     fn hear(role: Role, pieces: &[&[u8]]) -> (Vec<Incoming>, Option<WebSocketError>, usize) {
         let (mut end, mut heard, mut out) = (WebSocket::new(role), Vec::new(), Vec::new());
         for piece in pieces {

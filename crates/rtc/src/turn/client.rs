@@ -47,7 +47,7 @@ pub enum Event<'a> {
         /// Its words.
         words: String,
     },
-    /// Nothing to be told.
+    /// Nothing for the caller.
     Nothing,
     /// A malformed message, one of another key, or an answer to nothing that was asked.
     Strange,
@@ -93,7 +93,7 @@ struct Repetition {
     sent: u32,
 }
 
-/// Somebody behind the relay.
+/// A peer behind the relay.
 struct Peer {
     address: SocketAddr,
     /// When the permission is asked for again; `None`: it was refused.
@@ -305,7 +305,7 @@ impl Client {
     pub fn handle_timeout(&mut self, now: Moment, out: &mut Vec<u8>) {
         self.pending.retain_mut(|pending| {
             let Some(due) = pending.repetition.as_mut().filter(|due| due.at <= now) else { return true };
-            // Nobody hears it: an answer that came now would be to nothing that was asked.
+            // The request has failed: an answer that comes now belongs to no transaction.
             if due.sent == MOST_SENT {
                 return false;
             }
@@ -344,7 +344,7 @@ impl Client {
         if std::mem::take(&mut self.allocated) {
             self.request(now, Ask::Refresh { lifetime: 0 }, 0, out);
         }
-        // Nobody waits for answers any more.
+        // No answer is waited for any more.
         self.pending.iter_mut().for_each(|pending| pending.repetition = None);
         self.refresh_at = None;
         self.peers.clear();

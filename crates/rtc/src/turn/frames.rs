@@ -55,7 +55,7 @@ impl Frames {
             *input = rest;
             return Ok(Some(Frame::of(&mut frame[..length])));
         }
-        // First as much as tells the length, then the rest.
+        // First the header with the length, then the rest.
         self.fill(CHANNEL_HEADER, input);
         let Some((length, padded)) = lengths(&self.kept)? else { return Ok(None) };
         self.fill(padded, input);
@@ -76,7 +76,7 @@ impl Frames {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame that a datagram is (TURN over UDP), which need not be filled up; `None` if it is none.
+    /// The frame in a datagram (TURN over UDP), which needs no padding; `None` if it is malformed.
     #[inline]
     pub fn of_datagram(datagram: &'a mut [u8]) -> Option<Self> {
         let (length, _) = lengths(datagram).ok()??;

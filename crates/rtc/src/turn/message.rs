@@ -12,7 +12,7 @@ const HEADER: usize = 20;
 /// Bytes of an attribute with a tag.
 const TAG_ATTRIBUTE: usize = 24;
 
-/// What is asked for, told or answered.
+/// Methods of requests, indications and responses.
 pub(super) mod method {
     pub(in crate::turn) const ALLOCATE: u16 = 3;
     pub(in crate::turn) const REFRESH: u16 = 4;

@@ -1,4 +1,4 @@
-//! What a server hears from its client.
+//! What a server receives from its client.
 
 use crate::handshake::Scheme;
 use crate::message::MediaKind;
@@ -38,7 +38,7 @@ pub enum ServerEvent<'a> {
     /// The stream's metadata: a data message `onMetaData`, whole, to be given to every viewer now and later.
     Metadata(MediaMessage<'a>),
     /// The client stops publishing or playing on a message stream (`closeStream`, `deleteStream`); one that sends
-    /// both is heard twice.
+    /// both causes two events.
     Closed {
         /// The message stream.
         message_stream_id: u32,

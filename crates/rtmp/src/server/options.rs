@@ -1,6 +1,6 @@
-//! What a server tells its clients about itself.
+//! What a server announces to its clients.
 
-/// What a server tells its clients about itself, and what it will put up with.
+/// What a server announces to its clients, and the limits that it sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
     /// The chunk size that the server sends with (section 5.4.1).

@@ -20,7 +20,7 @@ impl<W: World> Shard<W> {
     }
 
     /// Asks links that wait below their low-water mark how many bytes wait, without reading them. To ask costs a system
-    /// call, so at most `most` are asked, spread evenly over all of them. `each` is told the session, the bytes (as they
+    /// call, so at most `most` are asked, spread evenly over all of them. `each` is called with the session, the bytes (as they
     /// are on the link), and for how many sessions this one stands.
     pub fn unread(&self, most: usize, mut each: impl FnMut(SessionId, usize, usize)) {
         let waits = |low_water: usize, paused: bool| low_water > 1 && !paused;

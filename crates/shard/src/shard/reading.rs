@@ -60,8 +60,8 @@ impl<W: World> Shard<W> {
         self.read_next_turn(id, LinkKind::Stream);
     }
 
-    /// Reads once, at most `left` bytes of this turn, and tells the session. Says whether it read all that it may;
-    /// `None`: nothing waited, the session has ended, or it has given back what it was told.
+    /// Reads once, at most `left` bytes of this turn, and passes them to the session. Returns whether it read all that it may;
+    /// `None`: nothing waited, the session has ended, or it has given bytes back.
     fn read_once(&mut self, id: SessionId, left: &mut usize) -> Option<bool> {
         let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)?;
         entry.choked = entry.is_choked();
@@ -123,7 +123,7 @@ impl<W: World> Shard<W> {
         entry.links.stream.as_ref()
     }
 
-    /// Tells a session what it has given back. `true`: it has given something back again, or is not read from.
+    /// Passes a session again what it has given back. `true`: it has given something back once more, or is not read from.
     fn tell_given_back(&mut self, id: SessionId) -> bool {
         let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
             return true;
@@ -131,7 +131,7 @@ impl<W: World> Shard<W> {
         if entry.given_back.is_empty() {
             return false;
         }
-        // Told when it is read from again.
+        // Passed on when it is read from again.
         entry.choked = entry.is_choked();
         if entry.paused || entry.choked {
             return true;

@@ -54,7 +54,7 @@ impl<W: World> Shard<W> {
         self.read_next_turn(id, LinkKind::Side);
     }
 
-    /// Reads once and tells the session. Says whether it read all that it may; `None`: nothing waited, or the link has
+    /// Reads once and passes that to the session. Returns whether it read all that it may; `None`: nothing waited, or the link has
     /// ended.
     fn read_side_once(&mut self, id: SessionId) -> Option<bool> {
         let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)?;

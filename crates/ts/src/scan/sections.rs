@@ -66,7 +66,7 @@ impl Scan {
         news.roles
     }
 
-    /// Tells PIDs what the tables say of them.
+    /// Gives PIDs the roles that the tables state.
     fn give_out_roles(&mut self) {
         for record in &mut self.records {
             (record.codec, record.needed, record.is_pmt) = (None, false, false);

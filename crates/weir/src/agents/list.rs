@@ -77,7 +77,7 @@ fn text(agents: &[(AgentName, Hello)]) -> String {
             if hello.is_busy { "has a run" } else { "free" }.to_owned(),
         ]);
     }
-    // What an agent says of itself is somebody else's text.
+    // An agent's description of itself comes from another machine.
     let plain = |cell: &String| cell.chars().filter(|c| !c.is_control()).take(60).collect::<String>();
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(plain).collect()).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -128,7 +128,7 @@ fn call(
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(gone()),
         }
-        // Whoever answers first is not always the first by name.
+        // The first agents to answer are not always the first by name.
         if free.len() >= wanted && began.elapsed() >= LOOK {
             if !watching.is_empty() && !quiet {
                 let names: Vec<_> = watching.iter().map(|(name, _)| name.to_string()).collect();

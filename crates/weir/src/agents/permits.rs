@@ -1,4 +1,4 @@
-//! What an agent's owner lets it do: which targets it may load, and with how many clients. A scenario comes from somebody
+//! What an agent's owner lets it do: which targets it may load, and with how many clients. A scenario comes from someone
 //! else, and can name what it likes.
 
 use ipnet::IpNet;

@@ -346,7 +346,7 @@ fn pass_on(
     }
 }
 
-/// Nobody looks.
+/// A sink that discards what it is given.
 struct Unseen;
 
 impl Watcher for Unseen {

@@ -18,7 +18,7 @@ pub(crate) struct Compare {
     /// Directories that are compared with it together
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, num_args = 1.., requires = "base")]
     pub(crate) to: Vec<String>,
-    /// The largest change that is none: a figure whose interval lies within it is the same
+    /// The largest change that does not matter: a figure whose interval lies within it is the same
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin)]
     pub(crate) margin: f64,
     /// A change that is a regression, exit code 96 if its interval lies wholly beyond it: 'startup.p99 > +10%', 'fps < -1';

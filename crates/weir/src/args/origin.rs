@@ -12,7 +12,7 @@ use weir_origin::Fault;
 pub(crate) struct Origin {
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
-    /// --rtc: a TURN server that viewers are told of: all by WHEP, and ws://…?transport=tcp. It is reached over TCP, with
+    /// --rtc: a TURN server that viewers are to use: all by WHEP, and ws://…?transport=tcp. It is reached over TCP, with
     /// ?transport=udp over UDP, with turns: over TLS. Others can read the command line, but not this variable of the
     /// environment
     #[arg(
@@ -50,7 +50,7 @@ pub(crate) struct Origin {
     /// Media that a slow viewer may fall behind before it loses some [default: 10s, 2s of a tuner]
     #[arg(long, value_name = "TIME", help_heading = "How it serves")]
     pub(crate) queue: Option<Span>,
-    /// Refuse viewers of a stream that nobody publishes, instead of letting them wait
+    /// Refuse viewers of a stream that has no publisher, instead of letting them wait
     #[arg(long, help_heading = "How it serves")]
     pub(crate) refuse_missing: bool,
     /// Publish what comes in to another server too: rtmp://host/app; repeatable
@@ -71,7 +71,7 @@ pub(crate) struct Origin {
     /// Name streams by their keys in what is printed; without it a number stands for each
     #[arg(long)]
     pub(crate) show_keys: bool,
-    /// End when stdin ends, as it does when whoever started it is gone
+    /// End when stdin ends, as it does when the process that started it is gone
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,
 }

@@ -51,7 +51,7 @@ pub(crate) struct RunOptions {
     // Behind a flattened struct arguments stand under its heading, so it comes last.
     #[command(flatten)]
     pub(crate) machine: Machine,
-    /// Time before the load in which the target's machine is read, so that increases can be told
+    /// Time before the load in which the target's machine is read, so that increases can be shown
     /// [default: 3s with --prometheus or --node-exporter, otherwise none]
     #[arg(long, value_name = "TIME", help_heading = "The target")]
     pub(crate) base: Option<Span>,

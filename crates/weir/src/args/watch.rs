@@ -14,7 +14,7 @@ pub(crate) struct Watch {
     /// This process
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
-    /// Whoever listens on this TCP port
+    /// The process that listens on this TCP port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Vec<u16>,
     /// PEM file of certificates to trust

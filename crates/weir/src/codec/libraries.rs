@@ -1,4 +1,4 @@
-//! Decoders of others, for records of any schema, so that a comparison of encodings is none of weir's own decoders.
+//! Decoders of others, for records of any schema, so that a comparison of encodings is not one of weir's own decoders.
 //!
 //! Each reads a payload as a program would that has the schema and no type of its own for it: into a row with a cell for
 //! each column. What can be borrowed from the payload is.

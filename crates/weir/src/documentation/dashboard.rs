@@ -1,7 +1,6 @@
 //! `dashboards/grafana.json`: a panel for each figure, made from the declarations. `WEIR_WRITE=1 cargo test -p weir dashboard`
 //! writes it again; `tests/truth/dashboard.rs` evaluates its queries in Prometheus.
 
-use super::pages::root;
 use crate::figures::{Declared, declared};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -209,17 +208,7 @@ fn dashboard() -> Value {
 
 #[test]
 fn the_dashboard_is_that_of_the_declarations() {
-    let path = root().join("dashboards/grafana.json");
-    let made = format!("{:#}\n", dashboard());
-    if std::env::var_os("WEIR_WRITE").is_some() {
-        std::fs::write(&path, &made).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let differing = made.lines().zip(written.lines()).find(|(made, written)| made != written);
-    assert!(
-        made == written,
-        "dashboards/grafana.json is not what the declarations say: WEIR_WRITE=1 cargo test -p weir dashboard\n{differing:#?}"
-    );
+    super::assert_up_to_date("dashboards/grafana.json", &format!("{:#}\n", dashboard()));
 }
 
 #[test]

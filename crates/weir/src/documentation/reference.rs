@@ -1,7 +1,6 @@
 //! The pages below `docs/reference`: made from the declarations of the command line, the scenario, the figures and the
 //! faults. `WEIR_WRITE=1 cargo test -p weir reference` writes them again.
 
-use super::pages::root;
 use crate::help;
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Map, Value};
@@ -9,21 +8,11 @@ use std::fmt::Write;
 use weir_engine::scenario::Scenario;
 use weir_metrics::{Figure, Kind, Merge, Unit};
 
-/// What stands at the top of each page, so that nobody edits it.
+/// What stands at the top of each page, so that it is not edited by hand.
 const NOTICE: &str = "<!-- Made from the declarations: WEIR_WRITE=1 cargo test -p weir reference -->\n";
 
 fn assert_up_to_date(name: &str, body: &str) {
-    let path = root().join("docs/reference").join(name);
-    let page = format!("{NOTICE}\n{}\n", body.trim());
-    if std::env::var_os("WEIR_WRITE").is_some() {
-        std::fs::write(&path, &page).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let differing = page.lines().zip(written.lines()).find(|(made, written)| made != written);
-    assert!(
-        page == written,
-        "docs/reference/{name} is not what the declarations say: WEIR_WRITE=1 cargo test -p weir reference\n{differing:#?}"
-    );
+    super::assert_up_to_date(&format!("docs/reference/{name}"), &format!("{NOTICE}\n{}\n", body.trim()));
 }
 
 /// A cell of a table: one line, and no bar that would end it.

@@ -1,8 +1,6 @@
 //! Publishers and servers that die in the middle.
 
-use crate::support::{Kept, Publishing, air, config, report, shared, soon, start_measuring, weir};
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use crate::support::{Publishing, air, config, origin_process, report, shared, soon, start_measuring, weir};
 use std::time::Duration;
 
 #[test]
@@ -26,12 +24,8 @@ fn a_publisher_that_dies_ends_the_stream_of_its_viewers() {
 #[test]
 fn a_server_that_dies_ends_the_run_with_whole_artefacts() {
     let _machine = shared();
-    let mut command = weir();
-    command.args(["origin", "--rtmp", ":0", "--merge", "0s"]).stdout(Stdio::piped());
-    let mut server = Kept::start(&mut command);
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = format!("{}/live/a", line.trim().strip_prefix("listening on ").unwrap());
+    let (mut server, address) = origin_process(&["--merge", "0s"]);
+    let url = format!("{address}/live/a");
     let _publishing = Publishing::start(&url, &["--gop", "1s"]);
     let mut command = weir();
     let watch = format!("pid={}", server.pid());

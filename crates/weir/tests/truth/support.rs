@@ -29,7 +29,7 @@ pub(crate) use namespace::Wire;
 pub(crate) use nginx::Nginx;
 pub(crate) use node_media_server::NodeMediaServer;
 pub(crate) use pion::Pion;
-pub(crate) use process::{Said, says, weir};
+pub(crate) use process::{Said, origin_process, says, weir};
 pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, shared};
 pub(crate) use web::WebServer;

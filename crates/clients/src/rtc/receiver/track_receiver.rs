@@ -128,7 +128,7 @@ impl TrackReceiver {
         }
     }
 
-    /// Books what has come since the last time; of what is missing, so much.
+    /// Records what has come since the last call, and `lost` packets in `gaps` gaps as missing.
     pub(super) fn book(&mut self, lost: u64, gaps: u64, recorder: &mut Recorder) {
         let (counts, frames, keyframes) =
             (self.account.counts(), self.account.frames(), *self.account.keyframes());

@@ -17,8 +17,10 @@ fn a_run_over_ssh_has_an_agent_on_each_machine_and_leaves_none_behind() {
     let air = air(&config(&[]));
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    // `ssh -o BatchMode=yes HOST COMMAND`; what it was told is kept.
-    std::fs::write(at("ssh"), "#!/bin/sh\nprintf '%s\\n' \"$@\" >>\"$SAID\"\nexec sh -c \"$4\"\n").unwrap();
+    // `ssh OPTIONS -- HOST COMMAND`; what it was told is kept.
+    let ssh =
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" >>\"$SAID\"\nfor command; do :; done\nexec sh -c \"$command\"\n";
+    std::fs::write(at("ssh"), ssh).unwrap();
     std::fs::set_permissions(at("ssh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("timeout");
@@ -62,4 +64,7 @@ fn what_the_script_lacks_is_said_and_what_is_no_address_is_refused() {
     assert!(said(&["one", "run", "f"], &[]).contains("NATS=nats://10.0.0.1:4222"));
     let env = [("NATS", "nats://h:4222"), ("ONLY", "10.0.0.0/8; touch x")];
     assert!(said(&["one", "run", "f"], &env).contains("has a character that is none of an address"));
+    let env = [("NATS", "nats://s3cret@h:4222"), ("ONLY", "10.0.0.0/8")];
+    let err = said(&["one", "run", "f"], &env);
+    assert!(err.contains("NATS has credentials") && !err.contains("s3cret"), "{err}");
 }

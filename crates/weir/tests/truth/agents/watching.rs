@@ -2,21 +2,15 @@
 
 use super::agents_of;
 use crate::support::{
-    CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, Run, measure, report, says, shared, soon, start_measuring,
-    weir,
+    CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, Run, measure, origin_process, report, says, shared, soon,
+    start_measuring, weir,
 };
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 
 /// An origin that burns 300 ms of each second on a thread of its own, and the URL of a stream on it.
 fn burning() -> (Kept, String) {
-    let mut command = weir();
-    command.args(["origin", "--rtmp", ":0", "--fault", "burn 300ms thread=busy"]).stdout(Stdio::piped());
-    let mut server = Kept::start(&mut command);
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    (server, format!("{}/live/a", line.trim().strip_prefix("listening on ").unwrap()))
+    let (server, address) = origin_process(&["--fault", "burn 300ms thread=busy"]);
+    (server, format!("{address}/live/a"))
 }
 
 fn targets(run: &Run) -> &[Value] {

@@ -1,7 +1,9 @@
 //! weir as a process, run to its end.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
+use weir_testing::Kept;
 
 /// weir itself.
 pub(crate) fn weir() -> Command {
@@ -27,4 +29,14 @@ impl From<Output> for Said {
 /// Runs weir to its end.
 pub(crate) fn says<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Said {
     weir().args(arguments).output().unwrap().into()
+}
+
+/// weir's RTMP origin as a process of its own, and its address.
+pub(crate) fn origin_process(arguments: &[&str]) -> (Kept, String) {
+    let mut command = weir();
+    command.args(["origin", "--rtmp", ":0"]).args(arguments).stdout(Stdio::piped());
+    let mut server = Kept::start(&mut command);
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (server, line.trim().strip_prefix("listening on ").unwrap().to_owned())
 }

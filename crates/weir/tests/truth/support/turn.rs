@@ -1,4 +1,4 @@
-//! Whose turn it is: most tests share the machine, some need it to themselves.
+//! Whose turn it is: most tests share the machine, some need it to themselves (`alone.rs` has most of those).
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

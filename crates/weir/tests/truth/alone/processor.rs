@@ -1,9 +1,7 @@
 //! The CPU of a server and of one of its threads.
 
-use crate::support::{Kept, Run, alone, measure, play, soon, weir};
-use std::io::{BufRead, BufReader};
+use crate::support::{Kept, Run, alone, measure, origin_process, play, soon};
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,13 +15,9 @@ struct Reading {
 
 /// An origin that burns 300 ms of each second on a thread of its own, and its address.
 fn burning() -> (Kept, String) {
-    let mut command = weir();
-    command.args(["origin", "--rtmp", ":0", "--fault", "burn 300ms thread=busy"]).stdout(Stdio::piped());
-    let mut server = Kept::start(&mut command);
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (server, address) = origin_process(&["--fault", "burn 300ms thread=busy"]);
     soon("the thread has its name", || named_busy(server.pid()).is_some());
-    (server, line.trim().strip_prefix("listening on ").unwrap().to_owned())
+    (server, address)
 }
 
 /// What `/proc` says of a process and of its thread `busy` over the window of a run, in percent of one core.

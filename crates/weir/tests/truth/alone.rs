@@ -1,0 +1,10 @@
+//! Tests that measure time or CPU, or use all of it.
+//!
+//! They follow each other in the order in which tests are begun: each of them has the machine for itself, and what else runs
+//! comes to its end for them once and not for each.
+
+mod compare;
+mod latency;
+mod processor;
+mod stalls;
+mod verdict;
