@@ -155,6 +155,9 @@ pub struct Hello {
     pub cores: u32,
     /// Descriptors that it may have.
     pub descriptors: u64,
+    /// Local ports that its clients may have towards one server, on all of its addresses, where that is known.
+    #[serde(default)]
+    pub ports: Option<u64>,
     /// `--label` pairs.
     pub labels: BTreeMap<String, String>,
     /// Clients that its owner lets it be given, at most.

@@ -68,7 +68,7 @@ impl Play {
         let mut agent = Agent::new(name("a"), AGENT, Hello::default());
         coordinator.handle_connection(true, now);
         agent.handle_connection(true, now);
-        let part = Offer { segment: Some(Segment { index: 0, of: 1 }), ..Offer::default() };
+        let part = Offer { segment: Some(Segment::equal(0, 1)), ..Offer::default() };
         let offers = vec![(name("a"), AGENT, part), (name("w"), WATCHER, Offer::default())];
         coordinator.handle_command(CoordinatorCommand::Offer(offers), now);
         Self { coordinator, agent, now, is_up: true, over: BTreeSet::new(), seconds: 0 }

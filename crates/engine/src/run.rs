@@ -135,6 +135,7 @@ pub fn run(
     };
     let losses_allowed = agents.as_ref().map_or(0, |agents| agents.losses_allowed());
     let watched = agents.as_ref().map(|agents| agents.watched()).unwrap_or_default();
+    let parts = agents.as_ref().map(|agents| agents.segments()).unwrap_or_default();
     facts.agents = agents.iter().flat_map(|agents| agents.facts()).collect();
     let head = RunHead {
         run: facts.clone(),
@@ -197,6 +198,7 @@ pub fn run(
         copier,
         losses_allowed,
         watched,
+        segments: parts,
         counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
         ended: vec![false; shards],
@@ -268,7 +270,9 @@ fn segments(
     let mut viewers = plan.only(|number| of(number).role == Role::Play && !of(number).background);
     let mut publishers = plan.only(|number| of(number).role == Role::Publish && !of(number).background);
     let background = plan.only(|number| of(number).background);
-    if !viewers.slots.is_empty() && !publishers.slots.is_empty() {
+    // Of a part of a plan the others may be on another machine.
+    let is_there = |role| workloads.iter().any(|it| it.role == role && !it.background);
+    if is_there(Role::Play) && is_there(Role::Publish) {
         let grace = scenario.drain() / 2;
         for (side, are_viewers) in [(&mut viewers, true), (&mut publishers, false)] {
             let later = |slot: &&mut PlannedSlot| leave_last[usize::from(slot.workload)] == are_viewers;
@@ -336,6 +340,8 @@ struct Coordinator {
     losses_allowed: u16,
     /// The watched processes of other machines.
     watched: WatchedElsewhere,
+    /// The parts of the agents.
+    segments: Vec<Segment>,
     /// What each agent has counted, of each workload.
     counted: Vec<Vec<CountedClients>>,
     lost: u16,
@@ -611,7 +617,8 @@ impl Coordinator {
         self.deserted[usize::from(agent)] = true;
         self.lost += 1;
         let is_allowed = self.lost <= self.losses_allowed;
-        let segment = Segment { index: agent, of: self.counted.len() as u16 };
+        let segment = self.segments.get(usize::from(agent)).cloned();
+        let segment = segment.unwrap_or_else(|| Segment::equal(agent, self.counted.len() as u16));
         let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
         self.write_event(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }

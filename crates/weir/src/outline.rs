@@ -24,7 +24,7 @@ const WIDEST: usize = 60;
 /// What is wrong with it.
 pub(crate) fn of(variation: &Variation, repeat: u32) -> Result<String, Failure> {
     let Variation { scenario, variant } = variation;
-    let plan = prepare::check(scenario, Exit::Scenario, Generators::Here)?;
+    let plan = prepare::check(scenario, Exit::Scenario, &Generators::Here)?;
     let schemas: Vec<_> = scenario.workloads.iter().filter_map(schema).collect();
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));

@@ -1,6 +1,6 @@
 //! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
 
-use super::{of_nats, offer};
+use super::{of_nats, offer, placement};
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
 use crate::prepare;
@@ -18,8 +18,9 @@ use weir_agents::offset;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
 use weir_engine::kernel_clock::KernelClock;
-use weir_engine::plan::Segment;
+use weir_engine::plan::{Segment, apportion};
 use weir_engine::run::Prepared;
+use weir_engine::scenario::WorkloadSpec;
 use weir_metrics::Moment;
 use weir_observe::TargetEnvironment;
 use weir_shard::clock;
@@ -58,12 +59,18 @@ pub(crate) fn gather(
             Failure::new(Exit::Usage, line + more)
         })?;
     }
-    let facts = free.iter().map(|((name, _), hello)| facts(name, hello)).collect();
+    let there: Vec<_> = free.iter().map(|((name, _), hello)| (name, hello)).collect();
+    let mut specs = prepared.scenario.workloads.clone();
+    specs.resize(prepared.workloads.len(), WorkloadSpec::default());
+    let places = placement::places(&specs, &there).map_err(Failure::with(Exit::Usage))?;
+    let capacities: Vec<_> = there.iter().map(|(_, hello)| placement::capacity(hello)).collect();
+    let segments = apportion::segments(&prepared.plan, &capacities, &places);
+    let facts = there.iter().map(|(name, hello)| facts(name, hello)).collect();
     let watched = WatchedElsewhere::of(watching.len());
     let watchers = watching.iter().map(|(name, _)| name.to_string()).collect();
-    let offers = (0..).zip(free.into_keys()).map(|(index, (name, instance))| {
-        let segment = Some(Segment { index, of: wanted });
-        (name, instance, Offer { segment, ..offer.clone() })
+    let parts = segments.clone().into_iter();
+    let offers = parts.zip(free.into_keys()).map(|(segment, (name, instance))| {
+        (name, instance, Offer { segment: Some(segment), ..offer.clone() })
     });
     // Those that watch need to know nothing of the load.
     let to_watch =
@@ -71,7 +78,7 @@ pub(crate) fn gather(
     let offers = offers.chain(watching.into_iter().map(|(name, instance)| (name, instance, to_watch())));
     link.send(CoordinatorCommand::Offer(offers.collect()));
     let (losses_allowed, drain) = (options.allow_lost, prepared.scenario.drain());
-    let gathered = Gathered { link, facts, watchers, watched, losses_allowed, drain };
+    let gathered = Gathered { link, facts, segments, watchers, watched, losses_allowed, drain };
     let described = gathered.wait_until_ready(interrupt)?;
     prepared.facts.targets.extend(described);
     Ok(Prepared { load: Load::Elsewhere(Box::new(gathered)), ..prepared })
@@ -164,6 +171,7 @@ fn gone() -> Failure {
 struct Gathered {
     link: Link<Coordinator>,
     facts: Vec<AgentFacts>,
+    segments: Vec<Segment>,
     /// The names of those that watch, whose numbers follow.
     watchers: Vec<String>,
     watched: WatchedElsewhere,
@@ -284,6 +292,10 @@ impl Gathered {
 impl Agents for Gathered {
     fn facts(&self) -> Vec<AgentFacts> {
         self.facts.clone()
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        self.segments.clone()
     }
 
     fn watched(&self) -> WatchedElsewhere {

@@ -55,6 +55,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         hostname,
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         descriptors: prepare::raise_descriptors(),
+        ports: ports(&environment, args.bind_addr.len()),
         labels: args.labels.iter().cloned().collect(),
         most: args.most,
         only: permits.only(),
@@ -97,6 +98,14 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Passed)
+}
+
+/// Local ports of this machine, on so many addresses.
+fn ports(environment: &Environment, addresses: usize) -> Option<u64> {
+    let range = environment.sysctls.iter().find(|it| it.name == "net.ipv4.ip_local_port_range")?;
+    let mut ends = range.value.split_whitespace().map_while(|it| it.parse::<u64>().ok());
+    let (first, last) = (ends.next()?, ends.next()?);
+    Some((last + 1).saturating_sub(first) * addresses.max(1) as u64)
 }
 
 /// The host's name, and a number, since several agents may run on it.
@@ -209,12 +218,13 @@ impl Worker<'_> {
         if offer.figures != offer::figures() {
             return Err("it counts other figures than the coordinator, although both say the same version; install the same build".to_owned());
         }
-        let segment = offer.segment.filter(|it| it.index < it.of).ok_or("the offer has no part of a plan")?;
+        let segment =
+            offer.segment.clone().filter(|it| it.index < it.of).ok_or("the offer has no part of a plan")?;
         let mut scenario = offer::scenario(offer, folder)?;
         self.permits.check_scenario(&scenario)?;
         scenario.bind_addr.clone_from(&self.args.bind_addr);
         let name = scenario.name.clone();
-        let prepared = prepare::prepare(scenario, Exit::Usage, Generators::Part(segment));
+        let prepared = prepare::prepare(scenario, Exit::Usage, Generators::Part(segment.clone()));
         let prepared = prepared.map_err(|failure| failure.to_string())?;
         let found: Vec<_> = prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect();
         if found != offer.targets {
