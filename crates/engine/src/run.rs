@@ -89,6 +89,8 @@ pub trait Watcher {
     fn second(&mut self, second: u32, aggregator: &Aggregator);
     /// Called a few times a second.
     fn tick(&mut self, elapsed: Duration);
+    /// Of all agents this one is behind the most: it should have reported its next second this long ago. Called a few times a second.
+    fn lag(&mut self, _agent: &str, _behind: Duration) {}
     /// Whether the run has shown what it was made for: it ends then, before its plan does, as completed.
     fn has_seen_enough(&self) -> bool {
         false
@@ -198,6 +200,7 @@ pub fn run(
         copier,
         losses_allowed,
         watched,
+        agents: facts.agents.iter().map(|agent| agent.name.clone()).collect(),
         segments: parts,
         counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
@@ -340,7 +343,9 @@ struct Coordinator {
     losses_allowed: u16,
     /// The watched processes of other machines.
     watched: WatchedElsewhere,
-    /// The parts of the agents.
+    /// The names of the agents, which are its first shards.
+    agents: Vec<String>,
+    /// Their parts.
     segments: Vec<Segment>,
     /// What each agent has counted, of each workload.
     counted: Vec<Vec<CountedClients>>,
@@ -417,7 +422,11 @@ impl Coordinator {
             }
             let longest_wait = Duration::from_millis(if self.taken.is_some() { 20 } else { 250 });
             let patience = next_sample.since(now).min(longest_wait);
-            match received.recv_timeout(patience) {
+            let arrival = received.recv_timeout(patience);
+            if let Some((agent, behind)) = self.lag(clock::now()) {
+                watcher.lag(agent, behind);
+            }
+            match arrival {
                 Ok(arrival) => {
                     for second in self.take_arrival(arrival) {
                         watcher.second(second, &self.aggregator);
@@ -448,6 +457,14 @@ impl Coordinator {
         let now = clock::now();
         self.observe(observer.last_sample(now.as_nanos()), now);
         outcome
+    }
+
+    /// The agent that is behind the most, and how long ago it should have reported its next second. The run's seconds wait for it.
+    fn lag(&self, now: Moment) -> Option<(&str, Duration)> {
+        let agents = self.agents.iter().zip(&self.due).zip(&self.ended);
+        let ((agent, due), _) = agents.filter(|(_, ended)| !**ended).min_by_key(|((_, due), _)| **due)?;
+        let complete = Duration::from_secs(u64::from(*due) + 1);
+        Some((agent, now.since(self.origin).saturating_sub(complete)))
     }
 
     /// Ends the run before its plan does.

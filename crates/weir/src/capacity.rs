@@ -456,6 +456,10 @@ impl Watcher for Judge {
         self.live.tick(elapsed);
     }
 
+    fn lag(&mut self, agent: &str, behind: Duration) {
+        self.live.lag(agent, behind);
+    }
+
     fn has_seen_enough(&self) -> bool {
         self.answer == Answer::None || self.slices.is_lost() || Instant::now() > self.deadline
     }

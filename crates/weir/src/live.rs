@@ -18,9 +18,20 @@ const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 const PLAIN_EVERY: u32 = 5;
 /// The same where the terminal is another program's: in the background of it.
 const SELDOM: u32 = 30;
+/// How far an agent must be behind for a line of its own.
+const WAITING: Duration = Duration::from_secs(2);
 
-/// How a run is shown while it goes, on stderr.
-pub(crate) enum Live {
+/// What a run shows while it goes, on stderr.
+pub(crate) struct Live {
+    view: View,
+    /// The line of the last second.
+    line: String,
+    /// The agent that was behind the most since then.
+    lag: Option<(String, Duration)>,
+}
+
+/// How it is shown.
+enum View {
     /// A bar that is drawn over itself.
     Bar(ProgressBar),
     /// A line every this many seconds.
@@ -32,6 +43,19 @@ pub(crate) enum Live {
 impl Live {
     /// A bar on a terminal, else lines.
     pub(crate) fn new(length: Duration, options: &RunOptions) -> Self {
+        Self { view: View::new(length, options), line: String::new(), lag: None }
+    }
+
+    /// Takes the view away before the report is printed.
+    pub(crate) fn clear(&self) {
+        if let View::Bar(bar) = &self.view {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl View {
+    fn new(length: Duration, options: &RunOptions) -> Self {
         if options.print.quiet {
             return Self::Silent;
         }
@@ -52,13 +76,6 @@ impl Live {
         bar.set_style(style.progress_chars("━╸─"));
         Self::Bar(bar)
     }
-
-    /// Takes the view away before the report is printed.
-    pub(crate) fn clear(&self) {
-        if let Self::Bar(bar) = self {
-            bar.finish_and_clear();
-        }
-    }
 }
 
 impl Watcher for Live {
@@ -70,28 +87,50 @@ impl Watcher for Live {
         {
             return;
         }
-        let line =
+        self.line =
             line(second, &points, &aggregator.roles(), aggregator.failed(), aggregator.commonest_failure());
-        if let Self::Bar(bar) = self
+        let line = match self.lag.take() {
+            Some((agent, behind)) => format!("{} · {}", self.line, lag(&agent, behind)),
+            None => self.line.clone(),
+        };
+        if let View::Bar(bar) = &self.view
             && is_in_background()
         {
             // Sent there since: what is in the foreground now is not drawn over.
             bar.set_draw_target(ProgressDrawTarget::hidden());
-            *self = Self::Plain(SELDOM);
+            self.view = View::Plain(SELDOM);
         }
-        match self {
-            Self::Bar(bar) => bar.set_message(line),
-            Self::Plain(every) if (second + 1).is_multiple_of(*every) => {
+        match &self.view {
+            View::Bar(bar) => bar.set_message(line),
+            View::Plain(every) if (second + 1).is_multiple_of(*every) => {
                 // A reader that is gone must not end the run.
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
-            Self::Plain(_) | Self::Silent => {}
+            View::Plain(_) | View::Silent => {}
         }
     }
 
     fn tick(&mut self, elapsed: Duration) {
-        if let Self::Bar(bar) = self {
+        if let View::Bar(bar) = &self.view {
             bar.set_position(elapsed.as_millis() as u64);
+        }
+    }
+
+    fn lag(&mut self, agent: &str, behind: Duration) {
+        let most = self.lag.as_ref().map_or(Duration::ZERO, |(_, most)| *most);
+        if self.lag.is_some() && behind <= most {
+            return;
+        }
+        self.lag = Some((agent.to_owned(), behind));
+        // While seconds wait for an agent there is no other line that could say so.
+        match &self.view {
+            View::Bar(bar) if behind >= WAITING => {
+                bar.set_message(format!("{} · {}", self.line, lag(agent, behind)));
+            }
+            View::Plain(_) if behind.as_secs() / WAITING.as_secs() > most.as_secs() / WAITING.as_secs() => {
+                let _ = writeln!(std::io::stderr(), "waiting: {}", lag(agent, behind));
+            }
+            View::Bar(_) | View::Plain(_) | View::Silent => {}
         }
     }
 }
@@ -100,6 +139,11 @@ impl Watcher for Live {
 fn is_in_background() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stderr());
     foreground.is_ok_and(|group| group != rustix::process::getpgrp())
+}
+
+/// How far an agent is behind.
+fn lag(agent: &str, behind: Duration) -> String {
+    format!("slowest agent {agent}, {:.1} s behind", behind.as_secs_f64())
 }
 
 fn line(
@@ -195,6 +239,16 @@ mod tests {
         assert!(!said.contains("fps") && said.contains("2.0 % lost"), "{said}");
         let silent = WorkloadPoint { frames: 0, numbered: 0, lost: 0, actual_bps: 0.0, ..point };
         assert_eq!(line(&silent), "1 s · 10 of 10 play, 0 bps");
+    }
+
+    #[test]
+    fn the_agent_that_is_behind_the_most_is_named_with_the_next_line() {
+        let mut live = Live { view: View::Silent, line: String::new(), lag: None };
+        for (agent, behind) in [("a", 100), ("b", 1_240), ("a", 900)] {
+            live.lag(agent, Duration::from_millis(behind));
+        }
+        let (agent, behind) = live.lag.take().unwrap();
+        assert_eq!(lag(&agent, behind), "slowest agent b, 1.2 s behind");
     }
 
     #[test]

@@ -66,7 +66,9 @@ impl Plan {
         let mut is_own = is_in(segment);
         slots.retain(|slot| is_own(slot));
         let mut part = Self { slots, stages: self.stages.clone(), ..*self };
-        let held = |span: &StageSpan| planned_at(&part, span.workload, span.end - Duration::from_nanos(1));
+        let held = |span: &StageSpan| {
+            planned_at(&part, span.workload, span.end.saturating_sub(Duration::from_nanos(1)))
+        };
         let clients: Vec<_> = part.stages.iter().map(|span| held(span) as u32).collect();
         part.stages.iter_mut().zip(clients).for_each(|(span, clients)| span.clients = clients);
         part

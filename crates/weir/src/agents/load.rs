@@ -49,7 +49,7 @@ pub(crate) fn gather(
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
-    let offer = offer::of(&prepared, link.max_payload()).map_err(Failure::with(Exit::Usage))?;
+    let offer = offer::of(&prepared).map_err(Failure::with(Exit::Usage))?;
     let Called { free, watching } = call(&link, usize::from(wanted), quiet, interrupt)?;
     if watching.is_empty() {
         let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
