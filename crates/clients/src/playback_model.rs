@@ -6,8 +6,8 @@ use crate::timeline::{Timeline, Track};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_metrics::common::{
-    BURST, DRIFT, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, TIMESTAMP_JUMP,
-    TIMESTAMP_JUMPS,
+    BURST, DRIFT, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS,
+    TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -51,6 +51,9 @@ const IDLE_READ: Duration = Duration::from_secs(1);
 /// How often the rate of a stream without pictures is estimated, in microseconds of its media time; with pictures it is once
 /// a group of pictures.
 const SOUND_PIECE: i64 = 1_000_000;
+
+/// A stream is silent that brings no frame for this long; one of less than eight frames a second, for four frames.
+const SILENCE: Duration = Duration::from_millis(500);
 
 /// How a viewer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +115,10 @@ pub struct PlaybackModel {
     read_brought_frames: bool,
     pulling: bool,
     stalled_booked: Moment,
+    /// Arrival of the last frame.
+    last_frame: Moment,
+    /// The last frame before a silence behind which nothing could be shown yet.
+    silent_since: Option<Moment>,
 }
 
 /// One frame, as a viewer sees it.
@@ -154,6 +161,8 @@ impl PlaybackModel {
             read_brought_frames: false,
             pulling: false,
             stalled_booked: now,
+            last_frame: now,
+            silent_since: None,
         }
     }
 
@@ -172,6 +181,10 @@ impl PlaybackModel {
             recorder.count(TIMESTAMP_JUMPS, 1);
             recorder.record_signed(TIMESTAMP_JUMP, jump);
             self.group = None;
+        }
+        if self.reading == Reading::Witness {
+            let begins = frame.keyframe && frame.track == Track::Video || !self.has_pictures;
+            self.recover(now, position.jump.is_some(), begins, recorder);
         }
         self.read_brought_frames = true;
         self.has_pictures |= frame.track == Track::Video;
@@ -208,6 +221,24 @@ impl PlaybackModel {
         self.media = self.media.max(media);
         if self.reading == Reading::Witness {
             self.record_drift(now, media, recorder);
+        }
+    }
+
+    /// A frame came at `now` whose timestamp goes on from the one before or `jumps`, and with which a decoder `begins` or not.
+    /// Where a server was silent and goes on, each frame can be shown; another publication can from its first keyframe on.
+    fn recover(&mut self, now: Moment, jumps: bool, begins: bool, recorder: &mut Recorder) {
+        let interval = self.media.max(0) as u64 / self.frames.max(1);
+        let interval = Duration::from_micros(if self.has_pictures { interval } else { 0 });
+        // After one picture it is not known how far apart they are.
+        let is_known = !self.has_pictures || self.media > 0;
+        let before = std::mem::replace(&mut self.last_frame, now);
+        let is_silence = self.bytes > 0 && is_known && now.since(before) >= SILENCE.max(4 * interval);
+        if is_silence && self.silent_since.is_none() && (begins || !jumps) {
+            recorder.record(RECOVERY, now.since(before).as_micros() as u64);
+        } else if is_silence {
+            self.silent_since.get_or_insert(before);
+        } else if begins && let Some(since) = self.silent_since.take() {
+            recorder.record(RECOVERY, now.since(since).as_micros() as u64);
         }
     }
 
@@ -523,6 +554,57 @@ mod tests {
             }
             self.playback.end_of_read(now, empty, &mut self.recorder);
         }
+    }
+
+    /// Frames of 40 ms from a moment on, every twenty-fifth a keyframe, with timestamps from 0; the first of them is number
+    /// `first` of its group.
+    fn publication(begin_millis: u64, frames: u64, first: u64) -> Vec<Arrival> {
+        let frame = |number: u64| {
+            let keyframe = (number + first).is_multiple_of(25);
+            let seen = ReceivedFrame { track: Track::Video, timestamp: 40 * number, bytes: 1_000, keyframe };
+            (Moment::default() + Duration::from_millis(begin_millis + 40 * number), seen)
+        };
+        (0..frames).map(frame).collect()
+    }
+
+    /// The times without frames that a witness saw, in milliseconds.
+    fn recoveries(arrivals: &[Arrival]) -> Vec<u64> {
+        let end = arrivals.last().unwrap().0;
+        let reader = Reader::run(Reading::Witness, 0, arrivals, end);
+        let histogram = reader.recorder.spread(RECOVERY);
+        let values = histogram.iter_recorded().map(|value| (value.value_iterated_to() + 500) / 1_000);
+        values.collect()
+    }
+
+    #[test]
+    fn a_publisher_that_comes_again_ends_a_silence_with_its_first_keyframe() {
+        let first = publication(0, 50, 0);
+        // The last frame came at 1,960 ms.
+        assert_eq!(recoveries(&[first.clone(), publication(3_000, 50, 0)].concat()), [1_040]);
+        // It begins with the last five of a group of pictures.
+        assert_eq!(recoveries(&[first.clone(), publication(3_000, 50, 20)].concat()), [1_240]);
+        // Too short to be a silence, and too few frames to be missed.
+        assert_eq!(recoveries(&[first.clone(), publication(2_400, 50, 0)].concat()), [0; 0]);
+        assert_eq!(recoveries(&first), [0; 0]);
+    }
+
+    #[test]
+    fn a_server_that_falls_silent_and_goes_on_shows_the_next_frame() {
+        let mut frames = publication(0, 100, 0);
+        for (at, _) in &mut frames[60..] {
+            *at = *at + Duration::from_millis(700);
+        }
+        assert_eq!(recoveries(&frames), [740]);
+    }
+
+    #[test]
+    fn one_frame_a_second_is_no_silence() {
+        let slow = |(at, seen): Arrival| {
+            let at = Moment::from_nanos(at.as_nanos() * 25);
+            (at, ReceivedFrame { timestamp: seen.timestamp * 25, ..seen })
+        };
+        let frames: Vec<_> = publication(0, 20, 0).into_iter().map(slow).collect();
+        assert_eq!(recoveries(&frames[1..]), [0; 0]);
     }
 
     /// Frames of 40 ms, each held for some time, in order.

@@ -14,6 +14,7 @@ pub use slice::Slice;
 
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
+use crate::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
 use crate::scenario::Scenario;
@@ -33,7 +34,7 @@ use weir_metrics::common::{
     FAILED, FRAMES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
-use weir_observe::{MachinePoint, Sample, Usage, UsageSummary, Window};
+use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
 
 /// Sums up a run, second by second.
@@ -67,12 +68,12 @@ impl Aggregator {
     /// An aggregator of a run whose plan and workloads are these, and whose second 0 began at the
     /// monotonic time `origin_ns`.
     pub fn new(plan: Plan, workloads: Vec<(WorkloadFacts, Schema)>, origin_ns: u64) -> Self {
-        let lives = plan.lives();
+        let turnovers: BTreeMap<_, _> = plan.turnovers().collect();
         let edges = plan.window_edges();
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
-            let life = lives.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, life, spans.copied(), edges.clone())
+            let turnover = turnovers.get(&(number as u16)).copied();
+            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), edges.clone())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
@@ -118,6 +119,7 @@ impl Aggregator {
         if pause >= verdict::PAUSE_SECONDS {
             let end = f64::from(second) + 1.0;
             self.pauses.push((end - 1.0 - pause, end));
+            keep_longest(&mut self.pauses);
         }
         // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
@@ -287,7 +289,7 @@ impl Aggregator {
             .iter()
             .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
-        let cores = run.environment.cpu.online_count.max(1) as f64;
+        let cores = cores(&run.environment);
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
         let mut warnings: Vec<_> = self.trouble.iter().cloned().collect();
@@ -302,7 +304,7 @@ impl Aggregator {
                 number as u16,
                 &self.published_in_windows(workload),
                 usages,
-                cores,
+                &run.environment,
                 self.ended(),
             );
             if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
@@ -417,10 +419,12 @@ impl Aggregator {
     /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
     /// whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
+        // Nothing that is watched is judged here.
+        let machine = Environment::default();
         let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; aggregator.stages.len()];
             let published = self.published_in_windows(aggregator);
-            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, 1.0, None);
+            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, &machine, None);
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);
@@ -554,5 +558,18 @@ impl Aggregator {
                 }
             })
             .collect()
+    }
+}
+
+/// Pauses of weir that are kept, at the least; of a run with more, the longest.
+const MOST_PAUSES: usize = 10_000;
+
+/// Forgets the shortest of more than twice as many.
+fn keep_longest(pauses: &mut Vec<(f64, f64)>) {
+    if pauses.len() > 2 * MOST_PAUSES {
+        pauses.sort_by(|(begin, end), (other_begin, other_end)| {
+            (other_end - other_begin).total_cmp(&(end - begin))
+        });
+        pauses.truncate(MOST_PAUSES);
     }
 }

@@ -10,4 +10,6 @@ mod trial;
 pub use load::{LoadKind, Subject, SubjectError};
 pub use search::{Answer, Bounds, Evidence, Goal, Purpose, Search, Step, Trial, Verdict};
 pub use summary::{CapacitySummary, CapacityTrial, LAYOUT, Sought};
-pub use trial::{Criterion, FailedThreshold, LoadOutcome, TrialPlan, TrialSlices, criteria};
+pub use trial::{
+    Cost, CostOf, Criterion, FailedThreshold, LoadOutcome, NetworkLoad, TrialPlan, TrialSlices, criteria,
+};

@@ -1,8 +1,9 @@
 //! What the readers of each channel counted, and which of them met the gaps in it.
 
-use crate::clients::{self, ReaderRecord};
+use crate::clients;
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
+use crate::reader_records::{ReaderRecord, ReaderRecords};
 use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_clients::Column;
@@ -14,13 +15,15 @@ const NEAR: f64 = 0.02;
 /// A reader that began or ended less than this before or after a gap was met, in seconds, need not have met it: a
 /// crowd viewer reads up to two seconds at a time.
 const MARGIN: f64 = 2.5;
+/// Gaps whose places are kept: 40 MB, and far more than anybody looks at.
+const MOST_SIGHTINGS: usize = 1_000_000;
 /// The column with all gaps of a reader.
 const GAPS: &str = "ts.gap_events";
 
 /// What readers said.
 #[derive(Debug, Default)]
 pub(crate) struct Readers {
-    accounts: Vec<ReaderRecord>,
+    records: ReaderRecords,
     sightings: Vec<Sighting>,
 }
 
@@ -38,7 +41,7 @@ impl Readers {
     pub(crate) fn take(&mut self, line: &EventLine) {
         match line {
             EventLine::Account { at_seconds, client, channel, since_seconds, failure, numbers, .. } => {
-                self.accounts.push(ReaderRecord {
+                self.records.push(ReaderRecord {
                     channel: *channel,
                     client: *client,
                     since: *since_seconds,
@@ -47,6 +50,8 @@ impl Readers {
                     numbers: numbers.clone(),
                 });
             }
+            // What is beyond has no place, and is counted as such.
+            EventLine::Gap { .. } if self.sightings.len() >= MOST_SIGHTINGS => {}
             EventLine::Gap { at_seconds, client, channel, mark, place_seconds, .. } => {
                 self.sightings.push(Sighting {
                     channel: *channel,
@@ -65,7 +70,7 @@ impl Readers {
     pub(crate) fn channels(&self, facts: &WorkloadFacts, complaints: &[(f64, f64)]) -> Vec<ChannelSummary> {
         let columns: Vec<(usize, &Column)> =
             columns_of(&facts.protocol).iter().enumerate().filter(|(_, column)| column.by_channel).collect();
-        if columns.is_empty() || self.accounts.is_empty() {
+        if columns.is_empty() || self.records.all() == 0 {
             return Vec::new();
         }
         let channels = facts.targets.iter().enumerate();
@@ -74,7 +79,17 @@ impl Readers {
 
     /// What each client left behind, and all `planned` of them together.
     pub(crate) fn clients(&self, facts: &WorkloadFacts, planned: u64) -> Option<ClientsSummary> {
-        clients::of_accounts(columns_of(&facts.protocol), &self.accounts, planned)
+        clients::of_records(columns_of(&facts.protocol), &self.records, planned)
+    }
+
+    /// What is said where not every client is kept one by one.
+    pub(crate) fn thinned(&self) -> Option<String> {
+        let (kept, all) = (self.records.kept().len() as u64, self.records.all());
+        (kept < all).then(|| {
+            format!(
+                "{kept} of {all} clients have a row in clients.csv, and percentiles of clients are theirs: they were drawn at random; sums, means and extremes are of all"
+            )
+        })
     }
 
     fn channel(
@@ -84,27 +99,24 @@ impl Readers {
         columns: &[(usize, &Column)],
         complaints: &[(f64, f64)],
     ) -> ChannelSummary {
-        let clients = self.accounts.iter().filter(|it| it.channel == channel);
-        let failed = clients.clone().filter(|it| it.failure.is_some()).count() as u64;
-        let accounts: Vec<&ReaderRecord> = clients.filter(|it| it.since.is_some()).collect();
-        let sum = |at: usize| {
-            accounts.iter().filter_map(|it| it.numbers.get(at).copied().flatten()).sum::<f64>() as u64
-        };
+        let sums = self.records.channel(channel);
+        let kept = self.records.kept().iter();
+        let kept: Vec<_> = kept.filter(|it| it.channel == channel && it.since.is_some()).collect();
         let figures = columns.iter().map(|(at, column)| ChannelFigure {
             name: column.figure.to_owned(),
             title: column.title.to_owned(),
-            total: sum(*at),
+            total: sums.sum(*at),
         });
-        let seconds: f64 = accounts.iter().filter_map(|it| Some(it.until - it.since?)).sum();
-        let bytes: u64 = sum(0);
-        let met = columns.iter().find(|(_, column)| column.figure == GAPS).map_or(0, |(at, _)| sum(*at));
+        let seconds = sums.seconds;
+        let bytes = sums.sum(0);
+        let met = columns.iter().find(|(_, column)| column.figure == GAPS).map_or(0, |(at, _)| sums.sum(*at));
         ChannelSummary {
             target: target.to_owned(),
-            readers: accounts.len() as u64,
-            failed,
+            readers: sums.readers,
+            failed: sums.failed,
             bit_rate_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
             figures: figures.collect(),
-            gaps: self.gaps(channel, &accounts, complaints, met),
+            gaps: self.gaps(channel, &kept, complaints, met),
         }
     }
 

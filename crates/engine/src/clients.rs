@@ -1,33 +1,21 @@
 //! What each client of a workload left behind, and all of them together.
 
+use crate::reader_records::{ColumnSums, ReaderRecord, ReaderRecords};
 use crate::summary::{ClientFigure, ClientRow, ClientStates, ClientsSummary, StateCount};
 use weir_clients::{Column, ColumnUnit, Statistic};
-use weir_metrics::Failure;
-
-/// What one client said when it ended.
-#[derive(Debug)]
-pub(crate) struct ReaderRecord {
-    pub(crate) channel: u32,
-    pub(crate) client: u32,
-    /// `None` for one that never read.
-    pub(crate) since: Option<f64>,
-    pub(crate) until: f64,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) numbers: Vec<Option<f64>>,
-}
 
 /// Sums up the clients of a workload: `planned` of them, of which some left a record. `None` if none did.
-pub(crate) fn of_accounts(
+pub(crate) fn of_records(
     columns: &'static [Column],
-    accounts: &[ReaderRecord],
+    records: &ReaderRecords,
     planned: u64,
 ) -> Option<ClientsSummary> {
-    if columns.is_empty() || accounts.is_empty() {
+    if columns.is_empty() || records.all() == 0 {
         return None;
     }
-    let mut rows: Vec<ClientRow> = accounts.iter().map(row).collect();
+    let mut rows: Vec<ClientRow> = records.kept().iter().map(row).collect();
     rows.sort_by_key(|row| row.client);
-    let planned = planned.max(rows.len() as u64);
+    let planned = planned.max(records.all());
     let mut states = Vec::new();
     let mut figures = Vec::new();
     let mut at = 0;
@@ -35,12 +23,12 @@ pub(crate) fn of_accounts(
         let count = columns[at..].iter().take_while(|it| it.figure == columns[at].figure).count();
         let group = &columns[at..at + count];
         match group[0].unit {
-            ColumnUnit::Word(words) => states.push(in_states(&group[0], words, &rows, at)),
-            _ => figures.push(figure(group, &rows, at, planned)),
+            ColumnUnit::Word(words) => states.push(in_states(&group[0], words, records, at)),
+            _ => figures.push(figure(group, records, at, planned)),
         }
         at += count;
     }
-    Some(ClientsSummary { planned, accounts: rows.len() as u64, states, figures, columns, rows })
+    Some(ClientsSummary { planned, accounts: records.all(), states, figures, columns, rows })
 }
 
 fn row(account: &ReaderRecord) -> ClientRow {
@@ -54,11 +42,8 @@ fn row(account: &ReaderRecord) -> ClientRow {
     }
 }
 
-fn in_states(column: &Column, words: &[&str], rows: &[ClientRow], at: usize) -> ClientStates {
-    let of = |position: usize| {
-        let is_it = |row: &&ClientRow| row.numbers.get(at).copied().flatten() == Some(position as f64);
-        rows.iter().filter(is_it).count() as u64
-    };
+fn in_states(column: &Column, words: &[&str], records: &ReaderRecords, at: usize) -> ClientStates {
+    let of = |position: usize| records.column(at).map_or(0, |column| column.of_word(position));
     let clients = words.iter().enumerate();
     let clients =
         clients.map(|(position, word)| StateCount { state: (*word).to_owned(), clients: of(position) });
@@ -66,39 +51,51 @@ fn in_states(column: &Column, words: &[&str], rows: &[ClientRow], at: usize) -> 
 }
 
 /// One figure over all clients. Its mean and its percentiles are over the clients' own means; its least and its most are
-/// the least and the most that any client has met.
-fn figure(group: &[Column], rows: &[ClientRow], at: usize, planned: u64) -> ClientFigure {
-    let of = |wanted: &[Statistic]| -> Vec<f64> {
-        let Some(offset) = group.iter().position(|column| wanted.contains(&column.statistic)) else {
-            return Vec::new();
-        };
-        let found = rows.iter().filter_map(|row| row.numbers.get(at + offset).copied().flatten());
-        let mut values: Vec<f64> = found.collect();
-        if group[offset].is_zero_by_default() {
-            // A client that was planned and never started has counted nothing.
-            values.resize(values.len().max(planned as usize), 0.0);
-        }
-        values.sort_by(f64::total_cmp);
-        values
+/// the least and the most that any client has met. Percentiles are of the clients that are kept one by one.
+fn figure(group: &[Column], records: &ReaderRecords, at: usize, planned: u64) -> ClientFigure {
+    let offset_of = |wanted: &[Statistic]| group.iter().position(|column| wanted.contains(&column.statistic));
+    // A client that was planned and never started has counted nothing.
+    let missing = |offset: usize, count: u64| {
+        if group[offset].is_zero_by_default() { planned.saturating_sub(count) } else { 0 }
+    };
+    let of = |wanted: &[Statistic]| -> Option<ColumnSums> {
+        let offset = offset_of(wanted)?;
+        let column = records.column(at + offset).cloned().unwrap_or(ColumnSums::NONE);
+        let missing = missing(offset, column.count);
+        let column = column.with_zeroes(missing);
+        Some(column).filter(|column| column.count > 0)
     };
     let own = of(&[Statistic::Sum, Statistic::Once, Statistic::Mean]);
     let (least, most) = (of(&[Statistic::Least]), of(&[Statistic::Most]));
     let is_sum = group[0].statistic == Statistic::Sum;
-    let sum: f64 = own.iter().sum();
+    let count = |column: &Option<ColumnSums>| column.as_ref().map_or(0, |column| column.count);
+    let values =
+        offset_of(&[Statistic::Sum, Statistic::Once, Statistic::Mean]).map_or_else(Vec::new, |offset| {
+            let kept = records.kept();
+            let found = kept.iter().filter_map(|record| record.numbers.get(at + offset).copied().flatten());
+            let mut values: Vec<f64> = found.collect();
+            // As many of those that never started as stand for one that is kept.
+            let (all, of_all) = (records.all(), records.column(at + offset).map_or(0, |it| it.count));
+            let share = kept.len() as f64 / all.max(1) as f64;
+            let zeroes = missing(offset, of_all) as f64 * share;
+            values.resize(values.len() + zeroes.round() as usize, 0.0);
+            values.sort_by(f64::total_cmp);
+            values
+        });
     ClientFigure {
         name: group[0].figure.to_owned(),
         title: group[0].title.to_owned(),
         unit: group[0].unit.into(),
         summed: group[0].summed,
-        count: own.len().max(least.len()).max(most.len()) as u64,
-        total: is_sum.then_some(sum),
-        mean: (!own.is_empty()).then(|| sum / own.len() as f64),
-        max: most.last().or(own.last()).copied(),
-        min: least.first().or(own.first()).copied(),
-        p50: quantile(&own, 0.5),
-        p90: quantile(&own, 0.9),
-        p95: quantile(&own, 0.95),
-        p99: quantile(&own, 0.99),
+        count: count(&own).max(count(&least)).max(count(&most)),
+        total: is_sum.then(|| own.as_ref().map_or(0.0, |own| own.sum)),
+        mean: own.as_ref().map(|own| own.sum / own.count as f64),
+        max: most.as_ref().or(own.as_ref()).map(|column| column.most),
+        min: least.as_ref().or(own.as_ref()).map(|column| column.least),
+        p50: quantile(&values, 0.5),
+        p90: quantile(&values, 0.9),
+        p95: quantile(&values, 0.95),
+        p99: quantile(&values, 0.99),
     }
 }
 
@@ -138,10 +135,12 @@ mod tests {
             ("rtc.video_delay_max_seconds", 0.3),
             ("lost", 0.0),
         ]);
+        let mut records = ReaderRecords::default();
         let accounts =
             [account(1, None, &first), account(0, None, &second), account(2, Some(Failure::IceTimeout), &[])];
+        accounts.into_iter().for_each(|it| records.push(it));
         // A fourth was planned, and never began.
-        let summary = of_accounts(columns_of("ws"), &accounts, 4).unwrap();
+        let summary = of_records(columns_of("ws"), &records, 4).unwrap();
         assert_eq!(summary.rows.iter().map(|row| row.client).collect::<Vec<_>>(), [0, 1, 2]);
         let of = |name: &str| summary.figures.iter().find(|figure| figure.name == name).unwrap();
         let fps = of("rtc.fps");
@@ -151,6 +150,6 @@ mod tests {
         assert_eq!((delay.count, delay.max, delay.p50), (2, Some(1.5), Some(0.1)));
         let lost = of("lost");
         assert_eq!((lost.total, lost.mean, lost.max, lost.count), (Some(51.0), Some(12.75), Some(51.0), 4));
-        assert!(of_accounts(columns_of("rtmp"), &accounts, 4).is_none());
+        assert!(of_records(columns_of("rtmp"), &records, 4).is_none());
     }
 }

@@ -37,6 +37,8 @@ pub struct Schedule {
     pub spacing: Spacing,
     /// For how long a client stays before another comes in its place; none for as long as the schedule holds it.
     pub life: Option<Lifetime>,
+    /// How long a place is empty between a client and the next.
+    pub pause: Duration,
 }
 
 /// One place that the schedule holds, with the client that has it, or with those that have it one after the other.
@@ -61,6 +63,8 @@ pub struct PlannedSlot {
 pub struct Turnover {
     /// For how long each stays.
     pub life: Lifetime,
+    /// How long the place is empty before the next one comes.
+    pub pause: Duration,
     /// From when on no new client comes, after the run's start.
     pub closes: Duration,
     /// What the lives of this place are drawn from.
@@ -100,14 +104,16 @@ impl PlannedLife {
         let Some(turnover) = slot.turnover else { return Self { slot, turn, start, stop: slot.stop, seed } };
         let mut random = fastrand::Rng::with_seed(seed);
         let end = start + turnover.life.draw(&mut random);
-        let stop = if end < turnover.closes { end.min(slot.stop) } else { slot.stop };
+        // One that nobody would follow stays.
+        let stop = if end + turnover.pause < turnover.closes { end.min(slot.stop) } else { slot.stop };
         Self { slot, turn, start, stop, seed: random.get_seed() }
     }
 
-    /// The client that replaces it when it leaves; none if the planned start ends with it.
+    /// The client that replaces it when it has left; none if the planned start ends with it.
     pub fn follower(&self) -> Option<Self> {
         let goes_on = self.stop < self.slot.stop;
-        goes_on.then(|| Self::new(self.slot, self.turn.saturating_add(1), self.stop, self.seed))
+        let pause = self.slot.turnover.map_or(Duration::ZERO, |turnover| turnover.pause);
+        goes_on.then(|| Self::new(self.slot, self.turn.saturating_add(1), self.stop + pause, self.seed))
     }
 }
 
@@ -187,8 +193,12 @@ impl Plan {
                     self.slots.extend(running.pop().map(|slot| slot.until(at)));
                 } else {
                     let from = (!sources.is_empty()).then(|| sources[clients as usize % sources.len()]);
-                    let turnover =
-                        schedule.life.map(|life| Turnover { life, closes: end, seed: random.u64(..) });
+                    let turnover = schedule.life.map(|life| Turnover {
+                        life,
+                        pause: schedule.pause,
+                        closes: end,
+                        seed: random.u64(..),
+                    });
                     running.push(PlannedSlot {
                         workload,
                         client: clients,
@@ -217,7 +227,12 @@ impl Plan {
 
     /// For how long a client stays before another comes in its place, of the workloads whose clients do.
     pub fn lives(&self) -> BTreeMap<u16, Lifetime> {
-        self.slots.iter().filter_map(|slot| Some((slot.workload, slot.turnover?.life))).collect()
+        self.turnovers().map(|(workload, turnover)| (workload, turnover.life)).collect()
+    }
+
+    /// How clients follow each other, of the workloads whose clients do; once for each place.
+    pub(crate) fn turnovers(&self) -> impl Iterator<Item = (u16, Turnover)> {
+        self.slots.iter().filter_map(|slot| Some((slot.workload, slot.turnover?)))
     }
 
     /// Segment `i` of `n`: a plan too; all segments together are this plan.

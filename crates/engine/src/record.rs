@@ -4,6 +4,8 @@
 //! `observe.ndjson` and `events.ndjson`. `summary.json` and the reports come last, under a temporary
 //! name that is renamed.
 
+mod thinning;
+
 use crate::aggregator::Aggregator;
 use crate::date::Date;
 use crate::event::EventLine;
@@ -19,6 +21,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use thinning::Thinning;
 use weir_metrics::{Histogram, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::Sample;
 
@@ -173,6 +176,10 @@ pub struct RecordWriter {
     observations: Appender,
     events: Appender,
     serializer: V2DeflateSerializer,
+    origin_ns: u64,
+    thinning: Thinning,
+    /// The latest sample, if it was left out: of the end of a run it is written all the same.
+    latest: Option<Sample>,
 }
 
 #[derive(Debug)]
@@ -205,6 +212,7 @@ impl RecordWriter {
     /// # Errors
     /// The system's, with the path.
     pub fn create(directory: &Path, head: &RunHead) -> Result<Self, RecordError> {
+        let edges = head.scenario.plan().map_or_else(|_| Vec::new(), |plan| plan.window_edges());
         let json = serde_json::to_vec_pretty(head).expect("a run's head is JSON");
         write_whole(&directory.join(RUN), &json)?;
         Ok(Self {
@@ -213,6 +221,9 @@ impl RecordWriter {
             observations: Appender::open(directory, OBSERVATIONS)?,
             events: Appender::open(directory, EVENTS)?,
             serializer: V2DeflateSerializer::new(),
+            origin_ns: head.origin_ns,
+            thinning: Thinning::new(edges),
+            latest: None,
         })
     }
 
@@ -234,12 +245,35 @@ impl RecordWriter {
         write_histograms(file, &mut self.serializer, agent, interval).map_err(io_error(path))
     }
 
-    /// Appends one observation.
+    /// Appends one observation, or leaves it out where a long run has enough of them.
     ///
     /// # Errors
     /// The system's, with the path.
     pub fn sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        let since = i128::from(sample.at_ns) - i128::from(self.origin_ns);
+        let second = i64::try_from(since.div_euclid(1_000_000_000)).unwrap_or(i64::MAX);
+        // Points of other machines are in one sample only, programs of others in the next one that is walked for.
+        if self.thinning.takes(second) || !sample.machines.is_empty() {
+            self.latest = None;
+            return self.observe(sample);
+        }
+        self.latest = Some(sample.clone());
+        Ok(())
+    }
+
+    fn observe(&mut self, sample: &Sample) -> Result<(), RecordError> {
         self.observations.line(&serde_json::to_string(sample).expect("a sample is JSON"))
+    }
+
+    /// Appends what was kept back, at the end of a run, and hands all lines to the system.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn finish(&mut self) -> Result<(), RecordError> {
+        if let Some(latest) = self.latest.take() {
+            self.observe(&latest)?;
+        }
+        self.flush()
     }
 
     /// Appends one event.

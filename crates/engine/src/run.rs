@@ -215,6 +215,7 @@ pub fn run(
     let outcome = coordinator.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut coordinator);
+    coordinator.write(RecordWriter::finish);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
     let mut summary = coordinator.aggregator.finish(facts, outcome, &scenario);
     summary.warnings.append(&mut coordinator.trouble);

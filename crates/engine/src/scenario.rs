@@ -28,6 +28,7 @@ use crate::arrival::{Arrival, Spacing};
 use crate::checks::CheckName;
 use crate::lifetime::Lifetime;
 use crate::plan::{RampStage, Schedule};
+use crate::republish::Republish;
 use crate::role::Role;
 use crate::threshold::Threshold;
 use schemars::JsonSchema;
@@ -154,6 +155,9 @@ pub struct WorkloadSpec {
     /// For how long a client stays before another comes in its place: `30s`, or `exp:30s` for exponentially distributed
     /// lives with that mean. As long as its stages hold it if absent.
     pub life: Option<Lifetime>,
+    /// How often a publisher stops and comes back: `every:60s`, or `every:60s,pause:1s` for how long it is away. It goes on
+    /// if absent.
+    pub republish: Option<Republish>,
     /// When the first stage begins.
     #[schemars(with = "Option<String>")]
     pub delay: Option<Span>,
@@ -367,6 +371,7 @@ impl WorkloadSpec {
         let about = self.output().and_then(|output| output.about);
         let about = about.filter(|_| self.duration.is_none() && self.stages.is_empty());
         self.check_life(role)?;
+        self.check_republish(role)?;
         let arrival = self.arrival.as_deref().map(str::parse::<Arrival>).transpose();
         let arrival = arrival.map_err(|source| ScenarioError::Quantity { workload: self.label(), source })?;
         let stages = if self.stages.is_empty() {
@@ -424,7 +429,8 @@ impl WorkloadSpec {
             until_the_end: publishes_along && self.duration.is_none() && self.stages.is_empty(),
             about: about.filter(|_| !publishes_along),
             spacing: arrival.map_or(Spacing::default(), |it| it.spacing),
-            life: self.life,
+            life: self.republish.map_or(self.life, |republish| Some(republish.life())),
+            pause: self.republish.map_or(Duration::ZERO, Republish::pause),
         })
     }
 
@@ -435,6 +441,19 @@ impl WorkloadSpec {
         match (self.life, role) {
             (Some(_), Role::Ingest) => wrong("is of `play` and `publish`; leave it out"),
             (Some(_), _) if counts => wrong("and a `count` both say when a publisher ends; leave one out"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Only a publisher without an end of its own can stop and come back.
+    fn check_republish(&self, role: Role) -> Result<(), ScenarioError> {
+        let wrong = |words| Err(ScenarioError::Republish { workload: self.label(), words });
+        let counts = self.output().is_some_and(|output| output.count.is_some());
+        match (self.republish, role) {
+            (None, _) => Ok(()),
+            (_, Role::Play | Role::Ingest) => wrong("is of `publish`; leave it out"),
+            _ if counts => wrong("and a `count` both say when a publisher ends; leave one out"),
+            _ if self.life.is_some() => wrong("and `life` both say when a publisher ends; leave one out"),
             _ => Ok(()),
         }
     }

@@ -118,6 +118,20 @@ mod tests {
     }
 
     #[test]
+    fn a_place_with_a_pause_is_empty_for_it_and_the_last_of_it_stays() {
+        let life = Some(Lifetime::Fixed(Duration::from_secs(4)));
+        let pausing = Schedule { pause: Duration::from_secs(1), ..schedule(&[(2, 0, 14)], life) };
+        let starts = all(&Plan::new(&[pausing], 0, Duration::ZERO, &[]));
+        let of_the_first = starts.iter().filter(|it| it.slot.client == 0);
+        let lives: Vec<_> = of_the_first.map(|it| (it.start.as_secs(), it.stop.as_secs())).collect();
+        assert_eq!(lives, [(0, 4), (5, 9), (10, 14)]);
+        let pausing = Schedule { pause: Duration::from_secs(1), ..schedule(&[(1, 0, 10)], life) };
+        let starts = all(&Plan::new(&[pausing], 0, Duration::ZERO, &[]));
+        let lives: Vec<_> = starts.iter().map(|it| (it.start.as_secs(), it.stop.as_secs())).collect();
+        assert_eq!(lives, [(0, 4), (5, 10)], "nobody would come back at the end");
+    }
+
+    #[test]
     fn a_grace_at_the_end_brings_nobody_new() {
         let life = Some(Lifetime::Fixed(Duration::from_secs(5)));
         let mut plan = Plan::new(&[schedule(&[(1, 0, 10)], life)], 0, Duration::ZERO, &[]);

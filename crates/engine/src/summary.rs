@@ -236,6 +236,9 @@ pub struct WorkloadSummary {
 pub struct TurnoverSummary {
     /// For how long a client stays.
     pub life: Lifetime,
+    /// How long its place is empty then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pause_seconds: f64,
     /// Clients that began in the whole run.
     pub started: u64,
     /// Clients that began a second, over the windows of all stages; none if there was no window.
@@ -608,10 +611,24 @@ pub struct HostLoad {
     pub rx_bps: f64,
     /// Sent on all interfaces, loopback included.
     pub tx_bps: f64,
+    /// The interface that came closest to its speed, of those whose speed is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkLoad>,
     /// TCP segments sent again, a second.
     pub tcp_retransmits_per_second: f64,
     /// Connections that the host's listeners dropped (`ListenDrops`, overflows included), in the window.
     pub listen_drops: u64,
+}
+
+/// A network interface whose speed is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkLoad {
+    /// Its name.
+    pub interface: String,
+    /// Bits a second in the direction that carried more.
+    pub bps: f64,
+    /// Bits a second that it can carry in one direction.
+    pub speed_bps: f64,
 }
 
 /// Processes of one name that are neither weir nor watched.

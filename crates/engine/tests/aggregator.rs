@@ -3,6 +3,7 @@
 use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
+use weir_engine::record::{self, RecordWriter, RunHead};
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
 use weir_engine::threshold::Threshold;
@@ -401,6 +402,54 @@ fn a_run_of_a_million_seconds_keeps_few_of_them_and_its_totals_are_exact() {
     assert!(summary.series.len() <= 7_204, "{} points", summary.series.len());
     assert_eq!(aggregator.latest().map(|(second, _)| second), Some(SECONDS - 1));
     assert!(!summary.warnings.iter().any(|it| it.contains("steady")), "{:?}", summary.warnings);
+}
+
+/// Seven hours, whose samples are thinned as they are written.
+#[test]
+fn a_long_run_that_is_read_again_comes_to_the_same_from_fewer_samples() {
+    const SECONDS: u32 = 25_000;
+    let text = format!(
+        "warmup: 0s\nworkloads: [{{play: rtmp://h/live/a, clients: 2, duration: {SECONDS}s, arrival: 1000/s}}]"
+    );
+    let scenario = Scenario::parse(&text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut live = aggregator_of(&text);
+    let workloads = vec![WorkloadFacts {
+        background: false,
+        servers: Vec::new(),
+        name: scenario.workloads[0].label(),
+        role: Role::Play,
+        protocol: "rtmp".to_owned(),
+        targets: vec!["rtmp://h/live/a".to_owned()],
+        expect: None,
+        frame_time_seconds: None,
+        messages_per_second: None,
+        timeout_seconds: 10.0,
+    }];
+    let run = RunFacts::default();
+    let head = RunHead { run, origin_ns: 0, scenario: scenario.clone(), workloads, segment: None };
+    let mut writer = RecordWriter::create(folder.path(), &head).unwrap();
+    for at in 0..SECONDS {
+        // A process that uses ever more.
+        let sample = sample(f64::from(at) + 0.001, f64::from(at) * f64::from(at) * 1e-6);
+        writer.sample(&sample).unwrap();
+        live.sample(sample);
+        second(&mut live, at, 0, 2, 500);
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(PLAYING, 2);
+        figures.count(MEDIA, 500);
+        let key = IntervalKey { second: at, workload: 0, server: None };
+        writer.interval(&Interval { key, figures }).unwrap();
+    }
+    writer.finish().unwrap();
+    let lines = std::fs::read_to_string(folder.path().join("observe.ndjson")).unwrap().lines().count();
+    assert!((10_000..15_000).contains(&lines), "{lines} of {SECONDS} samples");
+    let (_, again) = record::read(folder.path(), |_| Some(SCHEMA)).unwrap();
+    let [live, again] = [&live, &again].map(|it| serde_json::to_value(finish_as(it, &scenario)).unwrap());
+    assert_eq!(live["workloads"], again["workloads"]);
+    let points = |summary: &serde_json::Value| summary["series"].as_array().unwrap().len();
+    assert_eq!(points(&live), points(&again));
+    assert!(live == again, "series differ");
 }
 
 #[test]

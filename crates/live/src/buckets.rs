@@ -43,6 +43,14 @@ impl Buckets {
         Self::gather(below.chain(values(histogram.above(), scale)), bounds)
     }
 
+    /// The classic buckets as Prometheus has them: each upper bound with the number of values that are not above it.
+    pub(crate) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
+        self.classic.iter().scan(0, |sum, (bound, count)| {
+            *sum += count;
+            Some((*bound, *sum))
+        })
+    }
+
     fn gather(values: impl Iterator<Item = (f64, u64)>, bounds: &[f64]) -> Self {
         let mut classic: Vec<(f64, u64)> = bounds.iter().map(|bound| (*bound, 0)).collect();
         classic.push((f64::INFINITY, 0));

@@ -1,12 +1,9 @@
 //! Metrics in the forms that Prometheus asks for: its text, OpenMetrics' text, and protobuf, which alone has native histograms.
 
-use crate::buckets::{Buckets, SCHEMA, Sparse, ZERO_WIDTH};
 use crate::family::{Family, FamilyKind, PREFIX, Sample};
+use crate::protobuf;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, MetricEncoder, NativeHistogram, NativeHistogramBuckets, NoLabelSet,
-    prometheus_protobuf, prometheus_text, text,
-};
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, prometheus_text, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
@@ -58,16 +55,20 @@ impl Exposition {
 
     /// All of it. Empty if an encoder fails, which a string does not make it do.
     pub(crate) fn encode(self, families: Vec<Family>) -> Vec<u8> {
-        let mut registry = Registry::with_prefix(PREFIX);
-        registry.register_collector(Box::new(Families(families)));
         let mut out = String::new();
         let encoded = match self {
-            Self::Text => prometheus_text::encode(&mut out, &registry),
-            Self::OpenMetrics => text::encode(&mut out, &registry),
-            Self::Protobuf => return prometheus_protobuf::encode_to_vec(&registry).unwrap_or_default(),
+            Self::Text => prometheus_text::encode(&mut out, &registry(families)),
+            Self::OpenMetrics => text::encode(&mut out, &registry(families)),
+            Self::Protobuf => return protobuf::encode(&families),
         };
         encoded.map(|()| out.into_bytes()).unwrap_or_default()
     }
+}
+
+fn registry(families: Vec<Family>) -> Registry {
+    let mut registry = Registry::with_prefix(PREFIX);
+    registry.register_collector(Box::new(Families(families)));
+    registry
 }
 
 #[derive(Debug)]
@@ -108,23 +109,10 @@ fn encode_sample(mut metric: MetricEncoder<'_>, kind: FamilyKind, sample: &Sampl
         (FamilyKind::Counter, Sample::Number(value)) => metric.encode_counter(value, none),
         (_, Sample::Whole(value)) => metric.encode_gauge(value),
         (_, Sample::Number(value)) => metric.encode_gauge(value),
-        (_, Sample::Histogram(buckets)) => {
-            let Buckets { sum, count, classic, zeros, positive, negative } = &**buckets;
-            let native = NativeHistogram {
-                schema: SCHEMA,
-                zero_threshold: ZERO_WIDTH,
-                zero_count: *zeros,
-                negative: of(negative),
-                positive: of(positive),
-                created: None,
-            };
-            metric.encode_histogram_with_native::<NoLabelSet>(*sum, *count, classic, None, native)
+        (_, Sample::Histogram(it)) => {
+            metric.encode_histogram::<NoLabelSet>(it.sum, it.count, &it.classic, None)
         }
     }
-}
-
-fn of(sparse: &Sparse) -> NativeHistogramBuckets<'_> {
-    NativeHistogramBuckets { spans: &sparse.spans, deltas: &sparse.deltas }
 }
 
 #[cfg(test)]

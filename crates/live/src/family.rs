@@ -74,6 +74,17 @@ impl Family {
     }
 }
 
+impl Sample {
+    /// As a metric's value; of a distribution its sum.
+    pub(crate) fn number(&self) -> f64 {
+        match self {
+            Self::Whole(value) => *value as f64,
+            Self::Number(value) => *value,
+            Self::Histogram(buckets) => buckets.sum,
+        }
+    }
+}
+
 impl FamilyKind {
     fn of(kind: Kind) -> Self {
         match kind {

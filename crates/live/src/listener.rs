@@ -42,7 +42,6 @@ pub enum ListenError {
 pub struct Listener {
     address: SocketAddr,
     token: String,
-    board: Arc<Board>,
     tabs: Arc<AtomicUsize>,
     under_way: Arc<AtomicUsize>,
     sender: MessageSender<Update>,
@@ -50,18 +49,17 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Answers at this address from now on, with a page that looks like this.
+    /// Answers at this address from now on, with a page that looks like this and metrics of this board.
     ///
     /// # Errors
     /// See [`ListenError`].
-    pub fn start(address: SocketAddr, look: Look<'_>) -> Result<Self, ListenError> {
+    pub fn start(address: SocketAddr, look: Look<'_>, board: Arc<Board>) -> Result<Self, ListenError> {
         let taken = |source| ListenError::Address { address, source };
         let listener = weir_shard::listeners(address, 1).map_err(taken)?;
         let listener = listener.into_iter().next().ok_or_else(|| taken(io::ErrorKind::Other.into()))?;
         let address = listener.local_addr().map_err(taken)?;
         let token = token().map_err(ListenError::System)?;
-        let board = Arc::<Board>::default();
-        let site = Site::new(address, token.clone(), look, board.clone());
+        let site = Site::new(address, token.clone(), look, board);
         let (tabs, under_way) = (site.tab_count.clone(), site.under_way.clone());
         let (started, is_started) = channel();
         let thread = std::thread::Builder::new()
@@ -80,7 +78,7 @@ impl Listener {
             .map_err(ListenError::System)?;
         let sender = is_started.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
         let sender = sender.map_err(ListenError::System)?;
-        Ok(Self { address, token, board, tabs, under_way, sender, thread: Some(thread) })
+        Ok(Self { address, token, tabs, under_way, sender, thread: Some(thread) })
     }
 
     /// The URL of the page. It contains the token, which is all that is needed to see the page.
@@ -91,11 +89,6 @@ impl Listener {
     /// Where metrics are.
     pub fn metrics(&self) -> String {
         format!("http://{}/metrics", self.address)
-    }
-
-    /// What metrics are made of.
-    pub fn board(&self) -> &Arc<Board> {
-        &self.board
     }
 
     /// Whether a tab is open that has been sent all that was rendered: otherwise there is nothing to render for.

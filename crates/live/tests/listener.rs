@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_live::{Listener, Look, Part};
 
@@ -10,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn start() -> (Listener, SocketAddr, String) {
     let look = Look { title: "weir <live>", style: "p {}", script: "" };
-    let listener = Listener::start("127.0.0.1:0".parse().unwrap(), look).unwrap();
+    let listener = Listener::start("127.0.0.1:0".parse().unwrap(), look, Arc::default()).unwrap();
     let page = listener.page();
     let (host, path) = page.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let (address, path) = (host.parse().unwrap(), format!("/{path}"));
@@ -167,7 +168,9 @@ fn who_asks_slowly_or_not_at_all_makes_room_for_others() {
 #[test]
 fn an_address_that_is_taken_is_one_line() {
     let (listener, address, _) = start();
-    let Err(error) = Listener::start(address, Look::default()) else { panic!("two at {address}") };
+    let Err(error) = Listener::start(address, Look::default(), Arc::default()) else {
+        panic!("two at {address}")
+    };
     let line = error.to_string();
     assert!(line.starts_with(&format!("{address}: ")) && line.contains("give another address"), "{line}");
     drop(listener);

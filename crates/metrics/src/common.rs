@@ -53,6 +53,7 @@ crate::figures! {
     FIRST_FRAME: Spread = "first_frame", Micros, "from the first media unit to the first decodable frame";
     STARTUP: Spread = "startup", Micros, "from the planned start to the first decodable frame";
     STALL_LENGTH: Spread = "stall_length", Micros, "length of each stall";
+    RECOVERY: Spread = "recovery", Micros, "without a frame, from the last one before a publisher stopped or a server fell silent to the first that can be shown behind it, witnesses only";
     BURST: Spread = "burst", Micros, "how much more media than time came at a client's beginning, witnesses only";
     LATENCY: Signed = "latency", Micros, "from capture to receipt of a stamped frame, witnesses only";
     TIMESTAMP_JUMP: Signed = "timestamp_jump", Micros, "size of each break in a stream's timestamps";

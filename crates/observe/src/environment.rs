@@ -4,6 +4,7 @@
 //! in command lines are replaced.
 
 mod cpu;
+mod interface;
 mod limit;
 mod line;
 mod sysctl;
@@ -18,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::cpu::Cpu;
+pub use self::interface::InterfaceSpeed;
 pub use self::limit::Limit;
 use self::line::line_of;
 pub use self::sysctl::Sysctl;
@@ -51,6 +53,9 @@ pub struct Environment {
     pub disk_available_bytes: Option<u64>,
     /// How many descriptors weir may open: getrlimit(2), `RLIMIT_NOFILE`.
     pub descriptors: Limit,
+    /// The network interfaces whose speed is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<InterfaceSpeed>,
     /// Settings of the kernel that bear on network load, those that exist.
     pub sysctls: Vec<Sysctl>,
     /// Signs of a virtual machine or a container.
@@ -76,6 +81,7 @@ impl Environment {
             memory: reader.read(format_args!("/proc/meminfo")).ok().and_then(HostMemory::parse),
             disk_available_bytes: disk.map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
             descriptors: Limit { soft: limit.current, hard: limit.maximum },
+            interfaces: interface::read_all(),
             sysctls: sysctl::read_all(),
             virtualisation: Virtualisation::read(),
         }

@@ -151,7 +151,7 @@ impl fmt::Debug for Address {
 }
 
 /// A text that should have been a URL, as it may be shown, and on one line.
-pub(crate) fn shown_text(text: &str) -> String {
+pub fn shown_text(text: &str) -> String {
     let shown = weir_address::shown(text);
     shown.chars().filter(|character| !character.is_control()).take(WORDS).collect()
 }
@@ -203,6 +203,22 @@ impl Http {
         let response = request.config().timeout_global(Some(timeout)).build().send_empty();
         let (status, body) = read(response, timeout)?;
         if (200..300).contains(&status) { Ok(body) } else { Err(refusal(status, &body)) }
+    }
+
+    /// A POST of this body with these fields. Of the answer only the status counts.
+    ///
+    /// # Errors
+    /// See [`HttpError`].
+    pub fn send(&self, address: &Address, fields: &[(&str, &str)], body: &[u8]) -> Result<(), HttpError> {
+        let mut request = self.agent.post(address.url.as_str());
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        if let Some(authorization) = &address.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let (status, body) = read(request.send(body), TIMEOUT)?;
+        if (200..300).contains(&status) { Ok(()) } else { Err(refusal(status, &body)) }
     }
 
     /// Status and body.

@@ -47,12 +47,13 @@ mod usage;
 mod watch;
 
 pub use environment::{
-    Cpu, Environment, Limit, Sysctl, TargetEnvironment, Version, VersionSource, Virtualisation,
+    Cpu, Environment, InterfaceSpeed, Limit, Sysctl, TargetEnvironment, Version, VersionSource,
+    Virtualisation,
 };
 pub use error::{MachineError, ObserveError};
 pub use figure::Figure;
 pub use host::{HostCpu, HostMemory, HostSample, InterfaceSample, NetworkCounters};
-pub use http::{Address as HttpAddress, Http, HttpError, HttpTrust};
+pub use http::{Address as HttpAddress, Http, HttpError, HttpTrust, shown_text};
 pub use interfaces::{InterfaceName, InterfaceNameError, Interfaces};
 pub use machine::{MachineFacts, MachinePoint, MachineSample, MachineSource, MachineValues};
 pub use machine_summary::MachineUsage;

@@ -1,14 +1,20 @@
-//! A thread that uses a known share of a core.
+//! CPU time that is used because a fault says so: a known share of a core, by a thread of its own or for each viewer.
 
+use crate::fault::{Action, Fault};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_metrics::Moment;
 use weir_shard::clock;
 
 /// The share is used up in each of these spans.
 const SPAN: Duration = Duration::from_millis(50);
+
+/// The most that a worker is credited with when it has used more than its viewers cost, as for keyframes that all of
+/// them get at once.
+const MOST_CREDIT: f64 = 1.0;
 
 /// Starts a thread named `name` that uses `share` of CPU time in every second until `stop`.
 pub(crate) fn burn(name: &str, share: Duration, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<()>> {
@@ -19,12 +25,123 @@ pub(crate) fn burn(name: &str, share: Duration, stop: Arc<AtomicBool>) -> io::Re
             // Both sides from the beginning: what one span overshoots, the next makes good.
             let owed = elapsed.as_secs_f64() * share.as_secs_f64();
             if clock::thread_cpu().as_secs_f64() < owed {
-                for n in 0..10_000_u32 {
-                    std::hint::black_box(n);
-                }
+                spin();
             } else {
                 std::thread::sleep(SPAN / 10);
             }
         }
     })
+}
+
+/// The CPU time that a worker uses for its viewers, what it does for them anyway included.
+///
+/// So one worker carries one second divided by `share`, whatever a viewer costs it otherwise. With more, each turn of its
+/// loop takes longer than the one before by the same factor, so that all viewers fall behind as fast as the load is beyond
+/// that limit.
+#[derive(Debug)]
+pub(crate) struct ViewerCost {
+    /// For each viewer in every second.
+    share: f64,
+    /// Up to when viewers have been paid for, and what the thread had used then.
+    paid_until: Moment,
+    used: Duration,
+    /// Seconds that were used beyond what was owed.
+    credit: f64,
+}
+
+impl ViewerCost {
+    /// What faults say of it, if they do; several add up.
+    pub(crate) fn of(faults: &[Fault], now: Moment, used: Duration) -> Option<Self> {
+        let shares = faults.iter().filter_map(|fault| match fault.action {
+            Action::BurnForViewers { share } => Some(share.as_secs_f64()),
+            _ => None,
+        });
+        let share = shares.reduce(|sum, share| sum + share)?;
+        Some(Self { share, paid_until: now, used, credit: 0.0 })
+    }
+
+    /// Uses what is owed for `viewers` until now on this thread.
+    pub(crate) fn use_up(&mut self, viewers: usize) {
+        let used = clock::thread_cpu();
+        let until = used + self.owed(viewers, clock::now(), used);
+        while clock::thread_cpu() < until {
+            spin();
+        }
+        self.used = clock::thread_cpu();
+    }
+
+    /// What is still to be used for the time until `now`, of which the thread has used up to `used` already.
+    fn owed(&mut self, viewers: usize, now: Moment, used: Duration) -> Duration {
+        let cost = now.since(self.paid_until).as_secs_f64() * self.share * viewers as f64;
+        let balance = self.credit + used.saturating_sub(self.used).as_secs_f64() - cost;
+        self.paid_until = now;
+        self.used = used;
+        self.credit = balance.clamp(0.0, MOST_CREDIT);
+        Duration::from_secs_f64((-balance).max(0.0))
+    }
+}
+
+/// A few microseconds of CPU time.
+fn spin() {
+    for n in 0..10_000_u32 {
+        std::hint::black_box(n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A worker whose every turn serves for 1 ms after it has slept until the next multiple of 20 ms, on clocks made up:
+    /// seconds that passed, seconds that it used, and how long its last turn took.
+    fn after_ten_seconds(viewers: usize, share: Duration) -> (f64, f64, f64) {
+        let faults = [Fault { action: Action::BurnForViewers { share }, whom: crate::fault::Whom::Origin }];
+        let began = Moment::from_nanos(0);
+        let mut cost = ViewerCost::of(&faults, began, Duration::ZERO).unwrap();
+        let (mut now, mut used, mut turn) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        while now < 10_000 * MS {
+            let start = now;
+            let next = 20 * MS * (now.as_nanos() / (20 * MS).as_nanos() + 1) as u32;
+            // It sleeps only while it owes nothing.
+            now = if turn > 20 * MS { now } else { next } + MS;
+            used += MS;
+            let owed = cost.owed(viewers, began + now, used);
+            now += owed;
+            used += owed;
+            cost.used = used;
+            turn = now - start;
+        }
+        (now.as_secs_f64(), used.as_secs_f64(), turn.as_secs_f64())
+    }
+
+    #[test]
+    fn viewers_cost_their_share_and_no_more_with_what_is_done_for_them() {
+        for (viewers, share) in [(10, 10 * MS), (99, 10 * MS), (400, 2 * MS)] {
+            let (passed, used, turn) = after_ten_seconds(viewers, share);
+            let asked = viewers as f64 * share.as_secs_f64();
+            assert!((used / passed - asked).abs() < 0.01, "{viewers}: {used} of {passed} s");
+            assert!(turn < 0.05, "{viewers} are sent what they get in time: {turn}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_anyway_is_all_where_it_is_more() {
+        let (passed, used, _) = after_ten_seconds(1, MS);
+        assert!((used / passed - 0.05).abs() < 0.002, "{used} of {passed} s");
+    }
+
+    #[test]
+    fn beyond_a_core_turns_grow_longer_and_longer() {
+        let (_, _, turn) = after_ten_seconds(110, 10 * MS);
+        assert!(turn > 0.5, "{turn}");
+        let (_, _, turn) = after_ten_seconds(105, 10 * MS);
+        assert!(turn > 0.25, "{turn}");
+    }
+
+    #[test]
+    fn without_the_fault_nothing_is_used() {
+        assert!(ViewerCost::of(&[], Moment::from_nanos(0), Duration::ZERO).is_none());
+    }
 }

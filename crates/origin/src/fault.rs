@@ -28,6 +28,7 @@
 //! | `read rate=100kbps` | the publisher's bytes are read no faster |
 //! | `refuse` | the port is taken, and every connection refused |
 //! | `burn 200ms thread=busy` | a thread of this name uses 200 ms of CPU in every second |
+//! | `burn 2ms each=viewer` | a worker uses 2 ms of CPU in every second for each of its viewers, what it sends them included |
 //! | `leak bytes=2048 each=viewer` | 2,048 bytes of memory are kept for each viewer that comes, until the origin ends |
 //!
 //! - Whom: `viewer=3`, `viewers=5..10`, `publisher=1`, `publishers=1..2`, `link=4`, `links=1..9`,
@@ -144,6 +145,11 @@ pub enum Action {
         share: Duration,
         /// The thread's name.
         thread: String,
+    },
+    /// Workers use CPU time for each viewer that is there, and send late when there is not enough of it.
+    BurnForViewers {
+        /// How much in every second for each viewer.
+        share: Duration,
     },
     /// Memory is kept for each viewer that comes, and never given back.
     Leak {

@@ -1,6 +1,6 @@
 //! The origin as its owner sees it: started, asked, stopped.
 
-use crate::burn::burn;
+use crate::burn::{ViewerCost, burn};
 use crate::config::{Listen, OriginConfig};
 use crate::counts::{BulkCounts, Counts};
 use crate::error::OriginError;
@@ -27,6 +27,9 @@ use weir_shard::{MessageSender, Shard, clock};
 
 /// The longest that a worker sleeps when nothing happens.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// The same when viewers cost CPU time, so that it is used evenly and not in one piece when something happens.
+const LONGEST_SLEEP_OF_A_COST: Duration = Duration::from_millis(20);
 
 /// A running origin. Dropping it stops it.
 #[derive(Debug)]
@@ -260,6 +263,7 @@ type Listeners = Vec<(Accept, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 /// The life of a worker's thread.
 fn work(number: usize, settings: Arc<OriginSettings>, listeners: Listeners, ready: &Sender<Ready>) {
     let deadlines = settings.patience.deadlines();
+    let mut cost = ViewerCost::of(&settings.faults, clock::now(), clock::thread_cpu());
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
         shard.set_deadlines(deadlines);
         for (accept, listener, tls) in listeners {
@@ -278,9 +282,13 @@ fn work(number: usize, settings: Arc<OriginSettings>, listeners: Listeners, read
     while !shard.world.stopping {
         let now = clock::now();
         let next = [begin_forwarding(&mut shard, now), tuner::play_due(&mut shard, now)];
-        let until = next.into_iter().flatten().fold(now + LONGEST_SLEEP, Moment::min);
+        let longest = if cost.is_some() { LONGEST_SLEEP_OF_A_COST } else { LONGEST_SLEEP };
+        let until = next.into_iter().flatten().fold(now + longest, Moment::min);
         if shard.turn(until).is_err() {
             return;
+        }
+        if let Some(cost) = &mut cost {
+            cost.use_up(shard.world.viewers());
         }
     }
 }

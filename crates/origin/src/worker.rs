@@ -423,6 +423,11 @@ impl Worker {
         &mut self.viewers[key.0]
     }
 
+    /// How many viewers this worker has.
+    pub(crate) fn viewers(&self) -> usize {
+        self.viewers.len()
+    }
+
     /// How many viewers are there, those of other workers included.
     pub(crate) fn present(&self) -> u64 {
         self.settings.present.load(Ordering::Relaxed)

@@ -5,7 +5,9 @@ use crate::group::Group;
 use crate::protocol::{Making, Play, Protocol, Publish, Serve};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
 use clap::Args;
+use std::time::Duration;
 use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
+use weir_metrics::parse_duration;
 
 /// RTMP and RTMPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
@@ -15,7 +17,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: rtmp::SCHEMA,
     columns: &[],
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<Rtmp>()],
+        options: &[Group::of::<Viewer>(), Group::of::<Rtmp>(), Group::of::<RtmpViewer>()],
         asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
         discovers: false,
@@ -44,6 +46,15 @@ struct Rtmp {
     digest_handshake: bool,
 }
 
+/// What only its viewers have.
+#[derive(Args)]
+#[command(next_help_heading = "RTMP")]
+struct RtmpViewer {
+    /// RTMP: how long a viewer waits for its stream to come again when the server has said that it ended
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    end_grace: Duration,
+}
+
 impl From<Rtmp> for RtmpOptions {
     fn from(Rtmp { digest_handshake }: Rtmp) -> Self {
         Self { digest_handshake }
@@ -51,7 +62,8 @@ impl From<Rtmp> for RtmpOptions {
 }
 
 fn play(making: Making<'_, PlayOptions>) -> Result<Workload, WorkloadError> {
-    let options = viewer::options(making.options, making.given)?;
+    let RtmpViewer { end_grace } = making.given.read()?;
+    let options = PlayOptions { end_grace, ..viewer::options(making.options, making.given)? };
     rtmp::play(making.urls, &options, &making.given.read::<Rtmp>()?.into())
 }
 

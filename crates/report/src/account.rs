@@ -15,6 +15,7 @@ pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
     facts.extend(phases(workload));
     facts.extend(delivered(workload));
     facts.extend(stalls(workload));
+    facts.extend(recovery(workload));
     facts.extend(quality_of_experience(workload));
     facts.extend(clocks(workload));
     facts.extend(also_counted(workload));
@@ -35,8 +36,12 @@ fn slots(slots: &Slots) -> Fact {
 
 /// How clients followed each other.
 fn turnover(turnover: &TurnoverSummary) -> Fact {
-    let TurnoverSummary { life, started, starts_per_second, exits_before_start } = turnover;
-    let mut line = format!("life {life}, {} began", count(*started));
+    let TurnoverSummary { life, pause_seconds, started, starts_per_second, exits_before_start } = turnover;
+    let mut line = format!("life {life}, ");
+    if *pause_seconds > 0.0 {
+        line.push_str(&format!("back after {}, ", seconds(*pause_seconds)));
+    }
+    line.push_str(&format!("{} began", count(*started)));
     if let Some(rate) = starts_per_second {
         line.push_str(&format!(", {} a second in the windows", number(*rate)));
     }
@@ -44,6 +49,14 @@ fn turnover(turnover: &TurnoverSummary) -> Fact {
         line.push_str(&format!("; {} left before they played", count(*exits_before_start)));
     }
     Fact::new("Turnover", line)
+}
+
+/// How long viewers were without frames when a stream fell silent and came again.
+fn recovery(workload: &WorkloadSummary) -> Option<Fact> {
+    let spread = workload.total.spread("recovery").filter(|spread| spread.count > 0)?;
+    let times = if spread.count == 1 { "once".to_owned() } else { format!("{} times", count(spread.count)) };
+    let line = format!("{times} without frames, for {} (p50 / p99)", percentiles(Some(spread)).line());
+    Some(Fact::new("Recovery", line))
 }
 
 /// Where the time to the first frame went, over the whole run.

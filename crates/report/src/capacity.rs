@@ -1,5 +1,6 @@
 //! A search for a capacity, in every format that a run has.
 
+mod edge;
 pub(crate) mod lines;
 
 use crate::answer::{self, Answer};
@@ -120,6 +121,7 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
         }
         facts.push(Fact::new("Carried", line));
     }
+    facts.extend(edge::facts(summary));
     if answer.recovers == Some(true) {
         facts.push(Fact::new("Recovery", "after the overload it carried again what it had carried before"));
     }

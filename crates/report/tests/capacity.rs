@@ -4,11 +4,11 @@ mod fixture;
 
 use serde_json::Value;
 use weir_engine::capacity::{
-    Answer, Bounds, CapacitySummary, CapacityTrial, Evidence, FailedThreshold, LAYOUT, LoadKind, LoadOutcome,
-    Purpose, Sought, Verdict,
+    Answer, Bounds, CapacitySummary, CapacityTrial, Cost, CostOf, Evidence, FailedThreshold, LAYOUT,
+    LoadKind, LoadOutcome, NetworkLoad, Purpose, Sought, Verdict,
 };
 use weir_engine::series::{Ending, FigureUnit};
-use weir_engine::summary::{FailureCount, ProcessLoad, ThreadLoad};
+use weir_engine::summary::{FailureCount, LinkLoad, ProcessLoad, ThreadLoad};
 use weir_metrics::{Failure, Side};
 use weir_report::{FORMATS, Text, capacity_line, capacity_schema, load_line, write_capacity};
 
@@ -52,6 +52,16 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
         targets: vec![process("name=nginx")],
         generator: Some(process("weir")),
         host_cpu_percent: Some(cpu * 2.0),
+        network: Some(NetworkLoad {
+            rx_bps: 2e6,
+            tx_bps: f64::from(carried) * 240e3,
+            link: Some(LinkLoad {
+                interface: "eth0".to_owned(),
+                bps: f64::from(carried) * 240e3,
+                speed_bps: 1e9,
+            }),
+        }),
+        cost: Some(Cost { of: CostOf::ClientSecond, cpu_seconds: cpu / 100.0 / f64::from(carried) }),
     }
 }
 

@@ -79,7 +79,7 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &trials.subject.base().name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let page = LivePage::start(args.run.live, &trials.subject.base().name)?;
+    let page = LivePage::start(&args.run.live, &trials.subject.base().name)?;
     let (summary, trouble) = trials.hunt(&whole, &page, &interrupt)?;
     page.end_series(&summary.ending);
     show(&summary, print, &whole)?;

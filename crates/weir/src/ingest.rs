@@ -5,8 +5,8 @@ use crate::exit::{Exit, Failure};
 use crate::ingest_live::IngestLive;
 use crate::ingest_progress::IngestProgress;
 use crate::interrupt::interrupt_flag;
-use crate::live_page::listener;
 use crate::load::span_or;
+use crate::outlets::Outlets;
 use crate::print::{note, written};
 use crate::records::{destination, schema};
 use crate::tls::TlsOptions;
@@ -46,8 +46,8 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     let (settings, mut decode) = service(args)?;
     let counts = Arc::new(Counts::default());
     let interrupt = interrupt_flag()?;
-    let live = listener(args.live(), &settings.source.name)?
-        .map(|listener| IngestLive::start(listener, counts.clone(), settings.source.name.clone()))
+    let live = Outlets::open(&args.live(), &settings.source.name)?
+        .map(|outlets| IngestLive::start(outlets, counts.clone(), settings.source.name.clone()))
         .transpose()
         .map_err(|error| Failure::new(Exit::Internal, format!("--live: {error}")))?;
     if let Some(span) = &args.duration {

@@ -1,12 +1,13 @@
 //! `weir ingest --live`: its counts on a page that is renewed each second, and as metrics for Prometheus.
 
+use crate::outlets::Outlets;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_ingest::Counts;
-use weir_live::{Listener, Part, Reading};
+use weir_live::{Part, Reading};
 use weir_metrics::Unit;
 
 /// How often the counts are read.
@@ -23,9 +24,9 @@ impl IngestLive {
     ///
     /// # Errors
     /// The system has no thread left.
-    pub(crate) fn start(listener: Listener, counts: Arc<Counts>, broker: String) -> std::io::Result<Self> {
+    pub(crate) fn start(outlets: Outlets, counts: Arc<Counts>, broker: String) -> std::io::Result<Self> {
         let (ending, ended) = channel();
-        let renew = move || renew(&listener, &counts, &broker, &ended);
+        let renew = move || renew(&outlets, &counts, &broker, &ended);
         let thread = std::thread::Builder::new().name("weir-counts".to_owned()).spawn(renew)?;
         Ok(Self { ending: Some(ending), thread: Some(thread) })
     }
@@ -50,22 +51,23 @@ impl Drop for IngestLive {
 }
 
 /// Reads and shows the counts each second, and a last time at the end.
-fn renew(listener: &Listener, counts: &Counts, broker: &str, ended: &Receiver<String>) {
+fn renew(outlets: &Outlets, counts: &Counts, broker: &str, ended: &Receiver<String>) {
     let began = Instant::now();
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    listener.board().begin(vec![("name", broker.to_owned()), ("version", version)]);
+    outlets.board().begin(vec![("name", broker.to_owned()), ("version", version)]);
+    outlets.push();
     let mut before = (Instant::now(), readings(counts));
     let mut ending: Option<String> = None;
     loop {
         let (now, readings) = (Instant::now(), readings(counts));
-        listener.board().show(began.elapsed().as_secs().min(u32::MAX.into()) as u32, []);
-        listener.board().read(readings.clone());
-        if ending.is_some() || listener.wants_body() {
+        outlets.board().show(began.elapsed().as_secs().min(u32::MAX.into()) as u32, []);
+        outlets.board().read(readings.clone());
+        if ending.is_some() || outlets.wants_body() {
             let page = page(broker, &readings, &before.1, now - before.0);
-            listener.show(move || page);
+            outlets.show(move || page);
         }
         if let Some(words) = ending {
-            return listener.end(&words);
+            return outlets.end(&words);
         }
         before = (now, readings);
         ending = match ended.recv_timeout(INTERVAL) {

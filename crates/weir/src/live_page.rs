@@ -1,12 +1,8 @@
-//! `--live`: the page and the metrics of what runs. Without the flag nothing is started, and nothing here costs anything.
+//! The page and the metrics of what runs, for those who look on.
 
-use crate::exit::{Exit, Failure};
-use crate::listen::listen_address;
-use crate::print::note;
-use clap::Args;
+use crate::exit::Failure;
+use crate::outlets::{LiveOptions, Outlets};
 use std::cell::RefCell;
-use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
@@ -14,43 +10,17 @@ use weir_engine::run::{Prepared, Watcher};
 use weir_engine::scenario::Scenario;
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
-use weir_live::{Label, Listener, Look, Origin, Part};
-use weir_report::{Format, Html, fragments, page_script, page_style};
+use weir_live::{Label, Origin, Part};
+use weir_report::{Format, Html, fragments};
 
 /// Of the time, at most one part in this many goes into summaries for open tabs: summing up a run of many hours takes long.
 const SHARE: u32 = 10;
-
-/// What can be seen of a run while it goes on.
-#[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "While it runs")]
-pub(crate) struct LiveOptions {
-    /// Show the report as it grows on a page, whose address is printed, and answer Prometheus there under /metrics; a bare
-    /// :port is on 127.0.0.1 [default address: a free port of 127.0.0.1]
-    #[arg(long, value_name = "[HOST]:PORT", num_args = 0..=1, require_equals = true,
-          default_missing_value = "127.0.0.1:0", value_parser = listen_address)]
-    pub(crate) live: Option<SocketAddr>,
-}
-
-/// The listener, if it was asked for; where its page is has been printed.
-///
-/// # Errors
-/// The address is taken.
-pub(crate) fn listener(options: LiveOptions, name: &str) -> Result<Option<Listener>, Failure> {
-    let Some(address) = options.live else { return Ok(None) };
-    let title = format!("weir live · {name}");
-    let look = Look { title: &title, style: page_style(), script: page_script() };
-    let listener = Listener::start(address, look)
-        .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
-    // A closed terminal shows no error either.
-    note(format_args!("live: {}", listener.page()));
-    Ok(Some(listener))
-}
 
 /// The page of what runs, if there is one.
 pub(crate) struct LivePage(Option<Shown>);
 
 struct Shown {
-    listener: Listener,
+    outlets: Outlets,
     /// What stands above the run that goes on: the series or the search that it is of, up to now.
     whole: RefCell<Vec<Part>>,
     /// The last run's parts stand below it.
@@ -66,16 +36,17 @@ impl LivePage {
     /// Starts it if it was asked for, and prints where it is.
     ///
     /// # Errors
-    /// The address is taken.
-    pub(crate) fn start(options: LiveOptions, name: &str) -> Result<Self, Failure> {
-        let shown = |listener| Shown { listener, whole: RefCell::default(), has_ended: RefCell::new(false) };
-        Ok(Self(listener(options, name)?.map(shown)))
+    /// See [`Outlets::open`].
+    pub(crate) fn start(options: &LiveOptions, name: &str) -> Result<Self, Failure> {
+        let shown = |outlets| Shown { outlets, whole: RefCell::default(), has_ended: RefCell::new(false) };
+        Ok(Self(Outlets::open(options, name)?.map(shown)))
     }
 
     /// Looks over a run that begins now, beside `watcher`.
     pub(crate) fn watch<'a>(&'a self, prepared: &Prepared, watcher: &'a mut dyn Watcher) -> PageWatcher<'a> {
         let run = self.0.as_ref().map(|shown| {
-            shown.listener.board().begin(labels(&prepared.facts));
+            shown.outlets.board().begin(labels(&prepared.facts));
+            shown.outlets.push();
             Watched {
                 shown,
                 facts: prepared.facts.clone(),
@@ -89,7 +60,7 @@ impl LivePage {
     /// A run is over: this is all of it.
     pub(crate) fn ran(&self, summary: &Summary) {
         let Some(shown) = &self.0 else { return };
-        shown.listener.board().end();
+        shown.outlets.board().end();
         shown.show(summary.clone());
     }
 
@@ -103,8 +74,8 @@ impl LivePage {
             whole.retain(|part| !part.html.starts_with("<nav"));
             *shown.whole.borrow_mut() = whole;
             let whole = shown.whole.borrow().clone();
-            if *shown.has_ended.borrow() || shown.listener.wants_body() {
-                shown.listener.show(move || whole);
+            if *shown.has_ended.borrow() || shown.outlets.wants_body() {
+                shown.outlets.show(move || whole);
             }
         }
     }
@@ -113,7 +84,7 @@ impl LivePage {
     pub(crate) fn end(&self, words: &str) {
         let Some(shown) = &self.0 else { return };
         *shown.has_ended.borrow_mut() = true;
-        shown.listener.end(&format!("{words}; weir is gone, and this page stays as it is"));
+        shown.outlets.end(&format!("{words}; weir is gone, and this page stays as it is"));
     }
 
     /// The end of several runs.
@@ -150,7 +121,7 @@ impl Shown {
     /// Shows a run's summary below what stands above it. It is rendered on the page's own thread.
     fn show(&self, summary: Summary) {
         let whole = self.whole.borrow().clone();
-        self.listener.show(move || {
+        self.outlets.show(move || {
             let mut page = Vec::new();
             // A vector takes all.
             let _ = Html.write(&summary, &mut page);
@@ -201,12 +172,12 @@ impl Watcher for PageWatcher<'_> {
 
 impl Watched<'_> {
     fn second(&mut self, second: u32, aggregator: &Aggregator) {
-        let listener = &self.shown.listener;
+        let outlets = &self.shown.outlets;
         let figures =
             aggregator.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
-        listener.board().show(second + 1, figures);
+        outlets.board().show(second + 1, figures);
         let now = Instant::now();
-        if !listener.wants_body() || now < self.next {
+        if !outlets.wants_body() || now < self.next {
             return;
         }
         let facts = RunFacts { duration_seconds: f64::from(second) + 1.0, ..self.facts.clone() };
@@ -236,33 +207,9 @@ fn labels(facts: &RunFacts) -> Vec<Label> {
     known.into_iter().chain([tag("variant"), tag("repetition")].into_iter().flatten()).collect()
 }
 
-/// `--live ADDR` as `--live=ADDR`, so that a URL behind a bare `--live` stays a URL.
-pub(crate) fn live_address_joined(arguments: Vec<OsString>) -> Vec<OsString> {
-    let mut joined: Vec<OsString> = Vec::new();
-    for argument in arguments {
-        let is_address = argument.to_str().is_some_and(|text| listen_address(text).is_ok());
-        match joined.last_mut() {
-            Some(last) if is_address && *last == "--live" => {
-                last.push("=");
-                last.push(argument);
-            }
-            _ => joined.push(argument),
-        }
-    }
-    joined
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_behind_live_is_its_own_and_a_url_is_not() {
-        let joined = |text: &str| live_address_joined(text.split(' ').map(OsString::from).collect());
-        assert_eq!(joined("play --live :9100 rtmp://h/a/b"), ["play", "--live=:9100", "rtmp://h/a/b"]);
-        assert_eq!(joined("play --live rtmp://h/a/b"), ["play", "--live", "rtmp://h/a/b"]);
-        assert_eq!(joined("--live --live"), ["--live", "--live"]);
-    }
 
     #[test]
     fn the_target_is_a_host_with_its_port() {

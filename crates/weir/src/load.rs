@@ -43,7 +43,7 @@ pub(crate) fn of_capacity(args: &Capacity) -> Scenario {
 pub(crate) fn of_publish(args: &Publish) -> Scenario {
     let publish = OneOrMany(args.urls.clone());
     let options = args.options.given().clone();
-    let mut workload = WorkloadSpec { publish, options, ..workload(&args.load) };
+    let mut workload = WorkloadSpec { publish, options, republish: args.republish, ..workload(&args.load) };
     let mut load = args.load.clone();
     if workload.output().is_some_and(|output| output.count.is_some()) && load.stages.is_empty() {
         // All of a count is to be in the figures.

@@ -31,9 +31,11 @@ mod log;
 mod machine;
 mod options;
 mod origin;
+mod outlets;
 mod outline;
 mod prepare;
 mod print;
+mod push;
 mod records;
 mod report;
 mod run;
@@ -56,7 +58,7 @@ use std::process::ExitCode;
 use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
-    let arguments = live_page::live_address_joined(args::qos_spelled_out(std::env::args_os()));
+    let arguments = outlets::live_address_joined(args::qos_spelled_out(std::env::args_os()));
     let matches = help::command().get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match log::begin(&cli.verb).and_then(|()| dispatch(cli.verb)) {

@@ -43,7 +43,7 @@ pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summar
     let started = prepared.facts.started_at_seconds as u64;
     let directory = directory(options.output.as_deref(), &prepared.scenario.name, started)?;
     let interrupt = interrupt_flag()?;
-    let page = LivePage::start(options.live, &prepared.scenario.name)?;
+    let page = LivePage::start(&options.live, &prepared.scenario.name)?;
     let (summary, written) = run_in(prepared, options, &page, &directory, &interrupt)?;
     page.end_run(&summary);
     print(&summary, &options.print, &directory)?;

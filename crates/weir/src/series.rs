@@ -84,7 +84,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
         folder,
         directory: &place,
     };
-    let page = LivePage::start(args.run.live, &scenario.name)?;
+    let page = LivePage::start(&args.run.live, &scenario.name)?;
     let start = |prepared| run::run_in(prepared, &args.run, &page, &place, &interrupt);
     let (summary, trouble) = run.run(&interrupt, start)?;
     page.end_run(&summary);
@@ -163,7 +163,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         figures: Vec::new(),
         runs: Vec::new(),
     };
-    let page = LivePage::start(args.run.live, &first.name)?;
+    let page = LivePage::start(&args.run.live, &first.name)?;
     // What cannot be written is better known before the first run.
     made.write(Ending::Running).1?;
     let interrupt = interrupt_flag()?;

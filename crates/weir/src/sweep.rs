@@ -85,7 +85,7 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         ranked,
     };
     let turns = turns(variations.len(), repeat, order, first.seed);
-    let page = LivePage::start(args.run.live, &first.name)?;
+    let page = LivePage::start(&args.run.live, &first.name)?;
     let (summary, trouble) = swept.work(facts, &turns, &whole, &page)?;
     page.end_series(&summary.ending);
     show(&summary, print, &whole)?;

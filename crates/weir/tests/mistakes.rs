@@ -23,6 +23,11 @@ const MISTAKES: &[Mistake] = &[
     Mistake("play rtmp://h/a/b --arrival fast", 2, &["fast"]),
     Mistake("play rtmp://h/a/b --format xml", 2, &["xml", "junit"]),
     Mistake("play rtmp://h/a/b --tag lab", 2, &["'lab' is not a tag; write key=value"]),
+    Mistake(
+        "play rtmp://127.0.0.1/a/b --push-metrics 127.0.0.1:9090 -d 1s",
+        2,
+        &["--push-metrics '127.0.0.1:9090' is no URL of a server", "http://127.0.0.1:9090/api/v1/write"],
+    ),
     Mistake("play rtmp://h/a/b --accept stael", 2, &["there is no check 'stael'"]),
     Mistake("play rtmp://127.0.0.1/a/b --json - --format csv -d 1s", 2, &["give --json a file"]),
     Mistake("origin --rtmp 1935", 2, &["'1935' is not an address", ":1935"]),

@@ -22,7 +22,7 @@ impl Aggregator {
     fn longest_window(&self) -> Option<Range<u32>> {
         let measured = |it: &&WorkloadAggregator| it.facts.role != Role::Ingest && !it.facts.background;
         let workloads = || self.workloads.iter().filter(measured);
-        let turns_over = workloads().any(|it| it.life.is_some());
+        let turns_over = workloads().any(|it| it.turnover.is_some());
         let window = |stage: &StageAggregator| stage.span.window_begin..stage.window_end();
         let longest = workloads()
             .flat_map(|it| &it.stages)

@@ -9,7 +9,7 @@ use crate::totals::Totals;
 use std::time::Duration;
 use weir_metrics::common::PLAYING;
 use weir_metrics::{Recorder, Schema};
-use weir_observe::UsageSummary;
+use weir_observe::{Environment, UsageSummary};
 
 /// Figures of what begins in a stage: they are taken from its ramp on.
 const OF_THE_RAMP: [&str; 8] =
@@ -63,7 +63,7 @@ impl StageAggregator {
         &self,
         client_bps: Option<f64>,
         usage: Option<&UsageSummary>,
-        cores: f64,
+        environment: &Environment,
         ended: Option<Duration>,
     ) -> StageSummary {
         StageSummary {
@@ -79,7 +79,7 @@ impl StageAggregator {
                     .collect()
             }),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
-            host: usage.map(|usage| host_load(usage, cores)),
+            host: usage.map(|usage| host_load(usage, environment)),
             ..self.row(&self.window, self.span.window_begin, client_bps)
         }
     }

@@ -7,8 +7,8 @@ use crate::agents::clients::OpenClients;
 use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
-use crate::lifetime::Lifetime;
-use crate::plan::StageSpan;
+use crate::loads::cores;
+use crate::plan::{StageSpan, Turnover};
 use crate::role::Role;
 use crate::servers::ServerTotals;
 use crate::startup_map::StartupCounts;
@@ -27,7 +27,7 @@ use weir_metrics::common::{
     PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Recorder, Schema, Unit};
-use weir_observe::UsageSummary;
+use weir_observe::{Environment, UsageSummary};
 
 /// Media that may be on its way when a stretch ends: servers send in bursts, of 350 ms where SRS merges writes as it is
 /// advised to, so that by chance a stretch holds one burst more or less.
@@ -37,7 +37,7 @@ const BURST_SECONDS: f64 = 0.5;
 pub(super) struct WorkloadAggregator {
     pub(super) facts: WorkloadFacts,
     /// For how long a client stays before another comes in its place.
-    pub(super) life: Option<Lifetime>,
+    pub(super) turnover: Option<Turnover>,
     pub(super) total: Totals,
     pub(super) stages: Vec<StageAggregator>,
     pub(super) readers: Readers,
@@ -81,14 +81,14 @@ impl WorkloadAggregator {
     pub(super) fn new(
         facts: WorkloadFacts,
         schema: Schema,
-        life: Option<Lifetime>,
+        turnover: Option<Turnover>,
         spans: impl Iterator<Item = StageSpan>,
         edges: Vec<u32>,
     ) -> Self {
         Self {
-            life,
+            turnover,
             total: Totals::new(schema),
-            stages: spans.map(|span| StageAggregator::new(span, schema, life.is_some())).collect(),
+            stages: spans.map(|span| StageAggregator::new(span, schema, turnover.is_some())).collect(),
             readers: Readers::default(),
             starvation: Starvation::default(),
             ingested: None,
@@ -193,7 +193,7 @@ impl WorkloadAggregator {
         number: u16,
         published: &[Option<Source>],
         usages: &[Option<UsageSummary>],
-        cores: f64,
+        environment: &Environment,
         ended: Option<Duration>,
     ) -> (WorkloadSummary, Vec<Reason>) {
         let total = self.counted();
@@ -202,14 +202,14 @@ impl WorkloadAggregator {
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
             let mut row =
-                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), cores, ended);
+                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), environment, ended);
             row.window_is_void = self.is_void(stage, &self.media_of(stage));
             let units = stage.window.figures.counter(UNITS);
             row.messages = self.messages(stage.span.clients, units, stage.window.seconds);
             let frame_time = self.facts.frame_time_seconds;
             row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
-            reasons.extend(verdict::of_stage(number, &row, judged, cores, frame_time));
+            reasons.extend(verdict::of_stage(number, &row, judged, cores(environment), frame_time));
             stages.push(row);
         }
         let mut failures: Vec<FailureCount> = self
@@ -297,11 +297,13 @@ impl WorkloadAggregator {
 
     /// How clients followed each other, if they did.
     fn turnover(&self) -> Option<TurnoverSummary> {
+        let turnover = self.turnover?;
         let windows = || self.stages.iter().map(|stage| &stage.window);
         let begun: u64 = windows().map(|window| window.figures.counter(STARTED)).sum();
         let seconds: u32 = windows().map(|window| window.seconds).sum();
         Some(TurnoverSummary {
-            life: self.life?,
+            life: turnover.life,
+            pause_seconds: turnover.pause.as_secs_f64(),
             started: self.total.figures.counter(STARTED),
             starts_per_second: (seconds > 0).then(|| begun as f64 / f64::from(seconds)),
             exits_before_start: self.total.figures.counter(EXITS_BEFORE_START),
@@ -351,6 +353,7 @@ impl WorkloadAggregator {
                 least * 1e3
             ));
         }
+        warnings.extend(self.readers.thinned().map(|line| format!("{}: {line}", self.facts.name)));
         if let Some(ingested) = &self.ingested {
             let of_stage = |it: &Imbalance| format!("{}: {}: {}", self.facts.name, it.stage.name(), it.text);
             warnings.extend(ingested.imbalances.iter().map(of_stage));

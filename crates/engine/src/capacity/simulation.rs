@@ -206,4 +206,27 @@ proptest! {
         let [one, other] = [one, one * better].map(|middle| Server::new(middle, 0.0, 0).search(GOAL));
         prop_assert!(one.bounds.lower <= other.bounds.upper);
     }
+
+    #[test]
+    fn who_asks_for_less_is_told_at_least_as_many(
+        base in 0.0..50.0f64,
+        steepness in 0.001..1.0f64,
+        curve in 0.5..3.0f64,
+        strict in 1.0..1e4f64,
+        slack in 0.0..1e4f64,
+        most in 20u32..100_000,
+    ) {
+        // A server whose figure, such as its startup, only grows with the load: it carries what keeps the figure at or
+        // below the threshold.
+        let figure = |load: u32| base + steepness * f64::from(load).powf(curve);
+        let goal = Goal { most, ..GOAL };
+        let bounds = [strict, strict + slack].map(|threshold| {
+            let carried = (1..=most).collect::<Vec<_>>().partition_point(|load| figure(*load) <= threshold);
+            Server::new(carried as f64 + 0.5, 0.0, 0).search(goal).bounds
+        });
+        let [lower, upper] = [|it: &Bounds| it.lower.unwrap_or(0), |it: &Bounds| it.upper.unwrap_or(u32::MAX)];
+        let [one, other] = &bounds;
+        prop_assert!(lower(one) <= lower(other), "{bounds:?}");
+        prop_assert!(upper(one) <= upper(other), "{bounds:?}");
+    }
 }

@@ -4,7 +4,7 @@ use super::load::LoadKind;
 use super::search::{Trial, Verdict};
 use crate::aggregator::Slice;
 use crate::summary::{
-    FailureCount, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,
+    FailureCount, LinkLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,
 };
 use crate::threshold::Threshold;
 use crate::units::FigureUnit;
@@ -126,6 +126,55 @@ pub struct LoadOutcome {
     pub generator: Option<ProcessLoad>,
     /// CPU of the host, in percent of one core.
     pub host_cpu_percent: Option<f64>,
+    /// What went over the interfaces of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkLoad>,
+    /// What the watched processes spent on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// What went over the interfaces of a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkLoad {
+    /// Bits received a second on all interfaces, loopback included.
+    pub rx_bps: f64,
+    /// Bits sent a second on all interfaces, loopback included.
+    pub tx_bps: f64,
+    /// The interface that came closest to its speed, of those whose speed is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkLoad>,
+}
+
+/// CPU time of the watched processes together, by what it was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// Of what.
+    pub of: CostOf,
+    /// Seconds of CPU for one of it.
+    pub cpu_seconds: f64,
+}
+
+/// What CPU time is spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostOf {
+    /// One client for one second, where clients play or publish media.
+    ClientSecond,
+    /// A thousand messages that came, or went, where clients have messages.
+    ThousandMessages,
+}
+
+impl Cost {
+    fn of(outcome: &LoadOutcome, has_messages: bool) -> Option<Self> {
+        let cpu: f64 = outcome.targets.iter().map(|it| it.cpu_percent / 100.0).sum();
+        let (of, number) = if has_messages {
+            (CostOf::ThousandMessages, outcome.units_per_second / 1_000.0)
+        } else {
+            (CostOf::ClientSecond, outcome.playing)
+        };
+        (!outcome.targets.is_empty() && number > 0.0).then(|| Self { of, cpu_seconds: cpu / number })
+    }
 }
 
 /// A criterion that did not hold.
@@ -255,7 +304,7 @@ impl TrialSlices {
             })
             .collect();
         failed.sort_by_key(|failed| std::cmp::Reverse(failed.seconds));
-        LoadOutcome {
+        let mut outcome = LoadOutcome {
             load,
             verdict: if slices.bad > slices.good { Verdict::Fail } else { Verdict::Pass },
             good_seconds: slices.good * seconds,
@@ -269,7 +318,15 @@ impl TrialSlices {
             targets: row.map_or_else(Vec::new, |row| row.targets.clone()),
             generator: row.and_then(|row| row.generator.clone()),
             host_cpu_percent: row.and_then(|row| row.host.as_ref()).map(|host| host.cpu_percent),
-        }
+            network: row.and_then(|row| row.host.as_ref()).map(|host| NetworkLoad {
+                rx_bps: host.rx_bps,
+                tx_bps: host.tx_bps,
+                link: host.link.clone(),
+            }),
+            cost: None,
+        };
+        outcome.cost = Cost::of(&outcome, row.is_some_and(|row| row.messages.is_some()));
+        outcome
     }
 }
 

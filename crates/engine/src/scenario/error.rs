@@ -52,6 +52,14 @@ pub enum ScenarioError {
         /// Why, and what to do.
         words: &'static str,
     },
+    /// A publisher that comes back, of a workload that cannot have it.
+    #[error("workload '{workload}': `republish` {words}")]
+    Republish {
+        /// The workload.
+        workload: String,
+        /// Why, and what to do.
+        words: &'static str,
+    },
     /// The background cannot be had.
     #[error("background: {0}")]
     Background(&'static str),
@@ -72,6 +80,7 @@ impl ScenarioError {
             | Self::NoDuration(label)
             | Self::SeveralSave(label)
             | Self::Life { workload: label, .. }
+            | Self::Republish { workload: label, .. }
             | Self::Quantity { workload: label, .. } => Some(label),
             Self::Read { .. }
             | Self::Parse { .. }

@@ -382,6 +382,7 @@ impl VariantComparison {
 mod tests {
     use super::*;
     use crate::units::FigureUnit;
+    use proptest::prelude::*;
 
     fn run(variant: &str, repetition: u32, bitrate: f64, verdict: VerdictState) -> SeriesRun {
         SeriesRun {
@@ -457,5 +458,44 @@ mod tests {
         let found = summary(&runs);
         let difference = &found.comparisons[0].differences[0];
         assert_eq!((difference.ratio, difference.told_apart), (None, Some(false)));
+    }
+
+    fn is_near(one: f64, other: f64) -> bool {
+        (one - other).abs() <= 1e-9 * one.abs().max(1.0)
+    }
+
+    proptest! {
+        #[test]
+        fn repetitions_in_any_order_come_to_the_same(
+            values in prop::collection::vec((1.0f64..100.0, 1.0f64..100.0, 0u8..6), 1..9),
+            seed: u64,
+        ) {
+            let runs = (1..).zip(&values).flat_map(|(repetition, (a, b, kind))| {
+                let verdict = if *kind == 0 { VerdictState::Invalid } else { VerdictState::Valid };
+                [run("a", repetition, *a, VerdictState::Valid), run("b", repetition, *b, verdict)]
+            });
+            let mut runs: Vec<_> = runs.collect();
+            let found = summary(&runs);
+            fastrand::Rng::with_seed(seed).shuffle(&mut runs);
+            let again = summary(&runs);
+            prop_assert_eq!(found.verdict, again.verdict);
+            for (one, other) in found.variants.iter().zip(&again.variants) {
+                prop_assert_eq!((one.runs, one.counted), (other.runs, other.counted));
+                prop_assert_eq!(&one.thresholds, &other.thresholds);
+                prop_assert_eq!(one.figures.len(), other.figures.len());
+                for (one, other) in one.figures.values().zip(other.figures.values()) {
+                    prop_assert_eq!((one.runs, one.min, one.max), (other.runs, other.min, other.max));
+                    prop_assert!(is_near(one.mean, other.mean));
+                }
+            }
+            for (one, other) in found.comparisons.iter().zip(&again.comparisons) {
+                prop_assert_eq!(one.pairs, other.pairs);
+                prop_assert_eq!(one.differences.len(), other.differences.len());
+                for (one, other) in one.differences.iter().zip(&other.differences) {
+                    prop_assert!(is_near(one.difference.mean, other.difference.mean));
+                    prop_assert!(is_near(one.difference.high, other.difference.high));
+                }
+            }
+        }
     }
 }

@@ -156,10 +156,15 @@ impl<'a> Words<'a> {
             "refuse" => Action::Refuse,
             "burn" => {
                 let share = parse_duration(self.need("", "a time in every second, as in 'burn 200ms'")?)?;
-                let thread = self.need("thread", "thread=NAME")?;
                 if share > Duration::from_secs(1) {
                     return Err(wrong("burn", &format!("{share:?}"), "at most 1s in every second"));
                 }
+                match self.take("each") {
+                    None => {}
+                    Some("viewer") => return Ok(Action::BurnForViewers { share }),
+                    Some(other) => return Err(wrong("each", other, "viewer")),
+                }
+                let thread = self.need("thread", "thread=NAME or each=viewer")?;
                 // The kernel keeps fifteen bytes of a thread's name (prctl(2), PR_SET_NAME).
                 if thread.is_empty() || thread.len() > 15 {
                     return Err(wrong("thread", thread, "a name of 1 to 15 bytes"));
@@ -287,7 +292,9 @@ impl Whom {
     /// Whether an action can happen to such a one.
     fn suits(&self, action: &Action) -> bool {
         match action {
-            Action::Refuse | Action::Burn { .. } | Action::Leak { .. } => *self == Self::Origin,
+            Action::Refuse | Action::Burn { .. } | Action::BurnForViewers { .. } | Action::Leak { .. } => {
+                *self == Self::Origin
+            }
             Action::Read(_) | Action::Withhold(_) => matches!(self, Self::Publishers(_)),
             Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
                 Self::Links(_) => true,
@@ -307,7 +314,9 @@ impl Whom {
     /// What an action happens to if the fault does not say.
     fn usual(action: &Action) -> Self {
         match action {
-            Action::Refuse | Action::Burn { .. } | Action::Leak { .. } => Self::Origin,
+            Action::Refuse | Action::Burn { .. } | Action::BurnForViewers { .. } | Action::Leak { .. } => {
+                Self::Origin
+            }
             Action::Read(_) | Action::Withhold(_) => Self::Publishers(Range::ALL),
             Action::Refusal { .. } | Action::Silent(_) => Self::Links(Range::ALL),
             _ => Self::Viewers(Range::ALL),
@@ -454,6 +463,8 @@ mod tests {
             fault("burn 200ms thread=busy").action,
             Action::Burn { share: ms(200), thread: "busy".into() }
         );
+        let burn = fault("burn 2ms each=viewer");
+        assert_eq!((burn.action, burn.whom), (Action::BurnForViewers { share: ms(2) }, Whom::Origin));
         assert_eq!(fault("refuse").whom, Whom::Origin);
         let leak = fault("leak bytes=2048 each=viewer");
         assert_eq!((leak.action, leak.whom), (Action::Leak { bytes: 2_048 }, Whom::Origin));
@@ -484,6 +495,10 @@ mod tests {
             ("leak bytes=9 each=day", "each=day: expected viewer"),
             ("leak bytes=9 each=viewer viewer=3", "'viewer=3' does not belong to 'leak'"),
             ("burn 2s thread=x", "at most 1s in every second"),
+            ("burn 2s each=viewer", "at most 1s in every second"),
+            ("burn 2ms each=stream", "each=stream: expected viewer"),
+            ("burn 2ms each=viewer thread=x", "'thread=x' does not belong to 'burn'"),
+            ("burn 2ms", "'burn' needs thread=NAME or each=viewer"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),
             ("", "'' is no fault"),

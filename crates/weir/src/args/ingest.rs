@@ -3,7 +3,7 @@
 use super::Tls;
 use super::values::size;
 use crate::listen::listen_address;
-use crate::live_page::LiveOptions;
+use crate::outlets::LiveOptions;
 use clap::{Args, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -94,6 +94,6 @@ pub(crate) struct Ingest {
 impl Ingest {
     /// Where the page and the metrics are.
     pub(crate) fn live(&self) -> LiveOptions {
-        LiveOptions { live: self.live.live.or(self.metrics) }
+        LiveOptions { live: self.live.live.or(self.metrics), ..self.live.clone() }
     }
 }

@@ -3,6 +3,7 @@
 use super::{Load, RunOptions};
 use crate::options::{OptionsOf, Publishes};
 use clap::Args;
+use weir_engine::republish::Republish;
 
 /// `weir publish`.
 #[derive(Clone, Debug, Args)]
@@ -15,6 +16,10 @@ pub(crate) struct Publish {
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
     pub(crate) load: Load,
+    /// Stop and come back: every:60s, or every:60s,pause:1s for how long a publisher is away; `recovery` of viewers in the same
+    /// scenario says how long they were without frames
+    #[arg(long, value_name = "TIME", help_heading = "Load", conflicts_with = "life")]
+    pub(crate) republish: Option<Republish>,
     /// RTMP: play each stream with one viewer of weir's own, and fail if its pictures or its sound never come; a server takes
     /// a codec that it cannot handle, and shows nothing of it
     #[arg(long, conflicts_with = "stages", help_heading = "Load")]

@@ -2,7 +2,7 @@
 
 use super::values::{tag, watch_text};
 use super::{AgentOptions, Machine, Print};
-use crate::live_page::LiveOptions;
+use crate::outlets::LiveOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weir_engine::checks::CheckName;

@@ -3,7 +3,7 @@
 use super::markdown::blocks;
 use super::pages::{pages, root};
 use crate::args::{Cli, qos_spelled_out};
-use crate::live_page::live_address_joined;
+use crate::outlets::live_address_joined;
 use clap::Parser;
 use std::ffi::OsString;
 use weir_engine::series::Variation;

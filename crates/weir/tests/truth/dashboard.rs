@@ -1,7 +1,7 @@
 //! What Prometheus collects from a run is what its summary has, and `dashboards/grafana.json` asks for nothing else.
 
 use crate::support::{
-    CHECKS_OF_THE_MACHINE, Prometheus, air, config, free_port, shared, start_measuring, weir,
+    CHECKS_OF_THE_MACHINE, Prometheus, Run, air, config, free_port, shared, start_measuring, weir,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ fn queries() -> Vec<(String, String, String)> {
     queries
 }
 
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
@@ -51,7 +51,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A panel of the run's sums: values by the metric's name.
-fn sums(prometheus: &Prometheus, title: &str) -> BTreeMap<String, f64> {
+pub(crate) fn sums(prometheus: &Prometheus, title: &str) -> BTreeMap<String, f64> {
     let (.., query) = queries().into_iter().find(|(_, it, _)| it == title).unwrap();
     let series = prometheus.query(&query).into_iter();
     series.map(|(labels, value)| (labels["__name__"].as_str().unwrap().to_owned(), value)).collect()
@@ -72,6 +72,34 @@ fn of<'a>(sums: &'a BTreeMap<String, f64>, figure: &str, sum: &Value, ending: &s
 
 fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance * expected.abs(), "{what}: {value} is not {expected}");
+}
+
+/// What Prometheus has of counters and distributions is what the run's summary has; `mean` is that of a distribution's metric.
+pub(crate) fn assert_sums(
+    run: &Run,
+    counters: &BTreeMap<String, f64>,
+    values: &BTreeMap<String, f64>,
+    mean: impl Fn(&str) -> f64,
+) {
+    let total = run.workloads()[0]["total"].as_object().unwrap();
+    for (figure, sum) in total {
+        match sum["kind"].as_str().unwrap() {
+            "counter" => {
+                let (metric, value) = of(counters, figure, sum, "_total");
+                assert_near(metric, value, sum["total"].as_f64().unwrap(), 1e-9);
+            }
+            "spread" => {
+                let (metric, value) = of(values, figure, sum, "_count");
+                let count = sum["count"].as_f64().unwrap();
+                assert_near(metric, value, count, 0.0);
+                if count > 0.0 {
+                    let mean = mean(metric.trim_end_matches("_count"));
+                    assert_near(metric, mean, sum["mean"].as_f64().unwrap(), 1e-6);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 #[test]
@@ -125,25 +153,7 @@ fn prometheus_has_the_sums_of_the_summary_and_takes_every_query_of_the_dashboard
     let startup = one(&native, "histogram_quantile(0.5, weir_startup_seconds)");
     std::fs::write(folder.path().join("collected"), "").unwrap();
     let run = measuring.finish();
-    let total = run.workloads()[0]["total"].as_object().unwrap();
-    for (figure, sum) in total {
-        match sum["kind"].as_str().unwrap() {
-            "counter" => {
-                let (metric, value) = of(&counters, figure, sum, "_total");
-                assert_near(metric, value, sum["total"].as_f64().unwrap(), 1e-9);
-            }
-            "spread" => {
-                let (metric, value) = of(&values, figure, sum, "_count");
-                let count = sum["count"].as_f64().unwrap();
-                assert_near(metric, value, count, 0.0);
-                if count > 0.0 {
-                    let mean = means[metric.trim_end_matches("_count")];
-                    assert_near(metric, mean, sum["mean"].as_f64().unwrap(), 1e-6);
-                }
-            }
-            _ => {}
-        }
-    }
+    assert_sums(&run, &counters, &values, |metric| means[metric]);
     assert_eq!((counters["weir_played_total"], values["weir_startup_seconds_count"]), (5.0, 5.0));
     // A native bucket is 2.2 % wide, and the quantile is in that of one of the five values.
     let edge = |key: &str| run.spread("startup")[key].as_f64().unwrap();

@@ -30,6 +30,9 @@ fn no_secret_of_a_url_or_of_the_target_is_in_any_artefact_or_output() {
     let mut command = weir();
     command.args(["play", &url, "-c", "3", "-d", "3s", "--warmup", "0s", "--drain", "200ms", "-v"]);
     command.args(["--watch", &watch]);
+    let nobody = crate::support::free_port();
+    let pushing = format!("http://{SECRET}user:{SECRET}@127.0.0.1:{nobody}/write?token={SECRET}");
+    command.args(["--push-metrics", &pushing]);
     let watched = start_measuring(&mut command).finish();
     assert_eq!((watched.total("played"), watched.slots("failed")), (3.0, 1));
     publishing.process.interrupt();

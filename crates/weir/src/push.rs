@@ -1,0 +1,76 @@
+//! `--push-metrics`: where metrics are sent, and as what.
+
+use crate::exit::{Exit, Failure};
+use crate::machine::trust;
+use crate::print::note;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use weir_live::{Board, Push, Pusher};
+use weir_observe::{Http, HttpAddress, HttpError, shown_text};
+
+/// Where Prometheus takes what it is sent, below its address.
+const WRITE: &str = "api/v1/write";
+
+/// Sends a board's metrics to this URL from now on.
+///
+/// # Errors
+/// It is no URL, or the system has no certificates or thread.
+pub(crate) fn pusher(url: &str, board: Arc<Board>) -> Result<Pusher, Failure> {
+    let address = address(url)?;
+    let http = Http::new(&address, &trust(false, None))
+        .map_err(|error| Failure::new(Exit::Usage, format!("--push-metrics {address}: {error}")))?;
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_string_lossy().into_owned();
+    let labels = [("job", "weir"), ("instance", machine.as_str())];
+    let place = address.to_string();
+    let send = move |push: Push| http.send(&address, &push.head, &push.body).map_err(words);
+    let warn = move |error: &str| {
+        // What is drawn on a terminal stays as it is, above the line.
+        let above = if std::io::stderr().is_terminal() { "\n" } else { "" };
+        note(format_args!("{above}weir: note: --push-metrics {place}: {error}; the run goes on"));
+    };
+    Pusher::start(board, &labels, send, warn)
+        .map_err(|error| Failure::new(Exit::Internal, format!("--push-metrics: {error}")))
+}
+
+fn address(url: &str) -> Result<HttpAddress, Failure> {
+    let address = HttpAddress::parse(url).ok_or_else(|| {
+        let line = format!(
+            "--push-metrics '{}' is no URL of a server; write http://127.0.0.1:9090/{WRITE}",
+            shown_text(url)
+        );
+        Failure::new(Exit::Usage, line)
+    })?;
+    Ok(if address.is_bare() { address.below(WRITE) } else { address })
+}
+
+/// What is wrong, and where Prometheus is what answers, what to do.
+fn words(error: HttpError) -> String {
+    match error {
+        HttpError::Status { status: 404, .. } => {
+            "HTTP status 404 (not found): check the path; a Prometheus takes metrics at /api/v1/write if it was started with \
+             --web.enable-remote-write-receiver"
+                .to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_a_path_is_a_prometheus() {
+        let shown = |url: &str| address(url).unwrap().to_string();
+        assert_eq!(shown("http://h:9090"), "http://h:9090/api/v1/write");
+        assert_eq!(shown("https://me:secret@h/api/v1/push"), "https://h/api/v1/push");
+    }
+
+    #[test]
+    fn what_is_no_url_is_one_line_without_its_secrets() {
+        let Err(failure) = address("htp://me:s3cr3t@h") else { panic!("it is no URL of a server") };
+        let line = failure.to_string();
+        assert!(line.starts_with("--push-metrics 'htp://h' is no URL of a server; write http://"), "{line}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Publishers that stop and come back: how long viewers are without frames is known of the plan.
+
+use crate::support::{Nginx, Run, alone, measure, origin_process};
+
+/// A publisher that is away for two seconds of every six, and four viewers, all of them witnesses.
+fn comes_back(url: &str) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.yaml");
+    let text = format!(
+        "warmup: 0s
+drain: 500ms
+workloads:
+  - {{publish: '{url}', republish: 'every:6s,pause:2s', gop: 1s}}
+  - {{play: '{url}', clients: 4, delay: 1s, duration: 15s, end_grace: 20s, timeout: 20s}}
+"
+    );
+    std::fs::write(&file, text).unwrap();
+    measure(["run", file.to_str().unwrap()])
+}
+
+/// Two seconds are planned; how long beyond them depends on the server and on the machine.
+fn check(run: &Run) {
+    assert!(run.failures().is_empty(), "{:#}", run.summary["workloads"]);
+    let [publisher, viewers] = [0, 1].map(|at| &run.workloads()[at]);
+    assert_eq!(publisher["turnover"]["pause_seconds"], 2.0);
+    // It comes at 0 s, 6 s and 12 s, and stays at the third time.
+    assert_eq!(publisher["turnover"]["started"], 3, "{publisher:#}");
+    let recovery = &viewers["total"]["recovery"];
+    assert_eq!(recovery["count"], 8, "four viewers, twice: {recovery:#}");
+    // The last frame before a pause may have come late on a busy machine.
+    let value = |key: &str| recovery[key].as_f64().unwrap_or_else(|| panic!("{recovery:#}"));
+    assert!(value("p50") >= 1.8 && value("max") < 12.0, "{recovery:#}");
+}
+
+#[test]
+fn viewers_of_the_origin_are_without_frames_for_as_long_as_the_publisher_is_away() {
+    let _machine = alone();
+    let (_server, address) = origin_process(&["--merge", "0s"]);
+    check(&comes_back(&format!("{address}/live/a")));
+}
+
+#[test]
+fn viewers_of_nginx_are_too() {
+    let _machine = alone();
+    let nginx = Nginx::start();
+    check(&comes_back(&nginx.url("a")));
+}
