@@ -145,7 +145,7 @@ impl<'a> Trials<'a> {
         prepare::plan(&first, of.wrong)?;
         // Where no step has to start a server before it can be asked.
         if first.before.is_empty() {
-            trials.check(&prepare::prepare(first, of.wrong, options.agents.generators())?)?;
+            trials.check(&prepare::prepare(first, of.wrong, &options.agents.generators())?)?;
         }
         Ok(trials)
     }

@@ -46,9 +46,9 @@ pub(crate) enum Generators {
 pub(crate) fn prepare(
     mut scenario: Scenario,
     wrong: Exit,
-    generators: Generators,
+    generators: &Generators,
 ) -> Result<Prepared, Failure> {
-    check(&scenario, wrong, &generators)?;
+    check(&scenario, wrong, generators)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let times: Arc<PublishTimes> = Arc::default();
     let context = RunContext {
@@ -78,8 +78,8 @@ pub(crate) fn prepare(
         workloads.push(workload(spec, &scenario, &context, &mut numbers, wrong)?);
     }
     let plan = plan(&scenario, wrong)?;
-    let plan = if let Generators::Part(segment) = &generators { plan.part(segment) } else { plan };
-    if generators != Generators::Elsewhere {
+    let plan = if let Generators::Part(segment) = generators { plan.part(segment) } else { plan };
+    if *generators != Generators::Elsewhere {
         check_limits(&plan)?;
     }
     let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
@@ -91,7 +91,7 @@ pub(crate) fn prepare(
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
         // Agents may watch processes on their machines.
         let watched =
-            if generators == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
+            if *generators == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
         watched.map_err(|line| Failure::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {

@@ -224,7 +224,7 @@ impl Worker<'_> {
         self.permits.check_scenario(&scenario)?;
         scenario.bind_addr.clone_from(&self.args.bind_addr);
         let name = scenario.name.clone();
-        let prepared = prepare::prepare(scenario, Exit::Usage, Generators::Part(segment.clone()));
+        let prepared = prepare::prepare(scenario, Exit::Usage, &Generators::Part(segment.clone()));
         let prepared = prepared.map_err(|failure| failure.to_string())?;
         let found: Vec<_> = prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect();
         if found != offer.targets {
