@@ -24,7 +24,7 @@ use crate::summary::{
 use crate::threshold::Threshold;
 use crate::{machine, summary, verdict};
 use agents::AgentsAggregator;
-use blocks::{Blocks, Firsts};
+use blocks::{Blocks, Firsts, Successor};
 use points::{busiest_names, by_name, workload_point};
 use stage::StageAggregator;
 use std::collections::BTreeMap;
@@ -59,9 +59,22 @@ pub struct Aggregator {
     stopped_seconds: Option<f64>,
     /// Why messages could not be saved any more.
     trouble: Option<String>,
+    /// The first generator thread that was lost, in which second of the run, and why.
+    lost_thread: Option<(usize, f64, String)>,
     agents: AgentsAggregator,
     /// How long the slices are that windows are cut into, if they are.
     slice_seconds: Option<u32>,
+}
+
+impl Successor for Sample {
+    fn take_over(&mut self, earlier: Self) {
+        self.take_over(earlier);
+    }
+}
+
+/// The plots of a long run show a second of each block.
+impl Successor for (u32, Vec<WorkloadPoint>) {
+    fn take_over(&mut self, _: Self) {}
 }
 
 impl Aggregator {
@@ -73,7 +86,7 @@ impl Aggregator {
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
             let turnover = turnovers.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), edges.clone())
+            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), plan.window_tenths())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
@@ -90,6 +103,7 @@ impl Aggregator {
             cut: None,
             stopped_seconds: None,
             trouble: None,
+            lost_thread: None,
             agents: AgentsAggregator::default(),
             slice_seconds: None,
         }
@@ -125,7 +139,8 @@ impl Aggregator {
         let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let messages = self.workloads.get(usize::from(interval.key.workload));
-        let messages = messages.and_then(|it| it.messages(planned, interval.figures.counter(UNITS), 1));
+        let messages =
+            messages.and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), 1));
         if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
             self.before_latest = self.points.items().last().cloned();
             self.points.push(second.into(), (second, vec![WorkloadPoint::default(); count]));
@@ -158,6 +173,9 @@ impl Aggregator {
                 }
             }
             EventLine::Trouble { words, .. } => self.trouble = Some(words.clone()),
+            EventLine::ThreadLost { at_seconds, thread, words } => {
+                self.lost_thread.get_or_insert((*thread, *at_seconds, words.clone()));
+            }
             EventLine::Gap { workload, .. } | EventLine::Account { workload, .. } => {
                 if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
                     workload.readers.take(line);
@@ -197,8 +215,8 @@ impl Aggregator {
         self.points.items().last().map(|(second, points)| (*second, points.as_slice()))
     }
 
-    /// The same for a line that is read as it goes by: rates are those of the last two seconds in which as many clients were
-    /// planned, so that a keyframe every other second is no wave.
+    /// The same for a line that is read as it goes by: rates are those of the last two seconds if as many clients were
+    /// planned and played in both, so that a keyframe every other second is no wave.
     pub fn latest_calmed(&self) -> Option<Vec<WorkloadPoint>> {
         let (second, latest) = self.latest()?;
         let before = self.before_latest.as_ref().filter(|(before, _)| before + 1 == second);
@@ -292,6 +310,11 @@ impl Aggregator {
         let cores = cores(&run.environment);
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
+        let lost_thread = self.lost_thread.as_ref();
+        reasons.extend(
+            lost_thread
+                .map(|(thread, at_seconds, words)| verdict::of_lost_thread(*thread, *at_seconds, words)),
+        );
         let mut warnings: Vec<_> = self.trouble.iter().cloned().collect();
         let mut workloads = Vec::new();
         let by_count = self.ends_with_its_messages();
@@ -416,8 +439,8 @@ impl Aggregator {
     }
 
     /// Judges thresholds on what was added so far, while the run goes on: on the figures alone, so that a second
-    /// of a long run costs no more than one of a short run. `bitrate.ratio` has a value in stages whose window is
-    /// whole: until its end bytes of the crowd wait in the kernel.
+    /// of a long run costs no more than one of a short run. `bitrate.ratio` and `frames.ratio` have a value in stages whose
+    /// window is whole: until its end bytes of the crowd wait in the kernel.
     pub fn judge(&self, thresholds: &[Threshold]) -> Vec<ThresholdResult> {
         // Nothing that is watched is judged here.
         let machine = Environment::default();
@@ -428,6 +451,7 @@ impl Aggregator {
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);
+                row.source_fps = row.source_fps.filter(|_| is_whole);
                 row.window_is_void &= is_whole;
             }
             summary

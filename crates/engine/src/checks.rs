@@ -20,6 +20,7 @@ pub const CHECKS: &[&str] = &[
     "host_busy",
     "clock_step",
     "lost_count",
+    "generator_lost",
     "agent_lost",
     "start_skew",
 ];

@@ -12,8 +12,41 @@ use weir_metrics::Recorder;
 pub(crate) enum CoordinatorMessage {
     /// From a thread of this process.
     Thread(ThreadReport),
+    /// The thread with this number has ended without its last report, for what these words say.
+    ThreadLost(usize, String),
     /// From the agent with this number.
     Agent(u16, AgentReport),
+}
+
+/// Reports the loss of a thread when it is dropped, be it by a panic, unless the thread ends well.
+#[derive(Debug)]
+pub(crate) struct LossReport {
+    reports: Sender<CoordinatorMessage>,
+    number: usize,
+    words: Option<String>,
+}
+
+impl LossReport {
+    /// Runs a thread's work; the thread has this number among the run's threads.
+    pub(crate) fn watch(
+        reports: Sender<CoordinatorMessage>,
+        number: usize,
+        work: impl FnOnce() -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let mut report = Self { reports, number, words: Some("it panicked; please report this".to_owned()) };
+        let result = work();
+        report.words = result.as_ref().err().map(ToString::to_string);
+        result
+    }
+}
+
+impl Drop for LossReport {
+    fn drop(&mut self) {
+        if let Some(words) = self.words.take() {
+            // The coordinator of a run that is over receives nothing more.
+            let _ = self.reports.send(CoordinatorMessage::ThreadLost(self.number, words));
+        }
+    }
 }
 
 /// The way from agents to the coordinator.
@@ -53,4 +86,29 @@ pub(crate) enum ConsumerEnd {
     Over(Box<Ingested>),
     /// It stands still, or something has failed.
     Failed(ConsumerError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, Result};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_thread_that_fails_or_panics_is_lost_and_one_that_ends_well_is_not() {
+        let lost = |work: fn() -> Result<()>| {
+            let (reports, received) = channel();
+            let thread = std::thread::spawn(move || LossReport::watch(reports, 3, work));
+            let _ = thread.join();
+            received.iter().next().map(|message| match message {
+                CoordinatorMessage::ThreadLost(number, words) => (number, words),
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(lost(|| Ok(())), None);
+        assert_eq!(lost(|| Err(Error::other("no memory"))), Some((3, "no memory".to_owned())));
+        let (number, words) = lost(|| panic!("as the test wants")).unwrap();
+        assert_eq!(number, 3);
+        assert!(words.contains("please report this"), "{words}");
+    }
 }

@@ -81,6 +81,15 @@ pub enum EventLine {
         /// Where it stood, and why.
         words: String,
     },
+    /// A generator thread of this process has ended before its part of the run was over.
+    ThreadLost {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Its number.
+        thread: usize,
+        /// Why.
+        words: String,
+    },
     /// An agent has begun.
     AgentBegun {
         /// Its position among the run's agents.

@@ -255,6 +255,19 @@ impl Plan {
         edges.dedup();
         edges
     }
+
+    /// The same, with the seconds that cut each window into ten parts: of a long run, too, a window is seen to be of one state or
+    /// of several.
+    pub fn window_tenths(&self) -> Vec<u32> {
+        let tenths = |stage: &StageSpan| {
+            let (begin, length) = (stage.window_begin, stage.window_end.saturating_sub(stage.window_begin));
+            (0..=10).map(move |tenth| begin + (u64::from(length) * tenth / 10) as u32)
+        };
+        let mut edges: Vec<u32> = self.stages.iter().flat_map(tenths).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
 }
 
 /// The number of clients that should be running at `at`, by the plan.

@@ -6,7 +6,7 @@ use weir_metrics::Failure;
 
 /// Records that are kept one by one: 100 MB of those with most columns.
 pub(crate) const MOST: usize = 100_000;
-/// Whole numbers below this are counted one by one: they are the words of a column of words.
+/// Whole numbers below this are counted one by one: they stand for the words of a column of words, of which none has more.
 const WORDS: usize = 16;
 
 /// What one client said when it ended.
@@ -122,7 +122,7 @@ impl ColumnSums {
         }
     }
 
-    /// The same with so many clients more that have counted nothing.
+    /// The same with this many more clients, which have counted nothing.
     pub(crate) fn with_zeroes(mut self, clients: u64) -> Self {
         if clients > 0 {
             self.count += clients;

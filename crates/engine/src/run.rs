@@ -6,7 +6,7 @@ use crate::agents::{
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
-use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
+use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, LossReport, ThreadReport};
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
@@ -172,7 +172,7 @@ pub fn run(
         };
         let thread = std::thread::Builder::new()
             .name(format!("weir-shard-{number}"))
-            .spawn(move || generator::run(config))
+            .spawn(move || LossReport::watch(config.reports.clone(), number, || generator::run(config)))
             .map_err(|source| RunError::Thread { thread: number, source })?;
         threads.push(thread);
     }
@@ -204,6 +204,7 @@ pub fn run(
         segments: parts,
         counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
+        lost_threads: Vec::new(),
         ended: vec![false; shards],
         due: vec![0; shards],
         deserted: vec![false; shards],
@@ -250,8 +251,10 @@ fn take_in(
     let thread = std::thread::Builder::new()
         .name("weir-intake".to_owned())
         .spawn(move || {
-            intake::run(consuming, config);
-            Ok(())
+            LossReport::watch(config.reports.clone(), number, || {
+                intake::run(consuming, config);
+                Ok(())
+            })
         })
         .map_err(|source| RunError::Thread { thread: number, source })?;
     match is_ready.recv() {
@@ -307,7 +310,10 @@ fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, coordinator: &mut Coordin
         let result =
             handle.join().unwrap_or_else(|_| Err(std::io::Error::other("it panicked; please report this")));
         if let Err(source) = result {
-            coordinator.trouble.push(format!("generator thread {thread} failed: {source}"));
+            // The verdict has the reason for one that reported its loss.
+            if !coordinator.lost_threads.contains(&thread) {
+                coordinator.trouble.push(format!("generator thread {thread} failed: {source}"));
+            }
             failed = Some(RunError::Thread { thread, source });
         }
     }
@@ -351,6 +357,8 @@ struct Coordinator {
     /// What each agent has counted, of each workload.
     counted: Vec<Vec<CountedClients>>,
     lost: u16,
+    /// Threads of this process that ended without their last report.
+    lost_threads: Vec<usize>,
     /// Whether each shard has reported its end. A shard is a thread of this process, or an agent.
     ended: Vec<bool>,
     /// The second that each shard is to report next.
@@ -512,6 +520,7 @@ impl Coordinator {
     fn take_arrival(&mut self, arrival: CoordinatorMessage) -> Vec<u32> {
         match arrival {
             CoordinatorMessage::Thread(report) => self.take(report),
+            CoordinatorMessage::ThreadLost(thread, words) => self.lose_thread(thread, words),
             CoordinatorMessage::Agent(agent, report) => self.take_from_agent(agent, report),
         }
         let open = self.ended.iter().zip(&self.due).filter(|(ended, _)| !**ended);
@@ -565,6 +574,14 @@ impl Coordinator {
         self.add(report.second, report.figures);
         self.due[report.shard] = report.second + 1;
         self.ended[report.shard] |= report.last;
+    }
+
+    /// A thread is gone, and its clients with it: what the others do is another load than was asked for.
+    fn lose_thread(&mut self, thread: usize, words: String) {
+        let at_seconds = clock::now().since(self.origin).as_secs_f64();
+        self.write_event(&EventLine::ThreadLost { at_seconds, thread, words });
+        self.lost_threads.push(thread);
+        (self.ended[thread], self.deserted[thread]) = (true, true);
     }
 
     /// Adds what a shard counted in a second.

@@ -452,7 +452,10 @@ pub struct StageSummary {
     /// workload whose clients follow each other.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starting_mean: f64,
-    /// What the source sent for all planned clients, less those that were on their way; none if the source's rate is not known.
+    /// Mean number of planned clients, over the window, that were lost with an agent that `--allow-lost` covers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_mean: f64,
+    /// What the source sent for all planned clients, less those that were on their way or lost with their agent; none if the source's rate is not known.
     pub expected_bps: Option<f64>,
     /// Media bits received (or sent, by publishers) a second, over the window.
     pub actual_bps: f64,
@@ -797,6 +800,22 @@ impl Figures {
     }
 }
 
+impl WorkloadSummary {
+    /// Playing time of all clients together, in seconds, over all windows. A viewer that receives nothing any more has stalled,
+    /// and is still a viewer.
+    pub fn viewed_seconds(&self) -> f64 {
+        let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
+        self.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum()
+    }
+
+    /// The share of that time in which clients were stalled: CTA-2066's rebuffering ratio.
+    pub fn stalled_ratio(&self) -> Option<f64> {
+        let viewed = self.viewed_seconds();
+        let stalled: f64 = self.stages.iter().map(|stage| stage.figures.total("stalled")).sum();
+        (viewed > 0.0).then(|| stalled / viewed)
+    }
+}
+
 impl StageSummary {
     /// Video frames a second of each client that played in the window, where there are frames.
     pub fn fps(&self) -> Option<f64> {
@@ -808,5 +827,10 @@ impl StageSummary {
     /// Length of the window.
     pub fn window_seconds(&self) -> f64 {
         f64::from(self.window_end_seconds - self.window_begin_seconds)
+    }
+
+    /// Mean number of planned clients that should get what the source sends.
+    pub fn expected_clients(&self) -> f64 {
+        (f64::from(self.clients) - self.starting_mean - self.lost_mean).max(0.0)
     }
 }

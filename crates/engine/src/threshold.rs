@@ -17,7 +17,8 @@ use weir_metrics::{Kind, Measure, Quantity, Unit, parse_quantity};
 /// `figure[.statistic] operator quantity`.
 ///
 /// The figure is a name of `docs/method.md`, or `failed.ratio`, `missed.ratio`, `played.ratio`, `starved.ratio` (of planned
-/// clients), `bitrate.ratio` (actual by expected), `stalled.ratio` (of playing time). The statistic is `p50`, `p90`, `p95`,
+/// clients), `bitrate.ratio` and `frames.ratio` (actual by expected), `lost.ratio` (of what was sent), `stalled.ratio` (of playing
+/// time). The statistic is `p50`, `p90`, `p95`,
 /// `p99`, `p999`, `min`, `mean`, `max` for distributions, `rate` for a counter a second, `mean`,
 /// `max` for a level; a counter alone is its total.
 #[derive(Clone, Debug, PartialEq)]
@@ -431,8 +432,7 @@ impl Threshold {
             .iter()
             .filter(|_| !is_unheard)
             .flat_map(|(number, workload)| self.values(workload).into_iter().map(move |it| (*number, it)));
-        let is_worse = |a: f64, b: f64| self.holds(a) && !self.holds(b) || self.worse(b, a);
-        let worst = values.reduce(|a, b| if is_worse(a.1.value, b.1.value) { b } else { a });
+        let worst = values.reduce(|a, b| if self.worse(b.1.value, a.1.value) { b } else { a });
         let value = worst.map(|(_, measured)| measured.value);
         ThresholdResult {
             expression: self.text.clone(),
@@ -524,14 +524,17 @@ impl Threshold {
         }
     }
 
-    /// Whether a value is farther on the wrong side than another.
+    /// Whether a value is farther on the wrong side than another. One that fails is worse than one that holds.
     pub(crate) fn worse(&self, a: f64, b: f64) -> bool {
+        if self.holds(a) != self.holds(b) {
+            return self.holds(b);
+        }
+        let distance = |value: f64| (value - self.limit.value).abs();
         match self.operator {
             Operator::Less | Operator::LessOrEqual => a > b,
             Operator::More | Operator::MoreOrEqual => a < b,
-            Operator::Equal | Operator::Unequal => {
-                (a - self.limit.value).abs() > (b - self.limit.value).abs()
-            }
+            Operator::Equal => distance(a) > distance(b),
+            Operator::Unequal => distance(a) < distance(b),
         }
     }
 
@@ -586,13 +589,7 @@ impl Threshold {
                 (asked > 0.0).then(|| workload.total.total("played") / asked)
             }
             "starved" if planned > 0.0 => Some(workload.total.total("starved") / planned),
-            "stalled" => {
-                // A viewer that receives nothing any more has stalled, and is still a viewer.
-                let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
-                let played: f64 = workload.stages.iter().map(|s| there(s) * s.window_seconds()).sum();
-                let stalled: f64 = workload.stages.iter().map(|s| s.figures.total("stalled")).sum();
-                (played > 0.0).then(|| stalled / played)
-            }
+            "stalled" => workload.stalled_ratio(),
             // What is lost in a ramp is lost.
             "lost" => workload.total.lost_ratio(),
             _ => None,
@@ -651,8 +648,7 @@ fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
 
 /// Frames by those that the source had for all planned clients, where that is known.
 fn frame_ratio(stage: &StageSummary) -> Option<f64> {
-    let expected =
-        stage.source_fps? * (f64::from(stage.clients) - stage.starting_mean) * stage.window_seconds();
+    let expected = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
     (expected > 0.0).then(|| stage.figures.total("frames") / expected)
 }
 
@@ -679,6 +675,22 @@ fn fitting(kind: Kind) -> &'static str {
 mod tests {
     use super::*;
     use weir_metrics::Schema;
+
+    #[test]
+    fn a_value_that_fails_is_worse_than_one_that_holds_whichever_comes_first() {
+        for (text, failing, holding) in [
+            ("lost != 0", 0.0, 500.0),
+            ("lost == 0", 500.0, 0.0),
+            ("lost < 3", 3.0, 2.0),
+            ("lost >= 3", 2.0, 3.0),
+        ] {
+            let threshold: Threshold = text.parse().unwrap();
+            assert!(threshold.worse(failing, holding) && !threshold.worse(holding, failing), "{text}");
+            assert!(!threshold.worse(holding, holding), "{text}");
+        }
+        let unequal: Threshold = "lost != 10".parse().unwrap();
+        assert!(unequal.worse(11.0, 20.0) && !unequal.worse(20.0, 11.0));
+    }
 
     #[test]
     fn a_threshold_is_read_once_and_compared_in_base_units() {

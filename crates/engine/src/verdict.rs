@@ -61,6 +61,20 @@ pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
     .reasons()
 }
 
+/// A generator thread that has ended before its part of the run was over.
+pub(crate) fn of_lost_thread(thread: usize, at_seconds: f64, words: &str) -> Reason {
+    Reason {
+        state: VerdictState::Invalid,
+        check: "generator_lost".to_owned(),
+        stage: None,
+        also: Vec::new(),
+        measured: 1.0,
+        limit: 1.0,
+        text: format!("generator thread {thread} was lost after {at_seconds:.0} s: {words}"),
+        remedy: "its clients are missing from then on; repeat the run".to_owned(),
+    }
+}
+
 /// An agent that was lost.
 pub(crate) fn of_lost_agent(name: &str, at_seconds: f64, words: &str, is_allowed: bool) -> Reason {
     Reason {
@@ -440,6 +454,7 @@ mod tests {
             playing_mean: 10.0,
             window_is_void: false,
             starting_mean: 0.0,
+            lost_mean: 0.0,
             expected_bps: None,
             actual_bps: 0.0,
             messages: None,

@@ -5,7 +5,7 @@ use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::record::{self, RecordWriter, RunHead};
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value};
+use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value, VerdictState};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
     FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
@@ -510,4 +510,42 @@ fn a_threshold_names_the_stage_and_the_second_of_its_worst_value() {
     let place = judged("latency.p99 < 1s").place.unwrap();
     assert_eq!((place.workload, place.stage, place.second), (0, 1, Some(8)));
     assert_eq!(judged("stalls == 0").place, None, "of the whole run");
+}
+
+#[test]
+fn a_run_that_lost_a_generator_thread_is_invalid() {
+    let mut aggregator = aggregator_of(TWO_STREAMS);
+    (0..5).for_each(|at| second(&mut aggregator, at, 2, 4, 190_000));
+    let words = "no memory".to_owned();
+    aggregator.event(&EventLine::ThreadLost { at_seconds: 2.5, thread: 1, words });
+    let verdict = finish(&aggregator).verdict;
+    assert_eq!(verdict.state, VerdictState::Invalid);
+    let reason = verdict.reasons.iter().find(|it| it.check == "generator_lost").unwrap();
+    assert!(
+        reason.text.contains("thread 1 was lost") && reason.text.contains("no memory"),
+        "{}",
+        reason.text
+    );
+}
+
+/// A day, whose last two minutes lose their media after half a minute.
+#[test]
+fn a_short_window_at_the_end_of_a_long_run_is_seen_to_lose_its_media() {
+    let text = "{warmup: 0s, workloads: [{play: rtmp://h/live/b, arrival: 1000/s, stages: [{clients: 4, hold: 86280s}, {clients: 4, hold: 120s}]}]}";
+    let mut aggregator = aggregator_of(text);
+    for at in 0..86_400 {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.set(PLAYING, 4);
+        if at < 86_310 {
+            figures.count(MEDIA, 200_000);
+            figures.count(SOURCE, 200_000);
+            figures.count(SOURCE_TIME, 4_000_000);
+        }
+        aggregator
+            .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+    }
+    let run = RunFacts { duration_seconds: 86_400.0, ..RunFacts::default() };
+    let summary = aggregator.finish(run, Outcome::Completed, &Scenario::default());
+    let void: Vec<_> = summary.workloads[0].stages.iter().map(|stage| stage.window_is_void).collect();
+    assert_eq!(void, [false, true]);
 }

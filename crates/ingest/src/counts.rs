@@ -91,8 +91,10 @@ impl Counts {
     pub fn totals(&self) -> Totals {
         let of = Self::of;
         let nanos = |counter| Duration::from_nanos(of(counter));
+        // Once: a second reading may be of more messages, and more would be left than came.
+        let messages = of(&self.messages);
         Totals {
-            messages: of(&self.messages),
+            messages,
             bytes: of(&self.bytes),
             received: of(&self.records),
             saved: of(&self.saved),
@@ -101,7 +103,7 @@ impl Counts {
             conflict: of(&self.conflict),
             unmarked: of(&self.unmarked),
             acknowledged: of(&self.acknowledged),
-            left: of(&self.messages).saturating_sub(of(&self.settled)),
+            left: messages.saturating_sub(of(&self.settled)),
             missing: of(&self.missing),
             publishers: of(&self.publishers),
             commits: of(&self.commits),

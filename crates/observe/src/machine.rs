@@ -87,6 +87,23 @@ pub struct MachineSample {
     pub gap: Option<String>,
 }
 
+/// Points that one sample holds for others that are not kept, so that a run of days has no more of them than one of hours.
+const MOST_POINTS: usize = 8;
+
+impl MachineSample {
+    /// Puts what an earlier one has before what this one has; of too many points every other one stays.
+    pub(crate) fn take_over(&mut self, mut earlier: Self) {
+        earlier.points.append(&mut self.points);
+        self.points = earlier.points;
+        if self.points.len() > MOST_POINTS {
+            let mut numbers = 0..;
+            self.points.retain(|_| numbers.next().is_some_and(|number: usize| number.is_multiple_of(2)));
+        }
+        self.failure = earlier.failure.or(self.failure.take());
+        self.gap = earlier.gap.or(self.gap.take());
+    }
+}
+
 /// Counters and gauges that the figures are made of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reading {

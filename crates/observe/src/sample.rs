@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::others;
 use crate::{HostSample, MachineSample, OtherProcesses, ProcessSample, TargetSample};
 
 /// Everything that was observed at one moment. Counters are running totals:
@@ -44,6 +45,14 @@ impl Sample {
             }
         }
         spaced
+    }
+
+    /// Takes over what an earlier sample, which is not kept, has of the time before it and this one has not: the CPU of other
+    /// processes, points of other machines and why there were none.
+    pub fn take_over(&mut self, earlier: Self) {
+        self.others = others::together(earlier.others.iter().chain(&self.others));
+        let machines = self.machines.iter_mut().zip(earlier.machines);
+        machines.for_each(|(machine, earlier)| machine.take_over(earlier));
     }
 }
 

@@ -4,9 +4,7 @@ use crate::document::{Fact, Tone};
 use crate::quantity::{bit_rate, bytes, count, joined, number, seconds, share};
 use crate::quote::quote;
 use crate::stages::percentiles;
-use weir_engine::summary::{
-    BaseUnit, FigureValue, Role, Slots, StageSummary, TurnoverSummary, Value, WorkloadSummary,
-};
+use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, TurnoverSummary, Value, WorkloadSummary};
 
 /// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
 pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
@@ -115,10 +113,8 @@ fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
     }
     let mut line =
         format!("{} in the whole run, {} in all", number(stalls), seconds(workload.total.total("stalled")));
-    let played: f64 = workload.stages.iter().map(|stage| stage.playing_mean * stage.window_seconds()).sum();
-    if played > 0.0 {
-        let stalled: f64 = workload.stages.iter().map(|stage| stage.figures.total("stalled")).sum();
-        line.push_str(&format!(", {} of playing time in the windows", share(stalled / played)));
+    if let Some(ratio) = workload.stalled_ratio() {
+        line.push_str(&format!(", {} of playing time in the windows", share(ratio)));
     }
     if let Some(length) = workload.total.spread("stall_length") {
         line.push_str(&format!("; length {} (p50 / p99)", percentiles(Some(length)).line()));
@@ -129,14 +125,9 @@ fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
 /// What viewers of streams met, under the names of CTA-2066: over the windows, and of the whole run who left before it began.
 fn quality_of_experience(workload: &WorkloadSummary) -> Option<Fact> {
     let is_stream = workload.role == Role::Play && workload.total.total("source_time") > 0.0;
-    // Who gets nothing any more stands still, and is no less a viewer.
-    let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
-    let viewed: f64 = workload.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum();
-    if !is_stream || viewed <= 0.0 {
-        return None;
-    }
-    let sum = |name| workload.stages.iter().map(|stage| stage.figures.total(name)).sum::<f64>();
-    let (ratio, frequency) = (sum("stalled") / viewed, sum("stalls") / viewed * 60.0);
+    let ratio = workload.stalled_ratio().filter(|_| is_stream)?;
+    let stalls: f64 = workload.stages.iter().map(|stage| stage.figures.total("stalls")).sum();
+    let frequency = stalls / workload.viewed_seconds() * 60.0;
     let exits = workload.total.total("exits_before_start");
     let line = format!(
         "rebuffering ratio {}, {} rebufferings a minute of a viewer, {} exits before video start",

@@ -12,7 +12,7 @@ use std::io;
 use weir_engine::capacity::{CapacitySummary, Evidence};
 use weir_engine::series::{Ending, SeriesSummary};
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
-use weir_engine::sweep::SweepSummary;
+use weir_engine::sweep::{Standing, SweepSummary};
 
 /// JUnit's XML.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,16 +137,21 @@ pub(crate) fn write_series(summary: &SeriesSummary, out: &mut dyn io::Write) -> 
         message: state_word(summary.verdict).to_owned(),
         text,
     });
-    for variant in &summary.variants {
-        cases.extend(variant.thresholds.iter().map(|it| Case {
-            class: "weir.threshold",
-            name: format!("{}: {}", quote(&variant.name, LINE), quote(&it.expression, LINE)),
-            result: if it.passed == it.runs { CaseResult::Passed } else { CaseResult::Failed("threshold") },
-            message: format!("held in {} of {} runs", it.passed, it.runs),
-            text: String::new(),
-        }));
-    }
+    cases.extend(thresholds(summary));
     write_suite(&summary.run, &summary.layout, cases, out)
+}
+
+/// Each threshold of each variant.
+fn thresholds(summary: &SeriesSummary) -> impl Iterator<Item = Case> {
+    let each =
+        summary.variants.iter().flat_map(|variant| variant.thresholds.iter().map(move |it| (variant, it)));
+    each.map(|(variant, it)| Case {
+        class: "weir.threshold",
+        name: format!("{}: {}", quote(&variant.name, LINE), quote(&it.expression, LINE)),
+        result: if it.passed == it.runs { CaseResult::Passed } else { CaseResult::Failed("threshold") },
+        message: format!("held in {} of {} runs", it.passed, it.runs),
+        text: String::new(),
+    })
 }
 
 /// A search: its ending, and whether anything was learnt.
@@ -165,7 +170,7 @@ pub(crate) fn write_capacity(summary: &CapacitySummary, out: &mut dyn io::Write)
     write_suite(&summary.run, &summary.layout, vec![ending(&summary.ending), answer], out)
 }
 
-/// A sweep: its ending, and whether anything was learnt of each variant.
+/// A sweep: its ending, whether a best variant was found and anything was learnt of each, and the thresholds of its runs.
 pub(crate) fn write_sweep(summary: &SweepSummary, out: &mut dyn io::Write) -> io::Result<()> {
     let variants = summary.variants.iter().map(|variant| Case {
         class: "weir.sweep",
@@ -177,11 +182,15 @@ pub(crate) fn write_sweep(summary: &SweepSummary, out: &mut dyn io::Write) -> io
     let answer = Case {
         class: "weir.sweep",
         name: "a best variant is found".to_owned(),
-        result: CaseResult::Passed,
+        result: match summary.standing(Standing::Best).next() {
+            Some(_) => CaseResult::Passed,
+            None => CaseResult::Broken("no_best"),
+        },
         message: sweep_line(summary).replace(TIE, " "),
         text: String::new(),
     };
-    let cases = [ending(&summary.ending), answer].into_iter().chain(variants).collect();
+    let thresholds = summary.series.iter().flat_map(thresholds);
+    let cases = [ending(&summary.ending), answer].into_iter().chain(variants).chain(thresholds).collect();
     write_suite(&summary.run, &summary.layout, cases, out)
 }
 

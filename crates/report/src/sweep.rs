@@ -114,7 +114,10 @@ fn badges(summary: &SweepSummary) -> Vec<Badge> {
     if let Some(series) = &summary.series {
         let failed = series.failed_thresholds();
         if failed > 0 {
-            badges.push(badge(&crate::quantity::several(failed as u64, "threshold failed"), Tone::Bad));
+            badges.push(badge(
+                &format!("{} failed", crate::quantity::several(failed as u64, "threshold")),
+                Tone::Bad,
+            ));
         }
     }
     badges

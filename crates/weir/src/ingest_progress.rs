@@ -1,8 +1,9 @@
 //! What `weir ingest` says while it runs: that it is subscribed, and how fast it saves; drawn over itself on a terminal, a line
 //! every ten seconds elsewhere. It reads counts, and knows neither broker nor store.
 
+use crate::print::note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -55,6 +56,8 @@ impl IngestProgress {
                     drawn.tick();
                 } else if look % PLAIN_EVERY == 0 {
                     say(&drawn, &format!("weir: {line}"));
+                } else {
+                    continue;
                 }
                 (before, at) = (totals, now);
             }
@@ -82,10 +85,7 @@ impl Drop for IngestProgress {
 
 /// Prints a line above what is drawn.
 fn say(bar: &ProgressBar, line: &str) {
-    bar.suspend(|| {
-        // A closed terminal shows no error either.
-        let _ = writeln!(std::io::stderr(), "{line}");
-    });
+    bar.suspend(|| note(line));
 }
 
 /// What happened since `before`, and in all.

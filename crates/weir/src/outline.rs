@@ -22,15 +22,15 @@ const WIDEST: usize = 60;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn of(variation: &Variation, repeat: u32) -> Result<String, Failure> {
+pub(crate) fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<String, Failure> {
     let Variation { scenario, variant } = variation;
-    let plan = prepare::check(scenario, Exit::Scenario, &Generators::Here)?;
+    let plan = prepare::check(scenario, Exit::Scenario, generators)?;
     let schemas: Vec<_> = scenario.workloads.iter().filter_map(schema).collect();
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(Exit::Scenario)(error).of(part))?;
-        let watched = prepare::check_watched(threshold, scenario);
+        let watched = prepare::check_watched_here(threshold, scenario, generators);
         watched.map_err(|line| Failure::new(Exit::Scenario, line).of(part))?;
     }
     for (at, watch) in scenario.watch.iter().enumerate() {

@@ -89,9 +89,7 @@ pub(crate) fn prepare(
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
-        // Agents may watch processes on their machines.
-        let watched =
-            if *generators == Generators::Here { check_watched(threshold, &scenario) } else { Ok(()) };
+        let watched = check_watched_here(threshold, &scenario, generators);
         watched.map_err(|line| Failure::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
@@ -219,6 +217,16 @@ pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Resul
         ));
     }
     Ok(())
+}
+
+/// The same where this machine alone makes the load: agents may watch processes on their machines, which is known once they
+/// have answered.
+pub(crate) fn check_watched_here(
+    threshold: &Threshold,
+    scenario: &Scenario,
+    generators: &Generators,
+) -> Result<(), String> {
+    if *generators == Generators::Here { check_watched(threshold, scenario) } else { Ok(()) }
 }
 
 /// Whether a workload asks its server what there is to play.

@@ -91,6 +91,13 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
         || aggregator.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0),
         |summary| summary.run.duration_seconds,
     );
-    let summary = aggregator.finish(run, outcome, &head.scenario);
+    let mut summary = aggregator.finish(run, outcome, &head.scenario);
+    // What a run had to say of itself, such as a thread of it that failed, is in none of its lines.
+    let of_its_own = written.into_iter().flat_map(|summary| summary.warnings);
+    for warning in of_its_own {
+        if !summary.warnings.contains(&warning) {
+            summary.warnings.push(warning);
+        }
+    }
     Ok(Recomputed { head, aggregator, summary })
 }

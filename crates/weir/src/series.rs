@@ -56,7 +56,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Scenario, line));
     }
     if args.check {
-        let outlines = variations.iter().map(|it| outline::of(it, repeat));
+        let outlines = variations.iter().map(|it| outline::of(it, repeat, &args.run.agents.generators()));
         let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
         let page = format!("{}: fine\n\n{}", args.file.display(), outlines.join("\n"));
         written(std::io::stdout().lock().write_all(page.as_bytes()))?;
@@ -223,7 +223,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
 }
 
 /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
-/// or else how many thresholds failed.
+/// or else how many thresholds failed. The reason is that of [`exit`]'s code.
 pub(crate) fn shortfall(summary: &SeriesSummary) -> Option<String> {
     if let Ending::Failed(failure) = &summary.ending {
         return Some(weir_report::quote(&failure.words, 1_000));
@@ -233,7 +233,11 @@ pub(crate) fn shortfall(summary: &SeriesSummary) -> Option<String> {
         return Some(format!("interrupted after {made} of {wanted} runs"));
     }
     let left_out: Vec<_> = summary.runs.iter().filter(|run| !run.is_counted()).collect();
-    if let Some(first) = left_out.first().filter(|_| summary.verdict >= VerdictState::NothingMeasured) {
+    let first = |is: fn(&SeriesRun) -> bool| left_out.iter().find(|run| is(run));
+    let decisive = first(target_died)
+        .or_else(|| first(was_aborted))
+        .or_else(|| left_out.first().filter(|_| summary.verdict >= VerdictState::NothingMeasured));
+    if let Some(first) = decisive {
         let why = weir_report::quote(&first.why_not_counted(), 300);
         return Some(format!(
             "{} of {made} runs are not in the figures; {}: {why}",
@@ -293,13 +297,21 @@ pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
     match &summary.ending {
         Ending::Interrupted | Ending::Running => Exit::Interrupted,
         Ending::Failed(failure) => Exit::of_code(failure.exit_code),
-        Ending::Completed if any(|it| it.outcome == Outcome::TargetDied || it.unanswered) => Exit::TargetDied,
-        Ending::Completed if any(|it| matches!(it.outcome, Outcome::Aborted(_))) => Exit::Aborted,
+        Ending::Completed if any(target_died) => Exit::TargetDied,
+        Ending::Completed if any(was_aborted) => Exit::Aborted,
         Ending::Completed if summary.verdict == VerdictState::Invalid => Exit::Invalid,
         Ending::Completed if summary.verdict == VerdictState::NothingMeasured => Exit::Thresholds,
         Ending::Completed if summary.failed_thresholds() > 0 => Exit::Thresholds,
         Ending::Completed => Exit::Passed,
     }
+}
+
+fn target_died(run: &SeriesRun) -> bool {
+    run.outcome == Outcome::TargetDied || run.unanswered
+}
+
+fn was_aborted(run: &SeriesRun) -> bool {
+    matches!(run.outcome, Outcome::Aborted(_))
 }
 
 /// The same, with one line on stderr on why that is not a pass.

@@ -109,7 +109,7 @@ fn shortfall(summary: &SweepSummary) -> Option<String> {
     }
     match &summary.series {
         Some(series) => crate::series::shortfall(series),
-        None if summary.ending == Ending::Interrupted => {
+        None if matches!(summary.ending, Ending::Interrupted | Ending::Running) => {
             Some("interrupted before every variant was searched".to_owned())
         }
         None if summary.cells.iter().all(SweepCell::is_unanswered) => Some(

@@ -77,42 +77,66 @@ impl<T: AddAssign + Copy + Default> Blocks<T> {
     }
 }
 
+/// An item of [`Firsts`].
+pub(super) trait Successor {
+    /// Takes over from an earlier item, which is left out, what may not be lost of it.
+    fn take_over(&mut self, earlier: Self);
+}
+
 /// What cannot be added: the first item of each block, and the latest of all.
 #[derive(Debug)]
 pub(super) struct Firsts<T> {
     grid: Grid,
-    seconds: Vec<i64>,
+    /// In order, each with its second.
     items: Vec<T>,
+    seconds: Vec<i64>,
+    /// How many of them are of before second 0.
+    before: usize,
 }
 
-impl<T> Firsts<T> {
+impl<T: Successor> Firsts<T> {
     pub(super) fn new(edges: Vec<u32>) -> Self {
-        Self { grid: Grid::new(edges), seconds: Vec::new(), items: Vec::new() }
+        Self { grid: Grid::new(edges), seconds: Vec::new(), items: Vec::new(), before: 0 }
     }
 
-    /// Adds an item that is not older than the others. One of before second 0 is always kept.
-    pub(super) fn push(&mut self, second: i64, item: T) {
-        if self.grid.seconds > 1
-            && let [.., before, latest] = self.seconds[..]
-            && self.block(before) == self.block(latest)
-        {
-            self.seconds.pop();
-            self.items.pop();
+    /// Adds an item that is not older than the others. Of before second 0 as many are kept as of a run of two hours, and the
+    /// latest.
+    pub(super) fn push(&mut self, second: i64, mut item: T) {
+        let is_left_out = match self.seconds[..] {
+            [.., latest] if latest < 0 => second < 0 && self.before >= MOST,
+            [.., before, latest] => self.grid.seconds > 1 && self.block(before) == self.block(latest),
+            _ => false,
+        };
+        if is_left_out && let (Some(left_out), Some(latest)) = (self.items.pop(), self.seconds.pop()) {
+            item.take_over(left_out);
+            self.before -= usize::from(latest < 0);
         }
+        self.before += usize::from(second < 0);
         self.seconds.push(second);
         self.items.push(item);
-        if self.grid.is_full(self.items.len()) {
-            self.grid.coarsen();
-            let mut previous = None;
-            let latest = self.seconds.len() - 1;
-            let is_kept = |(at, second): (usize, &i64)| {
-                let block = self.block(*second);
-                previous.replace(block) != Some(block) || at == latest
-            };
-            let kept: Vec<bool> = self.seconds.iter().enumerate().map(is_kept).collect();
-            let (mut of_seconds, mut of_items) = (kept.iter(), kept.iter());
-            self.seconds.retain(|_| of_seconds.next().is_some_and(|kept| *kept));
-            self.items.retain(|_| of_items.next().is_some_and(|kept| *kept));
+        if self.grid.is_full(self.items.len() - self.before) {
+            self.coarsen();
+        }
+    }
+
+    /// Makes one block of two. The item after one that is left out takes over from it.
+    fn coarsen(&mut self) {
+        self.grid.coarsen();
+        let (seconds, items) = (std::mem::take(&mut self.seconds), std::mem::take(&mut self.items));
+        let last = seconds.len() - 1;
+        let (mut previous, mut left_out) = (None, None::<T>);
+        for (at, (second, mut item)) in seconds.into_iter().zip(items).enumerate() {
+            let block = self.block(second);
+            let is_kept = previous.replace(block) != Some(block) || at == last;
+            if let Some(earlier) = left_out.take() {
+                item.take_over(earlier);
+            }
+            if is_kept {
+                self.seconds.push(second);
+                self.items.push(item);
+            } else {
+                left_out = Some(item);
+            }
         }
     }
 
@@ -160,16 +184,38 @@ mod tests {
         }
     }
 
+    /// Its second, and how many were left out before it.
+    #[derive(Debug, PartialEq)]
+    struct Numbered(i64, u64);
+
+    impl Successor for Numbered {
+        fn take_over(&mut self, earlier: Self) {
+            self.1 += earlier.1 + 1;
+        }
+    }
+
     #[test]
     fn of_what_cannot_be_added_the_edges_of_windows_and_both_ends_are_kept() {
         let mut firsts = Firsts::new(vec![31, 90_001]);
-        (-3..100_000_i64).for_each(|second| firsts.push(second, second));
-        let items = firsts.items();
-        assert!(items.len() <= MOST + 2, "{}", items.len());
-        assert!([-3, -2, -1, 0, 31, 90_001, 99_999].iter().all(|second| items.contains(second)));
-        assert!(items.is_sorted() && firsts.seconds == items);
+        (-3..100_000_i64).for_each(|second| firsts.push(second, Numbered(second, 0)));
+        let seconds: Vec<i64> = firsts.items().iter().map(|item| item.0).collect();
+        assert!(seconds.len() <= MOST + 3 + 2, "{}", seconds.len());
+        assert!([-3, -2, -1, 0, 31, 90_001, 99_999].iter().all(|second| seconds.contains(second)));
+        assert!(seconds.is_sorted() && firsts.seconds == seconds);
         assert_eq!(firsts.get_mut(1), None);
-        assert_eq!(firsts.get_mut(0), Some(&mut 0));
+        assert_eq!(firsts.get_mut(0), Some(&mut Numbered(0, 0)));
+        let all: u64 = firsts.items().iter().map(|item| item.1 + 1).sum();
+        assert_eq!(all, 100_003, "what is left out is taken over once");
+    }
+
+    #[test]
+    fn of_hours_before_the_load_as_much_is_kept_and_the_load_is_no_coarser() {
+        let mut firsts = Firsts::new(Vec::new());
+        (-10_800..100_i64).for_each(|second| firsts.push(second, Numbered(second, 0)));
+        let seconds: Vec<i64> = firsts.items().iter().map(|item| item.0).collect();
+        assert_eq!(seconds.len(), MOST + 100);
+        assert_eq!((seconds[0], seconds[MOST - 1]), (-10_800, -1));
+        assert!(seconds[MOST..].iter().copied().eq(0..100));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl StageAggregator {
     }
 
     /// How many of its clients, on the mean of a stretch, were let go.
-    fn absent(&self, begin: u32, seconds: u32) -> f64 {
+    fn lost_mean(&self, begin: u32, seconds: u32) -> f64 {
         let end = begin + seconds;
         let of = |(clients, since): &(u32, u32)| {
             f64::from(*clients) * f64::from(end.saturating_sub(begin.max(*since)))
@@ -102,8 +102,7 @@ impl StageAggregator {
     pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
-        let starting = if self.turns_over { stretch.starting_mean() } else { 0.0 };
-        StageSummary {
+        let mut row = StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,
             begin_seconds: self.span.begin.as_secs_f64(),
@@ -112,11 +111,9 @@ impl StageAggregator {
             window_end_seconds: begin + stretch.seconds,
             playing_mean: stretch.mean(PLAYING),
             window_is_void: false,
-            expected_bps: client_bps.filter(|_| stretch.seconds > 0).map(|bps| {
-                let there = f64::from(self.span.clients) - starting - self.absent(begin, stretch.seconds);
-                bps * there.max(0.0)
-            }),
-            starting_mean: starting,
+            starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
+            lost_mean: self.lost_mean(begin, stretch.seconds),
+            expected_bps: None,
             actual_bps: stretch.actual_bps(),
             messages: None,
             source_fps: None,
@@ -126,6 +123,8 @@ impl StageAggregator {
             host: None,
             machines: Vec::new(),
             verdict: VerdictState::Valid,
-        }
+        };
+        row.expected_bps = client_bps.filter(|_| stretch.seconds > 0).map(|bps| bps * row.expected_clients());
+        row
     }
 }

@@ -151,10 +151,10 @@ impl WorkloadAggregator {
 
     /// How many messages a second `units` in `seconds` are, where its clients send or receive messages, beside what that
     /// many publishers are to send.
-    pub(super) fn messages(&self, clients: u32, units: u64, seconds: u32) -> Option<MessageRate> {
+    pub(super) fn messages(&self, clients: f64, units: u64, seconds: u32) -> Option<MessageRate> {
         let has = self.facts.role != Role::Ingest && weir_protocols::has_messages(&self.facts.protocol);
         (has && seconds > 0).then(|| MessageRate {
-            offered_per_second: self.facts.messages_per_second.map(|rate| rate * f64::from(clients)),
+            offered_per_second: self.facts.messages_per_second.map(|rate| rate * clients),
             actual_per_second: units as f64 / f64::from(seconds),
         })
     }
@@ -205,7 +205,8 @@ impl WorkloadAggregator {
                 stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), environment, ended);
             row.window_is_void = self.is_void(stage, &self.media_of(stage));
             let units = stage.window.figures.counter(UNITS);
-            row.messages = self.messages(stage.span.clients, units, stage.window.seconds);
+            let planned = f64::from(row.clients) - row.lost_mean;
+            row.messages = self.messages(planned, units, stage.window.seconds);
             let frame_time = self.facts.frame_time_seconds;
             row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);

@@ -14,7 +14,7 @@ pub enum Better {
     Higher,
 }
 
-const DECLARED: [(&str, Better); 30] = [
+const DECLARED: [(&str, Better); 32] = [
     ("playing", Better::Higher),
     ("bitrate", Better::Higher),
     ("bitrate.ratio", Better::Higher),
@@ -27,6 +27,8 @@ const DECLARED: [(&str, Better); 30] = [
     ("drift.p99", Better::Lower),
     ("stalls", Better::Lower),
     ("stalled", Better::Lower),
+    ("recovery.p50", Better::Lower),
+    ("recovery.p99", Better::Lower),
     ("starved", Better::Lower),
     ("lost.ratio", Better::Lower),
     ("failed.ratio", Better::Lower),

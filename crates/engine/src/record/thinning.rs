@@ -1,5 +1,5 @@
-//! Which samples of a long run are written down: all of the first two hours, then ever fewer, so that twice as long a run has
-//! an hour's worth more of them.
+//! Which samples of a long run are written down: all of the first two hours, then ever fewer, so that a run of twice the length
+//! has an hour's worth more of them.
 
 /// Seconds of which every sample is written. The aggregator keeps two hours by the second and thins in the same way, a
 /// little earlier: a run that is read again is summed up from the same samples.
@@ -28,7 +28,7 @@ impl Thinning {
     }
 
     /// Where the block of a second begins. Blocks are of one second, of two from second 8,192 on, of four from 16,384 on, and
-    /// so forth; one that a window begins or ends in is two.
+    /// so on; a block in which a window begins or ends is two.
     fn begin(&self, second: u32) -> u32 {
         let length = (second / ALL).checked_ilog2().map_or(1, |doubled| 2 << doubled);
         let edge = self.edges.partition_point(|edge| *edge <= second).checked_sub(1).map(|at| self.edges[at]);

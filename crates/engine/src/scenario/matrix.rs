@@ -38,18 +38,14 @@ impl Matrix {
             if variants.len().saturating_mul(values.len()) > MOST_VARIANTS {
                 return Err(format!("matrix: more than {MOST_VARIANTS} combinations; leave values out"));
             }
-            let is_secret = is_secret(key, &values.iter().map(String::as_str).collect::<Vec<_>>(), text);
-            let with = |variant: &Variant, (position, value): (usize, &String)| {
-                let hyphen = if variant.name.is_empty() { "" } else { "-" };
-                let shown = if is_secret { position.to_string() } else { as_name(value) };
-                let mut next = variant.clone();
-                next.name = format!("{}{hyphen}{}-{shown}", variant.name, as_name(key));
-                next.values.insert(key.clone(), value.clone());
-                next.secret_keys.extend(is_secret.then(|| key.clone()));
-                next
-            };
-            let each = |variant| (1..).zip(values).map(move |value| with(variant, value));
-            variants = variants.iter().flat_map(each).collect();
+            let each = |variant: Variant| values.iter().map(move |value| variant.with(key, value));
+            variants = variants.into_iter().flat_map(each).collect();
+        }
+        let keys = self.0.iter().map(|(key, _)| key);
+        let secret: BTreeSet<_> = keys.filter(|key| is_secret(key, &variants, text)).cloned().collect();
+        for variant in &mut variants {
+            variant.name = self.name(variant, &secret);
+            variant.secret_keys.clone_from(&secret);
         }
         for (at, variant) in variants.iter().enumerate() {
             if variants[..at].iter().any(|other| other.name == variant.name) {
@@ -60,6 +56,17 @@ impl Matrix {
             }
         }
         Ok(variants)
+    }
+
+    /// What a combination is called, in which the values of some keys are secrets.
+    fn name(&self, variant: &Variant, secret: &BTreeSet<String>) -> String {
+        let part = |(key, values): &(String, Vec<String>)| {
+            let value = &variant.values[key];
+            let position = values.iter().position(|it| it == value).map_or(0, |position| position + 1);
+            let shown = if secret.contains(key) { position.to_string() } else { as_name(value) };
+            format!("{}-{shown}", as_name(key))
+        };
+        self.0.iter().map(part).collect::<Vec<_>>().join("-")
     }
 }
 

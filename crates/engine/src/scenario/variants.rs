@@ -61,11 +61,7 @@ impl Variants {
     /// The same, which knows the keys whose values are secrets in this text.
     fn with_secrets_of(mut self, text: &str) -> Self {
         let keys: BTreeSet<String> = self.0.iter().flat_map(|it| it.values.keys().cloned()).collect();
-        let is_secret = |key: &String| {
-            let values = self.0.iter().filter_map(|it| it.values.get(key).map(String::as_str));
-            is_secret(key, &values.collect::<Vec<_>>(), text)
-        };
-        let secret: BTreeSet<String> = keys.into_iter().filter(is_secret).collect();
+        let secret: BTreeSet<String> = keys.into_iter().filter(|key| is_secret(key, &self.0, text)).collect();
         self.hide(&secret);
         self
     }

@@ -13,10 +13,13 @@ impl Threshold {
         let Some(place) = &mut result.place else { return };
         let workload = usize::from(place.workload);
         let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
-        let Some(stage) = stages.iter().find(|it| it.stage == place.stage) else { return };
-        // What begins in the ramp is in the figure as well.
+        let Some(position) = stages.iter().position(|it| it.stage == place.stage) else { return };
+        let stage = &stages[position];
+        // What begins in the ramp is in the figure as well. A second is of the last stage that has begun in it or before.
+        let (begin, next) = (stage.begin_seconds.floor(), stages.get(position + 1));
+        let end = next.map_or(f64::INFINITY, |it| it.begin_seconds.floor());
         let is_in = |point: &&Point| match self.figure.as_str() {
-            "startup" => (stage.begin_seconds..stage.end_seconds).contains(&f64::from(point.second)),
+            "startup" => (begin..end).contains(&f64::from(point.second)),
             _ => (stage.window_begin_seconds..stage.window_end_seconds).contains(&point.second),
         };
         let seconds = summary.series.iter().filter(is_in);
@@ -28,7 +31,8 @@ impl Threshold {
     /// What the figure is of one second, where that is kept.
     fn of_second(&self, point: &Point, workload: usize) -> Option<f64> {
         if self.server_load() == Some(ServerLoad::Cpu) {
-            return point.target_cpu_percent.iter().copied().reduce(f64::max);
+            let each = point.target_cpu_percent.iter().copied();
+            return each.reduce(|a, b| if self.worse(b, a) { b } else { a });
         }
         let point = point.workloads.get(workload)?;
         let percentiles = |of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>)| {
