@@ -6,8 +6,8 @@ use crate::timeline::{Timeline, Track};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_metrics::common::{
-    BURST, DRIFT, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS,
-    TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+    AHEAD, BURST, DRIFT, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED,
+    STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -115,6 +115,12 @@ pub struct PlaybackModel {
     read_brought_frames: bool,
     pulling: bool,
     stalled_booked: Moment,
+    /// When the first frame came.
+    began: Moment,
+    /// How much more media than time has come since the first frame, at the most, in microseconds.
+    lead: i64,
+    /// Whether it is in `stalled_viewers`, which counts viewers.
+    has_stalled: bool,
     /// Arrival of the last frame.
     last_frame: Moment,
     /// The last frame before a silence behind which nothing could be shown yet.
@@ -161,6 +167,9 @@ impl PlaybackModel {
             read_brought_frames: false,
             pulling: false,
             stalled_booked: now,
+            began: now,
+            lead: 0,
+            has_stalled: false,
             last_frame: now,
             silent_since: None,
         }
@@ -173,6 +182,7 @@ impl PlaybackModel {
         let position = self.timeline.place(frame.track, frame.timestamp, now.since(self.last_read));
         let media = position.media - *self.origin.get_or_insert(position.media);
         if self.bytes == 0 {
+            self.began = now;
             self.first = frame.bytes;
             self.measured = (0, u64::from(frame.bytes), u64::from(frame.track == Track::Video));
         }
@@ -211,6 +221,7 @@ impl PlaybackModel {
                 media - origin
             }
             None => {
+                self.began = now;
                 self.origin = Some(media);
                 0
             }
@@ -265,7 +276,7 @@ impl PlaybackModel {
         {
             self.book(change, now, recorder);
         }
-        self.measure_source(recorder);
+        self.measure_source(now, recorder);
         self.looked = now;
         self.covered = Duration::ZERO;
         self.own = self.next_own(now);
@@ -384,6 +395,8 @@ impl PlaybackModel {
             Change::Started => self.size_batch(),
             Change::Stalled(since) => {
                 recorder.count(STALLS, 1);
+                let before = std::mem::replace(&mut self.has_stalled, true);
+                recorder.count(STALLED_VIEWERS, u64::from(!before));
                 self.stalled_booked = since;
             }
             Change::Resumed(since) => {
@@ -400,14 +413,26 @@ impl PlaybackModel {
 
     /// Books what came since the last read, and how much media time it makes. Both belong to the same seconds, so that what
     /// is expected of a window has as many keyframes in it as what came.
-    fn measure_source(&mut self, recorder: &mut Recorder) {
+    fn measure_source(&mut self, now: Moment, recorder: &mut Recorder) {
         let (media, bytes, frames) = self.measured;
         if self.media > media {
+            let (step, came) = (self.media - media, self.bytes - bytes);
+            recorder.count(AHEAD, self.came_ahead(now, step, came));
             recorder.count(SOURCE, self.bytes - bytes);
             recorder.count(SOURCE_TIME, (self.media - media) as u64);
             recorder.count(SOURCE_FRAMES, self.frames - frames);
             self.measured = (self.media, self.bytes, self.frames);
         }
+    }
+
+    /// Of `came` bytes, which moved media time on by `step`, those that came faster than the clock: what a server keeps and sends
+    /// to a new viewer at once. Whoever reads in batches has read all that had come by `now`. A server that catches up
+    /// gets no further ahead than it was before it fell behind, so that this is no part of it.
+    fn came_ahead(&mut self, now: Moment, step: i64, came: u64) -> u64 {
+        let lead = self.media - now.since(self.began).as_micros() as i64;
+        let grown = (lead - self.lead).clamp(0, step);
+        self.lead = self.lead.max(lead);
+        (u128::from(came) * grown as u128 / step as u128) as u64
     }
 
     /// A group of pictures ends and the next begins at `media`: a moment to look at the rate.
@@ -637,12 +662,66 @@ mod tests {
             let end = arrivals[arrivals.len() - 1].0 + Duration::from_secs(5);
             let witness = Reader::run(Reading::Witness, number, &arrivals, end);
             let crowd = Reader::run(Reading::Crowd, number, &arrivals, end);
-            for figure in [STALLS, STALLED, SOURCE, SOURCE_FRAMES, SOURCE_TIME, TIMESTAMP_JUMPS] {
+            for figure in [STALLS, STALLED, STALLED_VIEWERS, SOURCE, SOURCE_FRAMES, SOURCE_TIME, TIMESTAMP_JUMPS] {
                 prop_assert_eq!(witness.recorder.counter(figure), crowd.recorder.counter(figure));
             }
             prop_assert_eq!(witness.recorder.spread(STALL_LENGTH), crowd.recorder.spread(STALL_LENGTH));
             prop_assert!(witness.recorder.counter(STALLS) > 0, "nothing comes for the last five seconds");
+            prop_assert_eq!(witness.recorder.counter(STALLED_VIEWERS), 1, "however often it stalled");
             prop_assert!(crowd.reads.len() <= witness.reads.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_came_by_the_clock_is_what_came_less_what_a_server_sent_at_once(
+            // Frames of 40 ms that a server has kept, how late each of the others is, and how long the viewer stays.
+            kept in 1usize..100,
+            delays in prop::collection::vec(0u64..20, 1..30),
+            sizes in prop::collection::vec(900u32..1_100, 1..60),
+            stays in 500u64..6_000,
+            number in any::<u32>(),
+        ) {
+            let start = Moment::from_nanos(7_000_000_000);
+            let end = start + Duration::from_millis(stays);
+            let late = (kept..).map(|frame| ((frame - kept) as u64 + 1) * 40 + delays[frame % delays.len()]);
+            let times = std::iter::repeat_n(0, kept).chain(late).enumerate();
+            let arrivals: Vec<Arrival> = times
+                .map(|(frame, at)| {
+                    let frame = ReceivedFrame {
+                        track: Track::Video,
+                        timestamp: frame as u64 * 40,
+                        bytes: sizes[frame % sizes.len()],
+                        keyframe: frame % 50 == 0,
+                    };
+                    (frame, start + Duration::from_millis(at))
+                })
+                .map(|(frame, at)| (at, frame))
+                .take_while(|(at, _)| *at < end)
+                .collect();
+            for reading in [Reading::Witness, Reading::Crowd] {
+                let reader = Reader::run(reading, number, &arrivals, end);
+                let came = (reader.playback.bytes - u64::from(reader.playback.first)) as f64;
+                let by_the_clock = came - reader.recorder.counter(AHEAD) as f64;
+                // 25 frames of 1,000 bytes a second, one of them more or less, and a tenth for sizes that repeat.
+                let expected = 25.0 * stays as f64;
+                prop_assert!((by_the_clock - expected).abs() <= 2_500.0 + expected / 10.0, "{reading:?}: {by_the_clock} of {expected}");
+            }
+        }
+
+        #[test]
+        fn a_server_that_catches_up_sends_nothing_ahead(
+            // Now and then a frame is held for up to 4 s, and those behind it with it.
+            delays in prop::collection::vec(prop_oneof![30 => Just(0u16), 1 => 0u16..4_000], 100..400),
+            number in any::<u32>(),
+        ) {
+            let arrivals = arrivals(&delays, &[1_000]);
+            for reading in [Reading::Witness, Reading::Crowd] {
+                let reader = Reader::run(reading, number, &arrivals, arrivals[arrivals.len() - 1].0);
+                // If the first frame is the one that is held, those behind it come before their time.
+                let held = if delays[0] == 0 { 0 } else { u64::from(delays[0]) / 40 + 1 };
+                prop_assert!(reader.recorder.counter(AHEAD) <= held * 1_000, "{reading:?}");
+            }
         }
     }
 

@@ -37,6 +37,19 @@ use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
 use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::{Source, WorkloadAggregator};
 
+/// A stage that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageProgress {
+    /// Which it is, from 1 up.
+    pub stage: u16,
+    /// How many its workload has.
+    pub of: u16,
+    /// Clients that it holds.
+    pub clients: u32,
+    /// The time to its end.
+    pub left: Duration,
+}
+
 /// Sums up a run, second by second.
 #[derive(Debug)]
 pub struct Aggregator {
@@ -253,11 +266,54 @@ impl Aggregator {
         self.workloads.iter().map(|workload| workload.total.figures.counter(FAILED)).sum()
     }
 
+    /// Each workload, and what it counted up to now.
+    pub fn totals(&self) -> impl Iterator<Item = (&WorkloadFacts, &Recorder)> {
+        self.workloads.iter().map(|workload| (&workload.facts, &workload.total.figures))
+    }
+
+    /// What the target, weir and the machine used between the last two samples.
+    pub fn latest_usage(&self) -> Option<Usage> {
+        let samples = self.samples.items();
+        let [.., before, latest] = samples else { return None };
+        Usage::between(before, latest)
+    }
+
+    /// The stage that is under way at `elapsed`, of the first workload that has several.
+    pub fn stage_at(&self, elapsed: Duration) -> Option<StageProgress> {
+        let last = self.plan.stages.iter().find(|span| span.stage > 0)?;
+        let stages = || self.plan.stages.iter().filter(|span| span.workload == last.workload);
+        let now = stages().find(|span| elapsed < span.end)?;
+        Some(StageProgress {
+            stage: now.stage + 1,
+            of: stages().count() as u16,
+            clients: now.clients,
+            left: now.end.saturating_sub(elapsed),
+        })
+    }
+
     /// Whether clients have counts at which they end, and some client has ended without a failure.
     pub(crate) fn has_reached_counts(&self) -> bool {
         let ended =
             |it: &WorkloadAggregator| it.total.figures.counter(ON_TIME) + it.total.figures.counter(LATE);
         self.plan.about.is_some() && self.workloads.iter().any(|it| ended(it) > 0)
+    }
+
+    /// All kinds of failures so far, the commonest first: how many clients met each, and what was said of the first of them.
+    pub fn failures(&self) -> Vec<(Failure, u64, &str)> {
+        let mut kinds: BTreeMap<Failure, (u64, &str)> = BTreeMap::new();
+        for (workload, number) in self.workloads.iter().zip(0..) {
+            for (kind, clients) in workload.total.figures.failures() {
+                let (sum, words) = kinds.entry(kind).or_default();
+                *sum += clients;
+                if words.is_empty() {
+                    *words = self.words.get(&(number, kind)).map_or("", String::as_str);
+                }
+            }
+        }
+        let mut kinds: Vec<_> =
+            kinds.into_iter().map(|(kind, (clients, words))| (kind, clients, words)).collect();
+        kinds.sort_by_key(|(_, clients, _)| std::cmp::Reverse(*clients));
+        kinds
     }
 
     /// The commonest kind of failure so far, how many clients met it, and what was said of the first of them.

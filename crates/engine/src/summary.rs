@@ -223,6 +223,9 @@ pub struct WorkloadSummary {
     /// How far the figure `latency` may be off because publisher and viewers read different clocks: 0 when
     /// they share one, none when it is not known or nothing was stamped.
     pub clock_uncertainty_seconds: Option<f64>,
+    /// Share of the viewers of a stream that came to play whose modelled player never ran out of media, the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_free_ratio: Option<f64>,
     /// How clients followed each other, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turnover: Option<TurnoverSummary>,
@@ -789,6 +792,13 @@ impl Figures {
     pub fn lost_ratio(&self) -> Option<f64> {
         let (lost, numbered) = (self.total("lost"), self.total("numbered"));
         (numbered > 0.0).then(|| lost / (lost + numbered))
+    }
+
+    /// Viewers that never stalled, of those that played; none where nothing has a media time to stall by.
+    pub fn stall_free_ratio(&self) -> Option<f64> {
+        let played = self.total("played");
+        let is_stream = played > 0.0 && self.total("source_time") > 0.0;
+        is_stream.then(|| 1.0 - self.total("stalled_viewers") / played)
     }
 
     /// A counter's total by name, 0 if absent.

@@ -18,8 +18,8 @@ use weir_metrics::{Kind, Measure, Quantity, Unit, parse_quantity};
 ///
 /// The figure is a name of `docs/method.md`, or `failed.ratio`, `missed.ratio`, `played.ratio`, `starved.ratio` (of planned
 /// clients), `bitrate.ratio` and `frames.ratio` (actual by expected), `lost.ratio` (of what was sent), `stalled.ratio` (of playing
-/// time). The statistic is `p50`, `p90`, `p95`,
-/// `p99`, `p999`, `min`, `mean`, `max` for distributions, `rate` for a counter a second, `mean`,
+/// time), `stall_free.ratio` (of viewers that played). The statistic is `p50`, `p90`, `p95`, `p99`, `p999`, `min`, `mean`, `max`
+/// for distributions, `rate` for a counter a second, `mean`,
 /// `max` for a level; a counter alone is its total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
@@ -94,7 +94,8 @@ const STATISTICS: [(&str, Statistic); 13] = [
 ];
 
 /// Ratios that are made of two figures.
-const RATIOS: [&str; 8] = ["failed", "missed", "played", "starved", "bitrate", "stalled", "frames", "lost"];
+const RATIOS: [&str; 9] =
+    ["failed", "missed", "played", "starved", "bitrate", "stalled", "stall_free", "frames", "lost"];
 
 /// Shortest window whose rate is asked for by default: one of a few seconds holds a keyframe more or less.
 const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
@@ -482,7 +483,9 @@ impl Threshold {
     /// Over what a slice of a stage's window is judged.
     pub(crate) fn scope(&self) -> Scope {
         match (self.statistic, self.figure.as_str()) {
-            (Some(Statistic::Ratio), "failed" | "missed" | "played" | "starved") => Scope::Clients,
+            (Some(Statistic::Ratio), "failed" | "missed" | "played" | "starved" | "stall_free") => {
+                Scope::Clients
+            }
             (Some(Statistic::Ratio), "bitrate" | "frames") => Scope::SourceRate,
             _ => Scope::Slice,
         }
@@ -589,6 +592,7 @@ impl Threshold {
                 (asked > 0.0).then(|| workload.total.total("played") / asked)
             }
             "starved" if planned > 0.0 => Some(workload.total.total("starved") / planned),
+            "stall_free" => workload.stall_free_ratio,
             "stalled" => workload.stalled_ratio(),
             // What is lost in a ramp is lost.
             "lost" => workload.total.lost_ratio(),

@@ -2,7 +2,7 @@
 
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
-use weir_metrics::common::{MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
+use weir_metrics::common::{AHEAD, MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
 use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
 /// Figures added up over seconds.
@@ -48,6 +48,15 @@ impl Totals {
         let startups = self.figures.spread(STARTUP);
         let together = startups.mean() * startups.len() as f64 * Unit::Micros.scale();
         if self.seconds == 0 || startups.is_empty() { 0.0 } else { together / f64::from(self.seconds) }
+    }
+
+    /// Bits a second of what came to viewers that begin, and not by the clock.
+    pub(crate) fn ahead_bps(&self) -> f64 {
+        if self.seconds == 0 {
+            0.0
+        } else {
+            self.figures.counter(AHEAD) as f64 * 8.0 / f64::from(self.seconds)
+        }
     }
 
     fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {

@@ -8,8 +8,8 @@ use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value, VerdictState};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
-    SOURCE_FRAMES, SOURCE_TIME, STARVED, STARVING, TURN_LAG, UNITS,
+    AHEAD, FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
+    SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{HostSample, NetworkCounters, ProcessSample, Sample};
@@ -335,6 +335,60 @@ fn units_without_numbers_and_streams_without_pictures_have_no_such_ratio() {
     for text in ["frames.ratio >= 90%", "lost.ratio <= 1%"] {
         assert_eq!(text.parse::<Threshold>().unwrap().judge(&summary.workloads).value, None, "{text}");
     }
+}
+
+#[test]
+fn the_share_of_viewers_without_a_stall_is_of_those_that_played_in_the_whole_run() {
+    let threshold: Threshold = "stall_free.ratio >= 80%".parse().unwrap();
+    let judged = |played, stalled: [u64; 2], source_time| {
+        let mut aggregator =
+            aggregator_of("{warmup: 2s, workloads: [{play: rtmp://h/live/a, duration: 12s}]}");
+        for (at, stalled) in [(0, stalled[0]), (9, stalled[1])] {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.count(PLAYED, if at == 0 { played } else { 0 });
+            figures.count(STALLED_VIEWERS, stalled);
+            figures.count(SOURCE_TIME, source_time);
+            aggregator
+                .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        }
+        let summary = finish(&aggregator);
+        let result = threshold.judge(&summary.workloads);
+        assert_eq!(result.value, summary.workloads[0].stall_free_ratio);
+        (result.value, result.passed)
+    };
+    assert_eq!(judged(8, [0, 0], 1), (Some(1.0), true));
+    // One in the ramp, one in the window.
+    assert_eq!(judged(8, [1, 1], 1), (Some(0.75), false));
+    assert_eq!(judged(8, [8, 0], 1), (Some(0.0), false));
+    // Nobody played; messages.
+    assert_eq!(judged(0, [0, 0], 1), (None, false));
+    assert_eq!(judged(8, [0, 0], 0), (None, false));
+}
+
+#[test]
+fn what_a_server_sends_at_once_to_each_new_viewer_is_expected_of_viewers_that_follow_each_other() {
+    // Ten places at 100 bytes a second, each client for 2 s: five begin in each second, and each gets 2 s of media at once.
+    let ratio = |life: &str| {
+        let text = format!(
+            "{{warmup: 0s, workloads: [{{play: rtmp://h/a/b, clients: 10, arrival: 1000/s, duration: 10s{life}}}]}}"
+        );
+        let mut aggregator = aggregator_of(&text);
+        for second in 0..10 {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.set(PLAYING, 10);
+            figures.count(PLAYED, 5);
+            figures.count(MEDIA, 1_000 + 5 * 200);
+            figures.count(AHEAD, 5 * 200);
+            figures.count(SOURCE, 2_000);
+            figures.count(SOURCE_TIME, 20_000_000);
+            aggregator
+                .interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        }
+        let stage = finish(&aggregator).workloads[0].stages[0].clone();
+        stage.actual_bps / stage.expected_bps.unwrap()
+    };
+    assert_eq!(ratio(", life: 2s"), 1.0);
+    assert_eq!(ratio(""), 2.0, "nobody new is expected of viewers that stay");
 }
 
 /// A sample at this time of the run, of a machine with two cores of which weir has used so much.

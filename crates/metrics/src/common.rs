@@ -22,8 +22,10 @@ crate::figures! {
     SOURCE: Counter = "source", Bytes, "media bytes behind each viewer's first frame, for the source's rate";
     SOURCE_TIME: Counter = "source_time", Micros, "media time that the bytes of `source` make";
     SOURCE_FRAMES: Counter = "source_frames", Count, "video frames that the source has in the time behind `source`";
+    AHEAD: Counter = "ahead", Bytes, "media bytes that came to viewers up to their first decodable frame, and faster than the clock after it";
     STALLS: Counter = "stalls", Count, "times that a modelled player ran out of media";
     STALLED: Counter = "stalled", Micros, "time that modelled players waited for media";
+    STALLED_VIEWERS: Counter = "stalled_viewers", Count, "viewers whose modelled player ran out of media, each once";
     STARVED: Counter = "starved", Count, "viewers that played and then got no media for their timeout, each once";
     LOST: Counter = "lost", Count, "media units known to be missing";
     OPEN_ENDS: Counter = "open_ends", Count, "publishers whose end a viewer did not know: `lost` goes up to the last unit received";

@@ -130,9 +130,12 @@ fn quality_of_experience(workload: &WorkloadSummary) -> Option<Fact> {
     let frequency = stalls / workload.viewed_seconds() * 60.0;
     let exits = workload.total.total("exits_before_start");
     let line = format!(
-        "rebuffering ratio {}, {} rebufferings a minute of a viewer, {} exits before video start",
+        "rebuffering ratio {}, {} rebufferings a minute of a viewer, {}{} exits before video start",
         share(ratio),
         number(frequency),
+        workload
+            .stall_free_ratio
+            .map_or_else(String::new, |free| { format!("{} of viewers without any stall, ", share(free)) }),
         number(exits)
     );
     let tone = if ratio > 0.0 { Tone::Doubtful } else { Tone::Plain };

@@ -230,7 +230,7 @@ A threshold is a figure, a comparison and a limit: 'startup.p99 < 1s'. One that 
   counter        alone or rate (a second)                    stalls == 0
   level          mean max                                    starving.max <= 2
   ratio          failed missed played starved bitrate        failed.ratio <= 0.1%
-                 stalled frames lost, each with .ratio       bitrate.ratio >= 98%
+                 stalled stall_free frames lost, with .ratio bitrate.ratio >= 98%
 
   server         server.cpu server.memory (mean, max)        server.cpu.max < 80%
                  server.descriptors

@@ -1,14 +1,21 @@
-//! The live view: four times a second on a terminal, a plain line every few seconds into a pipe.
+//! The live view: a table that is drawn over itself on a terminal, a plain line every few seconds into a pipe.
+
+mod screen;
+mod table;
 
 use crate::args::RunOptions;
 use crate::log;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::truncate_str;
+use screen::Screen;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
+use table::{LOWEST, NARROWEST, Table};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Watcher;
 use weir_engine::summary::{MessageRate, Role, WorkloadPoint};
 use weir_metrics::BitRate;
+use weir_metrics::common::FAILED;
+use weir_observe::{ThreadUsage, Usage};
 
 /// Characters of what was said of a failure.
 const WORDS: usize = 80;
@@ -21,19 +28,26 @@ const SELDOM: u32 = 30;
 /// How far an agent must be behind for a line of its own.
 const WAITING: Duration = Duration::from_secs(2);
 
+/// The row of the table that is about agents.
+const AGENTS: &str = "agents";
+/// Threads that are named.
+const THREADS: usize = 3;
+/// Of a core: a thread that uses less is not busy.
+const BUSY_PERCENT: f64 = 1.0;
+/// Times a second that the terminal is drawn.
+const DRAWS: u128 = 4;
+
 /// What a run shows while it goes, on stderr.
 pub(crate) struct Live {
     view: View,
-    /// The line of the last second.
-    line: String,
-    /// The agent that was behind the most since then.
+    /// The agent that was behind the most since the last second.
     lag: Option<(String, Duration)>,
 }
 
 /// How it is shown.
 enum View {
-    /// A bar that is drawn over itself.
-    Bar(ProgressBar),
+    /// A table that is drawn over itself.
+    Drawn(Box<Drawn>),
     /// A line every this many seconds.
     Plain(u32),
     /// Nothing.
@@ -41,15 +55,15 @@ enum View {
 }
 
 impl Live {
-    /// A bar on a terminal, else lines.
+    /// A table on a terminal, else lines.
     pub(crate) fn new(length: Duration, options: &RunOptions) -> Self {
-        Self { view: View::new(length, options), line: String::new(), lag: None }
+        Self { view: View::new(length, options), lag: None }
     }
 
     /// Takes the view away before the report is printed.
-    pub(crate) fn clear(&self) {
-        if let View::Bar(bar) = &self.view {
-            bar.finish_and_clear();
+    pub(crate) fn clear(&mut self) {
+        if let View::Drawn(drawn) = &mut self.view {
+            drawn.screen.clear();
         }
     }
 }
@@ -66,15 +80,59 @@ impl View {
         if options.no_tui || verbose || log::is_on() || !std::io::stderr().is_terminal() {
             return Self::Plain(if verbose { 1 } else { PLAIN_EVERY });
         }
-        let bar = ProgressBar::with_draw_target(
-            Some(length.as_millis() as u64),
-            ProgressDrawTarget::stderr_with_hz(4),
-        );
+        Self::Drawn(Box::new(Drawn::new(length)))
+    }
+}
+
+/// What is drawn over itself.
+struct Drawn {
+    screen: Screen,
+    table: Table,
+    /// What stands in the table's place where it does not fit.
+    line: String,
+    /// How often there was time to draw, when it was drawn last.
+    draws: u128,
+}
+
+impl Drawn {
+    fn new(length: Duration) -> Self {
         // A run until Ctrl-C has no part of it done.
-        let template = if length > LONGEST { "{spinner} {msg}" } else { "{bar:20} {msg}" };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.progress_chars("━╸─"));
-        Self::Bar(bar)
+        let length = Some(length).filter(|length| *length <= LONGEST);
+        Self {
+            screen: Screen::new(),
+            table: Table { length, ..Table::default() },
+            line: String::new(),
+            draws: 0,
+        }
+    }
+
+    /// Draws what there is, as large as the terminal is now.
+    fn draw(&mut self) {
+        let (width, height) = self.screen.size();
+        let lines = if width >= NARROWEST && height >= LOWEST {
+            // The last row is the cursor's.
+            self.table.lines(width, height - 1)
+        } else {
+            let bar = self.table.length.map(|length| table::bar(self.table.elapsed, length, width) + " ");
+            let line = bar.unwrap_or_default() + &self.line;
+            vec![truncate_str(&line, width, "…").into_owned()]
+        };
+        self.screen.draw(&lines);
+    }
+
+    /// Says in a row of the table how far an agent is behind.
+    fn show_lag(&mut self, lag: String) {
+        self.table.workloads.retain(|(name, _)| name != AGENTS);
+        self.table.workloads.push((AGENTS.to_owned(), vec![lag]));
+    }
+
+    /// Draws again if enough time has passed.
+    fn tick(&mut self, elapsed: Duration) {
+        self.table.elapsed = elapsed;
+        let draws = elapsed.as_millis() * DRAWS / 1_000;
+        if std::mem::replace(&mut self.draws, draws) != draws {
+            self.draw();
+        }
     }
 }
 
@@ -87,21 +145,21 @@ impl Watcher for Live {
         {
             return;
         }
-        self.line =
+        let line =
             line(second, &points, &aggregator.roles(), aggregator.failed(), aggregator.commonest_failure());
-        let line = match self.lag.take() {
-            Some((agent, behind)) => format!("{} · {}", self.line, lag(&agent, behind)),
-            None => self.line.clone(),
-        };
-        if let View::Bar(bar) = &self.view
-            && is_in_background()
-        {
+        let lag = self.lag.take().map(|(agent, behind)| lag(&agent, behind));
+        let line = lag.iter().fold(line, |line, lag| format!("{line} · {lag}"));
+        if matches!(self.view, View::Drawn(_)) && is_in_background() {
             // Sent there since: what is in the foreground now is not drawn over.
-            bar.set_draw_target(ProgressDrawTarget::hidden());
             self.view = View::Plain(SELDOM);
         }
-        match &self.view {
-            View::Bar(bar) => bar.set_message(line),
+        match &mut self.view {
+            View::Drawn(drawn) => {
+                drawn.table = table(second, &points, aggregator, &drawn.table);
+                lag.into_iter().for_each(|lag| drawn.show_lag(lag));
+                drawn.line = line;
+                drawn.draw();
+            }
             View::Plain(every) if (second + 1).is_multiple_of(*every) => {
                 // A reader that is gone must not end the run.
                 let _ = writeln!(std::io::stderr(), "{line}");
@@ -111,8 +169,8 @@ impl Watcher for Live {
     }
 
     fn tick(&mut self, elapsed: Duration) {
-        if let View::Bar(bar) = &self.view {
-            bar.set_position(elapsed.as_millis() as u64);
+        if let View::Drawn(drawn) = &mut self.view {
+            drawn.tick(elapsed);
         }
     }
 
@@ -122,15 +180,13 @@ impl Watcher for Live {
             return;
         }
         self.lag = Some((agent.to_owned(), behind));
-        // While seconds wait for an agent there is no other line that could say so.
-        match &self.view {
-            View::Bar(bar) if behind >= WAITING => {
-                bar.set_message(format!("{} · {}", self.line, lag(agent, behind)));
-            }
+        // While seconds wait for an agent nothing else says so.
+        match &mut self.view {
+            View::Drawn(drawn) if behind >= WAITING => drawn.show_lag(lag(agent, behind)),
             View::Plain(_) if behind.as_secs() / WAITING.as_secs() > most.as_secs() / WAITING.as_secs() => {
                 let _ = writeln!(std::io::stderr(), "waiting: {}", lag(agent, behind));
             }
-            View::Bar(_) | View::Plain(_) | View::Silent => {}
+            View::Drawn(_) | View::Plain(_) | View::Silent => {}
         }
     }
 }
@@ -155,21 +211,8 @@ fn line(
 ) -> String {
     let mut parts = vec![format!("{} s", second + 1)];
     for (point, role) in points.iter().zip(roles) {
-        let rate = rate(point);
-        parts.push(match role {
-            Role::Play => format!("{} of {} play, {rate}", point.playing, point.planned),
-            Role::Publish => format!("{} of {} publish, {rate}", point.playing, point.planned),
-            Role::Ingest => format!("saving, {rate}"),
-        });
-        if let Some(startup) = point.startup_p99_seconds {
-            parts.push(format!("startup p99 {:.0} ms", startup * 1e3));
-        }
-        if point.stalls > 0 {
-            parts.push(format!("{} stalls", point.stalls));
-        }
-        if *role == Role::Play && point.numbered > 0 {
-            parts.extend(quality(point));
-        }
+        parts.push(format!("{}, {}", doing(point, *role), rate(point)));
+        parts.extend(meets(point, *role));
     }
     if let Some((kind, clients, words)) = commonest {
         let words = weir_report::quote(words, WORDS);
@@ -178,6 +221,91 @@ fn line(
         parts.push(format!("{failed} failed ({many}{}{colon}{words})", kind.key()));
     }
     parts.join(" · ")
+}
+
+/// The table after a second; it goes on from the one before.
+fn table(second: u32, points: &[WorkloadPoint], aggregator: &Aggregator, before: &Table) -> Table {
+    let workloads = aggregator.totals().zip(points).map(|((facts, totals), point)| {
+        let mut parts = vec![doing(point, facts.role), rate(point)];
+        let failed = totals.counter(FAILED);
+        if failed > 0 {
+            parts.push(format!("{failed} failed"));
+        }
+        parts.extend(meets(point, facts.role));
+        (facts.name.clone(), parts)
+    });
+    let failures = aggregator.failures().into_iter().map(|(kind, clients, words)| {
+        let words = weir_report::quote(words, WORDS);
+        let colon = if words.is_empty() { "" } else { ": " };
+        format!("{clients} {}{colon}{words}", kind.key())
+    });
+    let usage = aggregator.latest_usage();
+    Table {
+        elapsed: before.elapsed,
+        length: before.length,
+        stage: aggregator.stage_at(Duration::from_secs(u64::from(second) + 1)),
+        workloads: workloads.collect(),
+        servers: usage.as_ref().map(servers).unwrap_or_default(),
+        threads: usage.as_ref().map(busiest_threads).unwrap_or_default(),
+        generator: usage.as_ref().map(generator).unwrap_or_default(),
+        failures: failures.collect(),
+    }
+}
+
+/// What each watched server uses.
+fn servers(usage: &Usage) -> Vec<(String, Vec<String>)> {
+    let targets = usage.targets.iter().map(|target| {
+        let process = &target.process;
+        let mut parts = vec![format!("{:.0} % CPU", process.cpu_percent), megabytes(process.rss_bytes)];
+        parts.extend(target.connections.map(|connections| format!("{connections} connections")));
+        (target.watch.to_string(), parts)
+    });
+    targets.collect()
+}
+
+/// The busiest threads of all servers.
+fn busiest_threads(usage: &Usage) -> Vec<String> {
+    let threads = usage.targets.iter().flat_map(|target| &target.process.threads);
+    let mut threads: Vec<&ThreadUsage> = threads.filter(|it| it.cpu_percent >= BUSY_PERCENT).collect();
+    threads.sort_by(|one, other| other.cpu_percent.total_cmp(&one.cpu_percent));
+    let named = threads
+        .iter()
+        .take(THREADS)
+        .map(|thread| format!("{} {:.0} %", weir_report::quote(&thread.name, WORDS), thread.cpu_percent));
+    named.collect()
+}
+
+/// What weir uses, and its machine.
+fn generator(usage: &Usage) -> Vec<String> {
+    let mut parts = vec![format!("{:.0} % CPU", usage.generator.cpu_percent)];
+    parts.extend(usage.host.cpu_busy_ratio.map(|busy| format!("machine {:.0} % busy", busy * 100.0)));
+    parts
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 * 1e-6)
+}
+
+/// How many of its clients do what they are there for.
+fn doing(point: &WorkloadPoint, role: Role) -> String {
+    match role {
+        Role::Play => format!("{} of {} play", point.playing, point.planned),
+        Role::Publish => format!("{} of {} publish", point.playing, point.planned),
+        Role::Ingest => "saving".to_owned(),
+    }
+}
+
+/// What its clients met in this second.
+fn meets(point: &WorkloadPoint, role: Role) -> Vec<String> {
+    let mut parts: Vec<String> =
+        point.startup_p99_seconds.map(|it| format!("startup p99 {:.0} ms", it * 1e3)).into_iter().collect();
+    if point.stalls > 0 {
+        parts.push(format!("{} stalls", point.stalls));
+    }
+    if role == Role::Play && point.numbered > 0 {
+        parts.extend(quality(point));
+    }
+    parts
 }
 
 /// Messages and bits a second: `498 of 500 messages/s, 1.02 Mbps`.
@@ -216,6 +344,16 @@ mod tests {
     use weir_metrics::Failure;
 
     #[test]
+    fn the_agent_that_is_behind_the_most_is_named_with_the_next_line() {
+        let mut live = Live { view: View::Silent, lag: None };
+        for (agent, behind) in [("a", 100), ("b", 1_240), ("a", 900)] {
+            live.lag(agent, Duration::from_millis(behind));
+        }
+        let (agent, behind) = live.lag.take().unwrap();
+        assert_eq!(lag(&agent, behind), "slowest agent b, 1.2 s behind");
+    }
+
+    #[test]
     fn viewers_of_numbered_packets_have_a_frame_rate_losses_and_a_delay() {
         let point = WorkloadPoint {
             planned: 10,
@@ -239,16 +377,6 @@ mod tests {
         assert!(!said.contains("fps") && said.contains("2.0 % lost"), "{said}");
         let silent = WorkloadPoint { frames: 0, numbered: 0, lost: 0, actual_bps: 0.0, ..point };
         assert_eq!(line(&silent), "1 s · 10 of 10 play, 0 bps");
-    }
-
-    #[test]
-    fn the_agent_that_is_behind_the_most_is_named_with_the_next_line() {
-        let mut live = Live { view: View::Silent, line: String::new(), lag: None };
-        for (agent, behind) in [("a", 100), ("b", 1_240), ("a", 900)] {
-            live.lag(agent, Duration::from_millis(behind));
-        }
-        let (agent, behind) = live.lag.take().unwrap();
-        assert_eq!(lag(&agent, behind), "slowest agent b, 1.2 s behind");
     }
 
     #[test]

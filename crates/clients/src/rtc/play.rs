@@ -17,7 +17,7 @@ use crate::timeline::Timeline;
 use crate::workload::NewClient;
 use std::sync::Arc;
 use weir_media::{Framing, Stamp};
-use weir_metrics::common::WITNESSES;
+use weir_metrics::common::{AHEAD, WITNESSES};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::Context;
 
@@ -164,6 +164,9 @@ impl Role for Player {
             let frames = receiver.source_frames(step);
             let bytes = u32::try_from(std::mem::take(&mut self.untold)).unwrap_or(u32::MAX);
             let recorder = context.world.of(state.planned());
+            if step == 0 {
+                recorder.count(AHEAD, bytes.into());
+            }
             self.playback.progress(now, media, bytes, frames, recorder);
             self.playback.end_of_read(now, false, recorder);
         }

@@ -12,7 +12,9 @@ use crate::redirect::Redirects;
 use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
 use crate::timeline::Timeline;
 use std::sync::Arc;
-use weir_metrics::common::{MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
+use weir_metrics::common::{
+    AHEAD, MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES,
+};
 use weir_metrics::{Failure, Moment};
 use weir_shard::Context;
 use weir_ts::{Analyser, Counts, FindingKind, Options};
@@ -53,6 +55,8 @@ pub(super) struct Player {
     target: u32,
     /// Since when it has read.
     since: Option<Moment>,
+    /// Bytes of the stream so far, until media time is counted.
+    before: Option<u64>,
 }
 
 impl Player {
@@ -84,6 +88,7 @@ impl Player {
             front: Front::default(),
             target,
             since: None,
+            before: Some(0),
         }
     }
 
@@ -138,8 +143,13 @@ impl Player {
                 && self.analyser.keeps_time()
                 && let Some(time) = self.analyser.time()
             {
-                let media = (time.0 / 27) as i64;
-                self.playback.progress(now, media, stride.len() as u32, 0, shard.of(self.state.planned()));
+                let (media, recorder) = ((time.0 / 27) as i64, shard.of(self.state.planned()));
+                if let Some(before) = self.before.take() {
+                    recorder.count(AHEAD, before + stride.len() as u64);
+                }
+                self.playback.progress(now, media, stride.len() as u32, 0, recorder);
+            } else if let Some(before) = &mut self.before {
+                *before += stride.len() as u64;
             }
         }
     }

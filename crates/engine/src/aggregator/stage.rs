@@ -124,7 +124,11 @@ impl StageAggregator {
             machines: Vec::new(),
             verdict: VerdictState::Valid,
         };
-        row.expected_bps = client_bps.filter(|_| stretch.seconds > 0).map(|bps| bps * row.expected_clients());
+        // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other it
+        // may be more than what comes by the clock.
+        let ahead = if self.turns_over { stretch.ahead_bps() } else { 0.0 };
+        let client_bps = client_bps.filter(|_| stretch.seconds > 0);
+        row.expected_bps = client_bps.map(|bps| bps * row.expected_clients() + ahead);
         row
     }
 }

@@ -279,6 +279,7 @@ impl WorkloadAggregator {
     fn summary_of(&self, stages: Vec<StageSummary>, total: Figures) -> WorkloadSummary {
         WorkloadSummary {
             name: self.facts.name.clone(),
+            stall_free_ratio: total.stall_free_ratio().filter(|_| self.facts.role == Role::Play),
             role: self.facts.role,
             background: self.facts.background,
             targets: self.facts.targets.clone(),

@@ -14,7 +14,7 @@ pub enum Better {
     Higher,
 }
 
-const DECLARED: [(&str, Better); 32] = [
+const DECLARED: [(&str, Better); 33] = [
     ("playing", Better::Higher),
     ("bitrate", Better::Higher),
     ("bitrate.ratio", Better::Higher),
@@ -27,6 +27,7 @@ const DECLARED: [(&str, Better); 32] = [
     ("drift.p99", Better::Lower),
     ("stalls", Better::Lower),
     ("stalled", Better::Lower),
+    ("stalled_viewers", Better::Lower),
     ("recovery.p50", Better::Lower),
     ("recovery.p99", Better::Lower),
     ("starved", Better::Lower),

@@ -24,7 +24,10 @@ peer.onconnectionstatechange = () => say(peer.connectionState);
 setInterval(async () => {
   for (const report of (await peer.getStats()).values()) {
     if (report.type == 'inbound-rtp' && report.kind == 'video') {
-      say(`${peer.connectionState}, ${report.framesDecoded} frames decoded, ${report.packetsLost} packets lost`);
+      // Not every browser counts freezes.
+      const {freezeCount: freezes = 0, totalFreezesDuration: frozen = 0} = report;
+      say(`${peer.connectionState}, ${report.framesDecoded} frames decoded, ${report.packetsLost} packets lost, ` +
+          `${freezes} freezes, ${frozen.toFixed(3)} s frozen`);
     }
   }
 }, 1000);

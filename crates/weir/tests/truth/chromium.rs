@@ -1,12 +1,15 @@
 //! Chromium plays and publishes with the origin's own pages: an independent peer in both directions.
 
-use crate::support::{Kept, play, program, shared, soon};
+use crate::rtc::{count, on_air, whep};
+use crate::support::{Air, Kept, Publishing, alone, config, play, program, shared, soon};
 use crate::whip::{origin, places};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::str::FromStr;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use weir_origin::{ANY_PORT, Origin, RTC};
 
 /// On a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -55,19 +58,70 @@ impl Browser {
         while began.elapsed() < PATIENCE {
             let Ok(line) = self.lines.recv_timeout(Duration::from_secs(1)) else { continue };
             last = line;
-            let said = last.split(before).nth(1).and_then(|rest| rest.split(after).next());
-            if let Some(said) = said.and_then(|said| said.parse().ok()).filter(|said| *said >= number) {
+            let said = between(&last, before, after).filter(|said| *said >= number);
+            if let Some(said) = said {
                 return (said, last);
             }
         }
         panic!("not {before}{number}{after} within {PATIENCE:?}; the page said last: {last}");
+    }
+
+    /// Waits until the browser has counted so many freezes of a second and more, and goes on for a while; the length of each
+    /// in seconds. The page tells their sums once a second.
+    fn freezes(&self, number: usize) -> Vec<f64> {
+        let (began, mut found, mut before) = (Instant::now(), Vec::new(), None);
+        let mut until = PATIENCE;
+        while began.elapsed() < until {
+            let Ok(line) = self.lines.recv_timeout(Duration::from_millis(200)) else { continue };
+            let Some(frozen) = between::<f64>(&line, " freezes, ", " s frozen") else { continue };
+            let grown = frozen - before.replace(frozen).unwrap_or(frozen);
+            if grown >= 1.0 {
+                found.push(grown);
+            }
+            if found.len() == number && until == PATIENCE {
+                until = began.elapsed() + Duration::from_secs(3);
+            }
+        }
+        found
+    }
+}
+
+/// What stands between two words of a line.
+fn between<T: FromStr>(line: &str, before: &str, after: &str) -> Option<T> {
+    line.split(before).nth(1)?.split(after).next()?.parse().ok()
+}
+
+/// Five frames a second: an interval of 600 ms is a freeze by W3C's rule, and no neighbour on the machine makes one.
+fn slow_pictures(faults: &[&str]) -> Air {
+    let origin = Origin::start(&config(faults).listening(&RTC, ANY_PORT)).unwrap();
+    let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
+    let publishing = Publishing::start(&url, &["--fps", "5", "--gop", "1s"]);
+    soon("the stream is on air", || origin.counts().stream("live/a").is_some_and(|stream| stream.live));
+    Air::of(origin, url, publishing)
+}
+
+#[test]
+fn chromium_counts_the_freezes_that_weir_counts_and_finds_them_as_long() {
+    let _machine = alone();
+    let air = slow_pictures(&["stall at=7s for=2s", "stall at=15s for=3s"]);
+    let browser = Browser::open(&format!("http://{}/live/a", air.origin.address("rtc").unwrap()));
+    browser.says("connected, ", 1, " frames decoded");
+    let run = play(&whep(&air), "-c 2 -d 20s --warmup 0s --drain 500ms");
+    assert_eq!(run.well(), 2, "{:?}", run.failures());
+    let theirs = browser.freezes(2);
+    let lengths = ["min", "max"].map(|key| run.spread("rtc.freeze_length")[key].as_f64().unwrap());
+    assert_eq!((count(&run, "rtc.freezes"), theirs.len()), (2 * 2, 2), "{lengths:?} {theirs:?}");
+    // From the frame before the stall, up to 200 ms earlier, to the frame that ends it.
+    for (stall, (ours, theirs)) in [2.0, 3.0].into_iter().zip(lengths.into_iter().zip(theirs)) {
+        let close = stall - 0.3..stall + 0.7;
+        assert!(close.contains(&ours) && close.contains(&theirs), "{stall} s: {ours} s, Chromium {theirs} s");
     }
 }
 
 #[test]
 fn chromium_plays_a_stream_of_the_origin_by_whep_and_by_websocket() {
     let _machine = shared();
-    let air = super::rtc::on_air(&[]);
+    let air = on_air(&[]);
     let page = format!("http://{}/live/a", air.origin.address("rtc").unwrap());
     for (number, url) in [page.clone(), format!("{page}?ws")].iter().enumerate() {
         let (_, said) = Browser::open(url).says("connected, ", 50, " frames decoded");

@@ -1,9 +1,12 @@
 //! What weir says without being asked: on the terminal that it was started from, of servers that do not answer, of
 //! streams that nobody sees.
 
-use crate::support::{Kept, Publishing, config, free_port, measure, program, says, shared, soon, weir};
-use std::io::{BufRead, BufReader, Read};
+use crate::support::{Kept, Publishing, air, config, free_port, measure, program, says, shared, soon, weir};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::num::NonZeroU16;
+use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use weir_origin::Origin;
 
 /// Makes a terminal, and in its background what it is told to run; prints what comes out of the terminal.
@@ -51,6 +54,91 @@ fn in_the_background_of_a_terminal_weir_draws_nothing() {
         !drawn.contains('\r') && !drawn.contains("\u{1b}[2K") && !drawn.contains("\u{1b}[1A"),
         "{drawn:?}"
     );
+}
+
+/// weir on a terminal of its own, of 24 rows and this many columns.
+struct Terminal {
+    process: Kept,
+    columns: u16,
+    /// All that was written to it.
+    written: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Terminal {
+    fn start(columns: u16, arguments: &[&str], directory: &Path) -> Self {
+        let exe = env!("CARGO_BIN_EXE_weir");
+        let mut words = vec![exe];
+        words.extend(arguments);
+        let line = shlex::try_join(words).unwrap();
+        let line = format!(
+            "stty rows 24 cols {columns}; exec {line} -o {}",
+            directory.join("run").to_str().unwrap()
+        );
+        let mut command = program("script", "bsdutils");
+        command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+        let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (mut out, all) = (process.0.stdout.take().unwrap(), written.clone());
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = out.read(&mut buffer) {
+                all.lock().unwrap().extend(&buffer[..length]);
+            }
+        });
+        Self { process, columns, written, reader }
+    }
+
+    /// All lines as a person sees them who scrolls back.
+    fn seen(&self) -> Vec<String> {
+        let [rows, columns] = [2_000, self.columns].map(|it| NonZeroU16::new(it).unwrap());
+        let mut screen = vt100::Parser::new(rows, columns, 0);
+        screen.process(&self.written.lock().unwrap());
+        screen.screen().rows(0, self.columns).map(|row| row.trim_end().to_owned()).collect()
+    }
+
+    /// A key.
+    fn press(&mut self, key: u8) {
+        self.process.0.stdin.as_mut().unwrap().write_all(&[key]).unwrap();
+    }
+
+    /// Its exit code, and what is left on the terminal.
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
+        let code = self.process.ended().code();
+        while !self.reader.is_finished() {
+            std::thread::yield_now();
+        }
+        (code, self.seen())
+    }
+}
+
+const CTRL_C: u8 = 3;
+
+#[test]
+fn a_run_on_a_terminal_is_a_table_that_leaves_nothing_behind() {
+    let _machine = shared();
+    let air = air(&config(&[]));
+    let watched = format!("pid={}", std::process::id());
+    for columns in [40, 100] {
+        let directory = tempfile::tempdir().unwrap();
+        let load = ["-c", "4", "-d", "1m", "--warmup", "0s", "--drain", "0s", "--watch", &watched];
+        let arguments: Vec<&str> = ["play", &air.url].into_iter().chain(load).collect();
+        let mut terminal = Terminal::start(columns, &arguments, directory.path());
+        let shows = |words: &str, lines: &[String]| lines.iter().any(|line| line.contains(words));
+        let table = ["of 1:00,", "4 of 4 play", watched.as_str(), "% CPU"];
+        soon("the table is there", || {
+            let seen = terminal.seen();
+            table.iter().all(|words| shows(words, &seen))
+        });
+        // It is drawn over itself.
+        let seen = terminal.seen();
+        assert_eq!(seen.iter().filter(|line| line.contains("of 1:00,")).count(), 1, "{seen:#?}");
+        terminal.press(CTRL_C);
+        let (code, seen) = terminal.end();
+        assert_eq!(code, Some(105), "{seen:#?}");
+        assert!(!shows("of 1:00,", &seen) && !shows("\u{2501}\u{2501}", &seen), "{seen:#?}");
+        assert!(shows("interrupted", &seen), "the report follows: {seen:#?}");
+    }
 }
 
 #[test]

@@ -29,9 +29,25 @@ fn two_stalls_of_three_viewers_are_six_stalls_of_their_length() {
         "200ms",
         "--buffer",
         "500ms",
+        "--threshold",
+        "stall_free.ratio >= 50%",
+        "--threshold",
+        "stall_free.ratio > 50%",
     ]);
     assert_eq!(run.well(), 6, "{:?}", run.failures());
     assert_eq!(run.total("stalls"), 6.0);
+    // Three viewers stalled, each of them twice.
+    assert_eq!((run.total("stalled_viewers"), &run.workloads()[0]["stall_free_ratio"]), (3.0, &0.5.into()));
+    let asked = run.summary["thresholds"].as_array().unwrap();
+    let passed: Vec<_> =
+        asked.iter().filter(|it| it["expression"].to_string().contains("stall_free")).collect();
+    assert_eq!(
+        [0, 1].map(|number: usize| &passed[number]["passed"]),
+        [&true.into(), &serde_json::Value::from(false)]
+    );
+    let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("50.0% of viewers without any stall"), "{text}");
     // The modelled player shows what it has buffered before it stands still: 0.5 s, then 0.5 s and 1 s.
     let expected = 1.5 - 0.5;
     assert_eq!(expected, 2.5 - (0.5 + expected));

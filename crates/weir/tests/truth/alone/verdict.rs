@@ -3,8 +3,9 @@
 use crate::rtc::{count, on_air, whep};
 use crate::support::{Air, Kept, Mosquitto, Run, air, alone, config, program, start_measuring, weir};
 use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_origin::Origin;
 
 /// A core with enough other processes on it that weir gets a small share.
@@ -125,6 +126,48 @@ fn a_subscriber_that_stood_still_does_not_show_its_own_delay_as_the_brokers() {
     let latency = run.stage(0)["figures"]["latency"]["p99"].as_f64().unwrap();
     assert!(latency > 0.5, "its own delay is in what it shows: {latency}");
     assert_invalid(&run, "generator_pause", "weir did not run for ");
+}
+
+/// Loops of no other use, four for each CPU.
+fn neighbours() -> Vec<Kept> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let spin = |_| {
+        let mut command = program("sh", "dash");
+        Kept::start(command.arg0("noisy-neighbour").args(["-c", "while :; do :; done"]))
+    };
+    (0..4 * cpus).map(spin).collect()
+}
+
+#[test]
+fn a_machine_that_is_full_of_others_work_degrades_the_run_and_the_busiest_of_them_is_named() {
+    let _machine = alone();
+    let air: Air = air(&config(&[]));
+    let (began, neighbours) = (Instant::now(), neighbours());
+    let mut command = weir();
+    command.args(["play", &air.url, "-c", "2", "-d", "6s", "--warmup", "1s", "--drain", "200ms"]);
+    let run = start_measuring(&mut command).finish();
+    let verdict = &run.summary["verdict"];
+    // Where weir was late for them, too, the run is invalid.
+    assert!(["degraded", "invalid"].contains(&verdict["state"].as_str().unwrap()), "{verdict:#}");
+    let reasons = verdict["reasons"].as_array().unwrap();
+    let reason = reasons.iter().find(|reason| reason["check"] == "host_busy");
+    let text = reason.unwrap_or_else(|| panic!("{verdict:#}"))["text"].as_str().unwrap();
+    let (pid, percent) =
+        text.split_once("(pid ").unwrap().1.split_once(" %)").unwrap().0.split_once(", ").unwrap();
+    let (pid, percent): (u32, f64) = (pid.parse().unwrap(), percent.parse().unwrap());
+    // A build beside the test may be busier, and is named then; what is named is no less busy than the loops were.
+    let ours = 100.0 * neighbours.iter().map(cpu_seconds).sum::<f64>() / began.elapsed().as_secs_f64();
+    assert!(percent >= ours / 2.0, "{text}; the loops used {ours:.0} %");
+    let is_ours = neighbours.iter().any(|it| it.pid() == pid);
+    assert_eq!(text.contains("most of it noisy-neighbour ×"), is_ours, "{text}");
+}
+
+/// CPU time that a process has used (proc_pid_stat(5), `utime` and `stime`).
+fn cpu_seconds(process: &Kept) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks = [11, 12].map(|field: usize| fields[field].parse::<f64>().unwrap());
+    ticks.iter().sum::<f64>() / rustix::param::clock_ticks_per_second() as f64
 }
 
 fn assert_invalid(run: &Run, check: &str, words: &str) {
