@@ -4,18 +4,22 @@ use crate::exit::{Exit, Failure};
 use crate::machine::trust;
 use crate::print::note;
 use std::io::IsTerminal;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use weir_live::{Board, Push, Pusher};
 use weir_observe::{Http, HttpAddress, HttpError, shown_text};
 
 /// Where Prometheus takes what it is sent, below its address.
 const WRITE: &str = "api/v1/write";
 
-/// Sends a board's metrics to this URL from now on.
+/// A line that a terminal shows when nothing is drawn on it any more.
+pub(crate) type Late = Arc<Mutex<Option<String>>>;
+
+/// Sends a board's metrics to this URL from now on. What goes wrong is a line on stderr, or on a terminal, which a run draws on,
+/// in `late`.
 ///
 /// # Errors
 /// It is no URL, or the system has no certificates or thread.
-pub(crate) fn pusher(url: &str, board: Arc<Board>) -> Result<Pusher, Failure> {
+pub(crate) fn pusher(url: &str, board: Arc<Board>, late: Late) -> Result<Pusher, Failure> {
     let address = address(url)?;
     let http = Http::new(&address, &trust(false, None))
         .map_err(|error| Failure::new(Exit::Usage, format!("--push-metrics {address}: {error}")))?;
@@ -25,9 +29,12 @@ pub(crate) fn pusher(url: &str, board: Arc<Board>) -> Result<Pusher, Failure> {
     let place = address.to_string();
     let send = move |push: Push| http.send(&address, &push.head, &push.body).map_err(words);
     let warn = move |error: &str| {
-        // What is drawn on a terminal stays as it is, above the line.
-        let above = if std::io::stderr().is_terminal() { "\n" } else { "" };
-        note(format_args!("{above}weir: note: --push-metrics {place}: {error}; the run goes on"));
+        let line = format!("weir: note: --push-metrics {place}: {error}; the run does not wait for it");
+        if std::io::stderr().is_terminal() {
+            *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        } else {
+            note(line);
+        }
     };
     Pusher::start(board, &labels, send, warn)
         .map_err(|error| Failure::new(Exit::Internal, format!("--push-metrics: {error}")))
