@@ -38,8 +38,11 @@ help:
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
 	@echo 'make bench   speed: CPU per client-second and its floor'
 
+# Cargo shows how far it is.
 demo:
-	@$(CARGO) build --release --locked -p weir
+	@echo 'demo: building weir with optimisation; the first time takes minutes, then seconds'; \
+	began=$$(date +%s); $(CARGO) build --release --locked -p weir || exit 1; \
+	echo "demo: built in $$(($$(date +%s) - began)) s; now a run of half a minute against its own server, on this machine"
 	@directory="weir-runs/demo-$$(date -u +%Y%m%dT%H%M%SZ)-$$$$"; \
 	mkdir -p weir-runs; \
 	"$(TARGET)/release/weir" demo -o "$$directory"; code=$$?; \

@@ -5,11 +5,12 @@ use crate::frame::{
     Offer, Watched,
 };
 use crate::machine::{Machine, Outgoing};
-use crate::offset::{Exchange, OffsetMeter};
+use crate::offset::{self, ClockOffset, Exchange, OffsetMeter};
 use crate::outbox::{KEPT_FOR, Outbox};
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_engine::agents::{AgentEnd, SecondLines};
+use weir_engine::kernel_clock::KernelClock;
 use weir_metrics::Moment;
 use weir_observe::Elsewhere;
 
@@ -29,6 +30,8 @@ pub enum AgentEvent {
     Begin(Moment),
     /// The common wall clock says this at the zero of its own monotonic one, in nanoseconds since the Unix epoch.
     WallAtZero(u64),
+    /// A message of so many bytes was not sent: the server takes none of that size.
+    TooLarge(usize),
     /// It is to end its run now, and why.
     Stop(&'static str),
     /// The run is over for the coordinator, or has none any more.
@@ -62,6 +65,8 @@ pub enum AgentCommand {
     Second(SecondLines),
     /// Its run is over.
     Ended(AgentEnd),
+    /// What its kernel says of its clock now.
+    Clock(KernelClock),
 }
 
 /// The state of an agent.
@@ -159,6 +164,14 @@ impl Agent {
     }
 }
 
+/// How far an offset may be off until the next one is measured: half of the round trip, and what the kernels of both machines are
+/// about to move their clocks by.
+fn bound(offset: ClockOffset, common: CommonClock, own: Option<KernelClock>) -> Duration {
+    let moves = own.map_or(Duration::ZERO, |own| own.moves_within(offset::EVERY));
+    let bound = offset.bound.saturating_add(moves);
+    bound.saturating_add(Duration::from_nanos(common.moves))
+}
+
 impl Machine for Agent {
     type Command = AgentCommand;
     type Event = AgentEvent;
@@ -190,7 +203,7 @@ impl Machine for Agent {
                     self.events.push_back(AgentEvent::Begin(offset.here(clock.origin)));
                 } else if work.phase == Phase::Accepted {
                     work.phase = Phase::Begun;
-                    work.clock = Some((clock, offset.bound));
+                    work.clock = Some((clock, bound(offset, clock, self.hello.clock)));
                     self.events.push_back(AgentEvent::WallAtZero(offset.wall_at_zero(clock.wall_at_zero)));
                     self.events.push_back(AgentEvent::Begin(offset.here(clock.origin)));
                 }
@@ -217,9 +230,18 @@ impl Machine for Agent {
         // What a coordinator says is said again.
     }
 
+    fn handle_too_large(&mut self, _subject: &str, bytes: usize) {
+        self.events.push_back(AgentEvent::TooLarge(bytes));
+    }
+
     fn handle_command(&mut self, command: AgentCommand, now: Moment) {
+        if let AgentCommand::Clock(clock) = command {
+            self.hello.clock = Some(clock);
+            return;
+        }
         let Some(work) = &mut self.work else { return };
         match command {
+            AgentCommand::Clock(_) => {}
             AgentCommand::Accept => work.phase = Phase::Accepted,
             AgentCommand::Watch => work.phase = Phase::Watching,
             AgentCommand::Watched { mut watched, uptime_seconds, at } => {
@@ -269,7 +291,7 @@ impl Machine for Agent {
         if beat {
             work.beat = Some(now);
             if let (Some((clock, bound)), Some(offset)) = (&mut work.clock, work.meter.at(now)) {
-                *bound = offset.bound.max(*bound);
+                *bound = self::bound(offset, *clock, self.hello.clock).max(*bound);
                 self.events.push_back(AgentEvent::WallAtZero(offset.wall_at_zero(clock.wall_at_zero)));
             }
         }

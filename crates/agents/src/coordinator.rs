@@ -17,6 +17,8 @@ use weir_metrics::Moment;
 const BEAT: Duration = Duration::from_secs(1);
 /// An agent that was silent for this long is lost.
 const LOST_AFTER: Duration = Duration::from_secs(3);
+/// What offers are on their way for beside that: 10 MB a second, of all of them together.
+const OFFER_BYTES_A_SECOND: f64 = 10e6;
 
 /// What becomes of a coordinator's agents. A number is a position in what was offered.
 #[derive(Debug)]
@@ -55,6 +57,10 @@ pub struct Coordinator {
     run: String,
     is_calling: bool,
     members: Vec<Member>,
+    /// How long offers may be on their way.
+    on_the_way: Duration,
+    /// When they were sent last.
+    offered: Option<Moment>,
     begin: Option<CommonClock>,
     is_stopping: bool,
     beat: Option<Moment>,
@@ -95,6 +101,8 @@ impl Coordinator {
             run,
             is_calling: false,
             members: Vec::new(),
+            on_the_way: Duration::ZERO,
+            offered: None,
             begin: None,
             is_stopping: false,
             beat: None,
@@ -208,16 +216,21 @@ impl Coordinator {
         }
     }
 
-    /// Why an agent that was heard last at this moment is lost, if it is.
-    fn loss(&self, heard: Moment, now: Moment) -> Option<String> {
-        let (is_up, since) = self.connection;
-        let lost =
-            if is_up { now.since(heard.max(since)) >= LOST_AFTER } else { now.since(since) >= KEPT_FOR };
+    /// Why an agent is lost, if it is.
+    fn loss(&self, member: &Member, now: Moment) -> Option<String> {
+        let ((is_up, since), heard) = (self.connection, member.heard);
+        let patience = if member.offer.is_some() { LOST_AFTER + self.on_the_way } else { LOST_AFTER };
+        let lost = if is_up { now.since(heard.max(since)) >= patience } else { now.since(since) >= KEPT_FOR };
         let silent = now.since(heard).as_secs_f64();
         lost.then(|| {
             format!("it was silent for {silent:.0} s{}", if is_up { "" } else { ", and so was NATS" })
         })
     }
+}
+
+/// Bytes of an offer, about.
+fn size(offer: &Offer) -> usize {
+    serde_json::to_vec(offer).map_or(0, |bytes| bytes.len())
 }
 
 impl Machine for Coordinator {
@@ -268,6 +281,17 @@ impl Machine for Coordinator {
         }
     }
 
+    fn handle_too_large(&mut self, subject: &str, bytes: usize) {
+        if let Some(number) = self.members.iter().position(|it| it.name.down() == subject) {
+            self.lose(
+                number,
+                format!(
+                    "a message to it has {bytes} bytes, which is more than the NATS server's max_payload"
+                ),
+            );
+        }
+    }
+
     fn handle_command(&mut self, command: CoordinatorCommand, now: Moment) {
         match command {
             CoordinatorCommand::Call => self.is_calling = true,
@@ -283,6 +307,10 @@ impl Machine for Coordinator {
                     inbox: Inbox::default(),
                     sent_garbage: false,
                 };
+                // All of one run are about of one size.
+                let largest = offers.iter().map(|(_, _, offer)| size(offer)).max().unwrap_or(0);
+                let bytes = largest as f64 * offers.len() as f64;
+                self.on_the_way = Duration::from_secs_f64(bytes / OFFER_BYTES_A_SECOND);
                 self.members = offers.into_iter().map(member).collect();
             }
             CoordinatorCommand::Begin(clock) => {
@@ -303,14 +331,14 @@ impl Machine for Coordinator {
                 }
             }
         }
-        self.beat = None;
+        (self.beat, self.offered) = (None, None);
     }
 
     fn handle_timeout(&mut self, now: Moment) {
         for number in 0..self.members.len() {
             let member = &self.members[number];
             if member.state != MemberState::Gone
-                && let Some(words) = self.loss(member.heard, now)
+                && let Some(words) = self.loss(member, now)
             {
                 self.lose(number, words);
             }
@@ -319,6 +347,11 @@ impl Machine for Coordinator {
             return;
         }
         self.beat = Some(now);
+        // Large ones are not sent again before the others are through.
+        let is_to_offer = self.offered.is_none_or(|then| now.since(then) >= BEAT + self.on_the_way);
+        if is_to_offer {
+            self.offered = Some(now);
+        }
         if self.is_calling {
             self.say(CALL.to_owned(), None, CoordinatorSays::Call);
         }
@@ -329,6 +362,7 @@ impl Machine for Coordinator {
                     // It may still wait for what is known to have come.
                     CoordinatorSays::Beat(member.inbox.received())
                 }
+                (Some(_), _) if !is_to_offer => continue,
                 (Some(offer), _) => CoordinatorSays::Offer(Box::new(offer.clone())),
                 (None, _) if self.is_stopped(number) => CoordinatorSays::Stop,
                 (None, _) => CoordinatorSays::Beat(member.inbox.received()),

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use weir_engine::agents::{AgentEnd, SecondLines};
+use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_observe::{TargetEnvironment, TargetSample};
 
@@ -154,6 +155,9 @@ pub struct Hello {
     pub cores: u32,
     /// Descriptors that it may have.
     pub descriptors: u64,
+    /// Local ports that its clients may have towards one server, on all of its addresses, where that is known.
+    #[serde(default)]
+    pub ports: Option<u64>,
     /// `--label` pairs.
     pub labels: BTreeMap<String, String>,
     /// Clients that its owner lets it be given, at most.
@@ -163,6 +167,9 @@ pub struct Hello {
     /// What it watches on its machine; one that watches makes no load.
     #[serde(default)]
     pub watches: Vec<String>,
+    /// What its kernel says of its clock, where it may be asked.
+    #[serde(default)]
+    pub clock: Option<KernelClock>,
     /// Whether it has a run.
     pub is_busy: bool,
 }
@@ -214,6 +221,9 @@ pub struct CommonClock {
     pub origin: u64,
     /// What its wall clock says at its monotonic zero, in nanoseconds since the Unix epoch.
     pub wall_at_zero: u64,
+    /// By how much its kernel is about to move it until the next offset is measured, in nanoseconds.
+    #[serde(default)]
+    pub moves: u64,
 }
 
 /// What an agent is to run.

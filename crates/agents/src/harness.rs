@@ -68,14 +68,14 @@ impl Play {
         let mut agent = Agent::new(name("a"), AGENT, Hello::default());
         coordinator.handle_connection(true, now);
         agent.handle_connection(true, now);
-        let part = Offer { segment: Some(Segment { index: 0, of: 1 }), ..Offer::default() };
+        let part = Offer { segment: Some(Segment::equal(0, 1)), ..Offer::default() };
         let offers = vec![(name("a"), AGENT, part), (name("w"), WATCHER, Offer::default())];
         coordinator.handle_command(CoordinatorCommand::Offer(offers), now);
         Self { coordinator, agent, now, is_up: true, over: BTreeSet::new(), seconds: 0 }
     }
 
     fn clock(&self) -> CommonClock {
-        CommonClock { origin: self.now.as_nanos() + 1_000_000_000, wall_at_zero: 7 }
+        CommonClock { origin: self.now.as_nanos() + 1_000_000_000, wall_at_zero: 7, moves: 0 }
     }
 
     /// Lets them talk until neither has more to say.
@@ -120,7 +120,10 @@ impl Play {
                 self.agent.handle_command(AgentCommand::Second(second), now);
             }
             AgentEvent::Stop(_) => self.agent.handle_command(AgentCommand::Ended(AgentEnd::default()), now),
-            AgentEvent::Connected(_) | AgentEvent::WallAtZero(_) | AgentEvent::Over { .. } => {}
+            AgentEvent::Connected(_)
+            | AgentEvent::WallAtZero(_)
+            | AgentEvent::TooLarge(_)
+            | AgentEvent::Over { .. } => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Agents and their coordinator: who is there, what each is to do, and its seconds on the way back.
 //!
 //! The dialogue is made of state machines without sockets and clocks: [`Agent`], [`Coordinator`], and what both stand on
-//! ([`machine`], [`frame`], [`offset`], [`outbox`], [`inbox`]). `nats` is the one shell around them: it carries their frames over NATS, on
+//! ([`machine`], [`frame`], [`offset`], [`outbox`], [`inbox`], [`parts`]). `nats` is the one shell around them: it carries their frames over NATS, on
 //! a thread of its own. What a scenario means is not known here.
 
 pub mod agent;
@@ -17,6 +17,7 @@ pub mod machine;
 pub mod nats;
 pub mod offset;
 pub mod outbox;
+pub mod parts;
 #[cfg(feature = "nats")]
 pub mod spawn;
 

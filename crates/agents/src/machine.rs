@@ -26,6 +26,8 @@ pub trait Machine: Send {
     fn handle_connection(&mut self, is_up: bool, now: Moment);
     /// Messages came faster than they were taken, and some were dropped.
     fn handle_dropped(&mut self);
+    /// A message of so many bytes was not sent: the server takes none of that size.
+    fn handle_too_large(&mut self, subject: &str, bytes: usize);
     /// It is told to do something.
     fn handle_command(&mut self, command: Self::Command, now: Moment);
     /// Time has passed.

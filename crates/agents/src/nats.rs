@@ -2,6 +2,8 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::machine::{Machine, Outgoing};
+use crate::parts::{self, Joiner};
+use async_nats::client::PublishErrorKind;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use percent_encoding::percent_decode_str;
@@ -21,6 +23,9 @@ const RECONNECT: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the last frames may take to leave.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// Messages of a subscription that may wait for the machine, before the library drops some: ten seconds of 1,000 agents with four
+/// workloads are 40,000.
+const MOST_WAITING: usize = 1 << 16;
 
 /// A NATS server, and who one is there.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -76,7 +81,6 @@ pub struct Link<M: Machine> {
     commands: Option<UnboundedSender<M::Command>>,
     events: Receiver<M::Event>,
     thread: Option<JoinHandle<()>>,
-    max_payload: usize,
 }
 
 impl<M: Machine> Link<M> {
@@ -94,11 +98,6 @@ impl<M: Machine> Link<M> {
     /// Nothing has, or the thread has ended.
     pub fn event(&self, within: Duration) -> Result<M::Event, RecvTimeoutError> {
         self.events.recv_timeout(within)
-    }
-
-    /// The largest message that the server takes.
-    pub fn max_payload(&self) -> usize {
-        self.max_payload
     }
 }
 
@@ -123,6 +122,15 @@ fn shown(url: &str) -> String {
 /// # Errors
 /// The server is not there, or refuses.
 pub fn connect<M: Machine + 'static>(server: &NatsServer, machine: M) -> Result<Link<M>, NatsError> {
+    connect_holding(server, machine, MOST_WAITING)
+}
+
+/// The same with this many messages of a subscription that may wait for the machine.
+fn connect_holding<M: Machine + 'static>(
+    server: &NatsServer,
+    machine: M,
+    waiting: usize,
+) -> Result<Link<M>, NatsError> {
     let (command, commands) = unbounded_channel();
     let (event, events) = channel();
     let (ready, is_ready) = channel();
@@ -130,9 +138,9 @@ pub fn connect<M: Machine + 'static>(server: &NatsServer, machine: M) -> Result<
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name("weir-nats".to_owned()).spawn(move || {
         runtime.block_on(async {
-            match Carrier::connect(&server, machine, event).await {
+            match Carrier::connect(&server, machine, event, waiting).await {
                 Ok(carrier) => {
-                    let _ = ready.send(Ok(carrier.client.server_info().max_payload));
+                    let _ = ready.send(Ok(()));
                     carrier.carry(commands).await;
                 }
                 Err(error) => drop(ready.send(Err(error))),
@@ -140,8 +148,8 @@ pub fn connect<M: Machine + 'static>(server: &NatsServer, machine: M) -> Result<
         });
     })?;
     let gone = || NatsError::Thread(io::Error::other("it ended; please report this"));
-    let max_payload = is_ready.recv().map_err(|_| gone())??;
-    Ok(Link { commands: Some(command), events, thread: Some(thread), max_payload })
+    is_ready.recv().map_err(|_| gone())??;
+    Ok(Link { commands: Some(command), events, thread: Some(thread) })
 }
 
 struct Carrier<M: Machine> {
@@ -150,6 +158,8 @@ struct Carrier<M: Machine> {
     messages: futures_util::stream::SelectAll<async_nats::Subscriber>,
     changes: UnboundedReceiver<Change>,
     events: Sender<M::Event>,
+    /// What comes in parts.
+    joiner: Joiner,
     is_up: bool,
 }
 
@@ -165,6 +175,7 @@ impl<M: Machine> Carrier<M> {
         server: &NatsServer,
         mut machine: M,
         events: Sender<M::Event>,
+        waiting: usize,
     ) -> Result<Self, NatsError> {
         let place = shown(&server.url);
         let file = |path: &PathBuf, error: io::Error| NatsError::File {
@@ -176,6 +187,7 @@ impl<M: Machine> Carrier<M> {
             .name("weir")
             .connection_timeout(PATIENCE)
             .ping_interval(Duration::from_secs(10))
+            .subscription_capacity(waiting)
             .reconnect_delay_callback(|_| RECONNECT)
             .ignore_discovered_servers()
             .event_callback(move |event| {
@@ -230,7 +242,8 @@ impl<M: Machine> Carrier<M> {
         }
         client.flush().await.map_err(|error| unreachable(error.to_string()))?;
         machine.handle_connection(true, clock::now());
-        Ok(Self { machine, client, messages: select_all(subscriptions), changes, events, is_up: true })
+        let (messages, joiner) = (select_all(subscriptions), Joiner::default());
+        Ok(Self { machine, client, messages, changes, events, joiner, is_up: true })
     }
 
     /// Until nobody has a command any more.
@@ -241,7 +254,10 @@ impl<M: Machine> Carrier<M> {
                 biased;
                 Some(change) = self.changes.recv() => self.take(&change),
                 Some(message) = self.messages.next() => {
-                    self.machine.handle_message(&message.subject, &message.payload, clock::now());
+                    let now = clock::now();
+                    if let Some(whole) = self.joiner.take(&message.subject, &message.payload) {
+                        self.machine.handle_message(&message.subject, &whole, now);
+                    }
                 }
                 command = commands.recv() => match command {
                     Some(command) => self.machine.handle_command(command, clock::now()),
@@ -272,9 +288,22 @@ impl<M: Machine> Carrier<M> {
 
     async fn send(&mut self) {
         while let Some(Outgoing { subject, bytes }) = self.machine.poll_send() {
-            if self.is_up {
-                // A connection that ends meanwhile is told of by the library.
-                let _ = self.client.publish(subject, bytes.into()).await;
+            if !self.is_up {
+                continue;
+            }
+            let size = bytes.len();
+            let Ok(parts) = parts::split(clock::wall_nanos(), bytes, self.client.server_info().max_payload)
+            else {
+                self.machine.handle_too_large(&subject, size);
+                continue;
+            };
+            for part in parts {
+                let sent = self.client.publish(subject.clone(), part.into()).await;
+                // A connection that ends meanwhile is told of by the library, and so is a server that took more before.
+                if sent.is_err_and(|error| error.kind() == PublishErrorKind::MaxPayloadExceeded) {
+                    self.machine.handle_too_large(&subject, size);
+                    break;
+                }
             }
         }
     }
@@ -293,30 +322,89 @@ mod tests {
         assert!(!format!("{server:?}").contains("cret"));
     }
 
+    /// Tells what it hears, and sends what it is told to.
+    #[derive(Default)]
+    struct Echo {
+        heard: Option<Heard>,
+        to_send: Option<Vec<u8>>,
+        /// How long it takes for a message.
+        pause: Duration,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Heard {
+        /// A message of so many bytes, all of them this one.
+        Message(usize, u8),
+        Dropped,
+        TooLarge(usize),
+    }
+
+    impl Machine for Echo {
+        type Command = Vec<u8>;
+        type Event = Heard;
+        fn subjects(&self) -> Vec<String> {
+            vec!["echo".to_owned()]
+        }
+        fn handle_message(&mut self, _: &str, bytes: &[u8], _: Moment) {
+            std::thread::sleep(self.pause);
+            let of = bytes.iter().copied().reduce(|a, b| if a == b { a } else { 0 });
+            self.heard = Some(Heard::Message(bytes.len(), of.unwrap_or(0)));
+        }
+        fn handle_connection(&mut self, _: bool, _: Moment) {}
+        fn handle_dropped(&mut self) {
+            self.heard = Some(Heard::Dropped);
+        }
+        fn handle_too_large(&mut self, _: &str, bytes: usize) {
+            self.heard = Some(Heard::TooLarge(bytes));
+        }
+        fn handle_command(&mut self, bytes: Vec<u8>, _: Moment) {
+            self.to_send = Some(bytes);
+        }
+        fn handle_timeout(&mut self, _: Moment) {}
+        fn poll_send(&mut self) -> Option<Outgoing> {
+            self.to_send.take().map(|bytes| Outgoing { subject: "echo".to_owned(), bytes })
+        }
+        fn poll_event(&mut self) -> Option<Heard> {
+            self.heard.take()
+        }
+    }
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn local(nats: &weir_testing::NatsServer) -> NatsServer {
+        NatsServer { url: nats.url(), ..NatsServer::default() }
+    }
+
+    #[test]
+    fn a_message_of_several_megabytes_comes_through_a_server_that_takes_one() {
+        let nats = weir_testing::NatsServer::start();
+        let link = connect(&local(&nats), Echo::default()).unwrap();
+        for size in [100, 1 << 20, 7_654_321] {
+            link.send(vec![b'x'; size]);
+            assert_eq!(link.event(SOON), Ok(Heard::Message(size, b'x')));
+        }
+        link.send(vec![b'x'; parts::LARGEST + 1]);
+        assert_eq!(link.event(SOON), Ok(Heard::TooLarge(parts::LARGEST + 1)));
+    }
+
+    #[test]
+    fn messages_that_the_client_library_drops_are_noticed() {
+        let nats = weir_testing::NatsServer::start();
+        let pause = Duration::from_millis(5);
+        let link = connect_holding(&local(&nats), Echo { pause, ..Echo::default() }, 4).unwrap();
+        let mut flood = nats.client();
+        (0..5_000).for_each(|_| flood.publish("echo", b"x"));
+        let began = std::time::Instant::now();
+        while link.event(SOON) != Ok(Heard::Dropped) {
+            assert!(began.elapsed() < SOON, "nothing was said of messages that were dropped");
+        }
+    }
+
     #[test]
     fn a_server_that_is_not_there_is_named() {
-        struct Nothing;
-        impl Machine for Nothing {
-            type Command = ();
-            type Event = ();
-            fn subjects(&self) -> Vec<String> {
-                Vec::new()
-            }
-            fn handle_message(&mut self, _: &str, _: &[u8], _: Moment) {}
-            fn handle_connection(&mut self, _: bool, _: Moment) {}
-            fn handle_dropped(&mut self) {}
-            fn handle_command(&mut self, (): (), _: Moment) {}
-            fn handle_timeout(&mut self, _: Moment) {}
-            fn poll_send(&mut self) -> Option<Outgoing> {
-                None
-            }
-            fn poll_event(&mut self) -> Option<()> {
-                None
-            }
-        }
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = NatsServer { url: format!("nats://a:b@127.0.0.1:{port}"), ..NatsServer::default() };
-        let error = connect(&server, Nothing).err().unwrap().to_string();
+        let error = connect(&server, Echo::default()).err().unwrap().to_string();
         assert!(error.starts_with(&format!("NATS at nats://127.0.0.1:{port}: ")), "{error}");
         assert!(error.ends_with("is a nats-server there?"), "{error}");
     }

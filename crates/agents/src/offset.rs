@@ -8,7 +8,7 @@ use weir_metrics::Moment;
 /// Exchanges of a burst.
 const BURST: u32 = 8;
 /// Time between the beginnings of two bursts.
-const EVERY: Duration = Duration::from_secs(5);
+pub const EVERY: Duration = Duration::from_secs(5);
 /// Bursts that the drift is taken from: a minute of them.
 const BURSTS: usize = 12;
 /// The largest drift that is believed: what `adjtimex` lets a clock be slewed by, 500 ppm.

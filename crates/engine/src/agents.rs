@@ -55,6 +55,9 @@ pub trait Agents: Send {
     /// Their names and machines, in the order of their segments.
     fn facts(&self) -> Vec<AgentFacts>;
 
+    /// Their parts of the plan.
+    fn segments(&self) -> Vec<Segment>;
+
     /// What is read of the target on other machines, if it is.
     fn watched(&self) -> WatchedElsewhere;
 

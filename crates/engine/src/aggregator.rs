@@ -199,7 +199,7 @@ impl Aggregator {
                 if let EventLine::AgentLost { at_seconds, segment, open, is_allowed, .. } = line {
                     self.workloads.iter_mut().zip(open).for_each(|(workload, open)| workload.let_go(*open));
                     if *is_allowed {
-                        self.let_go(*segment, *at_seconds);
+                        self.let_go(segment, *at_seconds);
                     }
                 }
             }
@@ -208,16 +208,14 @@ impl Aggregator {
     }
 
     /// The clients of a lost agent are not planned any more.
-    fn let_go(&mut self, segment: Segment, at_seconds: f64) {
+    fn let_go(&mut self, segment: &Segment, at_seconds: f64) {
         for span in &self.plan.part(segment).stages {
             let workload = self.workloads.get_mut(usize::from(span.workload));
             let stage = workload.and_then(|it| it.stages.get_mut(usize::from(span.stage)));
             stage.into_iter().for_each(|stage| stage.let_go(span.clients, at_seconds as u32));
         }
         let at = Duration::try_from_secs_f64(at_seconds).unwrap_or_default();
-        let of_it =
-            self.plan.slots.iter_mut().skip(segment.index.into()).step_by(usize::from(segment.of).max(1));
-        of_it.for_each(|slot| slot.stop = slot.stop.min(at).max(slot.start));
+        self.plan.cut(segment, at);
     }
 
     /// The plan.

@@ -29,6 +29,7 @@ pub mod growth;
 pub mod harness;
 pub mod history;
 pub mod ingest;
+pub mod kernel_clock;
 mod keys;
 pub mod lifetime;
 pub mod lines;

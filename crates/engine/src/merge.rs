@@ -43,14 +43,14 @@ pub fn read_parts(
             |words: &str| MergeError::NoPart { directory: directory.clone(), words: words.to_owned() };
         // Each is a run of its own, and is read as one first: what is wrong with it is then said with its place.
         let (head, _) = crate::record::read(directory, &schema_of)?;
-        let segment = head.segment.ok_or_else(|| no_part("is a whole run"))?;
+        let segment = head.segment.clone().ok_or_else(|| no_part("is a whole run"))?;
         if let Some((_, first)) = parts.first() {
-            let of = |head: &RunHead| head.segment.map(|segment| segment.of);
+            let of = |head: &RunHead| head.segment.as_ref().map(|segment| segment.of);
             if of(first) != of(&head) || common(&first.scenario) != common(&head.scenario) {
                 return Err(no_part("is of another run"));
             }
         }
-        if parts.iter().any(|(_, head)| head.segment == Some(segment)) {
+        if parts.iter().any(|(_, head)| head.segment.as_ref().is_some_and(|it| it.index == segment.index)) {
             return Err(no_part("is a part that is there already"));
         }
         parts.push((directory, head));
@@ -118,6 +118,7 @@ fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>
         hostname: head.run.environment.hostname.clone(),
         cores: head.run.environment.cpu.online_count as u32,
         labels: BTreeMap::new(),
+        clock: head.run.clock,
     };
     let mut head = RunHead { segment: None, ..first.clone() };
     head.run.agents = parts.iter().map(agent).collect();

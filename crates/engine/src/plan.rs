@@ -1,8 +1,12 @@
 //! The plan: every client start with its time, its client and its source address. Pure data.
 
+pub mod apportion;
+mod segment;
+
+pub use self::segment::{Segment, Share};
+
 use crate::arrival::Spacing;
 use crate::lifetime::Lifetime;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -119,15 +123,6 @@ impl PlannedLife {
         let pause = self.slot.turnover.map_or(Duration::ZERO, |turnover| turnover.pause);
         goes_on.then(|| Self::new(self.slot, self.turn.saturating_add(1), self.stop + pause, self.seed))
     }
-}
-
-/// Which part of a plan one machine of several makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Segment {
-    /// Its number, from 0.
-    pub index: u16,
-    /// How many there are.
-    pub of: u16,
 }
 
 /// Where a stage lies in the run.
@@ -253,15 +248,6 @@ impl Plan {
         let slots =
             self.slots.iter().enumerate().filter(|(at, _)| at % n == i).map(|(_, slot)| *slot).collect();
         Self { slots, stages: self.stages.clone(), ..*self }
-    }
-
-    /// The part that one machine of several makes, whose stages hold the clients of this part.
-    pub fn part(&self, Segment { index, of }: Segment) -> Self {
-        let mut part = self.segment(usize::from(index), usize::from(of).max(1));
-        let held = |span: &StageSpan| planned_at(&part, span.workload, span.end - Duration::from_nanos(1));
-        let clients: Vec<_> = part.stages.iter().map(|span| held(span) as u32).collect();
-        part.stages.iter_mut().zip(clients).for_each(|(span, clients)| span.clients = clients);
-        part
     }
 
     /// The slots of the workloads for which `keep` says so, and all stages.

@@ -351,7 +351,7 @@ pub(crate) fn read_files(
     let head: RunHead = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
     check_head(&head).map_err(malformed)?;
     let plan = head.scenario.plan().map_err(|error| malformed(error.to_string()))?;
-    let plan = head.segment.map_or_else(|| plan.clone(), |segment| plan.part(segment));
+    let plan = head.segment.as_ref().map_or_else(|| plan.clone(), |segment| plan.part(segment));
     let end = last_second(&plan);
     let facts: Vec<(WorkloadFacts, Schema)> = head
         .workloads

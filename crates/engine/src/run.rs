@@ -89,6 +89,8 @@ pub trait Watcher {
     fn second(&mut self, second: u32, aggregator: &Aggregator);
     /// Called a few times a second.
     fn tick(&mut self, elapsed: Duration);
+    /// Of all agents this one is behind the most: it should have reported its next second this long ago. Called a few times a second.
+    fn lag(&mut self, _agent: &str, _behind: Duration) {}
     /// Whether the run has shown what it was made for: it ends then, before its plan does, as completed.
     fn has_seen_enough(&self) -> bool {
         false
@@ -135,6 +137,7 @@ pub fn run(
     };
     let losses_allowed = agents.as_ref().map_or(0, |agents| agents.losses_allowed());
     let watched = agents.as_ref().map(|agents| agents.watched()).unwrap_or_default();
+    let parts = agents.as_ref().map(|agents| agents.segments()).unwrap_or_default();
     facts.agents = agents.iter().flat_map(|agents| agents.facts()).collect();
     let head = RunHead {
         run: facts.clone(),
@@ -197,6 +200,8 @@ pub fn run(
         copier,
         losses_allowed,
         watched,
+        agents: facts.agents.iter().map(|agent| agent.name.clone()).collect(),
+        segments: parts,
         counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
         lost: 0,
         lost_threads: Vec::new(),
@@ -272,7 +277,9 @@ fn segments(
     let mut viewers = plan.only(|number| of(number).role == Role::Play && !of(number).background);
     let mut publishers = plan.only(|number| of(number).role == Role::Publish && !of(number).background);
     let background = plan.only(|number| of(number).background);
-    if !viewers.slots.is_empty() && !publishers.slots.is_empty() {
+    // Of a part of a plan the others may be on another machine.
+    let is_there = |role| workloads.iter().any(|it| it.role == role && !it.background);
+    if is_there(Role::Play) && is_there(Role::Publish) {
         let grace = scenario.drain() / 2;
         for (side, are_viewers) in [(&mut viewers, true), (&mut publishers, false)] {
             let later = |slot: &&mut PlannedSlot| leave_last[usize::from(slot.workload)] == are_viewers;
@@ -343,6 +350,10 @@ struct Coordinator {
     losses_allowed: u16,
     /// The watched processes of other machines.
     watched: WatchedElsewhere,
+    /// The names of the agents, which are its first shards.
+    agents: Vec<String>,
+    /// Their parts.
+    segments: Vec<Segment>,
     /// What each agent has counted, of each workload.
     counted: Vec<Vec<CountedClients>>,
     lost: u16,
@@ -420,7 +431,11 @@ impl Coordinator {
             }
             let longest_wait = Duration::from_millis(if self.taken.is_some() { 20 } else { 250 });
             let patience = next_sample.since(now).min(longest_wait);
-            match received.recv_timeout(patience) {
+            let arrival = received.recv_timeout(patience);
+            if let Some((agent, behind)) = self.lag(clock::now()) {
+                watcher.lag(agent, behind);
+            }
+            match arrival {
                 Ok(arrival) => {
                     for second in self.take_arrival(arrival) {
                         watcher.second(second, &self.aggregator);
@@ -451,6 +466,14 @@ impl Coordinator {
         let now = clock::now();
         self.observe(observer.last_sample(now.as_nanos()), now);
         outcome
+    }
+
+    /// The agent that is behind the most, and how long ago it should have reported its next second. The run's seconds wait for it.
+    fn lag(&self, now: Moment) -> Option<(&str, Duration)> {
+        let agents = self.agents.iter().zip(&self.due).zip(&self.ended);
+        let ((agent, due), _) = agents.filter(|(_, ended)| !**ended).min_by_key(|((_, due), _)| **due)?;
+        let complete = Duration::from_secs(u64::from(*due) + 1);
+        Some((agent, now.since(self.origin).saturating_sub(complete)))
     }
 
     /// Ends the run before its plan does.
@@ -629,7 +652,8 @@ impl Coordinator {
         self.deserted[usize::from(agent)] = true;
         self.lost += 1;
         let is_allowed = self.lost <= self.losses_allowed;
-        let segment = Segment { index: agent, of: self.counted.len() as u16 };
+        let segment = self.segments.get(usize::from(agent)).cloned();
+        let segment = segment.unwrap_or_else(|| Segment::equal(agent, self.counted.len() as u16));
         let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
         self.write_event(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }

@@ -171,6 +171,10 @@ pub struct WorkloadSpec {
     pub expect: Option<BitRateText>,
     /// Whether it is there only to disturb the others: no threshold and no verdict is about it.
     pub background: bool,
+    /// With `--agents`: the agents that make it, by their names or labels: `zone=a`. Without it publishers are where no viewer is,
+    /// if there are agents enough.
+    #[serde(skip_serializing_if = "OneOrMany::is_empty")]
+    pub on: OneOrMany,
     /// What only some protocols have.
     #[serde(flatten, skip_deserializing)]
     #[schemars(skip)]

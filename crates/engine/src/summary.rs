@@ -5,6 +5,7 @@
 use crate::agents::facts::AgentFacts;
 use crate::growth::TargetGrowth;
 use crate::ingest::Ingested;
+use crate::kernel_clock::KernelClock;
 use crate::lifetime::Lifetime;
 use crate::startup_map::StartupMap;
 use schemars::JsonSchema;
@@ -84,6 +85,9 @@ pub struct RunFacts {
     /// Time before second 0 in which machines were read.
     #[serde(default)]
     pub base_seconds: f64,
+    /// What the kernel of weir's machine says of its clock, where it may be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<KernelClock>,
 }
 
 /// How a run ended.

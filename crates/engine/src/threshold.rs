@@ -423,8 +423,15 @@ impl Threshold {
             .iter()
             .flat_map(|(_, it)| &it.stages)
             .any(|stage| stage.window_is_void && self.is_rate_of(stage));
+        // A window in which nobody knows of a process is no window in which it did well.
+        let is_unheard = self.server_load().is_some()
+            && asked
+                .iter()
+                .flat_map(|(_, it)| &it.stages)
+                .any(|it| it.host.is_some() && it.targets.is_empty());
         let values = asked
             .iter()
+            .filter(|_| !is_unheard)
             .flat_map(|(number, workload)| self.values(workload).into_iter().map(move |it| (*number, it)));
         let worst = values.reduce(|a, b| if self.worse(b.1.value, a.1.value) { b } else { a });
         let value = worst.map(|(_, measured)| measured.value);

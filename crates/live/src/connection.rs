@@ -74,6 +74,10 @@ impl Connection {
         context.answered();
         // A client that sends requests without reading is disconnected: only one answer is kept for it.
         let goes_on = keep_alive && context.unsent() == 0;
+        if goes_on {
+            let id = context.id();
+            context.world.answered(id);
+        }
         self.phase = if goes_on { Phase::Asking } else { Phase::Leaving(context.now + FAREWELL) };
     }
 

@@ -15,7 +15,7 @@ use weir_web::Message;
 
 /// Tabs at once. One more, and the one that is furthest behind goes.
 const MOST_TABS: usize = 16;
-/// Connections at once that are no tabs. One more, and the oldest goes: Prometheus needs one.
+/// Connections at once that are no tabs. Prometheus needs one.
 const MOST_ASKING: usize = 32;
 
 /// What the page runs. It is sent inside the page, and the policy names its digest: nothing else runs there.
@@ -60,7 +60,8 @@ pub(crate) struct Site {
     pub(crate) tab_count: Arc<AtomicUsize>,
     /// Bodies that were posted and not rendered yet.
     pub(crate) under_way: Arc<AtomicUsize>,
-    asking: VecDeque<SessionId>,
+    /// Connections that are no tabs, the oldest first, and whether each was answered.
+    asking: VecDeque<(SessionId, bool)>,
     /// Connections that have to be closed.
     pub(crate) condemned: BTreeSet<SessionId>,
     pub(crate) is_leaving: bool,
@@ -150,17 +151,27 @@ impl Site {
         bytes
     }
 
-    /// Adds a connection without a request; returns the connection that has to make room for it.
+    /// Adds a connection without a request; returns the connection that has to make room for it: the oldest that has never been
+    /// answered, so that a Prometheus keeps its link beside any number of peers that ask for nothing.
     pub(crate) fn enter(&mut self, id: SessionId) -> Option<SessionId> {
-        self.asking.push_back(id);
-        let oldest = if self.asking.len() > MOST_ASKING { self.asking.pop_front() } else { None };
-        self.condemned.extend(oldest);
-        oldest
+        let leaves = (self.asking.len() >= MOST_ASKING).then(|| {
+            let silent = self.asking.iter().position(|(_, is_answered)| !is_answered);
+            self.asking.remove(silent.unwrap_or(0))
+        });
+        self.asking.push_back((id, false));
+        let (leaves, _) = leaves.flatten()?;
+        self.condemned.insert(leaves);
+        Some(leaves)
+    }
+
+    /// A connection was answered, and may ask again.
+    pub(crate) fn answered(&mut self, id: SessionId) {
+        self.asking.iter_mut().filter(|(other, _)| *other == id).for_each(|(_, answered)| *answered = true);
     }
 
     /// Turns a connection into a tab; returns the tab that has to make room for it.
     pub(crate) fn open_tab(&mut self, id: SessionId, seen: Option<u64>) -> Option<SessionId> {
-        self.asking.retain(|other| *other != id);
+        self.asking.retain(|(other, _)| *other != id);
         self.tabs.insert(id, seen);
         let others = self.tabs.iter().filter(|(other, _)| **other != id);
         let slowest = others.min_by_key(|(_, seen)| **seen).map(|(other, _)| *other);
@@ -174,7 +185,7 @@ impl Site {
     }
 
     pub(crate) fn leave(&mut self, id: SessionId) {
-        self.asking.retain(|other| *other != id);
+        self.asking.retain(|(other, _)| *other != id);
         self.condemned.remove(&id);
         self.tabs.remove(&id);
         self.tab_count.store(self.tabs.len(), Relaxed);
@@ -271,6 +282,20 @@ mod tests {
         }
         assert_eq!(site.open_tab(SessionId::made_up(99), None), Some(SessionId::made_up(3)));
         assert_eq!(site.tab_count.load(Relaxed), MOST_TABS);
+    }
+
+    #[test]
+    fn a_connection_that_was_answered_stays_beside_those_that_ask_for_nothing() {
+        let mut site = site("127.0.0.1:4000");
+        let [prometheus, others] = [0, 1].map(SessionId::made_up);
+        site.enter(prometheus);
+        site.answered(prometheus);
+        let left = (1..200).filter_map(|key| site.enter(SessionId::made_up(key))).collect::<Vec<_>>();
+        assert!(left.starts_with(&[others]) && !left.contains(&prometheus), "{left:?}");
+        assert_eq!(site.asking.len(), MOST_ASKING);
+        // Where all were answered the oldest goes.
+        site.asking.iter_mut().for_each(|(_, is_answered)| *is_answered = true);
+        assert_eq!(site.enter(SessionId::made_up(999)), Some(prometheus));
     }
 
     #[test]

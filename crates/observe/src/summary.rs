@@ -21,6 +21,10 @@ pub struct Window {
     pub to_ns: u64,
 }
 
+/// A target on another machine that was heard of last this long before a window's end is not known in that window: it is read
+/// once a second, and who reads it is lost after as long.
+const UNHEARD_NS: u64 = 3_000_000_000;
+
 /// What the samples of a window come to: `min`, `p95` and `max` are taken over the intervals between
 /// samples, means over the whole window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +33,8 @@ pub struct UsageSummary {
     pub seconds: f64,
     /// Samples in the window.
     pub samples: u64,
-    /// The targets, in the order in which they were asked for.
+    /// The targets, in the order in which they were asked for. One on another machine that was not heard of for the last 3 s is
+    /// left out.
     pub targets: Vec<TargetSummary>,
     /// weir itself.
     pub generator: ProcessSummary,
@@ -200,6 +205,11 @@ impl Series<'_> {
     fn target(&self, index: usize) -> Option<TargetSummary> {
         let samples = || self.samples.iter().filter_map(|sample| sample.targets.get(index));
         let last = samples().next_back()?;
+        let end = self.samples.last()?.at_ns;
+        // What is read on another machine may not be heard of any more: figures of the time before are none of this window.
+        if last.elsewhere.is_some_and(|it| end.saturating_sub(it.at_ns) > UNHEARD_NS) {
+            return None;
+        }
         // Each count once, not each sample that repeats it.
         let mut counts: Vec<_> = samples().filter_map(|target| target.connections).collect();
         counts.dedup_by_key(|connections| connections.counted_at_ns);

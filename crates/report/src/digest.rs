@@ -5,13 +5,16 @@ use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, 
 use crate::headline::{Headline, headline, is_of_nothing};
 use crate::measured::measured;
 use crate::names::Names;
-use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, several, span};
+use crate::quantity::{
+    NOTHING, TIE, bit_rate, bytes, count, moment, number, percent, seconds, several, span,
+};
 use crate::quote::{LINE, quote};
 use crate::stages::{self, leading, state_tone, state_word};
 use crate::{account, channels, clients, growth, ingest, machines, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::summary::{
-    Outcome, Reason, Role, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState, WorkloadSummary,
+    Outcome, Reason, Role, RunFacts, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState,
+    WorkloadSummary,
 };
 
 /// Everything but the plots and the table of all figures.
@@ -133,12 +136,29 @@ fn run_facts(summary: &Summary) -> Vec<Fact> {
         let line = "same machine as the server's: server CPU is an upper bound, and both share the cores";
         facts.push(Fact::new("Generator", line));
     }
+    facts.extend(clock(run));
     facts.push(Fact::new("Seed", run.seed.to_string()));
     if !run.tags.is_empty() {
         let tags = run.tags.iter().map(|(key, value)| format!("{}={}", quote(key, 60), quote(value, LINE)));
         facts.push(Fact::new("Tags", tags.collect::<Vec<_>>().join(", ")));
     }
     facts
+}
+
+/// How well the kernels keep the clocks of the machines that made the load: what latencies of another's publisher, and dates, stand
+/// on.
+fn clock(run: &RunFacts) -> Option<Fact> {
+    let own = [("this machine", run.clock)];
+    let agents = run.agents.iter().map(|agent| (agent.name.as_str(), agent.clock));
+    let clocks: Vec<_> = if run.agents.is_empty() { own.to_vec() } else { agents.collect() };
+    let known = || clocks.iter().filter_map(|(name, clock)| Some((*name, (*clock)?)));
+    let unkept: Vec<_> = known().filter(|(_, clock)| !clock.is_synchronised).map(|(name, _)| name).collect();
+    let most = known().map(|(_, clock)| clock.most_error_seconds).reduce(f64::max)?;
+    Some(match &unkept[..] {
+        [] => Fact::new("Clock", format!("synchronised ± {}", seconds(most))),
+        _ if run.agents.is_empty() => Fact::new("Clock", "not synchronised"),
+        _ => Fact::new("Clock", format!("not synchronised: {}", quote(&unkept.join(", "), LINE))),
+    })
 }
 
 /// Whether weir's clients are on the machine of the server that they load: its addresses are loopback ones.

@@ -127,10 +127,16 @@ fn believed(summary: &Summary) -> Glance {
 fn limit(summary: &Summary) -> Glance {
     let question = "What was the limit?";
     let (failed, mut lines) = (failed(summary), failures(summary));
-    let stage = leading(summary).and_then(|it| it.stages.iter().max_by_key(|stage| stage.clients));
-    let Some(stage) = stage.filter(|stage| stage.host.is_some() || !stage.targets.is_empty()) else {
-        let why = if summary.has_measured() { "no process was watched" } else { "nothing was measured" };
-        let answer = format!("Unknown: {why}");
+    // A stage that is still to come, or that the run did not reach, has nothing to tell.
+    let stages = leading(summary).into_iter().flat_map(|it| &it.stages);
+    let observed = stages.filter(|stage| stage.host.is_some() || !stage.targets.is_empty());
+    let Some(stage) = observed.max_by_key(|stage| stage.clients) else {
+        let answer = match &summary.outcome {
+            Outcome::Running => "Not known yet",
+            _ if summary.has_measured() => "Unknown: no process was watched",
+            _ => "Unknown: nothing was measured",
+        };
+        let answer = answer.to_owned();
         return Glance { question, answer, lines, tone: Tone::Plain };
     };
     let mut loads = loads(summary, stage);

@@ -2,7 +2,7 @@
 
 use crate::document::{Cell, Column, Grid, Tone};
 use crate::names::Names;
-use crate::quantity::{NOTHING, bit_rate, bytes, count, number, percent, seconds, share};
+use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, number, percent, seconds, share};
 use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, Summary, VerdictState, WorkloadSummary};
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
@@ -64,7 +64,8 @@ fn background(stage: &StageSummary, others: &[WorkloadSummary]) -> Cell {
 /// The timing figure of a workload's table.
 #[derive(Clone, Copy, Debug)]
 enum Timing {
-    Latency,
+    /// With how far it may be off, if two clocks measured it and that is known.
+    Latency(Option<f64>),
     Drift,
     SendLag,
 }
@@ -76,13 +77,15 @@ impl Timing {
         match workload.role {
             Role::Publish => Self::SendLag,
             Role::Play if !any("latency") && any("drift") => Self::Drift,
-            Role::Play | Role::Ingest => Self::Latency,
+            Role::Play | Role::Ingest => {
+                Self::Latency(workload.clock_uncertainty_seconds.filter(|uncertainty| *uncertainty > 0.0))
+            }
         }
     }
 
     fn column(self) -> Column {
         match self {
-            Self::Latency => Column::number("Latency p50/p99").narrow("Latency\np50/p99"),
+            Self::Latency(_) => Column::number("Latency p50/p99").narrow("Latency\np50/p99"),
             Self::Drift => Column::number("Drift p50/p99").narrow("Drift\np50/p99"),
             Self::SendLag => Column::number("Send lag p50/p99").narrow("Send lag\np50/p99"),
         }
@@ -90,10 +93,28 @@ impl Timing {
 
     fn figure(self) -> &'static str {
         match self {
-            Self::Latency => "latency",
+            Self::Latency(_) => "latency",
             Self::Drift => "drift",
             Self::SendLag => "send_lag",
         }
+    }
+
+    fn cell(self, stage: &StageSummary) -> Cell {
+        match (self, stage.figures.spread(self.figure())) {
+            (Self::Latency(Some(uncertainty)), Some(spread)) => between_machines(spread, uncertainty),
+            (_, spread) => percentiles(spread),
+        }
+    }
+}
+
+/// Percentiles that two clocks measured, which may be this far apart. Below ten times that the bound stands in the place of the value.
+fn between_machines(spread: &Spread, uncertainty: f64) -> Cell {
+    let bound = format!("±{TIE}{}", seconds(uncertainty));
+    let is_known = |value: f64| value.abs() >= 10.0 * uncertainty;
+    match (is_known(spread.p50), is_known(spread.p99)) {
+        (true, true) => Cell::pair(seconds(spread.p50), format!("{} {bound}", seconds(spread.p99))),
+        (false, true) => Cell::pair(bound, seconds(spread.p99)).tone(Tone::Doubtful),
+        _ => Cell::text(bound).tone(Tone::Doubtful),
     }
 }
 
@@ -221,7 +242,7 @@ fn rows(
         stage.generator.as_ref().map_or_else(Cell::nothing, |load| Cell::text(percent(load.cpu_percent))),
     );
     first.push(percentiles(stage.figures.spread("startup")));
-    first.push(percentiles(stage.figures.spread(timing.figure())));
+    first.push(timing.cell(stage));
     if role == Role::Play {
         let stalls = stage.figures.total("stalls");
         let tone = if stalls > 0.0 { Tone::Doubtful } else { Tone::Plain };

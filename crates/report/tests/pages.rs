@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
 use sha2::{Digest, Sha256};
 use weir_engine::startup_map::StartupMap;
-use weir_engine::summary::{FailureCount, Summary};
+use weir_engine::summary::{FailureCount, Outcome, Summary};
 use weir_metrics::Failure;
 use weir_report::{Clients, Csv, Format, Html, Json, Junit, Markdown, Text, shortfall};
 
@@ -213,6 +213,27 @@ fn when_clients_came_is_a_map_of_its_own() {
     // A file may have been written by anybody.
     summary.workloads[0].startup_map.as_mut().unwrap().columns[3].pop();
     assert_eq!(picture(&summary), None);
+}
+
+/// What was the limit is asked of the stages that were measured, not of one that is still to come.
+#[test]
+fn a_stage_that_is_to_come_hides_nothing_of_those_that_were() {
+    let mut summary = fixture::steps();
+    summary.outcome = Outcome::Running;
+    let limit = |summary: &Summary| {
+        let page = written(&Html, summary);
+        let card = page.split_once("What was the limit?").unwrap().1.to_owned();
+        card.split_once("What was").map_or(card.clone(), |(card, _)| card.to_owned())
+    };
+    assert!(!limit(&summary).contains("Not known yet"));
+    let stages = &mut summary.workloads[0].stages;
+    let last = stages.last_mut().unwrap();
+    (last.host, last.targets) = (None, Vec::new());
+    assert!(!limit(&summary).contains("Not known yet"));
+    for stage in &mut summary.workloads[0].stages {
+        (stage.host, stage.targets) = (None, Vec::new());
+    }
+    assert!(limit(&summary).contains("Not known yet"));
 }
 
 /// What is replaced by its id on a page that grows must be there once.

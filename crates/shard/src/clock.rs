@@ -1,4 +1,4 @@
-//! The three clocks that are read: monotonic, wall, and the thread's CPU.
+//! The three clocks that are read: monotonic, wall, and the thread's CPU; and what the kernel says of the first two.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::Duration;
@@ -17,6 +17,24 @@ pub fn wall_nanos() -> u64 {
 /// CPU time that this thread has used, on `CLOCK_THREAD_CPUTIME_ID`.
 pub fn thread_cpu() -> Duration {
     Duration::from_nanos(nanos(clock_gettime(ClockId::ThreadCPUTime)))
+}
+
+/// What the kernel says of its clock: of wall and monotonic time, which run at one rate (adjtimex(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelClock {
+    /// Whether something keeps the wall clock at the time of day (no `STA_UNSYNC`).
+    pub is_synchronised: bool,
+    /// How far it is from the time of day at the most (`maxerror`).
+    pub most_error: Duration,
+    /// How far it is by estimate (`esterror`).
+    pub estimated_error: Duration,
+    /// What both clocks are still to be moved by, by and by (`offset`).
+    pub slewing: Duration,
+}
+
+/// What the kernel says of its clock, if it may be asked.
+pub fn of_kernel() -> Option<KernelClock> {
+    crate::sys::kernel_clock().ok()
 }
 
 fn nanos(time: Timespec) -> u64 {

@@ -1,9 +1,10 @@
 //! The one place that calls the kernel past a safe wrapper.
 //!
-//! Invariant: every call passes a descriptor borrowed for the length of the call, and a pointer and
-//! length of one live local of the type that the option is documented to take or to give.
+//! Invariant: every call passes a descriptor borrowed for the length of the call, if it takes one, and a pointer and
+//! length of one live local of the type that the call or the option is documented to take or to give.
 #![allow(unsafe_code)]
 
+use crate::clock::KernelClock;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -105,6 +106,34 @@ pub(crate) fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(counts[DROPS].into())
 }
 
+/// What the kernel says of its clock, changing nothing (adjtimex(2)).
+///
+/// # Errors
+/// The kernel's, where a sandbox keeps the call from weir.
+pub(crate) fn kernel_clock() -> io::Result<KernelClock> {
+    let mut state = std::mem::MaybeUninit::<libc::timex>::zeroed();
+    // SAFETY: the pointer is that of `state`, a live local of the type that the call takes; `modes` in it is zero, so that the
+    // kernel only writes it.
+    let result = unsafe { libc::adjtimex(state.as_mut_ptr()) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the struct holds integers alone, and all of it was set to zero.
+    let state = unsafe { state.assume_init() };
+    let micros = |count: libc::c_long| Duration::from_micros(count.unsigned_abs());
+    let is_in_nanos = state.status & libc::STA_NANO != 0;
+    Ok(KernelClock {
+        is_synchronised: state.status & libc::STA_UNSYNC == 0,
+        most_error: micros(state.maxerror),
+        estimated_error: micros(state.esterror),
+        slewing: if is_in_nanos {
+            Duration::from_nanos(state.offset.unsigned_abs())
+        } else {
+            micros(state.offset)
+        },
+    })
+}
+
 fn set_integer(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -130,6 +159,13 @@ fn set_integer(
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn the_kernel_says_how_well_its_clock_is_kept() {
+        let clock = kernel_clock().unwrap();
+        // `NTP_PHASE_LIMIT`: 16 s is what it says when it knows nothing.
+        assert!(clock.most_error <= Duration::from_secs(16), "{clock:?}");
+    }
 
     #[test]
     fn a_descriptor_that_is_no_socket_is_an_error() {

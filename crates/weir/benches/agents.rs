@@ -106,6 +106,10 @@ impl Machine for Swarm {
     }
 
     fn handle_connection(&mut self, _: bool, _: Moment) {}
+    fn handle_too_large(&mut self, _: &str, bytes: usize) {
+        panic!("{bytes} bytes were not sent");
+    }
+
     fn handle_dropped(&mut self) {
         println!("the swarm itself was too slow");
     }

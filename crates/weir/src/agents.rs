@@ -4,6 +4,7 @@ mod list;
 mod load;
 mod offer;
 mod permits;
+mod placement;
 mod serve;
 mod spawn;
 

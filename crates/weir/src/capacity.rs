@@ -145,7 +145,7 @@ impl<'a> Trials<'a> {
         prepare::plan(&first, of.wrong)?;
         // Where no step has to start a server before it can be asked.
         if first.before.is_empty() {
-            trials.check(&prepare::prepare(first, of.wrong, options.agents.generators())?)?;
+            trials.check(&prepare::prepare(first, of.wrong, &options.agents.generators())?)?;
         }
         Ok(trials)
     }
@@ -454,6 +454,10 @@ impl Watcher for Judge {
 
     fn tick(&mut self, elapsed: Duration) {
         self.live.tick(elapsed);
+    }
+
+    fn lag(&mut self, agent: &str, behind: Duration) {
+        self.live.lag(agent, behind);
     }
 
     fn has_seen_enough(&self) -> bool {

@@ -106,7 +106,7 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         ..Scenario::default()
     };
     add_options(&mut scenario, &args.run);
-    let summary = measure(prepare(scenario, Exit::Usage, args.run.agents.generators())?, &args.run)?;
+    let summary = measure(prepare(scenario, Exit::Usage, &args.run.agents.generators())?, &args.run)?;
     let exit = Exit::of(&summary);
     let failed = summary.thresholds.iter().filter(|it| !it.passed).map(|it| &*it.expression);
     if !is_excused(exit, summary.verdict.state, failed) {

@@ -159,7 +159,7 @@ fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Re
         watch: vec![origin.watch()],
         ..Scenario::default()
     };
-    let prepared = prepare(scenario, Exit::Internal, Generators::Here)?;
+    let prepared = prepare(scenario, Exit::Internal, &Generators::Here)?;
     let directory = tempfile::tempdir().map_err(Failure::with(Exit::Internal))?;
     let summary =
         run(prepared, directory.path(), interrupt, &mut Unseen).map_err(Failure::with(Exit::Internal))?;

@@ -25,7 +25,11 @@ const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 const PLAIN_EVERY: u32 = 5;
 /// The same where the terminal is another program's: in the background of it.
 const SELDOM: u32 = 30;
+/// How far an agent must be behind for a line of its own.
+const WAITING: Duration = Duration::from_secs(2);
 
+/// The row of the table that is about agents.
+const AGENTS: &str = "agents";
 /// Threads that are named.
 const THREADS: usize = 3;
 /// Of a core: a thread that uses less is not busy.
@@ -33,8 +37,15 @@ const BUSY_PERCENT: f64 = 1.0;
 /// Times a second that the terminal is drawn.
 const DRAWS: u128 = 4;
 
-/// How a run is shown while it goes, on stderr.
-pub(crate) enum Live {
+/// What a run shows while it goes, on stderr.
+pub(crate) struct Live {
+    view: View,
+    /// The agent that was behind the most since the last second.
+    lag: Option<(String, Duration)>,
+}
+
+/// How it is shown.
+enum View {
     /// A table that is drawn over itself.
     Drawn(Box<Drawn>),
     /// A line every this many seconds.
@@ -46,6 +57,19 @@ pub(crate) enum Live {
 impl Live {
     /// A table on a terminal, else lines.
     pub(crate) fn new(length: Duration, options: &RunOptions) -> Self {
+        Self { view: View::new(length, options), lag: None }
+    }
+
+    /// Takes the view away before the report is printed.
+    pub(crate) fn clear(&mut self) {
+        if let View::Drawn(drawn) = &mut self.view {
+            drawn.screen.clear();
+        }
+    }
+}
+
+impl View {
+    fn new(length: Duration, options: &RunOptions) -> Self {
         if options.print.quiet {
             return Self::Silent;
         }
@@ -58,17 +82,10 @@ impl Live {
         }
         Self::Drawn(Box::new(Drawn::new(length)))
     }
-
-    /// Takes the view away before the report is printed.
-    pub(crate) fn clear(&mut self) {
-        if let Self::Drawn(drawn) = self {
-            drawn.screen.clear();
-        }
-    }
 }
 
 /// What is drawn over itself.
-pub(crate) struct Drawn {
+struct Drawn {
     screen: Screen,
     table: Table,
     /// What stands in the table's place where it does not fit.
@@ -103,6 +120,12 @@ impl Drawn {
         self.screen.draw(&lines);
     }
 
+    /// Says in a row of the table how far an agent is behind.
+    fn show_lag(&mut self, lag: String) {
+        self.table.workloads.retain(|(name, _)| name != AGENTS);
+        self.table.workloads.push((AGENTS.to_owned(), vec![lag]));
+    }
+
     /// Draws again if enough time has passed.
     fn tick(&mut self, elapsed: Duration) {
         self.table.elapsed = elapsed;
@@ -124,27 +147,46 @@ impl Watcher for Live {
         }
         let line =
             line(second, &points, &aggregator.roles(), aggregator.failed(), aggregator.commonest_failure());
-        if matches!(self, Self::Drawn(_)) && is_in_background() {
+        let lag = self.lag.take().map(|(agent, behind)| lag(&agent, behind));
+        let line = lag.iter().fold(line, |line, lag| format!("{line} · {lag}"));
+        if matches!(self.view, View::Drawn(_)) && is_in_background() {
             // Sent there since: what is in the foreground now is not drawn over.
-            *self = Self::Plain(SELDOM);
+            self.view = View::Plain(SELDOM);
         }
-        match self {
-            Self::Drawn(drawn) => {
+        match &mut self.view {
+            View::Drawn(drawn) => {
                 drawn.table = table(second, &points, aggregator, &drawn.table);
+                lag.into_iter().for_each(|lag| drawn.show_lag(lag));
                 drawn.line = line;
                 drawn.draw();
             }
-            Self::Plain(every) if (second + 1).is_multiple_of(*every) => {
+            View::Plain(every) if (second + 1).is_multiple_of(*every) => {
                 // A reader that is gone must not end the run.
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
-            Self::Plain(_) | Self::Silent => {}
+            View::Plain(_) | View::Silent => {}
         }
     }
 
     fn tick(&mut self, elapsed: Duration) {
-        if let Self::Drawn(drawn) = self {
+        if let View::Drawn(drawn) = &mut self.view {
             drawn.tick(elapsed);
+        }
+    }
+
+    fn lag(&mut self, agent: &str, behind: Duration) {
+        let most = self.lag.as_ref().map_or(Duration::ZERO, |(_, most)| *most);
+        if self.lag.is_some() && behind <= most {
+            return;
+        }
+        self.lag = Some((agent.to_owned(), behind));
+        // While seconds wait for an agent nothing else says so.
+        match &mut self.view {
+            View::Drawn(drawn) if behind >= WAITING => drawn.show_lag(lag(agent, behind)),
+            View::Plain(_) if behind.as_secs() / WAITING.as_secs() > most.as_secs() / WAITING.as_secs() => {
+                let _ = writeln!(std::io::stderr(), "waiting: {}", lag(agent, behind));
+            }
+            View::Drawn(_) | View::Plain(_) | View::Silent => {}
         }
     }
 }
@@ -153,6 +195,11 @@ impl Watcher for Live {
 fn is_in_background() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stderr());
     foreground.is_ok_and(|group| group != rustix::process::getpgrp())
+}
+
+/// How far an agent is behind.
+fn lag(agent: &str, behind: Duration) -> String {
+    format!("slowest agent {agent}, {:.1} s behind", behind.as_secs_f64())
 }
 
 fn line(
@@ -295,6 +342,16 @@ fn quality(point: &WorkloadPoint) -> Vec<String> {
 mod tests {
     use super::*;
     use weir_metrics::Failure;
+
+    #[test]
+    fn the_agent_that_is_behind_the_most_is_named_with_the_next_line() {
+        let mut live = Live { view: View::Silent, lag: None };
+        for (agent, behind) in [("a", 100), ("b", 1_240), ("a", 900)] {
+            live.lag(agent, Duration::from_millis(behind));
+        }
+        let (agent, behind) = live.lag.take().unwrap();
+        assert_eq!(lag(&agent, behind), "slowest agent b, 1.2 s behind");
+    }
 
     #[test]
     fn viewers_of_numbered_packets_have_a_frame_rate_losses_and_a_delay() {

@@ -161,6 +161,10 @@ impl Watcher for PageWatcher<'_> {
         self.watcher.tick(elapsed);
     }
 
+    fn lag(&mut self, agent: &str, behind: Duration) {
+        self.watcher.lag(agent, behind);
+    }
+
     fn has_seen_enough(&self) -> bool {
         self.watcher.has_seen_enough()
     }

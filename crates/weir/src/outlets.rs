@@ -4,11 +4,11 @@
 use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
 use crate::print::note;
-use crate::push::{LateNotes, pusher};
+use crate::push::{Late, pusher};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use weir_live::{Board, Listener, Look, Part, Pusher};
 use weir_report::{page_script, page_style};
@@ -36,7 +36,7 @@ pub(crate) struct Outlets {
     board: Arc<Board>,
     listener: Option<Listener>,
     pusher: Option<Pusher>,
-    notes: LateNotes,
+    late: Late,
 }
 
 impl Outlets {
@@ -46,12 +46,12 @@ impl Outlets {
     /// The address is taken, or the URL is none.
     pub(crate) fn open(options: &LiveOptions, name: &str) -> Result<Option<Self>, Failure> {
         let board = Arc::<Board>::default();
-        let notes = LateNotes::default();
-        let url = options.push_metrics.as_deref();
-        let pusher = url.map(|url| pusher(url, board.clone(), notes.clone())).transpose()?;
+        let late = Late::default();
+        let push = |url| pusher(url, board.clone(), late.clone());
+        let pusher = options.push_metrics.as_deref().map(push).transpose()?;
         let listener = options.live.map(|address| listen(address, name, board.clone())).transpose()?;
         let is_asked_for = pusher.is_some() || listener.is_some();
-        Ok(is_asked_for.then_some(Self { board, listener, pusher, notes }))
+        Ok(is_asked_for.then_some(Self { board, listener, pusher, late }))
     }
 
     /// What metrics are made of.
@@ -88,7 +88,8 @@ impl Drop for Outlets {
         if let Some(pusher) = self.pusher.take() {
             pusher.finish(FAREWELL);
         }
-        self.notes.print();
+        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner).take();
+        late.into_iter().for_each(note);
     }
 }
 

@@ -22,7 +22,7 @@ const WIDEST: usize = 60;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn of(variation: &Variation, repeat: u32, generators: Generators) -> Result<String, Failure> {
+pub(crate) fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<String, Failure> {
     let Variation { scenario, variant } = variation;
     let plan = prepare::check(scenario, Exit::Scenario, generators)?;
     let schemas: Vec<_> = scenario.workloads.iter().filter_map(schema).collect();

@@ -31,7 +31,7 @@ pub(crate) const OWN_DESCRIPTORS: u64 = 128;
 const LEAST_MEMORY: u64 = 4 << 10;
 
 /// Which generators make the load of what is prepared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Generators {
     /// This machine, all of it.
     Here,
@@ -46,7 +46,7 @@ pub(crate) enum Generators {
 pub(crate) fn prepare(
     mut scenario: Scenario,
     wrong: Exit,
-    generators: Generators,
+    generators: &Generators,
 ) -> Result<Prepared, Failure> {
     check(&scenario, wrong, generators)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
@@ -79,7 +79,7 @@ pub(crate) fn prepare(
     }
     let plan = plan(&scenario, wrong)?;
     let plan = if let Generators::Part(segment) = generators { plan.part(segment) } else { plan };
-    if generators != Generators::Elsewhere {
+    if *generators != Generators::Elsewhere {
         check_limits(&plan)?;
     }
     let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
@@ -131,7 +131,7 @@ pub(crate) fn prepare(
 ///
 /// # Errors
 /// What is wrong, and of which part of the scenario.
-pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: Generators) -> Result<Plan, Failure> {
+pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: &Generators) -> Result<Plan, Failure> {
     check_numbers(scenario, wrong, generators)?;
     let plan = plan(scenario, wrong)?;
     for (position, spec) in scenario.workloads.iter().enumerate() {
@@ -224,9 +224,9 @@ pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Resul
 pub(crate) fn check_watched_here(
     threshold: &Threshold,
     scenario: &Scenario,
-    generators: Generators,
+    generators: &Generators,
 ) -> Result<(), String> {
-    if generators == Generators::Here { check_watched(threshold, scenario) } else { Ok(()) }
+    if *generators == Generators::Here { check_watched(threshold, scenario) } else { Ok(()) }
 }
 
 /// Whether a workload asks its server what there is to play.
@@ -315,15 +315,15 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
 }
 
 /// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
-fn check_numbers(scenario: &Scenario, wrong: Exit, generators: Generators) -> Result<(), Failure> {
-    let parts = match generators {
-        Generators::Here => 1,
-        Generators::Part(segment) => u64::from(segment.of),
+fn check_numbers(scenario: &Scenario, wrong: Exit, generators: &Generators) -> Result<(), Failure> {
+    let part = match generators {
+        Generators::Here => 1.0,
+        Generators::Part(segment) => segment.largest_fraction(),
         Generators::Elsewhere => return Ok(()),
     };
     let schedules = scenario.schedules().map_err(|error| of_scenario(&error, scenario, wrong))?;
     let clients = schedules.iter().flat_map(|schedule| &schedule.stages).map(|stage| stage.clients);
-    let clients = clients.max().map_or(0, u64::from) / parts;
+    let clients = (clients.max().map_or(0.0, f64::from) * part) as u64;
     let streams = scenario
         .workloads
         .iter()

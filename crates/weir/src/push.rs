@@ -11,31 +11,15 @@ use weir_observe::{Http, HttpAddress, HttpError, shown_text};
 /// Where Prometheus takes what it is sent, below its address.
 const WRITE: &str = "api/v1/write";
 
-/// Notes that are printed once nothing is drawn on the terminal any more.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LateNotes(Arc<Mutex<Vec<String>>>);
+/// A line that a terminal shows when nothing is drawn on it any more.
+pub(crate) type Late = Arc<Mutex<Option<String>>>;
 
-impl LateNotes {
-    /// Prints the line: at once, unless it would come between the lines of a table that is drawn.
-    fn add(&self, line: String) {
-        if std::io::stderr().is_terminal() {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-        } else {
-            note(line);
-        }
-    }
-
-    /// Prints those that were held back.
-    pub(crate) fn print(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(note);
-    }
-}
-
-/// Sends a board's metrics to this URL from now on. What goes wrong is among the notes.
+/// Sends a board's metrics to this URL from now on. What goes wrong is a line on stderr, or on a terminal, which a run draws on,
+/// in `late`.
 ///
 /// # Errors
 /// It is no URL, or the system has no certificates or thread.
-pub(crate) fn pusher(url: &str, board: Arc<Board>, notes: LateNotes) -> Result<Pusher, Failure> {
+pub(crate) fn pusher(url: &str, board: Arc<Board>, late: Late) -> Result<Pusher, Failure> {
     let address = address(url)?;
     let http = Http::new(&address, &trust(false, None))
         .map_err(|error| Failure::new(Exit::Usage, format!("--push-metrics {address}: {error}")))?;
@@ -45,7 +29,12 @@ pub(crate) fn pusher(url: &str, board: Arc<Board>, notes: LateNotes) -> Result<P
     let place = address.to_string();
     let send = move |push: Push| http.send(&address, &push.head, &push.body).map_err(words);
     let warn = move |error: &str| {
-        notes.add(format!("weir: note: --push-metrics {place}: {error}; the run goes on"));
+        let line = format!("weir: note: --push-metrics {place}: {error}; the run does not wait for it");
+        if std::io::stderr().is_terminal() {
+            *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        } else {
+            note(line);
+        }
     };
     Pusher::start(board, &labels, send, warn)
         .map_err(|error| Failure::new(Exit::Internal, format!("--push-metrics: {error}")))

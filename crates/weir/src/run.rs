@@ -18,7 +18,7 @@ use weir_engine::summary::Summary;
 
 /// Prepares, runs, writes, prints; says how it ended. What is wrong with the scenario ends with `wrong`.
 pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Result<Exit, Failure> {
-    let prepared = prepare::prepare(scenario, wrong, options.agents.generators())?;
+    let prepared = prepare::prepare(scenario, wrong, &options.agents.generators())?;
     Ok(explained(&measure(prepared, options)?))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use std::path::{Path, PathBuf};
+use weir_engine::kernel_clock::KernelClock;
 use weir_engine::record;
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::RunFacts;
@@ -21,6 +22,7 @@ pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f
         tags: scenario.tags.clone(),
         environment: Environment::read(),
         base_seconds: scenario.base().as_secs_f64(),
+        clock: KernelClock::read(),
         ..RunFacts::default()
     }
 }

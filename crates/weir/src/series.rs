@@ -56,7 +56,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Scenario, line));
     }
     if args.check {
-        let outlines = variations.iter().map(|it| outline::of(it, repeat, args.run.agents.generators()));
+        let outlines = variations.iter().map(|it| outline::of(it, repeat, &args.run.agents.generators()));
         let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
         let page = format!("{}: fine\n\n{}", args.file.display(), outlines.join("\n"));
         written(std::io::stdout().lock().write_all(page.as_bytes()))?;

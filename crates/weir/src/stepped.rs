@@ -59,7 +59,7 @@ impl SteppedRun<'_> {
             .map_err(failed("before"))
             .and_then(|()| {
                 let _far_end = background::far_end(&mut scenario)?;
-                start(prepare::prepare(scenario, Exit::Scenario, self.generators)?)
+                start(prepare::prepare(scenario, Exit::Scenario, &self.generators)?)
             });
         let servers = steps.check();
         // What was put up before a run is put away, however the run ended.

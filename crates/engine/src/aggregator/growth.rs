@@ -73,8 +73,8 @@ impl Aggregator {
         (after_seconds > 0.0).then(|| Residue {
             clients: self.begun.iter().map(|(_, begun)| begun).sum(),
             after_seconds,
-            memory_bytes: after.rss_bytes as i64 - before.rss_bytes as i64,
-            descriptors: descriptors.map(|(before, after)| after as i64 - before as i64),
+            memory_bytes: (after.rss_bytes as i64).saturating_sub(before.rss_bytes as i64),
+            descriptors: descriptors.map(|(before, after)| (after as i64).saturating_sub(before as i64)),
         })
     }
 

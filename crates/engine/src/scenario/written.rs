@@ -10,6 +10,13 @@ use weir_metrics::{BitRate, parse_bytes, parse_duration};
 #[serde(transparent)]
 pub struct OneOrMany(pub Vec<String>);
 
+impl OneOrMany {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl JsonSchema for OneOrMany {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "OneOrMany".into()

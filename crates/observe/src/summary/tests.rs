@@ -68,6 +68,24 @@ fn cpu_over_a_window_is_a_ratio_of_totals() {
 }
 
 #[test]
+fn a_target_on_another_machine_that_is_not_heard_of_any_more_has_no_figures() {
+    let mut samples: Vec<Sample> =
+        (0..9).map(|second| sample(second.into(), second.into(), vec![])).collect();
+    let heard = |samples: &mut [Sample], last: u64| {
+        for (second, sample) in (0..).zip(samples) {
+            let at_ns = u64::min(second, last) * SECOND;
+            sample.targets[0].elsewhere = Some(Elsewhere { at_ns, uptime_seconds: 7.0 });
+        }
+    };
+    heard(&mut samples, 5);
+    assert_eq!(Usage::summary(&samples, ALL).unwrap().targets.len(), 1, "the last one is 3 s old");
+    heard(&mut samples, 4);
+    assert!(Usage::summary(&samples, ALL).unwrap().targets.is_empty());
+    let before = Window { from_ns: 0, to_ns: 5 * SECOND };
+    assert_eq!(Usage::summary(&samples, before).unwrap().targets.len(), 1, "a window before knows it");
+}
+
+#[test]
 fn a_tick_over_the_last_three_milliseconds_is_no_peak() {
     let threads = |cpu: f64| vec![thread(100, "main", 1.0, cpu)];
     let at = |second: f64, cpu: f64| sample(second, cpu, threads(cpu));

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, Hello, Instance};
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
+use weir_engine::kernel_clock::KernelClock;
 
 /// How long answers are waited for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -31,6 +32,15 @@ pub(crate) fn list(args: &AgentList) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
+/// What a kernel says of its clock.
+fn clock(clock: KernelClock) -> String {
+    if clock.is_synchronised {
+        format!("± {:.1} ms", clock.most_error_seconds * 1e3)
+    } else {
+        "not synchronised".to_owned()
+    }
+}
+
 /// As a table.
 fn text(agents: &[(AgentName, Hello)]) -> String {
     if agents.is_empty() {
@@ -46,6 +56,7 @@ fn text(agents: &[(AgentName, Hello)]) -> String {
         "clients",
         "labels",
         "watches",
+        "clock",
         "state",
     ];
     let mut rows = vec![head.map(str::to_owned)];
@@ -62,6 +73,7 @@ fn text(agents: &[(AgentName, Hello)]) -> String {
             hello.most.map_or_else(|| "any".to_owned(), |most| format!("≤ {most}")),
             or_dash(labels.join(",")),
             or_dash(hello.watches.join(",")),
+            hello.clock.map_or_else(|| "unknown".to_owned(), clock),
             if hello.is_busy { "has a run" } else { "free" }.to_owned(),
         ]);
     }
@@ -91,17 +103,23 @@ mod tests {
             labels: [("zone".to_owned(), "a".to_owned())].into(),
             most: Some(5_000),
             only: vec!["10.0.0.0/8".to_owned()],
+            clock: Some(KernelClock {
+                is_synchronised: true,
+                most_error_seconds: 0.000_4,
+                estimated_error_seconds: 0.000_1,
+                slewing_seconds: 0.0,
+            }),
             ..Hello::default()
         };
         let text = text(&[("one".parse().unwrap(), hello)]);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "agent  host    weir   cores  descriptors  may load    clients  labels  watches  state"
+            "agent  host    weir   cores  descriptors  may load    clients  labels  watches  clock     state"
         );
         assert_eq!(
             lines[1],
-            "one    one[2J  0.1.0  4      1048576      10.0.0.0/8  ≤ 5000   zone=a  -        free"
+            "one    one[2J  0.1.0  4      1048576      10.0.0.0/8  ≤ 5000   zone=a  -        ± 0.4 ms  free"
         );
     }
 

@@ -1,6 +1,6 @@
 //! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
 
-use super::{of_nats, offer};
+use super::{of_nats, offer, placement};
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
 use crate::prepare;
@@ -14,10 +14,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, CommonClock, Hello, Instance, Offer, Watched};
 use weir_agents::nats::Link;
+use weir_agents::offset;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
-use weir_engine::plan::Segment;
+use weir_engine::kernel_clock::KernelClock;
+use weir_engine::plan::{Segment, apportion};
 use weir_engine::run::Prepared;
+use weir_engine::scenario::WorkloadSpec;
 use weir_metrics::Moment;
 use weir_observe::TargetEnvironment;
 use weir_shard::clock;
@@ -46,7 +49,7 @@ pub(crate) fn gather(
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
-    let offer = offer::of(&prepared, link.max_payload()).map_err(Failure::with(Exit::Usage))?;
+    let offer = offer::of(&prepared).map_err(Failure::with(Exit::Usage))?;
     let Called { free, watching } = call(&link, usize::from(wanted), quiet, interrupt)?;
     if watching.is_empty() {
         let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
@@ -56,12 +59,18 @@ pub(crate) fn gather(
             Failure::new(Exit::Usage, line + more)
         })?;
     }
-    let facts = free.iter().map(|((name, _), hello)| facts(name, hello)).collect();
+    let there: Vec<_> = free.iter().map(|((name, _), hello)| (name, hello)).collect();
+    let mut specs = prepared.scenario.workloads.clone();
+    specs.resize(prepared.workloads.len(), WorkloadSpec::default());
+    let places = placement::places(&specs, &there).map_err(Failure::with(Exit::Usage))?;
+    let capacities: Vec<_> = there.iter().map(|(_, hello)| placement::capacity(hello)).collect();
+    let segments = apportion::segments(&prepared.plan, &capacities, &places);
+    let facts = there.iter().map(|(name, hello)| facts(name, hello)).collect();
     let watched = WatchedElsewhere::of(watching.len());
     let watchers = watching.iter().map(|(name, _)| name.to_string()).collect();
-    let offers = (0..).zip(free.into_keys()).map(|(index, (name, instance))| {
-        let segment = Some(Segment { index, of: wanted });
-        (name, instance, Offer { segment, ..offer.clone() })
+    let parts = segments.clone().into_iter();
+    let offers = parts.zip(free.into_keys()).map(|(segment, (name, instance))| {
+        (name, instance, Offer { segment: Some(segment), ..offer.clone() })
     });
     // Those that watch need to know nothing of the load.
     let to_watch =
@@ -69,7 +78,7 @@ pub(crate) fn gather(
     let offers = offers.chain(watching.into_iter().map(|(name, instance)| (name, instance, to_watch())));
     link.send(CoordinatorCommand::Offer(offers.collect()));
     let (losses_allowed, drain) = (options.allow_lost, prepared.scenario.drain());
-    let gathered = Gathered { link, facts, watchers, watched, losses_allowed, drain };
+    let gathered = Gathered { link, facts, segments, watchers, watched, losses_allowed, drain };
     let described = gathered.wait_until_ready(interrupt)?;
     prepared.facts.targets.extend(described);
     Ok(Prepared { load: Load::Elsewhere(Box::new(gathered)), ..prepared })
@@ -81,6 +90,7 @@ fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
         hostname: hello.hostname.clone(),
         cores: hello.cores,
         labels: hello.labels.clone(),
+        clock: hello.clock,
     }
 }
 
@@ -127,6 +137,10 @@ fn call(
         }
         // The first agents to answer are not always the first by name.
         if free.len() >= wanted && began.elapsed() >= LOOK {
+            if !watching.is_empty() && !quiet {
+                let names: Vec<_> = watching.iter().map(|(name, _)| name.to_string()).collect();
+                note(format_args!("{} watching the target: {}", counted(names.len()), names.join(", ")));
+            }
             return Ok(Called { free: free.into_iter().take(wanted).collect(), watching });
         }
         let there = format!("{} of {wanted} agents are there and free", free.len());
@@ -144,6 +158,11 @@ fn call(
     }
 }
 
+/// A number of agents.
+fn counted(agents: usize) -> String {
+    format!("{agents} agent{}", if agents == 1 { "" } else { "s" })
+}
+
 fn gone() -> Failure {
     Failure::new(Exit::Internal, "the thread for NATS has ended; please report this")
 }
@@ -152,6 +171,7 @@ fn gone() -> Failure {
 struct Gathered {
     link: Link<Coordinator>,
     facts: Vec<AgentFacts>,
+    segments: Vec<Segment>,
     /// The names of those that watch, whose numbers follow.
     watchers: Vec<String>,
     watched: WatchedElsewhere,
@@ -184,8 +204,10 @@ impl Gathered {
                     None
                 }
                 Ok(CoordinatorEvent::Watched(agent, watched)) => {
-                    ready[usize::from(agent)] = true;
-                    self.take_watched(agent, *watched).map(|it| described.insert(agent, it));
+                    if let Some(it) = self.take_watched(agent, *watched) {
+                        ready[usize::from(agent)] = true;
+                        described.entry(agent).or_insert(it);
+                    }
                     None
                 }
                 Ok(CoordinatorEvent::Refused(agent, words)) => {
@@ -208,11 +230,13 @@ impl Gathered {
         Ok(described.into_values().flatten().collect())
     }
 
-    /// Takes what an agent has read; what its processes are, if it says so.
+    /// Takes what an agent has read, if a machine can have read it; what its processes are, as far as it says so.
     fn take_watched(&self, agent: u16, watched: Watched) -> Option<Vec<TargetEnvironment>> {
-        self.watched.set(self.watcher(agent)?, watched.targets);
+        let (targets, described) = (watched.targets, watched.described);
+        let most = targets.len();
+        let is_taken = self.watched.set(self.watcher(agent)?, targets, clock::now());
         let named = |it| TargetEnvironment { agent: Some(self.name(agent).to_owned()), ..it };
-        (!watched.described.is_empty()).then(|| watched.described.into_iter().map(named).collect())
+        is_taken.then(|| described.into_iter().take(most).map(named).collect())
     }
 
     /// Passes on what they send until each has ended or is lost.
@@ -227,12 +251,15 @@ impl Gathered {
             }
             let words = match event {
                 Ok(CoordinatorEvent::Report(agent, report)) if self.watcher(agent).is_some() => {
-                    if let AgentReport::Lost(words) = report {
-                        let name = self.name(agent);
-                        let words =
-                            format!("agent {name}, which watched the target, is not there any more: {words}");
-                        reports.send(0, AgentReport::Trouble(words));
-                    }
+                    let name = self.name(agent);
+                    let words = match report {
+                        AgentReport::Lost(words) => {
+                            format!("agent {name}, which watched the target, is not there any more: {words}")
+                        }
+                        AgentReport::Trouble(words) => words,
+                        _ => continue,
+                    };
+                    reports.send(0, AgentReport::Trouble(words));
                     continue;
                 }
                 Ok(CoordinatorEvent::Watched(agent, watched)) => {
@@ -267,6 +294,10 @@ impl Agents for Gathered {
         self.facts.clone()
     }
 
+    fn segments(&self) -> Vec<Segment> {
+        self.segments.clone()
+    }
+
     fn watched(&self) -> WatchedElsewhere {
         self.watched.clone()
     }
@@ -283,8 +314,13 @@ impl Agents for Gathered {
     ) -> io::Result<JoinHandle<io::Result<()>>> {
         std::thread::Builder::new().name("weir-agents".to_owned()).spawn(move || {
             let wall_at_zero = clock::wall_nanos().wrapping_sub(clock::now().as_nanos());
-            self.link
-                .send(CoordinatorCommand::Begin(CommonClock { origin: origin.as_nanos(), wall_at_zero }));
+            let moves = KernelClock::read().map_or(Duration::ZERO, |it| it.moves_within(offset::EVERY));
+            let moves = moves.as_nanos() as u64;
+            self.link.send(CoordinatorCommand::Begin(CommonClock {
+                origin: origin.as_nanos(),
+                wall_at_zero,
+                moves,
+            }));
             self.pass_on(&stop, &reports);
             self.link.send(CoordinatorCommand::Done);
             Ok(())

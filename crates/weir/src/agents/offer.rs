@@ -4,15 +4,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use weir_agents::frame::{Offer, SentFile};
+use weir_agents::parts;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{Scenario, WorkloadSpec};
 
-/// Bytes of a message that are not the offer's.
+/// Bytes of a message that are not the offer's: 10,000 agents' shares of 10 workloads are less.
 const AROUND: usize = 4 << 10;
+/// Bytes of an offer, at the most: what a message may have in parts.
+const LARGEST: usize = parts::LARGEST - AROUND;
 
 /// What this weir counts, so that what two of them count can be added: the same declarations have the same text.
 pub(super) fn figures() -> String {
@@ -27,8 +30,8 @@ pub(super) fn figures() -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The offer of a prepared run, in a message of at most `largest` bytes.
-pub(super) fn of(prepared: &Prepared, largest: usize) -> Result<Offer, String> {
+/// The offer of a prepared run.
+pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
     let mut scenario = prepared.scenario.clone();
     if scenario.workloads.iter().any(WorkloadSpec::saves) {
         return Err(
@@ -43,7 +46,7 @@ pub(super) fn of(prepared: &Prepared, largest: usize) -> Result<Offer, String> {
     (scenario.repeat, scenario.order, scenario.find) = (None, None, None);
     let mut files: Vec<SentFile> = Vec::new();
     let mut trouble = None;
-    scenario.clone().each_file(&mut |path| match fs::read(&path) {
+    scenario.clone().each_file(&mut |path| match contents(path) {
         Ok(bytes) => {
             let path = path.display().to_string();
             if !files.iter().any(|sent| sent.path == path) {
@@ -63,13 +66,22 @@ pub(super) fn of(prepared: &Prepared, largest: usize) -> Result<Offer, String> {
         files,
         segment: None,
     };
-    let size = serde_json::to_vec(&offer).map_err(|error| error.to_string())?.len() + AROUND;
-    if size > largest {
-        return Err(format!(
-            "the scenario and its files are {size} bytes, and this NATS server takes {largest} at a time; use smaller files, or raise its max_payload"
-        ));
-    }
-    Ok(offer)
+    let size = serde_json::to_vec(&offer).map_err(|error| error.to_string())?.len();
+    if size > LARGEST { Err(too_large()) } else { Ok(offer) }
+}
+
+fn too_large() -> String {
+    format!(
+        "the scenario and its files are more than the {} MB that agents are sent; use smaller files",
+        LARGEST >> 20
+    )
+}
+
+/// What is in a file, which may be endless.
+fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > LARGEST { Err(io::Error::other(too_large())) } else { Ok(bytes) }
 }
 
 /// The scenario of an offer, with its files in `folder`. It can name no others.

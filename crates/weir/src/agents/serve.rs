@@ -20,19 +20,24 @@ use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
 use weir_clients::follow_wall_clock;
 use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
 use weir_engine::aggregator::Aggregator;
+use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
 use weir_metrics::Moment;
-use weir_observe::{Environment, Observer};
+use weir_observe::{Environment, Observer, TargetEnvironment};
 use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
 const HALF_A_SECOND: Duration = Duration::from_millis(500);
+/// Time between two looks at the kernel's clock.
+const CLOCK_EVERY: Duration = Duration::from_secs(1);
 /// Time between two attempts to find NATS.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long the coordinator may take to say that it has all: as long as it is waited for when it is gone, and a little.
 const KEPT_WITHIN: Duration = Duration::from_secs(35);
+/// Threads of watched processes, at the most: those of 5,000 are half a megabyte each second.
+const MOST_THREADS: usize = 5_000;
 /// Folder of run directories by default.
 const PARENT: &str = "weir-runs";
 
@@ -50,10 +55,12 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         hostname,
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         descriptors: prepare::raise_descriptors(),
+        ports: ports(&environment, args.bind_addr.len()),
         labels: args.labels.iter().cloned().collect(),
         most: args.most,
         only: permits.only(),
         watches: args.watch.iter().map(ToString::to_string).collect(),
+        clock: KernelClock::read(),
         is_busy: false,
     };
     let mut said = false;
@@ -74,7 +81,9 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
     let what = if args.watch.is_empty() { "waits for work" } else { "watches, and waits for runs" };
     note(format_args!("agent {name} {what}; Ctrl-C ends it"));
     let mut worker = Worker { name, args, permits, link, interrupt };
+    let mut clock = ClockReader::default();
     while !worker.interrupt.load(Relaxed) {
+        clock.tell(&worker.link);
         match worker.link.event(TICK) {
             Ok(AgentEvent::Offered(offer)) if args.watch.is_empty() => worker.work(&offer),
             Ok(AgentEvent::Offered(offer)) => worker.watch(&offer),
@@ -91,6 +100,14 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
+/// Local ports of this machine, on so many addresses.
+fn ports(environment: &Environment, addresses: usize) -> Option<u64> {
+    let range = environment.sysctls.iter().find(|it| it.name == "net.ipv4.ip_local_port_range")?;
+    let mut ends = range.value.split_whitespace().map_while(|it| it.parse::<u64>().ok());
+    let (first, last) = (ends.next()?, ends.next()?);
+    Some((last + 1).saturating_sub(first) * addresses.max(1) as u64)
+}
+
 /// The host's name, and a number, since several agents may run on it.
 fn own_name(hostname: &str) -> AgentName {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
@@ -99,6 +116,19 @@ fn own_name(hostname: &str) -> AgentName {
     format!("{host}-{number}")
         .parse()
         .unwrap_or_else(|_| format!("agent-{number}").parse().expect("a plain name"))
+}
+
+/// Has the machine's clock asked for its state once a second.
+#[derive(Default)]
+struct ClockReader(Option<Instant>);
+
+impl ClockReader {
+    fn tell(&mut self, link: &Link<Agent>) {
+        if self.0.is_none_or(|last| last.elapsed() >= CLOCK_EVERY) {
+            self.0 = Some(Instant::now());
+            KernelClock::read().into_iter().for_each(|clock| link.send(AgentCommand::Clock(clock)));
+        }
+    }
 }
 
 struct Worker<'a> {
@@ -117,16 +147,19 @@ impl Worker<'_> {
         let made = folder.and_then(|folder| Ok((self.ready(offer, folder.path())?, folder)));
         let ((prepared, segment), _folder) = match made {
             Ok(made) => made,
-            Err(words) => {
-                note(format_args!("refused: {words}"));
-                return self.link.send(AgentCommand::Refuse(words));
-            }
+            Err(words) => return self.refuse(&words),
         };
         self.link.send(AgentCommand::Accept);
         let Some(origin) = self.wait_for_begin() else { return };
         let end = self.run(prepared, segment, origin);
         self.link.send(AgentCommand::Ended(end));
         self.wait_until_kept();
+    }
+
+    /// Will not go on, and says why to its owner and to the coordinator.
+    fn refuse(&self, words: &str) {
+        note(format_args!("refused: {words}"));
+        self.link.send(AgentCommand::Refuse(words.to_owned()));
     }
 
     /// Reads the watched processes until the run is over, in the middle of each of its seconds: what was read is there when the
@@ -138,13 +171,11 @@ impl Worker<'_> {
         });
         let mut observer = match observer {
             Ok(observer) => observer,
-            Err(words) => {
-                note(format_args!("refused: {words}"));
-                return self.link.send(AgentCommand::Refuse(words));
-            }
+            Err(words) => return self.refuse(&words),
         };
         self.link.send(AgentCommand::Watch);
-        let (mut described, mut first, mut next) = (observer.describe_targets(), None, clock::now());
+        let described = observer.describe_targets().into_iter().map(without_arguments);
+        let (mut described, mut first, mut next) = (described.collect::<Vec<_>>(), None, clock::now());
         loop {
             match self.link.event(next.since(clock::now()).min(TICK)) {
                 Ok(AgentEvent::Begin(origin)) => {
@@ -154,6 +185,7 @@ impl Worker<'_> {
                 Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) | Err(RecvTimeoutError::Disconnected) => {
                     return note("over");
                 }
+                Ok(AgentEvent::TooLarge(bytes)) => return self.refuse(&not_sent(bytes)),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
             if self.interrupt.load(Relaxed) {
@@ -164,6 +196,12 @@ impl Worker<'_> {
                 continue;
             }
             let sample = observer.sample(at.as_nanos());
+            let threads = sample.targets.iter().map(|it| it.process.threads.len()).sum::<usize>();
+            if threads > MOST_THREADS {
+                return self.refuse(&format!(
+                    "what it watches has {threads} threads, and {MOST_THREADS} are the most; watch fewer processes, for example with --watch pid=N"
+                ));
+            }
             let watched = Watched { targets: sample.targets, described: described.clone() };
             let uptime_seconds = sample.host.uptime_seconds;
             self.link.send(AgentCommand::Watched { watched, uptime_seconds, at });
@@ -180,12 +218,13 @@ impl Worker<'_> {
         if offer.figures != offer::figures() {
             return Err("it counts other figures than the coordinator, although both say the same version; install the same build".to_owned());
         }
-        let segment = offer.segment.filter(|it| it.index < it.of).ok_or("the offer has no part of a plan")?;
+        let segment =
+            offer.segment.clone().filter(|it| it.index < it.of).ok_or("the offer has no part of a plan")?;
         let mut scenario = offer::scenario(offer, folder)?;
         self.permits.check_scenario(&scenario)?;
         scenario.bind_addr.clone_from(&self.args.bind_addr);
         let name = scenario.name.clone();
-        let prepared = prepare::prepare(scenario, Exit::Usage, Generators::Part(segment));
+        let prepared = prepare::prepare(scenario, Exit::Usage, &Generators::Part(segment.clone()));
         let prepared = prepared.map_err(|failure| failure.to_string())?;
         let found: Vec<_> = prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect();
         if found != offer.targets {
@@ -267,6 +306,20 @@ fn check_version(offer: &Offer) -> Result<(), String> {
     Err(format!("it runs weir {own}, and the coordinator {}; install the same version", offer.version))
 }
 
+/// What is said of a message that is too large.
+fn not_sent(bytes: usize) -> String {
+    format!("a message of {bytes} bytes is more than the NATS server's max_payload, and was not sent")
+}
+
+/// A description in which of the command line there is the program alone: arguments may be secrets that nobody takes for any, and
+/// who may read what goes over NATS is for its server to say.
+fn without_arguments(mut target: TargetEnvironment) -> TargetEnvironment {
+    // Some servers write all of it into the first argument.
+    let program = target.command_line.first().and_then(|it| it.split_whitespace().next()).map(str::to_owned);
+    target.command_line = program.into_iter().collect();
+    target
+}
+
 /// Hands on the seconds of a run, and ends it when that is said. Whether its owner has said so.
 fn pass_on(
     link: &mut Link<Agent>,
@@ -274,8 +327,9 @@ fn pass_on(
     stop: &AtomicBool,
     interrupt: &AtomicBool,
 ) -> bool {
-    let mut is_interrupted = false;
+    let (mut is_interrupted, mut clock) = (false, ClockReader::default());
     loop {
+        clock.tell(link);
         match lines.recv_timeout(TICK) {
             Ok(second) => link.send(AgentCommand::Second(second)),
             Err(RecvTimeoutError::Timeout) => {}
@@ -289,6 +343,7 @@ fn pass_on(
                     stop.store(true, Relaxed);
                 }
                 AgentEvent::WallAtZero(nanos) => follow_wall_clock(nanos),
+                AgentEvent::TooLarge(bytes) => note(not_sent(bytes)),
                 AgentEvent::Connected(false) => {
                     note("NATS is gone; it goes on, and keeps half a minute of figures");
                 }

@@ -105,9 +105,11 @@ fn what_three_agents_count_is_what_the_server_sent_and_what_their_own_files_say(
 }
 
 #[test]
-fn a_scenario_of_publisher_and_viewers_is_played_by_two_agents() {
+fn a_scenario_of_publisher_and_viewers_is_played_by_three_agents_each_where_it_is_to_be() {
     let _machine = shared();
-    let crew = Crew::start(2);
+    let mut crew = Crew::start(2);
+    crew.add("c", &["--label", "zone=in"]);
+    crew.wait(3);
     let origin = weir_origin::Origin::start(&config(&[])).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.yaml");
@@ -115,13 +117,13 @@ fn a_scenario_of_publisher_and_viewers_is_played_by_two_agents() {
     std::fs::write(
         &file,
         format!(
-            "name: two\nwarmup: 500ms\ndrain: 400ms\nworkloads:\n  - {{publish: '{url}', gop: 1s}}\n  \
+            "name: two\nwarmup: 500ms\ndrain: 400ms\nworkloads:\n  - {{publish: '{url}', gop: 1s, on: zone=in}}\n  \
              - {{play: '{url}', delay: 1s, clients: 6, duration: 3s}}\nthresholds: [slots_failed == 0]\n"
         ),
     )
     .unwrap();
     let mut words = vec!["run".to_owned(), file.to_str().unwrap().to_owned()];
-    words.extend(crew.words(2));
+    words.extend(crew.words(3));
     let run = measure(words);
     assert_eq!(run.code, 0, "{}", run.err);
     let planned: Vec<_> = run.workloads().iter().map(|it| it["slots"]["planned"].as_u64().unwrap()).collect();
@@ -133,12 +135,19 @@ fn a_scenario_of_publisher_and_viewers_is_played_by_two_agents() {
         origin.counts().stream("live/a").unwrap().received.video as f64,
         run.workloads()[0]["total"]["frames"]["total"].as_f64().unwrap()
     );
+    // Viewers are where nobody publishes.
+    let of = |name: &str| {
+        let own = report(&crew.directories(name)[0]);
+        own.workloads().iter().map(|it| it["slots"]["planned"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!([of("a"), of("b"), of("c")], [[0, 3], [0, 3], [1, 0]]);
 }
 
 #[test]
 fn an_agent_refuses_what_its_owner_does_not_allow_before_anything_begins() {
     let _machine = shared();
-    let mut crew = Crew::start(1);
+    let mut crew = Crew::at(NatsServer::start());
+    crew.add("a", &["--most", "3"]);
     crew.add("b", &["--most", "3", "--only", "127.0.0.0/8", "--only", "192.0.2.0/24"]);
     crew.wait(2);
     let said = |url: &str, clients: &str, folder: &Path| {
@@ -163,7 +172,7 @@ fn an_agent_refuses_what_its_owner_does_not_allow_before_anything_begins() {
     let refused = said(&url, "8", &place);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert!(
-        refused.err.contains("agent b: its part has 4 clients, and its owner lets it have 3"),
+        refused.err.contains(": its part has 4 clients, and its owner lets it have 3"),
         "{}",
         refused.err
     );
@@ -375,10 +384,10 @@ fn a_clock_that_is_moved_by_an_hour_moves_neither_the_start_nor_a_latency() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.yaml");
     let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
-    // Agent a publishes and has two viewers, b has the others. All are witnesses.
+    // Both may publish and have viewers: where `on:` says so, publishers are beside viewers. All are witnesses.
     let text = format!(
         "warmup: 500ms\ndrain: 400ms\nworkloads:\n  - {{publish: '{url}', gop: 500ms}}\n  \
-         - {{play: '{url}', delay: 1s, clients: 4, duration: 4s, witness_every: 1}}\nthresholds: [slots_failed == 0]\n"
+         - {{play: '{url}', delay: 1s, clients: 5, duration: 4s, witness_every: 1, on: [a, b]}}\nthresholds: [slots_failed == 0]\n"
     );
     std::fs::write(&file, text).unwrap();
     let mut words = vec!["run".to_owned(), file.to_str().unwrap().to_owned()];

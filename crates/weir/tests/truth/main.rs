@@ -29,6 +29,7 @@ mod ingest_runs;
 mod ingest_troubles;
 mod interruptions;
 mod jumps;
+mod live_page;
 mod machine;
 mod mirakurun;
 mod mqtt;

@@ -4,6 +4,7 @@
 
 mod agents;
 mod air;
+mod browser_tab;
 mod coturn;
 mod exporter;
 mod gateway;
@@ -20,6 +21,7 @@ mod web;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use browser_tab::BrowserTab;
 pub(crate) use coturn::Coturn;
 pub(crate) use exporter::{NodeExporter, Prometheus};
 pub(crate) use gateway::Gateway;

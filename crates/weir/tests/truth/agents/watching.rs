@@ -54,6 +54,11 @@ fn an_agent_with_another_clock_reads_of_a_server_what_its_own_machine_reads() {
     assert_eq!((busiest(own), busiest(of_agent)), ("busy".into(), "busy".into()));
     let described = both.summary["run"]["targets"].as_array().unwrap();
     assert_eq!((&described[1]["pid"], &described[1]["agent"]), (&server.pid().into(), &"w".into()));
+    let arguments = |number: usize| described[number]["command_line"].as_array().unwrap();
+    assert!(
+        arguments(0).len() > 4 && *arguments(1) == arguments(0)[..1],
+        "arguments stay on the server's machine"
+    );
     let thresholds = both.summary["thresholds"].as_array().unwrap();
     assert!(thresholds.iter().all(|it| it["passed"] == true), "{thresholds:#?}");
     // With nothing watched by the coordinator it is the agent's processes that thresholds are about.
@@ -109,15 +114,26 @@ fn a_run_goes_on_when_the_agent_that_watches_is_gone_and_says_so() {
         "--timeout",
         "50s",
     ]);
+    command.args(["--threshold", "server.cpu < 1000%"]);
     let measuring = start_measuring(command.args(crew.words(1)).args(["--accept", CHECKS_OF_THE_MACHINE]));
-    let lines = || std::fs::read_to_string(measuring.directory().join("observe.ndjson")).unwrap_or_default();
-    soon("it is read", || lines().lines().count() > 2);
+    let text = || std::fs::read_to_string(measuring.directory().join("observe.ndjson")).unwrap_or_default();
+    soon("it is read", || text().lines().count() > 2);
     crew.agents[1].kill();
-    std::thread::sleep(std::time::Duration::from_secs(5));
+    // A line may be half written.
+    let silent = |line: &str| {
+        let sample: Value = serde_json::from_str(line).ok()?;
+        let read = sample["targets"][0]["elsewhere"]["at_ns"].as_u64()?;
+        Some(sample["at_ns"].as_u64()?.saturating_sub(read))
+    };
+    soon("it is silent for long", || text().lines().filter_map(silent).any(|it| it > 6_000_000_000));
     measuring.process.interrupt();
     let run = measuring.finish();
     assert_eq!(run.code, 105, "{}", run.err);
     let warnings = run.summary["warnings"].to_string();
     assert!(warnings.contains("agent w, which watched the target, is not there any more"), "{warnings}");
+    // What was read before is no figure of the window, and nobody knows whether the server would have passed.
+    assert_eq!(targets(&run), &[] as &[Value]);
+    let threshold = &run.summary["thresholds"][0];
+    assert_eq!((&threshold["passed"], &threshold["value"]), (&false.into(), &Value::Null), "{threshold:#}");
     crew.wait(1);
 }
