@@ -6,5 +6,6 @@
 mod compare;
 mod latency;
 mod processor;
+mod republish;
 mod stalls;
 mod verdict;

@@ -41,7 +41,6 @@ mod postgresql_tls;
 mod probe;
 mod push;
 mod relay;
-mod republish;
 mod rtc;
 mod scenarios;
 mod secrets;
