@@ -12,8 +12,6 @@ mod background;
 mod best_setting;
 mod capacity;
 mod check;
-mod chromium;
-mod churn;
 mod codec;
 mod counts;
 mod dashboard;
