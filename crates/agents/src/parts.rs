@@ -40,7 +40,7 @@ pub fn split(number: u64, bytes: Vec<u8>, most: usize) -> Result<Vec<Vec<u8>>, T
     Ok((0..).zip(bytes.chunks(room)).map(part).collect())
 }
 
-/// A message of so many bytes cannot be sent.
+/// A message of this many bytes cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge(pub usize);
 

@@ -17,8 +17,8 @@ pub struct Capacity {
     pub most: u64,
 }
 
-/// The parts of a plan, one a machine. `places` says of each workload which machines may make it; one that nobody may make is
-/// everybody's.
+/// The parts of a plan, one a machine. `places` says of each workload which machines may make it; one that no machine may
+/// make is given to all.
 ///
 /// Each machine gets clients in proportion to its cores, up to what it can have. Where all together can have too few, they get more
 /// than they can have, and say so themselves.
@@ -71,7 +71,7 @@ fn parts(clients: u32, allowed: &[usize], machines: &[Capacity], load: &mut [u64
     parts
 }
 
-/// A step by which clients in a row come to machines by turns: about the golden section of the places, and without a divisor in
+/// A step by which consecutive clients come to different machines: about the golden section of the places, and without a divisor in
 /// common with them, so that each place has its turn.
 fn step(of: u32) -> u32 {
     let wanted = (f64::from(of) * 0.618_034).round() as u32;

@@ -77,7 +77,7 @@ fn named(spec: &WorkloadSpec, agents: &[Agent<'_>]) -> Result<Option<Vec<usize>>
     Ok(Some(meant.map(|(at, _)| at).collect()))
 }
 
-/// How many agents publishers take of so many: as many as they are of all clients.
+/// How many of the agents publishers take: in the proportion of publishers to all clients.
 fn agents_for_publishers(specs: &[WorkloadSpec], agents: usize) -> usize {
     let clients = |publishers: bool| {
         let those = specs.iter().filter(|spec| spec.publish.0.is_empty() != publishers);
@@ -91,7 +91,7 @@ fn agents_for_publishers(specs: &[WorkloadSpec], agents: usize) -> usize {
     (agents as f64 * publishers / (publishers + viewers).max(1.0)).round() as usize
 }
 
-/// So many of these agents: those with the fewest cores, the first of equals.
+/// `count` of these agents: those with the fewest cores, the first of equals.
 fn smallest(among: &BTreeSet<usize>, agents: &[Agent<'_>], count: usize) -> BTreeSet<usize> {
     let mut all: Vec<usize> = among.iter().copied().collect();
     all.sort_by_key(|at| agents[*at].1.cores);
