@@ -207,7 +207,7 @@ fn files_that_can_grow_no_more_end_the_record_and_not_the_run() {
     assert!(err.lines().any(|line| line.starts_with("weir: ") && line.contains("/run/")), "{err}");
 }
 
-fn seconds_written(directory: &Path) -> usize {
+pub(crate) fn seconds_written(directory: &Path) -> usize {
     std::fs::read_to_string(directory.join("intervals.ndjson")).map_or(0, |text| text.lines().count())
 }
 

@@ -1,5 +1,6 @@
 //! The page of `--live` in a browser, and its listener beside those who mean it no good.
 
+use crate::interruptions::seconds_written;
 use crate::support::{
     BrowserTab, CHECKS_OF_THE_MACHINE, Measuring, air, config, shared, soon, start_measuring, weir,
 };
@@ -94,7 +95,7 @@ fn a_thousand_slow_and_hostile_peers_stop_neither_the_run_nor_who_collects_its_m
     let raised = Rlimit { current: limit.maximum, ..limit };
     setrlimit(Resource::Nofile, raised).unwrap();
     let mut command = weir();
-    command.args(["play", &air.url, "-c", "5", "-d", "8s", "--warmup", "0s", "--drain", "200ms", "--live"]);
+    command.args(["play", &air.url, "-c", "5", "-d", "300s", "--warmup", "0s", "--drain", "200ms", "--live"]);
     let measuring = start_measuring(command.args(["--accept", CHECKS_OF_THE_MACHINE]));
     let page = page(&measuring);
     let (address, path) = page.strip_prefix("http://").unwrap().split_once('/').unwrap();
@@ -120,8 +121,10 @@ fn a_thousand_slow_and_hostile_peers_stop_neither_the_run_nor_who_collects_its_m
             collect(&mut TcpStream::connect(address).unwrap());
         }
     }
+    soon("three seconds are written", || seconds_written(&measuring.directory()) >= 3);
+    measuring.process.interrupt();
     let run = measuring.finish();
-    assert_eq!((run.code, run.total("played"), run.slots("on_time")), (0, 5.0, 5), "{}", run.err);
+    assert_eq!((run.code, run.total("played"), run.slots("on_time")), (105, 5.0, 5), "{}", run.err);
     drop(hostile);
 }
 
