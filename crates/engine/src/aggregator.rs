@@ -12,6 +12,7 @@ mod workload;
 pub use distributions::Distribution;
 pub use slice::Slice;
 
+use crate::client_sums::ClientSums;
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
 use crate::loads::cores;
@@ -58,6 +59,8 @@ pub struct Aggregator {
     origin_ns: u64,
     samples: Firsts<Sample>,
     points: Firsts<(u32, Vec<WorkloadPoint>)>,
+    /// The second after the latest one.
+    seen: Option<u32>,
     /// The point before the latest, which may not be kept.
     before_latest: Option<(u32, Vec<WorkloadPoint>)>,
     words: BTreeMap<(u16, Failure), String>,
@@ -108,6 +111,7 @@ impl Aggregator {
             origin_ns,
             samples: Firsts::new(edges.clone()),
             points: Firsts::new(edges.clone()),
+            seen: None,
             before_latest: None,
             words: BTreeMap::new(),
             clock_steps: 0.0,
@@ -122,45 +126,46 @@ impl Aggregator {
         }
     }
 
-    /// Adds one workload's second.
+    /// Adds one workload's second, or several seconds that are one interval: those of a long run that is read again.
     pub fn interval(&mut self, interval: &Interval) {
-        let second = interval.key.second;
+        let (second, seconds) = (interval.key.second, interval.seconds());
         let count = self.workloads.len();
         let Some(workload) = self.workloads.get_mut(usize::from(interval.key.workload)) else { return };
         if let Some(server) = interval.key.server {
             // What all of them counted comes in an interval of its own.
             let server = workload.servers.get_mut(usize::from(server));
-            return server.into_iter().for_each(|server| server.add(&interval.figures));
+            return server.into_iter().for_each(|server| server.add(interval));
         }
         let steady = self.cut.is_none_or(|cut| second < cut);
-        workload.add(second, steady, self.slice_seconds, &interval.figures);
-        if steady && Duration::from_secs(u64::from(second) + 1) <= self.plan.length {
+        workload.add(interval, steady, self.slice_seconds);
+        if steady && Duration::from_secs(interval.end().into()) <= self.plan.length {
             let count = |counter| interval.figures.counter(counter);
             let level = |gauge| interval.figures.gauge(gauge);
             workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
         }
         if !workload.facts.background {
-            self.begun.add(second, interval.figures.counter(STARTED));
+            self.begun.add(second..interval.end(), interval.figures.counter(STARTED));
         }
-        let pause = interval.figures.gauge(TURN_LAG) as f64 * Unit::Micros.scale();
+        let pause = interval.level_of(TURN_LAG).max as f64 * Unit::Micros.scale();
         if pause >= verdict::PAUSE_SECONDS {
-            let end = f64::from(second) + 1.0;
-            self.pauses.push((end - 1.0 - pause, end));
+            self.pauses.push((f64::from(second) - pause, interval.end().into()));
             keep_longest(&mut self.pauses);
         }
-        // Just before the second's end: a client that stops at that moment was planned, and played, up to it.
-        let before_its_end = Duration::from_secs(u64::from(second) + 1) - Duration::from_nanos(1);
+        // Just before the end: a client that stops at that moment was planned, and played, up to it.
+        let before_its_end =
+            Duration::from_secs(interval.end().into()).saturating_sub(Duration::from_nanos(1));
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let messages = self.workloads.get(usize::from(interval.key.workload));
         let messages =
-            messages.and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), 1));
+            messages.and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), seconds));
+        self.seen = self.seen.max(Some(interval.end()));
         if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
             self.before_latest = self.points.items().last().cloned();
             self.points.push(second.into(), (second, vec![WorkloadPoint::default(); count]));
         }
         // What comes late to a second of a long run that is not kept is in the sums all the same.
         if let Some((_, points)) = self.points.get_mut(second.into()) {
-            points[usize::from(interval.key.workload)] = workload_point(planned, &interval.figures, messages);
+            points[usize::from(interval.key.workload)] = workload_point(planned, interval, messages);
         }
     }
 
@@ -204,6 +209,13 @@ impl Aggregator {
                 }
             }
             EventLine::Failure { .. } => {}
+        }
+    }
+
+    /// Adds what clients of a workload left behind that have no event of their own.
+    pub(crate) fn left_out(&mut self, workload: u16, sums: &ClientSums) {
+        if let Some(workload) = self.workloads.get_mut(usize::from(workload)) {
+            workload.readers.left_out(sums);
         }
     }
 
@@ -346,8 +358,8 @@ impl Aggregator {
     }
 
     /// How many seconds of the run there are.
-    fn seen(&self) -> Option<u32> {
-        self.points.items().last().map(|(second, _)| second + 1)
+    pub fn seen(&self) -> Option<u32> {
+        self.seen
     }
 
     /// Whether the plan holds any client beyond the end of this second.

@@ -41,7 +41,7 @@ impl Cells {
     /// The figures of each cell, out of the intervals of one second: what [`Self::intervals`] makes of them.
     pub(crate) fn figures(&self, intervals: &[Interval]) -> Vec<Recorder> {
         let mut figures: Vec<_> = self.schemas().map(Recorder::new).collect();
-        for Interval { key, figures: counted } in intervals {
+        for Interval { key, figures: counted, .. } in intervals {
             let Some((servers, _)) = self.workloads.get(usize::from(key.workload)) else { continue };
             // The sum over several servers is made again of theirs.
             let server = match key.server {
@@ -65,9 +65,9 @@ impl Cells {
                 let Some(figures) = figures.get(usize::from(self.cell(workload, server))) else { continue };
                 total.merge(figures);
                 let key = IntervalKey { second, workload, server: Some(server) };
-                parts.push(Interval { key, figures: figures.clone() });
+                parts.push(Interval::new(key, figures.clone()));
             }
-            intervals.push(Interval { key: IntervalKey { second, workload, server: None }, figures: total });
+            intervals.push(Interval::new(IntervalKey { second, workload, server: None }, total));
             intervals.extend(parts.into_iter().filter(|_| *servers > 1));
         }
         intervals

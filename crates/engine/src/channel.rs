@@ -1,5 +1,6 @@
 //! What the readers of each channel counted, and which of them met the gaps in it.
 
+use crate::client_sums::ClientSums;
 use crate::clients;
 use crate::event::EventLine;
 use crate::facts::WorkloadFacts;
@@ -40,15 +41,12 @@ impl Readers {
     /// Takes note of an event, if it is one of a reader's.
     pub(crate) fn take(&mut self, line: &EventLine) {
         match line {
-            EventLine::Account { at_seconds, client, channel, since_seconds, failure, numbers, .. } => {
-                self.records.push(ReaderRecord {
-                    channel: *channel,
-                    client: *client,
-                    since: *since_seconds,
-                    until: *at_seconds,
-                    failure: *failure,
-                    numbers: numbers.clone(),
-                });
+            EventLine::Account { place, .. } => {
+                let Some(record) = ReaderRecord::of(line) else { return };
+                match place {
+                    Some(place) => self.records.push_to(*place as usize, record),
+                    None => self.records.push(record),
+                }
             }
             // What is beyond has no place, and is counted as such.
             EventLine::Gap { .. } if self.sightings.len() >= MOST_SIGHTINGS => {}
@@ -63,6 +61,11 @@ impl Readers {
             }
             _ => {}
         }
+    }
+
+    /// Takes note of clients that have no event of their own.
+    pub(crate) fn left_out(&mut self, sums: &ClientSums) {
+        self.records.left_out(sums);
     }
 
     /// One entry a channel, in the order of the targets; none without records of clients. `complaints` are the
@@ -201,7 +204,16 @@ mod tests {
     fn account(client: u32, channel: u32, since_seconds: f64, at_seconds: f64) -> EventLine {
         let numbers = [1e6, 5.0, 4.0, 3.0, 3.0, 2.0, 1.0, 0.0, 0.0, 0.0].map(Some).into();
         let since_seconds = Some(since_seconds);
-        EventLine::Account { at_seconds, workload: 0, client, channel, since_seconds, failure: None, numbers }
+        EventLine::Account {
+            at_seconds,
+            workload: 0,
+            client,
+            channel,
+            since_seconds,
+            failure: None,
+            numbers,
+            place: None,
+        }
     }
 
     fn gap(client: u32, channel: u32, at_seconds: f64, mark: u32, place_seconds: f64) -> EventLine {
@@ -236,6 +248,7 @@ mod tests {
             since_seconds: None,
             failure: Some(Failure::ConnectTimeout),
             numbers: vec![Some(0.0); 10],
+            place: None,
         };
         let [one, two] = &channels(&[account(0, 0, 0.0, 60.0), never(1), never(3)], &[])[..] else {
             panic!("two channels")

@@ -1,6 +1,7 @@
 //! What each client of a workload left behind, and all of them together.
 
-use crate::reader_records::{ColumnSums, ReaderRecord, ReaderRecords};
+use crate::client_sums::ColumnSums;
+use crate::reader_records::{ReaderRecord, ReaderRecords};
 use crate::summary::{ClientFigure, ClientRow, ClientStates, ClientsSummary, StateCount};
 use weir_clients::{Column, ColumnUnit, Statistic};
 
@@ -60,7 +61,7 @@ fn figure(group: &[Column], records: &ReaderRecords, at: usize, planned: u64) ->
     };
     let of = |wanted: &[Statistic]| -> Option<ColumnSums> {
         let offset = offset_of(wanted)?;
-        let column = records.column(at + offset).cloned().unwrap_or(ColumnSums::NONE);
+        let column = records.column(at + offset).cloned().unwrap_or_default();
         let missing = missing(offset, column.count);
         let column = column.with_zeroes(missing);
         Some(column).filter(|column| column.count > 0)

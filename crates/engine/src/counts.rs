@@ -1,7 +1,7 @@
 //! The warning on a count that was not reached, or whose last messages did not arrive.
 
-use weir_metrics::Recorder;
 use weir_metrics::common::{OPEN_ENDS, UNITS, UNITS_SHORT};
+use weir_metrics::{Recorder, grouped};
 
 /// The warnings of a workload with this name and these totals.
 pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
@@ -23,13 +23,6 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// `20,000`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().flat_map(std::str::from_utf8).collect();
-    groups.join(",")
 }
 
 #[cfg(test)]

@@ -57,6 +57,9 @@ pub enum EventLine {
         failure: Option<Failure>,
         /// One number for each column of the protocol, in its base unit; none where nothing was measured.
         numbers: Vec<Option<f64>>,
+        /// The place among the records that are kept in which it takes that of another client; only after the first 100,000.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<u32>,
     },
     /// The wall clock moved against the monotonic one.
     ClockStep {

@@ -4,7 +4,11 @@
 use crate::agents::facts::AgentFacts;
 use crate::aggregator::Aggregator;
 use crate::event::EventLine;
-use crate::record::{EVENTS, HISTOGRAMS, INTERVALS, RUN, RecordError, RunHead, read_files};
+use crate::reader_records::ReaderRecord;
+use crate::record::{
+    self, EVENTS, HISTOGRAMS, INTERVALS, LEFT_OUT, LeftOut, OBSERVATIONS, RUN, RecordError, RunHead,
+    read_files,
+};
 use crate::scenario::Scenario;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,7 +46,7 @@ pub fn read_parts(
         let no_part =
             |words: &str| MergeError::NoPart { directory: directory.clone(), words: words.to_owned() };
         // Each is a run of its own, and is read as one first: what is wrong with it is then said with its place.
-        let (head, _) = crate::record::read(directory, &schema_of)?;
+        let (head, _) = record::read(directory, &schema_of)?;
         let segment = head.segment.clone().ok_or_else(|| no_part("is a whole run"))?;
         if let Some((_, first)) = parts.first() {
             let of = |head: &RunHead| head.segment.as_ref().map(|segment| segment.of);
@@ -55,11 +59,15 @@ pub fn read_parts(
         }
         parts.push((directory, head));
     }
-    let files = files(&parts).map_err(|(path, source)| RecordError::Io { path, source })?;
+    let files = files(&parts)?;
     let directory = directories.first().map_or(Path::new(""), PathBuf::as_path);
     let contents = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        Ok(files.get(name).map_or_else(Vec::new, |text| text.clone().into_bytes()))
+        let file = files.get(name).map(|text| text.clone().into_bytes());
+        file.map_or_else(
+            || if name == OBSERVATIONS { Ok(Vec::new()) } else { Err(io::ErrorKind::NotFound.into()) },
+            Ok,
+        )
     };
     Ok(read_files(directory, schema_of, contents)?)
 }
@@ -73,38 +81,48 @@ fn common(scenario: &Scenario) -> Scenario {
 }
 
 /// The files of the whole run, by name.
-fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>, (PathBuf, io::Error)> {
+fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>, RecordError> {
     let (mut lines, mut log, mut events, mut stopped) = (BTreeMap::new(), String::new(), String::new(), None);
+    let mut left_out = LeftOut::new();
     for (agent, (directory, _)) in (0_u16..).zip(parts) {
-        let read = |name: &str| {
-            let path = directory.join(name);
-            fs::read_to_string(&path).map_err(|source| (path, source))
-        };
+        let file = |path: &Path| fs::read(path);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let [intervals, histograms] = record::intervals_of(directory, file)?.map(text);
+        let path = directory.join(EVENTS);
+        let of_part = text(fs::read(&path).map_err(|source| RecordError::Io { path, source })?);
         // Each was read before, line by line, up to a last one that a crash has cut short.
         let whole = |text: &str| text.rfind('\n').map_or(String::new(), |end| text[..=end].to_owned());
-        for line in whole(&read(INTERVALS)?).lines() {
+        for line in whole(&intervals).lines() {
             let Ok(mut line) = serde_json::from_str::<Value>(line) else { continue };
             let number = |key: &str| line[key].as_u64();
             let key = (number("second"), number("workload"), number("server"), agent);
             line["agent"] = agent.into();
             lines.insert(key, line.to_string());
         }
-        for line in whole(&read(HISTOGRAMS)?).lines() {
+        for line in whole(&histograms).lines() {
             let _ = match line.strip_prefix("Tag=").and_then(|tag| tag.split_once('/')) {
                 Some((whose, rest)) => writeln!(log, "Tag={whose}@{agent}/{rest}"),
                 None => writeln!(log, "{line}"),
             };
         }
-        for line in whole(&read(EVENTS)?).lines() {
+        let mut clients = ClientsOfPart::default();
+        for line in whole(&of_part).lines() {
             match serde_json::from_str::<EventLine>(line) {
                 Ok(EventLine::Stopped { at_seconds }) => {
                     stopped = Some(at_seconds.max(stopped.unwrap_or(0.0)));
+                }
+                Ok(EventLine::Account { workload, place, .. }) => {
+                    clients.push(workload, place, line, &mut left_out);
                 }
                 Ok(event) if event.is_of_clients() => {
                     let _ = writeln!(events, "{line}");
                 }
                 _ => {}
             }
+        }
+        clients.kept.values().flatten().for_each(|line| events.push_str(&format!("{line}\n")));
+        for (workload, sums) in record::left_out(directory, file)? {
+            left_out.entry(workload).or_default().append(&sums);
         }
     }
     if let Some(at_seconds) = stopped {
@@ -123,5 +141,34 @@ fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>
     let mut head = RunHead { segment: None, ..first.clone() };
     head.run.agents = parts.iter().map(agent).collect();
     let head = serde_json::to_string(&head).expect("a run's head is JSON");
-    Ok([(RUN, head), (INTERVALS, intervals), (HISTOGRAMS, log), (EVENTS, events)].into())
+    let left_out = serde_json::to_string(&left_out).expect("sums are JSON");
+    let files =
+        [(RUN, head), (INTERVALS, intervals), (HISTOGRAMS, log), (EVENTS, events), (LEFT_OUT, left_out)];
+    Ok(files.into())
+}
+
+/// The lines of clients of a part, by workload: those that were kept at its end. Places are the part's own.
+#[derive(Debug, Default)]
+struct ClientsOfPart {
+    kept: BTreeMap<u16, Vec<String>>,
+}
+
+impl ClientsOfPart {
+    /// Adds a line; one whose place it takes is in the sums from then on.
+    fn push(&mut self, workload: u16, place: Option<u32>, line: &str, left_out: &mut LeftOut) {
+        let kept = self.kept.entry(workload).or_default();
+        let Some(earlier) = place.and_then(|place| kept.get_mut(place as usize)) else {
+            return kept.push(line.to_owned());
+        };
+        let replaced = std::mem::replace(earlier, without_place(line));
+        let record = serde_json::from_str(&replaced).ok().as_ref().and_then(ReaderRecord::of);
+        record.iter().for_each(|record| left_out.entry(workload).or_default().add(record));
+    }
+}
+
+/// The same line of a client that takes nobody's place.
+fn without_place(line: &str) -> String {
+    let Ok(mut line) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
+    line.as_object_mut().map(|line| line.remove("place"));
+    line.to_string()
 }

@@ -276,6 +276,17 @@ impl Plan {
         edges.dedup();
         edges
     }
+
+    /// Seconds at whose beginning anything of the plan changes that figures are summed up by: windows with their tenths, stages, and
+    /// the plan's end. In order, each once.
+    pub fn edges(&self) -> Vec<u32> {
+        let second = |at: Duration| u32::try_from(at.as_secs()).ok();
+        let mut edges = self.window_tenths();
+        edges.extend(self.stages.iter().map(|stage| stage.begin).chain([self.length]).filter_map(second));
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
 }
 
 /// The number of clients that should be running at `at`, by the plan.

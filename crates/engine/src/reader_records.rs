@@ -1,13 +1,9 @@
-//! What clients left behind, in memory that does not grow with their number: each record of the first hundred thousand, then as
-//! many drawn at random out of all, and sums that are exact.
+//! What clients left behind, in memory that does not grow with their number: the records of some, and sums over all.
 
-use std::collections::BTreeMap;
+use crate::client_sums::{ChannelSums, ClientSums, ColumnSums};
+use crate::event::EventLine;
+use crate::reservoir::{MOST, Reservoir};
 use weir_metrics::Failure;
-
-/// Records that are kept one by one: 100 MB of those with most columns.
-pub(crate) const MOST: usize = 100_000;
-/// Whole numbers below this are counted one by one: they stand for the words of a column of words, of which none has more.
-const WORDS: usize = 16;
 
 /// What one client said when it ended.
 #[derive(Clone, Debug)]
@@ -21,69 +17,58 @@ pub(crate) struct ReaderRecord {
     pub(crate) numbers: Vec<Option<f64>>,
 }
 
+impl ReaderRecord {
+    /// What an event says, if it is what a client left behind.
+    pub(crate) fn of(event: &EventLine) -> Option<Self> {
+        let EventLine::Account { at_seconds, client, channel, since_seconds, failure, numbers, .. } = event
+        else {
+            return None;
+        };
+        Some(Self {
+            channel: *channel,
+            client: *client,
+            since: *since_seconds,
+            until: *at_seconds,
+            failure: *failure,
+            numbers: numbers.clone(),
+        })
+    }
+}
+
 /// The records of one workload's clients.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ReaderRecords {
     kept: Vec<ReaderRecord>,
-    all: u64,
-    columns: Vec<ColumnSums>,
-    channels: BTreeMap<u32, ChannelSums>,
-    /// Of a fixed seed: who reads a run directory again keeps the same ones.
-    random: fastrand::Rng,
-}
-
-/// A column over all clients.
-#[derive(Clone, Debug)]
-pub(crate) struct ColumnSums {
-    /// Clients that have a number in it.
-    pub(crate) count: u64,
-    pub(crate) sum: f64,
-    pub(crate) least: f64,
-    pub(crate) most: f64,
-    /// How many clients have each of the smallest whole numbers.
-    words: [u64; WORDS],
-}
-
-/// The clients of one channel.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ChannelSums {
-    pub(crate) failed: u64,
-    /// Clients that read, how long together, and the sums of their columns.
-    pub(crate) readers: u64,
-    pub(crate) seconds: f64,
-    sums: Vec<f64>,
-}
-
-impl Default for ReaderRecords {
-    fn default() -> Self {
-        Self {
-            kept: Vec::new(),
-            all: 0,
-            columns: Vec::new(),
-            channels: BTreeMap::new(),
-            random: fastrand::Rng::with_seed(0),
-        }
-    }
+    sums: ClientSums,
+    reservoir: Reservoir,
 }
 
 impl ReaderRecords {
     pub(crate) fn push(&mut self, record: ReaderRecord) {
-        self.all += 1;
-        if self.columns.len() < record.numbers.len() {
-            self.columns.resize(record.numbers.len(), ColumnSums::NONE);
+        self.sums.add(&record);
+        if let Some(place) = self.reservoir.place() {
+            self.keep(record, place);
         }
-        for (column, number) in self.columns.iter_mut().zip(&record.numbers) {
-            number.iter().for_each(|number| column.add(*number));
-        }
-        self.channels.entry(record.channel).or_default().add(&record);
-        if self.kept.len() < MOST {
-            self.kept.push(record);
-            return;
-        }
-        // Algorithm R (J. Vitter, Random sampling with a reservoir, ACM TOMS 11, 1985): each of all has the same chance.
-        let at = self.random.u64(..self.all);
-        if let Some(kept) = usize::try_from(at).ok().and_then(|at| self.kept.get_mut(at)) {
+    }
+
+    /// Adds one whose place is known: it was given when the run directory was written.
+    pub(crate) fn push_to(&mut self, place: usize, record: ReaderRecord) {
+        self.sums.add(&record);
+        self.reservoir.skip(1);
+        self.keep(record, place);
+    }
+
+    /// Adds clients of which there is no record.
+    pub(crate) fn left_out(&mut self, sums: &ClientSums) {
+        self.sums.append(sums);
+        self.reservoir.skip(sums.clients());
+    }
+
+    fn keep(&mut self, record: ReaderRecord, place: usize) {
+        if let Some(kept) = self.kept.get_mut(place) {
             *kept = record;
+        } else if self.kept.len() < MOST {
+            self.kept.push(record);
         }
     }
 
@@ -94,65 +79,17 @@ impl ReaderRecords {
 
     /// How many there were.
     pub(crate) fn all(&self) -> u64 {
-        self.all
+        self.sums.clients()
     }
 
     /// A column over all of them; none if no client had it.
     pub(crate) fn column(&self, at: usize) -> Option<&ColumnSums> {
-        self.columns.get(at).filter(|column| column.count > 0)
+        self.sums.column(at)
     }
 
     /// The clients of a channel.
     pub(crate) fn channel(&self, channel: u32) -> ChannelSums {
-        self.channels.get(&channel).cloned().unwrap_or_default()
-    }
-}
-
-impl ColumnSums {
-    pub(crate) const NONE: Self =
-        Self { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY, words: [0; WORDS] };
-
-    fn add(&mut self, number: f64) {
-        self.count += 1;
-        self.sum += number;
-        self.least = self.least.min(number);
-        self.most = self.most.max(number);
-        if number.fract() == 0.0 && (0.0..WORDS as f64).contains(&number) {
-            self.words[number as usize] += 1;
-        }
-    }
-
-    /// The same with this many more clients, which have counted nothing.
-    pub(crate) fn with_zeroes(mut self, clients: u64) -> Self {
-        if clients > 0 {
-            self.count += clients;
-            self.least = self.least.min(0.0);
-            self.most = self.most.max(0.0);
-        }
-        self
-    }
-
-    /// How many clients have the word of this position.
-    pub(crate) fn of_word(&self, position: usize) -> u64 {
-        self.words.get(position).copied().unwrap_or_default()
-    }
-}
-
-impl ChannelSums {
-    fn add(&mut self, record: &ReaderRecord) {
-        self.failed += u64::from(record.failure.is_some());
-        let Some(since) = record.since else { return };
-        self.readers += 1;
-        self.seconds += record.until - since;
-        self.sums.resize(self.sums.len().max(record.numbers.len()), 0.0);
-        for (sum, number) in self.sums.iter_mut().zip(&record.numbers) {
-            *sum += number.unwrap_or_default();
-        }
-    }
-
-    /// The sum of a column over those that read.
-    pub(crate) fn sum(&self, at: usize) -> u64 {
-        self.sums.get(at).map_or(0, |sum| *sum as u64)
+        self.sums.channel(channel)
     }
 }
 
@@ -184,6 +121,30 @@ mod tests {
         // A hundred thousand draws of uniform numbers: their mean is within five standard errors of the middle.
         let mean = records.kept().iter().map(|it| f64::from(it.client)).sum::<f64>() / MOST as f64;
         assert!((mean / f64::from(ALL) - 0.5).abs() < 5.0 * 0.289 / (MOST as f64).sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn what_is_written_of_a_million_clients_is_read_as_it_was_kept() {
+        let (mut kept, mut read) = (ReaderRecords::default(), ReaderRecords::default());
+        let (mut reservoir, mut left_out, mut lines) = (Reservoir::default(), ClientSums::default(), 0);
+        for client in 0..1_000_000 {
+            kept.push(record(client));
+            match reservoir.place() {
+                Some(place) if place == read.kept().len() => read.push(record(client)),
+                Some(place) => read.push_to(place, record(client)),
+                None => left_out.add(&record(client)),
+            }
+            lines = read.all();
+        }
+        // 100,000 lines, and as many again for each e-fold of clients.
+        assert!((325_000..335_000).contains(&lines), "{lines} lines");
+        let text = serde_json::to_string(&left_out).unwrap();
+        read.left_out(&serde_json::from_str(&text).unwrap());
+        let clients = |records: &ReaderRecords| records.kept().iter().map(|it| it.client).collect::<Vec<_>>();
+        assert_eq!(clients(&read), clients(&kept));
+        assert_eq!((read.all(), read.column(2)), (1_000_000, None));
+        assert_eq!(read.column(0), kept.column(0));
+        assert_eq!(read.channel(1), kept.channel(1));
     }
 
     #[test]

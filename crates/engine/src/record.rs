@@ -1,10 +1,14 @@
 //! The run directory: append-only, and worth reading after a crash.
 //!
 //! `run.json` first, then a line or more a second in `intervals.ndjson`, `histograms.hlog`,
-//! `observe.ndjson` and `events.ndjson`. `summary.json` and the reports come last, under a temporary
-//! name that is renamed.
+//! `observe.ndjson` and `events.ndjson`; of a long run fewer than one a second. `summary.json` and the
+//! reports come last, under a temporary name that is renamed.
 
+mod client_lines;
+mod latest;
+mod open_block;
 mod thinning;
+mod together;
 
 use crate::aggregator::Aggregator;
 use crate::date::Date;
@@ -13,16 +17,17 @@ use crate::facts::WorkloadFacts;
 use crate::plan::{Plan, Schedule, Segment};
 use crate::scenario::Scenario;
 use crate::summary::RunFacts;
+use client_lines::ClientLines;
+use open_block::OpenBlock;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinning::Thinning;
-use weir_metrics::{Histogram, Interval, IntervalKey, Recorder, Schema};
+use together::Together;
+use weir_metrics::{Histogram, Interval, IntervalKey, Schema};
 use weir_observe::Sample;
 
 use hdrhistogram::serialization::interval_log::{
@@ -33,8 +38,9 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const INTERVALS: &str = "intervals.ndjson";
 pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
-const OBSERVATIONS: &str = "observe.ndjson";
+pub(crate) const OBSERVATIONS: &str = "observe.ndjson";
 pub(crate) const EVENTS: &str = "events.ndjson";
+pub(crate) use client_lines::{LEFT_OUT, LeftOut};
 
 /// Longest time that is looked back over, in seconds: a year.
 const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
@@ -42,10 +48,6 @@ const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
 const LATEST_START_SECONDS: f64 = 253_402_300_799.0;
 /// Significant digits of the distributions that weir writes.
 const DIGITS: u8 = 3;
-
-/// Seconds by which the lines of one agent may stand behind those of another: an agent keeps for half a minute what it cannot
-/// send.
-const LATEST_AGENT: u32 = 60;
 
 /// Addresses, command lines and what servers sent are for the user alone.
 const PRIVATE_DIRECTORY: u32 = 0o700;
@@ -177,9 +179,20 @@ pub struct RecordWriter {
     events: Appender,
     serializer: V2DeflateSerializer,
     origin_ns: u64,
+    /// The block of seconds that is not over, and lines of these seconds, which are there to be read if it is never written.
+    block: OpenBlock,
+    latest_lines: Option<LatestLines>,
+    clients: ClientLines,
+    directory: PathBuf,
     thinning: Thinning,
     /// The latest sample, if it was left out: of the end of a run it is written all the same.
     latest: Option<Sample>,
+}
+
+#[derive(Debug)]
+struct LatestLines {
+    intervals: Appender,
+    histograms: Appender,
 }
 
 #[derive(Debug)]
@@ -204,6 +217,29 @@ impl Appender {
     fn flush(&mut self) -> Result<(), RecordError> {
         self.file.flush().map_err(io_error(&self.path))
     }
+
+    /// Appends the distributions of an interval.
+    fn distributions(
+        &mut self,
+        serializer: &mut V2DeflateSerializer,
+        agent: Option<u16>,
+        interval: &Interval,
+    ) -> Result<(), RecordError> {
+        write_histograms(&mut self.file, serializer, agent, interval).map_err(io_error(&self.path))
+    }
+
+    /// Takes all lines out of the file. What is appended next stands at its beginning.
+    fn empty(&mut self) -> Result<(), RecordError> {
+        self.flush()?;
+        self.file.get_ref().set_len(0).map_err(io_error(&self.path))
+    }
+}
+
+impl LatestLines {
+    fn open(directory: &Path) -> Result<Self, RecordError> {
+        let open = |name| Appender::open(directory, name);
+        Ok(Self { intervals: open(latest::LATEST_INTERVALS)?, histograms: open(latest::LATEST_HISTOGRAMS)? })
+    }
 }
 
 impl RecordWriter {
@@ -212,7 +248,10 @@ impl RecordWriter {
     /// # Errors
     /// The system's, with the path.
     pub fn create(directory: &Path, head: &RunHead) -> Result<Self, RecordError> {
-        let edges = head.scenario.plan().map_or_else(|_| Vec::new(), |plan| plan.window_edges());
+        let (edges, all_edges) = head
+            .scenario
+            .plan()
+            .map_or_else(|_| Default::default(), |plan| (plan.window_edges(), plan.edges()));
         let json = serde_json::to_vec_pretty(head).expect("a run's head is JSON");
         write_whole(&directory.join(RUN), &json)?;
         Ok(Self {
@@ -222,27 +261,70 @@ impl RecordWriter {
             events: Appender::open(directory, EVENTS)?,
             serializer: V2DeflateSerializer::new(),
             origin_ns: head.origin_ns,
+            block: OpenBlock::new(all_edges),
+            latest_lines: None,
+            clients: ClientLines::default(),
+            directory: directory.to_owned(),
             thinning: Thinning::new(edges),
             latest: None,
         })
     }
 
-    /// Appends one workload's second.
+    /// Appends one workload's second, or keeps it until those are over that are one line with it.
     ///
     /// # Errors
     /// The system's, with the path.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), RecordError> {
-        self.interval_of(None, interval)
+        let second = interval.key.second;
+        if self.block.is_over_with(second) {
+            let block = self.block.take();
+            self.end_block(&block)?;
+        }
+        if open_block::has_own_lines(second) {
+            return self.append(None, interval);
+        }
+        self.block.add(interval);
+        if self.latest_lines.is_none() {
+            self.latest_lines = Some(LatestLines::open(&self.directory)?);
+        }
+        let Some(LatestLines { intervals, histograms }) = &mut self.latest_lines else { return Ok(()) };
+        intervals.line(&interval.to_line())?;
+        histograms.distributions(&mut self.serializer, None, interval)
     }
 
-    /// The same, of one agent of several.
+    /// Appends what one agent counted in a second of one workload, where seconds have lines of their own.
     ///
     /// # Errors
     /// The system's, with the path.
-    pub fn interval_of(&mut self, agent: Option<u16>, interval: &Interval) -> Result<(), RecordError> {
+    pub fn interval_of(&mut self, agent: u16, interval: &Interval) -> Result<(), RecordError> {
+        let is_written = open_block::has_own_lines(interval.key.second);
+        if is_written { self.append(Some(agent), interval) } else { Ok(()) }
+    }
+
+    /// Appends what all agents counted in a second of one workload, where each agent has no line of its own.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn interval_of_all(&mut self, interval: &Interval) -> Result<(), RecordError> {
+        let is_written = open_block::has_own_lines(interval.key.second);
+        if is_written { Ok(()) } else { self.interval(interval) }
+    }
+
+    fn append(&mut self, agent: Option<u16>, interval: &Interval) -> Result<(), RecordError> {
         self.intervals.line(&interval.to_line_of(agent))?;
-        let Appender { path, file } = &mut self.histograms;
-        write_histograms(file, &mut self.serializer, agent, interval).map_err(io_error(path))
+        self.histograms.distributions(&mut self.serializer, agent, interval)
+    }
+
+    /// Appends the block of seconds that is over, and only then takes its seconds out of the lines of the latest ones: whenever
+    /// a run is cut short, each second is in one or the other.
+    fn end_block(&mut self, block: &[Interval]) -> Result<(), RecordError> {
+        for interval in block {
+            self.append(None, interval)?;
+        }
+        self.histograms.flush()?;
+        self.intervals.flush()?;
+        let lines = self.latest_lines.iter_mut();
+        lines.flat_map(|it| [&mut it.intervals, &mut it.histograms]).try_for_each(Appender::empty)
     }
 
     /// Appends one observation, or leaves it out where a long run has enough of them.
@@ -276,29 +358,46 @@ impl RecordWriter {
         if let Some(latest) = self.latest.take() {
             self.observe(&latest)?;
         }
+        let rest = self.block.take_rest();
+        self.end_block(&rest)?;
+        if let Some(LatestLines { intervals, histograms }) = self.latest_lines.take() {
+            for Appender { path, .. } in [intervals, histograms] {
+                fs::remove_file(&path).map_err(io_error(&path))?;
+            }
+        }
         self.flush()
     }
 
-    /// Appends one event.
+    /// Appends one event, or adds what it says to the sums over clients without a line.
     ///
     /// # Errors
     /// The system's, with the path.
     pub fn event(&mut self, event: &EventLine) -> Result<(), RecordError> {
-        self.events.line(&serde_json::to_string(event).expect("an event is JSON"))
+        if let EventLine::Stopped { at_seconds } = event {
+            self.block.cut(*at_seconds as u32);
+        }
+        let Some(line) = self.clients.line(event) else { return Ok(()) };
+        self.events.line(&serde_json::to_string(&line).expect("an event is JSON"))
     }
 
-    /// Hands all lines to the system.
+    /// Hands all lines to the system, and writes the sums over clients without a line.
     ///
     /// # Errors
     /// The system's, with the path.
     pub fn flush(&mut self) -> Result<(), RecordError> {
+        let lines = self.latest_lines.iter_mut().flat_map(|it| [&mut it.intervals, &mut it.histograms]);
         [&mut self.intervals, &mut self.histograms, &mut self.observations, &mut self.events]
             .into_iter()
-            .try_for_each(Appender::flush)
+            .chain(lines)
+            .try_for_each(Appender::flush)?;
+        self.clients.changed().map_or(Ok(()), |sums| {
+            let json = serde_json::to_vec(sums).expect("sums are JSON");
+            write_whole(&self.directory.join(LEFT_OUT), &json)
+        })
     }
 }
 
-/// Writes the distributions of one workload's second as lines of an interval log of HdrHistogram.
+/// Writes the distributions of one workload's interval as lines of an interval log of HdrHistogram.
 pub(crate) fn write_histograms(
     out: &mut impl Write,
     serializer: &mut V2DeflateSerializer,
@@ -306,6 +405,7 @@ pub(crate) fn write_histograms(
     interval: &Interval,
 ) -> io::Result<()> {
     let start = Duration::from_secs(u64::from(interval.key.second));
+    let length = Duration::from_secs(interval.seconds().into());
     let mut writer = IntervalLogWriterBuilder::new().begin_log_with(out, serializer)?;
     let IntervalKey { workload, server, .. } = interval.key;
     let server = server.map_or_else(String::new, |server| format!(".{server}"));
@@ -313,7 +413,7 @@ pub(crate) fn write_histograms(
     for (name, histogram) in interval.histograms() {
         let tag = format!("{workload}{server}{agent}/{name}");
         writer
-            .write_histogram(histogram, start, Duration::from_secs(1), Tag::new(&tag))
+            .write_histogram(histogram, start, length, Tag::new(&tag))
             .map_err(|error| io::Error::other(error.to_string()))?;
     }
     Ok(())
@@ -369,30 +469,24 @@ pub(crate) fn read_files(
         aggregator.event(&serde_json::from_str(line).map_err(|error| error.to_string())?);
         Ok(())
     })?;
-    let (path, log) = contents(HISTOGRAMS)?;
-    let mut histograms = read_histograms(&path, &log)?;
+    for (workload, sums) in left_out(directory, &file)? {
+        aggregator.left_out(workload, &sums);
+    }
+    let [intervals, log] = intervals_of(directory, &file)?;
+    let mut histograms = read_histograms(&directory.join(HISTOGRAMS), &log)?;
     // What several agents counted in one second stands near to each other, as it came, and is one interval of the run.
-    let mut open: BTreeMap<IntervalKey, Recorder> = BTreeMap::new();
-    each_line(contents(INTERVALS)?, |line| {
+    let mut together = Together::default();
+    each_line((directory.join(INTERVALS), intervals), |line| {
         let (agent, interval) = read_interval(line, &schemas, end, &mut histograms)?;
-        if agent.is_none() {
-            aggregator.interval(&interval);
-            return Ok(());
-        }
-        let second = interval.key.second;
-        match open.entry(interval.key) {
-            Entry::Vacant(entry) => drop(entry.insert(interval.figures)),
-            Entry::Occupied(mut entry) => entry.get_mut().merge(&interval.figures),
-        }
-        while let Some(first) = open.first_entry()
-            && first.key().second.saturating_add(LATEST_AGENT) < second
-        {
-            let (key, figures) = first.remove_entry();
-            aggregator.interval(&Interval { key, figures });
-        }
+        let complete = match agent {
+            Some(agent) => together.push(agent, interval),
+            // It is of all of them, as are those behind it.
+            None => together.before(interval.key.second).into_iter().chain([interval]).collect(),
+        };
+        complete.iter().for_each(|interval| aggregator.interval(interval));
         Ok(())
     })?;
-    open.into_iter().for_each(|(key, figures)| aggregator.interval(&Interval { key, figures }));
+    together.rest().iter().for_each(|interval| aggregator.interval(interval));
     each_line(contents(OBSERVATIONS)?, |line| {
         let sample: Sample = serde_json::from_str(line).map_err(|error| error.to_string())?;
         check_clock(sample.at_ns)?;
@@ -400,6 +494,38 @@ pub(crate) fn read_files(
         Ok(())
     })?;
     Ok((head, aggregator))
+}
+
+/// `intervals.ndjson` and `histograms.hlog` of a run directory, with what a run that was cut short had not written there.
+pub(crate) fn intervals_of(
+    directory: &Path,
+    file: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<[Vec<u8>; 2], RecordError> {
+    latest::complete(|name| {
+        let path = directory.join(name);
+        file(&path).map_err(|source| (path, source))
+    })
+    .map_err(|(path, source)| RecordError::Io { path, source })
+}
+
+/// The sums over clients of a run directory that have no line; none of most runs.
+pub(crate) fn left_out(
+    directory: &Path,
+    file: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<LeftOut, RecordError> {
+    let path = directory.join(LEFT_OUT);
+    let bytes = match file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LeftOut::new()),
+        read => read.map_err(io_error(&path))?,
+    };
+    if bytes.is_empty() {
+        return Ok(LeftOut::new());
+    }
+    serde_json::from_slice(&bytes).map_err(|error| RecordError::Malformed {
+        line: error.line(),
+        text: error.to_string(),
+        path,
+    })
 }
 
 /// The last second that a run of this plan can have.
@@ -459,8 +585,9 @@ pub(crate) fn read_interval(
     let (agent, mut interval) =
         Interval::from_line_of(line, |workload| schemas.get(usize::from(workload)).copied())
             .map_err(|error| error.to_string())?;
-    if u64::from(interval.key.second) > end {
-        return Err(format!("second {} is long after the plan's end", interval.key.second));
+    let last = interval.end() - 1;
+    if u64::from(last) > end {
+        return Err(format!("second {last} is long after the plan's end"));
     }
     for (name, histogram) in histograms.remove(&(agent, interval.key)).into_iter().flatten() {
         interval.restore(&name, histogram);

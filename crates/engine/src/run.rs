@@ -556,6 +556,7 @@ impl Coordinator {
                 since_seconds: account.since.map(|since| since.since(self.origin).as_secs_f64()),
                 failure: account.failure,
                 numbers: account.numbers,
+                place: None,
             });
         }
         if let Some((workload, taken)) = report.consumer_end {
@@ -635,7 +636,7 @@ impl Coordinator {
             counted.add(&interval.figures);
         }
         for interval in &intervals {
-            self.write(|writer| writer.interval_of(Some(agent), interval));
+            self.write(|writer| writer.interval_of(agent, interval));
         }
         if !intervals.is_empty() {
             self.add(lines.second, self.cells.figures(&intervals));
@@ -660,12 +661,11 @@ impl Coordinator {
 
     fn complete(&mut self, second: u32) {
         let Some(figures) = self.pending.remove(&second) else { return };
-        let is_written = !self.counted.is_empty();
+        let has_agents = !self.counted.is_empty();
         for interval in self.cells.intervals(second, &figures) {
-            // What agents counted was written down as it came.
-            if !is_written {
-                self.write(|writer| writer.interval(&interval));
-            }
+            // What each agent counted was written down as it came.
+            let write = if has_agents { RecordWriter::interval_of_all } else { RecordWriter::interval };
+            self.write(|writer| write(writer, &interval));
             self.copier.iter_mut().for_each(|copier| copier.interval(&interval));
             self.aggregator.interval(&interval);
         }

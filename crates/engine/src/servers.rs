@@ -3,7 +3,7 @@
 use crate::summary::ServerSummary;
 use crate::totals;
 use weir_metrics::common::{FAILED, MEDIA, PLANNED, PLAYED, PLAYING, STARTUP};
-use weir_metrics::{Recorder, Schema, Unit};
+use weir_metrics::{Interval, Recorder, Schema, Unit};
 
 /// The figures of the clients of one server, added up over a run.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ impl ServerTotals {
         Self { figures: Recorder::new(schema), client_seconds: 0 }
     }
 
-    pub(crate) fn add(&mut self, figures: &Recorder) {
-        self.figures.append(figures);
-        self.client_seconds += figures.gauge(PLAYING);
+    pub(crate) fn add(&mut self, interval: &Interval) {
+        self.figures.append(&interval.figures);
+        self.client_seconds = self.client_seconds.saturating_add(interval.level_of(PLAYING).sum);
     }
 
     pub(crate) fn figures(&self) -> &Recorder {

@@ -1,6 +1,8 @@
 //! Whether a window shows one state of the target, and since when viewers have got nothing: functions of what each
 //! second brought.
 
+use weir_metrics::several;
+
 /// Shortest window whose halves are compared: shorter ones hold too few groups of pictures.
 pub(crate) const SHORTEST: usize = 10;
 /// Share of the larger half by which the other may differ.
@@ -66,14 +68,18 @@ impl Starvation {
         let since = (f64::from(self.first?) + 0.5 - timeout_seconds).max(0.0).floor();
         Some(match self.last {
             (starving @ 1.., 0) => format!(
-                "no media since second {since}: the source or the server stopped; {starving} viewers, which is all, wait for it"
+                "no media since second {since}: the source or the server stopped; {}, which is all, {} for it",
+                several(starving, "viewer"),
+                if starving == 1 { "waits" } else { "wait" }
             ),
             (starving @ 1.., playing) => format!(
-                "no media since second {since} for the first of {starving} viewers: their source or the server stopped; {playing} others play"
+                "no media since second {since} for the first of {}: their source or the server stopped; {playing} {}",
+                several(starving, "viewer"),
+                if playing == 1 { "other plays" } else { "others play" }
             ),
             (0, _) => format!(
-                "{} viewers got no media for {timeout_seconds} s, the first of them from second {since} on; it came again, or they left",
-                self.viewers
+                "{} got no media for {timeout_seconds} s, the first of them from second {since} on; it came again, or they left",
+                several(self.viewers, "viewer")
             ),
         })
     }

@@ -468,6 +468,9 @@ pub struct StageSummary {
     /// Video frames a second of the source, for one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_fps: Option<f64>,
+    /// Video frames that came at once to viewers that began in the window; only of a workload whose clients follow each other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub frames_ahead: f64,
     /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
     /// hold. All other figures: the window only.
     pub figures: Figures,
@@ -830,7 +833,8 @@ impl StageSummary {
     /// Video frames a second of each client that played in the window, where there are frames.
     pub fn fps(&self) -> Option<f64> {
         let played = self.playing_mean * self.window_seconds();
-        let frames = self.figures.total("frames");
+        // What a server sends at once to whoever begins is no rate.
+        let frames = (self.figures.total("frames") - self.frames_ahead).max(0.0);
         (played > 0.0 && (frames > 0.0 || self.source_fps.is_some())).then(|| frames / played)
     }
 

@@ -652,7 +652,8 @@ fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
 
 /// Frames by those that the source had for all planned clients, where that is known.
 fn frame_ratio(stage: &StageSummary) -> Option<f64> {
-    let expected = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
+    let by_the_clock = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
+    let expected = by_the_clock + stage.frames_ahead;
     (expected > 0.0).then(|| stage.figures.total("frames") / expected)
 }
 

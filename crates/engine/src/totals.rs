@@ -3,7 +3,7 @@
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
 use weir_metrics::common::{AHEAD, MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
-use weir_metrics::{Gauge, Histogram, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
+use weir_metrics::{Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
 /// Figures added up over seconds.
 #[derive(Clone, Debug)]
@@ -28,13 +28,13 @@ impl Totals {
         }
     }
 
-    pub(crate) fn add(&mut self, figures: &Recorder) {
-        self.figures.append(figures);
-        self.seconds += 1;
+    pub(crate) fn add(&mut self, interval: &Interval) {
+        self.figures.append(&interval.figures);
+        self.seconds = self.seconds.saturating_add(interval.seconds());
         for (position, level) in self.levels.iter_mut().enumerate() {
-            let value = figures.number(position);
-            level.sum += value as f64;
-            level.max = level.max.max(value);
+            let more = interval.level(position);
+            level.sum += more.sum as f64;
+            level.max = level.max.max(more.max);
         }
     }
 

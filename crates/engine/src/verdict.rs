@@ -6,7 +6,7 @@
 use crate::checks::CheckName;
 use crate::ingest::{Imbalance, IngestStage, Ingested};
 use crate::summary::{Reason, Slots, StageSummary, Value, Verdict, VerdictState};
-use weir_metrics::{Recorder, Side, common};
+use weir_metrics::{Recorder, Side, common, several};
 use weir_observe::UsageSummary;
 
 /// Share of a second that a generator thread may run or wait for a CPU.
@@ -232,14 +232,14 @@ fn lags(row: &StageSummary, frame_time_seconds: Option<f64>) -> Vec<Check> {
 
 /// How busy the generator's threads were, and for how long they waited for a CPU.
 fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
-    let clients = row.clients;
+    let clients = several(row.clients.into(), "client");
     let mean = |name: &str| match row.figures.get(name)?.value {
         Value::Gauge { mean, .. } => Some(mean),
         _ => None,
     };
     let busy = mean("shard_busy").map(|busy| Check {
         text: format!(
-            "at {clients} clients weir's busiest thread ran or waited for a CPU {:.0} % of the time",
+            "at {clients} weir's busiest thread ran or waited for a CPU {:.0} % of the time",
             busy * 100.0
         ),
         remedy: "give weir more threads (--shards) or cores, or move it to another machine",
@@ -259,13 +259,13 @@ fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
 
 /// What weir used of the machine, and what the kernel did for it.
 fn processors(row: &StageSummary, usage: &UsageSummary, cores: f64) -> Vec<Check> {
-    let clients = row.clients;
+    let clients = several(row.clients.into(), "client");
     let generator = usage.generator.cpu_percent.mean / 100.0 / cores;
     let throttled = usage.generator.throttling.map_or(0.0, |throttling| throttling.seconds);
     let softirq = usage.host.own_softirq_ratio.unwrap_or(0.0);
     vec![
         Check {
-            text: format!("at {clients} clients weir used {:.0} % of all cores", generator * 100.0),
+            text: format!("at {clients} weir used {:.0} % of all cores", generator * 100.0),
             remedy: "move weir to a machine with more cores, or to another machine than the target",
             ..Check::new("generator_cores", generator, CORES_BUSY)
         },
@@ -459,6 +459,7 @@ mod tests {
             actual_bps: 0.0,
             messages: None,
             source_fps: None,
+            frames_ahead: 0.0,
             figures: Figures(figures.collect()),
             targets: Vec::new(),
             generator: None,

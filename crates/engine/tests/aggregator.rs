@@ -8,8 +8,8 @@ use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Value, VerdictState};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    AHEAD, FRAMES, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED, PLAYING, SOURCE,
-    SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
+    AHEAD, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED,
+    PLAYING, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{HostSample, NetworkCounters, ProcessSample, Sample};
@@ -51,7 +51,7 @@ fn second(aggregator: &mut Aggregator, second: u32, workload: u16, playing: u64,
     let mut figures = Recorder::new(SCHEMA);
     figures.set(PLAYING, playing);
     figures.count(MEDIA, media);
-    aggregator.interval(&Interval { key: IntervalKey { second, workload, server: None }, figures });
+    aggregator.interval(&Interval::new(IntervalKey { second, workload, server: None }, figures));
 }
 
 fn finish(aggregator: &Aggregator) -> Summary {
@@ -87,7 +87,7 @@ fn a_threshold_is_judged_alike_while_the_run_goes_on_and_at_its_end() {
     }
     let mut figures = Recorder::new(SCHEMA);
     figures.fail(Failure::Reset);
-    aggregator.interval(&Interval { key: IntervalKey { second: 5, workload: 2, server: None }, figures });
+    aggregator.interval(&Interval::new(IntervalKey { second: 5, workload: 2, server: None }, figures));
     let asked: Vec<Threshold> =
         ["slots_failed < 1", "bitrate.ratio > 0.9", "playing.mean > 3", "startup.p99 < 1s"]
             .iter()
@@ -127,8 +127,7 @@ fn stopped(until: u32) -> Aggregator {
             figures.count(SOURCE, 1_000_000);
             figures.count(SOURCE_TIME, 20_000_000);
         }
-        aggregator
-            .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval::new(IntervalKey { second: at, workload: 0, server: None }, figures));
     }
     aggregator
 }
@@ -243,6 +242,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
             since_seconds: Some(0.0),
             failure: None,
             numbers: vec![Some(0.0); 10],
+            place: None,
         });
     }
     let (at_seconds, workload, client, channel, mark, place_seconds) = (20.0, 0, 1, 0, 7, 100.0);
@@ -250,8 +250,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
     for at in 0..60 {
         let mut figures = Recorder::new(SCHEMA);
         figures.set(TURN_LAG, if at == 19 { turn_lag_micros } else { 300 });
-        aggregator
-            .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval::new(IntervalKey { second: at, workload: 0, server: None }, figures));
         let mut sample = sample(f64::from(at), 0.0);
         sample.host.network = Some(host(at));
         aggregator.sample(sample);
@@ -304,7 +303,7 @@ fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
         // A queue: what comes is of less media time than has passed.
         figures.count(SOURCE_FRAMES, frames);
         figures.count(SOURCE_TIME, frames * 1_000_000 / 30);
-        aggregator.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval::new(IntervalKey { second, workload: 0, server: None }, figures));
     }
     finish(&aggregator)
 }
@@ -349,7 +348,7 @@ fn the_share_of_viewers_without_a_stall_is_of_those_that_played_in_the_whole_run
             figures.count(STALLED_VIEWERS, stalled);
             figures.count(SOURCE_TIME, source_time);
             aggregator
-                .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+                .interval(&Interval::new(IntervalKey { second: at, workload: 0, server: None }, figures));
         }
         let summary = finish(&aggregator);
         let result = threshold.judge(&summary.workloads);
@@ -368,7 +367,7 @@ fn the_share_of_viewers_without_a_stall_is_of_those_that_played_in_the_whole_run
 #[test]
 fn what_a_server_sends_at_once_to_each_new_viewer_is_expected_of_viewers_that_follow_each_other() {
     // Ten places at 100 bytes a second, each client for 2 s: five begin in each second, and each gets 2 s of media at once.
-    let ratio = |life: &str| {
+    let ratios = |life: &str| {
         let text = format!(
             "{{warmup: 0s, workloads: [{{play: rtmp://h/a/b, clients: 10, arrival: 1000/s, duration: 10s{life}}}]}}"
         );
@@ -381,14 +380,19 @@ fn what_a_server_sends_at_once_to_each_new_viewer_is_expected_of_viewers_that_fo
             figures.count(AHEAD, 5 * 200);
             figures.count(SOURCE, 2_000);
             figures.count(SOURCE_TIME, 20_000_000);
-            aggregator
-                .interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+            // 25 frames a second.
+            figures.count(FRAMES, 250 + 5 * 50);
+            figures.count(FRAMES_AHEAD, 5 * 50);
+            figures.count(SOURCE_FRAMES, 500);
+            aggregator.interval(&Interval::new(IntervalKey { second, workload: 0, server: None }, figures));
         }
-        let stage = finish(&aggregator).workloads[0].stages[0].clone();
-        stage.actual_bps / stage.expected_bps.unwrap()
+        let workloads = finish(&aggregator).workloads;
+        let frames = "frames.ratio >= 90%".parse::<Threshold>().unwrap().judge(&workloads).value.unwrap();
+        let stage = &workloads[0].stages[0];
+        [stage.actual_bps / stage.expected_bps.unwrap(), frames, stage.fps().unwrap() / 25.0]
     };
-    assert_eq!(ratio(", life: 2s"), 1.0);
-    assert_eq!(ratio(""), 2.0, "nobody new is expected of viewers that stay");
+    assert_eq!(ratios(", life: 2s"), [1.0; 3]);
+    assert_eq!(ratios(""), [2.0; 3], "nobody new is expected of viewers that stay");
 }
 
 /// A sample at this time of the run, of a machine with two cores of which weir has used so much.
@@ -426,7 +430,7 @@ fn latencies_below_zero_are_told_with_what_they_mean() {
     let mut figures = Recorder::new(SCHEMA);
     figures.record_signed(LATENCY, -40_000);
     figures.count(NEGATIVE_LATENCIES, 1);
-    aggregator.interval(&Interval { key: IntervalKey { second: 2, workload: 2, server: None }, figures });
+    aggregator.interval(&Interval::new(IntervalKey { second: 2, workload: 2, server: None }, figures));
     let summary = finish(&aggregator);
     let said = summary.warnings.iter().find(|text| text.contains("below zero")).expect("a warning");
     assert!(said.starts_with("viewers: 1 of 1 latencies are below zero, down to -40.0 ms"), "{said}");
@@ -493,7 +497,7 @@ fn a_long_run_that_is_read_again_comes_to_the_same_from_fewer_samples() {
         figures.set(PLAYING, 2);
         figures.count(MEDIA, 500);
         let key = IntervalKey { second: at, workload: 0, server: None };
-        writer.interval(&Interval { key, figures }).unwrap();
+        writer.interval(&Interval::new(key, figures)).unwrap();
     }
     writer.finish().unwrap();
     let lines = std::fs::read_to_string(folder.path().join("observe.ndjson")).unwrap().lines().count();
@@ -529,7 +533,7 @@ fn messages_are_told_a_second_beside_those_that_were_planned() {
         let mut figures = Recorder::new(SCHEMA);
         figures.set(PLAYING, 2);
         figures.count(UNITS, units);
-        aggregator.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval::new(IntervalKey { second, workload: 0, server: None }, figures));
     }
     let live = aggregator.latest_calmed().unwrap()[0].messages.unwrap();
     assert_eq!((live.offered_per_second, live.actual_per_second), (Some(100.0), 95.0));
@@ -557,7 +561,7 @@ fn a_threshold_names_the_stage_and_the_second_of_its_worst_value() {
         figures.count(PLAYED, 4);
         figures.count(MEDIA, 1_000);
         figures.record_signed(LATENCY, if second == 8 { 2_000_000 } else { 1_000 });
-        aggregator.interval(&Interval { key: IntervalKey { second, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval::new(IntervalKey { second, workload: 0, server: None }, figures));
     }
     let summary = finish_as(&aggregator, &scenario);
     let judged = |text: &str| summary.thresholds.iter().find(|it| it.expression == text).unwrap();
@@ -595,8 +599,7 @@ fn a_short_window_at_the_end_of_a_long_run_is_seen_to_lose_its_media() {
             figures.count(SOURCE, 200_000);
             figures.count(SOURCE_TIME, 4_000_000);
         }
-        aggregator
-            .interval(&Interval { key: IntervalKey { second: at, workload: 0, server: None }, figures });
+        aggregator.interval(&Interval::new(IntervalKey { second: at, workload: 0, server: None }, figures));
     }
     let run = RunFacts { duration_seconds: 86_400.0, ..RunFacts::default() };
     let summary = aggregator.finish(run, Outcome::Completed, &Scenario::default());

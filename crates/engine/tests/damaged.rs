@@ -54,9 +54,7 @@ fn write(directory: &Path) {
             figures.count(SOURCE, 777_001);
             figures.count(SOURCE_TIME, 1_000_003);
             figures.record(STARTUP, 70_000);
-            writer
-                .interval(&Interval { key: IntervalKey { second, workload, server: None }, figures })
-                .unwrap();
+            writer.interval(&Interval::new(IntervalKey { second, workload, server: None }, figures)).unwrap();
         }
         let generator =
             ProcessSample { processes: 1, cpu_seconds: f64::from(second), ..ProcessSample::default() };
@@ -86,6 +84,11 @@ fn a_number_that_cannot_be_is_a_line_and_no_panic() {
     for (file, number, others) in [
         ("intervals.ndjson", "\"second\":7", &["4294967295", "4294967294", "315532800", "-1", "1e9"][..]),
         ("intervals.ndjson", "777001", &[MANY, "1e300", "-1e300", "-5"]),
+        (
+            "intervals.ndjson",
+            "\"second\":8",
+            &["8,\"seconds\":0", "8,\"seconds\":4294967295", "8,\"seconds\":3"],
+        ),
         ("intervals.ndjson", "\"workload\":1", &["65535"]),
         ("intervals.ndjson", "0.002", &["1e300", "-1e300"]),
         ("intervals.ndjson", "1.000003", &["1e300", "1e-300", "-7"]),

@@ -76,7 +76,7 @@ impl Trial {
         figures.count(FRAMES, 25 * second.playing);
         (0..100).for_each(|_| figures.record_signed(DRIFT, second.drift_micros));
         let key = IntervalKey { second: self.second, workload: 0, server: None };
-        self.aggregator.interval(&Interval { key, figures });
+        self.aggregator.interval(&Interval::new(key, figures));
         if let Some(slice) = self.aggregator.judge_slice(0, self.second, &self.slices.thresholds()) {
             self.slices.add(&slice);
         }
@@ -213,7 +213,7 @@ fn what_weir_could_not_do_says_nothing_of_the_target() {
         // The generator did not read for two seconds.
         figures.set(TURN_LAG, 2_000_000);
         let key = IntervalKey { second, workload: 0, server: None };
-        trial.aggregator.interval(&Interval { key, figures });
+        trial.aggregator.interval(&Interval::new(key, figures));
         let slice = trial.aggregator.judge_slice(0, second, &trial.slices.thresholds());
         slice.into_iter().for_each(|slice| trial.slices.add(&slice));
     }

@@ -23,6 +23,7 @@ crate::figures! {
     SOURCE_TIME: Counter = "source_time", Micros, "media time that the bytes of `source` make";
     SOURCE_FRAMES: Counter = "source_frames", Count, "video frames that the source has in the time behind `source`";
     AHEAD: Counter = "ahead", Bytes, "media bytes that came to viewers up to their first decodable frame, and faster than the clock after it";
+    FRAMES_AHEAD: Counter = "frames_ahead", Count, "video frames that came to viewers up to their first decodable one, that one included, and faster than the clock after it";
     STALLS: Counter = "stalls", Count, "times that a modelled player ran out of media";
     STALLED: Counter = "stalled", Micros, "time that modelled players waited for media";
     STALLED_VIEWERS: Counter = "stalled_viewers", Count, "viewers whose modelled player ran out of media, each once";

@@ -57,6 +57,16 @@ pub enum Merge {
     Max,
 }
 
+impl Merge {
+    /// The level of two shards together.
+    pub(crate) fn of(self, mine: u64, theirs: u64) -> u64 {
+        match self {
+            Self::Sum => mine.saturating_add(theirs),
+            Self::Max => mine.max(theirs),
+        }
+    }
+}
+
 /// One figure's declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {

@@ -5,24 +5,28 @@
 //! know no protocol. Nothing here reads a clock or does I/O.
 
 pub mod common;
+mod counted;
 mod estimate;
 mod failure;
 mod figure;
 mod first_frame;
 mod histogram;
 mod interval;
+mod level;
 mod moment;
 mod moment_range;
 mod recorder;
 mod signed;
 mod units;
 
+pub use counted::{grouped, several, several_of};
 pub use estimate::Estimate;
 pub use failure::{Failure, Side};
 pub use figure::{Counter, Figure, Gauge, Kind, Merge, Schema, Signed, Spread, Unit};
 pub use first_frame::FirstFrame;
 pub use hdrhistogram::Histogram;
 pub use interval::{Interval, IntervalKey};
+pub use level::Level;
 pub use moment::Moment;
 pub use moment_range::MomentRange;
 pub use recorder::Recorder;

@@ -154,10 +154,7 @@ impl Recorder {
 
     /// Adds what another shard recorded in the same interval.
     pub fn merge(&mut self, other: &Self) {
-        self.absorb(other, |merge, mine, theirs| match merge {
-            crate::Merge::Sum => mine + theirs,
-            crate::Merge::Max => mine.max(theirs),
-        });
+        self.absorb(other, crate::Merge::of);
     }
 
     /// Adds what was recorded in a later interval: gauges take the later level.

@@ -89,7 +89,7 @@ pub(crate) fn read(lines: &SecondLines, plan: &Plan, schemas: &[Schema]) -> Resu
     let intervals = lines.intervals.iter().map(|line| {
         let (agent, interval) = record::read_interval(line, schemas, end, &mut histograms)?;
         match agent {
-            None if interval.key.second == lines.second => Ok(interval),
+            None if interval.key.second == lines.second && interval.seconds() == 1 => Ok(interval),
             _ => Err("an interval of another second, or of another agent".to_owned()),
         }
     });

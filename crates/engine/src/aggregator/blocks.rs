@@ -42,6 +42,11 @@ impl Grid {
     pub(super) fn coarsen(&mut self) {
         self.seconds = self.seconds.saturating_mul(2);
     }
+
+    /// Whether these seconds, which are one item already, are more than a block.
+    fn is_finer_than(&self, seconds: &Range<u32>) -> bool {
+        self.seconds < seconds.end.saturating_sub(seconds.start) && self.seconds < 1 << 31
+    }
 }
 
 /// Sums of seconds, a block each.
@@ -56,13 +61,21 @@ impl<T: AddAssign + Copy + Default> Blocks<T> {
         Self { grid: Grid::new(edges), sums: BTreeMap::new() }
     }
 
-    pub(super) fn add(&mut self, second: u32, value: T) {
-        *self.sums.entry(self.grid.begin(second)).or_default() += value;
+    /// Adds the sum over these seconds, of which no edge is within.
+    pub(super) fn add(&mut self, seconds: Range<u32>, value: T) {
+        while self.grid.is_finer_than(&seconds) {
+            self.coarsen();
+        }
+        *self.sums.entry(self.grid.begin(seconds.start)).or_default() += value;
         if self.grid.is_full(self.sums.len()) {
-            self.grid.coarsen();
-            for (begin, sum) in std::mem::take(&mut self.sums) {
-                *self.sums.entry(self.grid.begin(begin)).or_default() += sum;
-            }
+            self.coarsen();
+        }
+    }
+
+    fn coarsen(&mut self) {
+        self.grid.coarsen();
+        for (begin, sum) in std::mem::take(&mut self.sums) {
+            *self.sums.entry(self.grid.begin(begin)).or_default() += sum;
         }
     }
 
@@ -173,7 +186,7 @@ mod tests {
         ) {
             let edges: Vec<u32> = edges.into_iter().collect();
             let mut blocks = Blocks::new(edges.clone());
-            (0..seconds).for_each(|second| blocks.add(second, u64::from(second) + 1));
+            (0..seconds).for_each(|second| blocks.add(second..second + 1, u64::from(second) + 1));
             prop_assert!(blocks.sums.len() <= MOST + edges.len());
             for pair in edges.windows(2) {
                 let sum: u64 = (pair[0]..pair[1].min(seconds)).map(|second| u64::from(second) + 1).sum();
@@ -221,9 +234,9 @@ mod tests {
     #[test]
     fn of_two_hours_every_second_is_kept() {
         let mut blocks = Blocks::new(vec![10]);
-        (0..7_200).for_each(|second| blocks.add(second, 1_u64));
+        (0..7_200).for_each(|second| blocks.add(second..second + 1, 1_u64));
         assert_eq!(blocks.sums.len(), 7_200);
-        (7_200..7_202).for_each(|second| blocks.add(second, 1));
+        (7_200..7_202).for_each(|second| blocks.add(second..second + 1, 1));
         assert_eq!(blocks.sums.len(), 3_601);
         assert_eq!(blocks.of(0..10).sum::<u64>(), 10);
     }

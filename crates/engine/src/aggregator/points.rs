@@ -3,17 +3,20 @@
 use crate::summary::{MessageRate, WorkloadPoint};
 use std::collections::BTreeMap;
 use weir_metrics::common::{DRIFT, FAILED, FRAMES, LATENCY, LOST, MEDIA, NUMBERED, PLAYING, STALLS, STARTUP};
-use weir_metrics::{Histogram, Recorder, Unit};
+use weir_metrics::{Histogram, Interval, Unit};
 use weir_observe::{TargetUsage, Usage};
 
 /// Threads whose CPU is drawn second by second.
 const DRAWN_THREADS: usize = 12;
 
+/// A second, or what a second of several came to in the mean: counts are rounded up, so that a failure stays one.
 pub(super) fn workload_point(
     planned: u32,
-    figures: &Recorder,
+    interval: &Interval,
     messages: Option<MessageRate>,
 ) -> WorkloadPoint {
+    let (figures, seconds) = (&interval.figures, interval.seconds());
+    let count = |counter| figures.counter(counter).div_ceil(seconds.into());
     let micros = |histogram: &Histogram<u64>, q| {
         (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 * Unit::Micros.scale())
     };
@@ -24,10 +27,10 @@ pub(super) fn workload_point(
     WorkloadPoint {
         planned,
         playing: figures.gauge(PLAYING),
-        failed: figures.counter(FAILED),
-        failures: figures.failures().collect(),
+        failed: count(FAILED),
+        failures: figures.failures().map(|(kind, n)| (kind, n.div_ceil(seconds.into()))).collect(),
         expected_bps: None,
-        actual_bps: figures.counter(MEDIA) as f64 * 8.0,
+        actual_bps: figures.counter(MEDIA) as f64 * 8.0 / f64::from(seconds),
         messages,
         startup_p50_seconds: micros(figures.spread(STARTUP), 0.5),
         startup_p99_seconds: micros(figures.spread(STARTUP), 0.99),
@@ -35,10 +38,10 @@ pub(super) fn workload_point(
         latency_p99_seconds: signed(LATENCY, 0.99),
         drift_p50_seconds: signed(DRIFT, 0.5),
         drift_p99_seconds: signed(DRIFT, 0.99),
-        stalls: figures.counter(STALLS),
-        frames: figures.counter(FRAMES),
-        numbered: figures.counter(NUMBERED),
-        lost: figures.counter(LOST),
+        stalls: count(STALLS),
+        frames: count(FRAMES),
+        numbered: count(NUMBERED),
+        lost: count(LOST),
     }
 }
 

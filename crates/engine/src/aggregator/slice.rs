@@ -2,7 +2,7 @@
 
 use crate::summary::ThresholdResult;
 use crate::totals::Totals;
-use weir_metrics::{Recorder, Schema};
+use weir_metrics::{Interval, Schema};
 
 /// The slice of a window that is being added up.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ impl SliceTotals {
         Self { begin, totals: Totals::new(schema), media: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, media: f64, figures: &Recorder) {
-        self.totals.add(figures);
+    pub(super) fn add(&mut self, media: f64, interval: &Interval) {
+        self.totals.add(interval);
         self.media.push(media);
     }
 

@@ -7,8 +7,8 @@ use crate::plan::StageSpan;
 use crate::summary::{Figures, StageSummary, VerdictState};
 use crate::totals::Totals;
 use std::time::Duration;
-use weir_metrics::common::PLAYING;
-use weir_metrics::{Recorder, Schema};
+use weir_metrics::common::{FRAMES_AHEAD, PLAYING};
+use weir_metrics::{Interval, Schema};
 use weir_observe::{Environment, UsageSummary};
 
 /// Figures of what begins in a stage: they are taken from its ramp on.
@@ -46,17 +46,18 @@ impl StageAggregator {
     }
 
     /// Adds a second of the window to the slice that it is in.
-    pub(super) fn add_to_slice(&mut self, second: u32, length: u32, media: f64, figures: &Recorder) {
-        let slice = self.slice.get_or_insert_with(|| SliceTotals::new(second, figures.schema()));
+    pub(super) fn add_to_slice(&mut self, length: u32, media: f64, interval: &Interval) {
+        let (second, schema) = (interval.key.second, interval.figures.schema());
+        let slice = self.slice.get_or_insert_with(|| SliceTotals::new(second, schema));
         if slice.totals.seconds == length {
-            *slice = SliceTotals::new(second, figures.schema());
+            *slice = SliceTotals::new(second, schema);
         }
-        slice.add(media, figures);
+        slice.add(media, interval);
     }
 
     /// The second after the last one of the window that was run.
     pub(super) fn window_end(&self) -> u32 {
-        self.span.window_begin + self.window.seconds
+        self.span.window_begin.saturating_add(self.window.seconds)
     }
 
     pub(super) fn summary(
@@ -91,7 +92,7 @@ impl StageAggregator {
 
     /// How many of its clients, on the mean of a stretch, were let go.
     fn lost_mean(&self, begin: u32, seconds: u32) -> f64 {
-        let end = begin + seconds;
+        let end = begin.saturating_add(seconds);
         let of = |(clients, since): &(u32, u32)| {
             f64::from(*clients) * f64::from(end.saturating_sub(begin.max(*since)))
         };
@@ -108,7 +109,7 @@ impl StageAggregator {
             begin_seconds: self.span.begin.as_secs_f64(),
             end_seconds: self.span.end.as_secs_f64(),
             window_begin_seconds: begin,
-            window_end_seconds: begin + stretch.seconds,
+            window_end_seconds: begin.saturating_add(stretch.seconds),
             playing_mean: stretch.mean(PLAYING),
             window_is_void: false,
             starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
@@ -117,6 +118,7 @@ impl StageAggregator {
             actual_bps: stretch.actual_bps(),
             messages: None,
             source_fps: None,
+            frames_ahead: if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) as f64 } else { 0.0 },
             figures: Figures(figures),
             targets: Vec::new(),
             generator: None,

@@ -26,7 +26,7 @@ use weir_metrics::common::{
     EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
     PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
-use weir_metrics::{BitRate, Recorder, Schema, Unit};
+use weir_metrics::{BitRate, Interval, Schema, Unit, several};
 use weir_observe::{Environment, UsageSummary};
 
 /// Media that may be on its way when a stretch ends: servers send in bursts, of 350 ms where SRS merges writes as it is
@@ -63,9 +63,9 @@ struct SecondSums {
 
 impl AddAssign for SecondSums {
     fn add_assign(&mut self, other: Self) {
-        self.media += other.media;
-        self.playing += other.playing;
-        self.seconds += other.seconds;
+        self.media = self.media.saturating_add(other.media);
+        self.playing = self.playing.saturating_add(other.playing);
+        self.seconds = self.seconds.saturating_add(other.seconds);
     }
 }
 
@@ -100,23 +100,24 @@ impl WorkloadAggregator {
         }
     }
 
-    /// Adds a second; one that is not `steady`, since the run was being stopped, to no window.
-    pub(super) fn add(&mut self, second: u32, steady: bool, slice_seconds: Option<u32>, figures: &Recorder) {
-        self.total.add(figures);
+    /// Adds a second, or several that are one interval; those that are not `steady`, since the run was being stopped, to no
+    /// window.
+    pub(super) fn add(&mut self, interval: &Interval, steady: bool, slice_seconds: Option<u32>) {
+        let (second, seconds, figures) = (interval.key.second, interval.seconds(), &interval.figures);
+        self.total.add(interval);
         self.startups.add(second, figures.spread(STARTUP));
-        let (media, playing) = (figures.counter(MEDIA), figures.gauge(PLAYING));
-        self.seconds.add(second, SecondSums { media, playing, seconds: 1 });
+        let (media, playing) = (figures.counter(MEDIA), interval.level_of(PLAYING).sum);
+        self.seconds.add(second..interval.end(), SecondSums { media, playing, seconds });
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
             self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
         let Some(stage) = stage else { return };
-        stage.whole.add(figures);
+        stage.whole.add(interval);
         let (begin, end) = (stage.span.window_begin, stage.span.window_end);
         if steady && (begin..end).contains(&second) {
-            stage.window.add(figures);
-            let media = figures.counter(MEDIA) as f64;
+            stage.window.add(interval);
             if let Some(length) = slice_seconds {
-                stage.add_to_slice(second, length, media, figures);
+                stage.add_to_slice(length, media as f64, interval);
             }
         }
     }
@@ -373,7 +374,8 @@ impl WorkloadAggregator {
         let is_measured = !self.facts.background && !by_count && self.total.figures.counter(PLAYED) > 0;
         let measured = self.stages.iter().filter(|_| is_measured);
         for stage in measured {
-            let place = format!("{}, stage of {} clients", self.facts.name, stage.span.clients);
+            let clients = several(stage.span.clients.into(), "client");
+            let place = format!("{}, stage of {clients}", self.facts.name);
             let seconds = stage.window.seconds;
             if seconds < 10 {
                 warnings.push(format!(
