@@ -9,7 +9,9 @@ use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
-use weir_metrics::common::{AHEAD, DUPLICATE, FRAMES, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WITNESSES};
+use weir_metrics::common::{
+    AHEAD, DUPLICATE, FRAMES, FRAMES_AHEAD, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WITNESSES,
+};
 use weir_metrics::{Counter, Moment};
 use weir_rtmp::client::HEAD_LEN;
 use weir_rtmp::flv::{AudioTag, FourCc, VideoCodec, VideoTag};
@@ -75,8 +77,8 @@ pub struct FlvViewer {
     first_sound: Option<Moment>,
     /// Pictures have come, or metadata says that they will.
     has_pictures: bool,
-    /// Media of the reads before it played.
-    waited: u64,
+    /// Media and frames of the reads before it played.
+    waited: (u64, u64),
     totals: ReadTotals,
 }
 
@@ -112,7 +114,7 @@ impl FlvViewer {
             sequence: Sequence::default(),
             first_sound: None,
             has_pictures: false,
-            waited: 0,
+            waited: (0, 0),
             totals: ReadTotals::default(),
         }
     }
@@ -153,7 +155,9 @@ impl FlvViewer {
         self.totals.keyframes += u64::from(keyframe);
         if self.state.phase() == ClientPhase::Opening && keyframe {
             self.state.reach(ClientPhase::Playing, now, shard);
-            shard.of(self.state.planned()).count(AHEAD, self.waited + self.totals.media);
+            let ((media, frames), recorder) = (self.waited, shard.of(self.state.planned()));
+            recorder.count(AHEAD, media + self.totals.media);
+            recorder.count(FRAMES_AHEAD, frames + self.totals.frames);
         }
         if self.state.phase() != ClientPhase::Playing {
             return;
@@ -227,7 +231,8 @@ impl FlvViewer {
         }
         let totals = std::mem::take(&mut self.totals);
         if self.state.phase() < ClientPhase::Playing {
-            self.waited += totals.media;
+            self.waited.0 += totals.media;
+            self.waited.1 += totals.frames;
         }
         let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, totals.media);

@@ -51,7 +51,7 @@ pub use mqtt::{
     RecordFormat, Will,
 };
 pub use options::{PlayOptions, PublishOptions};
-pub use playback_model::{PlaybackModel, Reading, ReceivedFrame};
+pub use playback_model::{Continuation, PlaybackModel, Reading, ReceivedFrame};
 pub use playout::{Change, Playout};
 pub use redirect::Redirects;
 pub use rtc::RtcOptions;

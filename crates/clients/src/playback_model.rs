@@ -6,7 +6,7 @@ use crate::timeline::{Timeline, Track};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_metrics::common::{
-    AHEAD, BURST, DRIFT, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED,
+    AHEAD, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED,
     STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
 };
 use weir_metrics::{Moment, Recorder};
@@ -127,6 +127,15 @@ pub struct PlaybackModel {
     silent_since: Option<Moment>,
 }
 
+/// How a frame goes on from the one before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Continuation {
+    /// Its timestamp does not go on from the one before.
+    pub jumps: bool,
+    /// A decoder can begin with it.
+    pub begins: bool,
+}
+
 /// One frame, as a viewer sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedFrame {
@@ -194,7 +203,7 @@ impl PlaybackModel {
         }
         if self.reading == Reading::Witness {
             let begins = frame.keyframe && frame.track == Track::Video || !self.has_pictures;
-            self.recover(now, position.jump.is_some(), begins, recorder);
+            self.came(now, || Continuation { jumps: position.jump.is_some(), begins }, recorder);
         }
         self.read_brought_frames = true;
         self.has_pictures |= frame.track == Track::Video;
@@ -235,18 +244,31 @@ impl PlaybackModel {
         }
     }
 
-    /// A frame came at `now` whose timestamp goes on from the one before or `jumps`, and with which a decoder `begins` or not.
-    /// Where a server was silent and goes on, each frame can be shown; another publication can from its first keyframe on.
-    fn recover(&mut self, now: Moment, jumps: bool, begins: bool, recorder: &mut Recorder) {
-        let interval = self.media.max(0) as u64 / self.frames.max(1);
-        let interval = Duration::from_micros(if self.has_pictures { interval } else { 0 });
-        // After one picture it is not known how far apart they are.
-        let is_known = !self.has_pictures || self.media > 0;
+    /// A frame came at `now`, or media of a stream without frames: whether the viewer was without any before it, and can show this.
+    /// [`Self::frame`] calls it itself. Where a server was silent and goes on, each frame can be shown; another publication can
+    /// from its first keyframe on. What the frame is, is asked only where that matters.
+    #[inline]
+    pub fn came(
+        &mut self,
+        now: Moment,
+        continuation: impl FnOnce() -> Continuation,
+        recorder: &mut Recorder,
+    ) {
         let before = std::mem::replace(&mut self.last_frame, now);
+        if self.silent_since.is_some() || now.since(before) >= SILENCE {
+            self.recover(now, before, continuation(), recorder);
+        }
+    }
+
+    fn recover(&mut self, now: Moment, before: Moment, came: Continuation, recorder: &mut Recorder) {
+        let interval = Duration::from_micros(self.media.max(0) as u64 / self.frames.max(1));
+        let interval = if self.frames > 0 { interval } else { Duration::ZERO };
+        // After one picture it is not known how far apart they are.
+        let is_known = self.frames == 0 || self.media > 0;
         let is_silence = self.bytes > 0 && is_known && now.since(before) >= SILENCE.max(4 * interval);
-        let goes_on = self.silent_since.is_none() && !jumps;
+        let goes_on = self.silent_since.is_none() && !came.jumps;
         self.silent_since = self.silent_since.or_else(|| is_silence.then_some(before));
-        if (begins || goes_on)
+        if (came.begins || goes_on)
             && let Some(since) = self.silent_since.take()
         {
             recorder.record(RECOVERY, now.since(since).as_micros() as u64);
@@ -416,23 +438,25 @@ impl PlaybackModel {
     fn measure_source(&mut self, now: Moment, recorder: &mut Recorder) {
         let (media, bytes, frames) = self.measured;
         if self.media > media {
-            let (step, came) = (self.media - media, self.bytes - bytes);
-            recorder.count(AHEAD, self.came_ahead(now, step, came));
-            recorder.count(SOURCE, self.bytes - bytes);
-            recorder.count(SOURCE_TIME, (self.media - media) as u64);
-            recorder.count(SOURCE_FRAMES, self.frames - frames);
+            let (step, came, shown) = (self.media - media, self.bytes - bytes, self.frames - frames);
+            let ahead = self.came_ahead(now, step);
+            recorder.count(AHEAD, share(came, ahead, step));
+            recorder.count(FRAMES_AHEAD, share(shown, ahead, step));
+            recorder.count(SOURCE, came);
+            recorder.count(SOURCE_TIME, step as u64);
+            recorder.count(SOURCE_FRAMES, shown);
             self.measured = (self.media, self.bytes, self.frames);
         }
     }
 
-    /// Of `came` bytes, which moved media time on by `step`, those that came faster than the clock: what a server keeps and sends
+    /// Of media that moved media time on by `step`, how much came faster than the clock: what a server keeps and sends
     /// to a new viewer at once. Whoever reads in batches has read all that had come by `now`. A server that catches up
     /// gets no further ahead than it was before it fell behind, so that this is no part of it.
-    fn came_ahead(&mut self, now: Moment, step: i64, came: u64) -> u64 {
+    fn came_ahead(&mut self, now: Moment, step: i64) -> i64 {
         let lead = self.media - now.since(self.began).as_micros() as i64;
         let grown = (lead - self.lead).clamp(0, step);
         self.lead = self.lead.max(lead);
-        (u128::from(came) * grown as u128 / step as u128) as u64
+        grown
     }
 
     /// A group of pictures ends and the next begins at `media`: a moment to look at the rate.
@@ -484,6 +508,12 @@ impl PlaybackModel {
 /// The last tick up to a moment.
 fn on_tick(at: Moment) -> Moment {
     at - Duration::from_nanos(at.as_nanos() % TICK.as_nanos() as u64)
+}
+
+/// Of so much in `step` of media time, what is in `part` of it, to the nearest.
+fn share(all: u64, part: i64, step: i64) -> u64 {
+    let (part, step) = (part as u128, step as u128);
+    ((u128::from(all) * part + step / 2) / step) as u64
 }
 
 #[cfg(test)]
@@ -717,6 +747,8 @@ mod tests {
                 // 25 frames of 1,000 bytes a second, one of them more or less, and a tenth for sizes that repeat.
                 let expected = 25.0 * stays as f64;
                 prop_assert!((by_the_clock - expected).abs() <= 2_500.0 + expected / 10.0, "{reading:?}: {by_the_clock} of {expected}");
+                let frames = (reader.playback.frames - 1) as f64 - reader.recorder.counter(FRAMES_AHEAD) as f64;
+                prop_assert!((frames - expected / 1e3).abs() <= 2.5, "{reading:?}: {frames} of {}", expected / 1e3);
             }
         }
 

@@ -12,8 +12,8 @@ mod whep;
 use stage::{Server, Stage, counter, server_address};
 use std::time::Duration;
 use weir_clients::Ending;
-use weir_metrics::Failure;
-use weir_metrics::common::{BURST, DRIFT};
+use weir_metrics::common::{BURST, DRIFT, RECOVERY};
+use weir_metrics::{Failure, Recorder};
 use weir_rtc::srtp::Outbound;
 use weir_shard::{Event, clock};
 
@@ -207,6 +207,55 @@ fn a_group_of_pictures_out_of_a_cache_is_a_burst_and_no_earliness() {
         assert_eq!(burst.len(), 1);
         assert!((1_980_000..=2_020_000).contains(&burst.max()), "{}", burst.max());
     }
+}
+
+/// A viewer of a source whose pictures stop for two seconds, while sound goes on, and then go on or begin again.
+fn interrupted(client: u32, begins_again: bool) -> Recorder {
+    let mut stage = Stage::playing(client);
+    stage.keyframe(6, server_address());
+    let pass = |stage: &mut Stage, frames: u32, pictures: bool| {
+        for _ in 0..frames {
+            stage.exchange();
+            stage.handle_timeout(Duration::from_millis(100));
+            let sound = stage.server.as_mut().unwrap().sound();
+            stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &sound);
+            if pictures {
+                stage.burst(1);
+            }
+        }
+    };
+    pass(&mut stage, 20, true);
+    pass(&mut stage, 20, false);
+    if begins_again {
+        stage.server.as_mut().unwrap().begin_again();
+    }
+    pass(&mut stage, 30, true);
+    stage.figures()
+}
+
+/// For how many tenths of a second it was without pictures.
+fn recoveries(client: u32, begins_again: bool) -> Vec<u64> {
+    let figures = interrupted(client, begins_again);
+    let recorded = figures.spread(RECOVERY).iter_recorded();
+    recorded.map(|value| (value.value_iterated_to() + 50_000) / 100_000).collect()
+}
+
+#[test]
+fn a_viewer_of_a_source_that_begins_again_plays_on_as_soon_as_its_buffer_is_full() {
+    for (client, begins_again) in [(0, false), (0, true), (5, false), (5, true)] {
+        let figures = interrupted(client, begins_again);
+        let stalled = counter(&figures, "stalled") / 100_000;
+        assert_eq!(counter(&figures, "stalls"), 1, "{client} {begins_again}");
+        assert!((5..25).contains(&stalled), "{client} {begins_again}: {stalled} tenths of a second");
+    }
+}
+
+#[test]
+fn a_witness_is_without_pictures_until_one_comes_that_can_be_shown() {
+    assert_eq!(recoveries(0, false), [21]);
+    // The packets of the first picture prove that the numbers have begun again; the second picture is whole.
+    assert_eq!(recoveries(0, true), [22]);
+    assert!(recoveries(5, false).is_empty(), "of the others it is not known what is a keyframe");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use weir_clients::{
 };
 use weir_metrics::common::{
     ACTIVE, CONNECT, DRIFT, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, MEDIA, PLAYED, PLAYING, READS, RECEIVED,
-    REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STARTUP, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
-    UNITS, WITNESSES,
+    RECOVERY, REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS, STARTUP, TIMESTAMP_JUMP,
+    TIMESTAMP_JUMPS, UNITS, WITNESSES,
 };
 use weir_metrics::{Failure, Recorder, Spread};
 use weir_shard::{Event, Rig, Session};
@@ -257,6 +257,10 @@ fn a_crowd_viewer_finds_the_same_stalls_as_a_witness_with_fewer_reads() {
     assert_eq!(witness.spread(STALL_LENGTH).len(), crowd.spread(STALL_LENGTH).len());
     assert_eq!(witness.counter(UNITS), crowd.counter(UNITS));
     assert!(crowd.counter(READS) * 4 < witness.counter(READS), "{} reads", crowd.counter(READS));
+    // Held for 1.5 s, seven times; what is held last is still held at the end.
+    let recovery = witness.spread(RECOVERY);
+    assert_eq!((recovery.len(), recovery.min() / 10_000, recovery.max() / 10_000), (7, 152, 152));
+    assert!(crowd.spread(RECOVERY).is_empty());
     // Drift is for witnesses: what is held last is 1.48 s late.
     assert_eq!(crowd.signed(DRIFT).len(), 0);
     let highest = witness.signed(DRIFT).value_at_quantile(1.0);
@@ -308,6 +312,28 @@ fn a_clock_that_jumps_is_a_jump_of_its_size_and_no_stall() {
     let size = figures.signed(TIMESTAMP_JUMP).value_at_quantile(1.0);
     assert!((2_900_000..=3_100_000).contains(&size), "{size}");
     assert_eq!(figures.counter(STALLS), 0);
+}
+
+#[test]
+fn another_stream_behind_a_silence_can_be_shown_from_its_next_random_access_point_on() {
+    let (first, second) = (stream(3), stream(9));
+    let mut viewer = Viewer::connected(WITNESS);
+    viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+    let tenth = PACKETS * 188 / 10;
+    for piece in first.chunks(tenth) {
+        viewer.deliver(piece);
+        viewer.advance(ms(100));
+    }
+    viewer.advance(ms(2_000));
+    // It begins at 6.5 s, and has a random access point at the beginning of each second.
+    for piece in second[65 * tenth..].chunks(tenth) {
+        viewer.deliver(piece);
+        viewer.advance(ms(100));
+    }
+    let figures = viewer.outcome().2;
+    let recovery = figures.spread(RECOVERY);
+    // From 2.9 s to 5.5 s.
+    assert_eq!((recovery.len(), recovery.max() / 10_000), (1, 260), "{}", recovery.max());
 }
 
 /// SRS sends a clock reference with each keyframe and no null packets.

@@ -10,14 +10,14 @@ use super::request::Request;
 use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::playback_model::{PlaybackModel, Reading};
+use crate::playback_model::{Continuation, PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::shard_recorder::{ClientRecord, ShardRecorder};
 use crate::timeline::Timeline;
 use crate::workload::NewClient;
 use std::sync::Arc;
 use weir_media::{Framing, Stamp};
-use weir_metrics::common::{AHEAD, WITNESSES};
+use weir_metrics::common::{AHEAD, FRAMES_AHEAD, WITNESSES};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::Context;
 
@@ -42,6 +42,11 @@ pub(super) struct Player {
     media: i64,
     /// Bytes of payload that it has not been fed yet.
     untold: u64,
+    /// How often the sequence of its packets has begun again, and whether it has since the last frame.
+    restarts: u64,
+    jumps: bool,
+    /// The media time at which the sequence under way has begun.
+    base: i64,
     latency: Extent,
     /// What it reads, of the workload's targets.
     target: u32,
@@ -73,6 +78,9 @@ impl Player {
             totals: ReadTotals::default(),
             media: i64::MIN,
             untold: 0,
+            restarts: 0,
+            jumps: false,
+            base: 0,
             latency: Extent::default(),
             target: target as u32,
             keyframe_at: None,
@@ -155,8 +163,21 @@ impl Role for Player {
             receiver.after_batch(now, &totals, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
         self.untold += totals.media + receiver.take_missing();
+        let restarts = receiver.restarts();
+        if std::mem::replace(&mut self.restarts, restarts) != restarts {
+            self.jumps = true;
+            // Another publication goes on where this one has stopped, as with timestamps of frames that jump.
+            self.base = self.media.max(0) - receiver.media_micros().unwrap_or_default();
+        }
+        // Of the others it is not known what is a keyframe.
+        if self.witness && state.phase() == ClientPhase::Playing && receiver.is_frame(&totals) {
+            let (jumps, begins) = (std::mem::take(&mut self.jumps), receiver.has_begun(&totals));
+            let recorder = context.world.of(state.planned());
+            self.playback.came(now, || Continuation { jumps, begins }, recorder);
+        }
         if state.phase() == ClientPhase::Playing
-            && let Some(media) = receiver.media_micros().filter(|media| *media > self.media)
+            && let Some(media) = receiver.media_micros().map(|media| media + self.base)
+            && media > self.media
         {
             // The first step is where counting begins.
             let step = if self.media == i64::MIN { 0 } else { media - self.media };
@@ -166,6 +187,7 @@ impl Role for Player {
             let recorder = context.world.of(state.planned());
             if step == 0 {
                 recorder.count(AHEAD, bytes.into());
+                recorder.count(FRAMES_AHEAD, receiver.frames());
             }
             self.playback.progress(now, media, bytes, frames, recorder);
             self.playback.end_of_read(now, false, recorder);

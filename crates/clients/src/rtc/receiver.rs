@@ -538,6 +538,27 @@ impl Receiver {
         track.media_micros()
     }
 
+    /// Video frames of which a packet came.
+    pub(super) fn frames(&self) -> u64 {
+        self.so_far().0
+    }
+
+    /// Whether a batch has brought the end of a frame: of pictures, or of sound where there are none.
+    pub(super) fn is_frame(&self, totals: &ReadTotals) -> bool {
+        totals.frame_ended || totals.sound && !self.has_video()
+    }
+
+    /// Whether a decoder can begin with what a batch has brought.
+    pub(super) fn has_begun(&self, totals: &ReadTotals) -> bool {
+        totals.keyframe_whole || !self.has_video()
+    }
+
+    /// How often the sequence of pictures, or of sound where there are none, has begun again.
+    pub(super) fn restarts(&self) -> u64 {
+        let track = self.video().or_else(|| self.tracks.first().map(|track| &track.account));
+        track.map_or(0, |track| track.counts().restarts)
+    }
+
     /// Packets that the keys have opened, and those that they have not.
     pub(super) fn proofs(&self) -> (u64, u64) {
         (self.opened, self.refused)

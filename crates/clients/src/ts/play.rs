@@ -6,7 +6,7 @@ use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
-use crate::playback_model::{PlaybackModel, Reading};
+use crate::playback_model::{Continuation, PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
 use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
@@ -146,6 +146,20 @@ impl Player {
                 let (media, recorder) = ((time.0 / 27) as i64, shard.of(self.state.planned()));
                 if let Some(before) = self.before.take() {
                     recorder.count(AHEAD, before + stride.len() as u64);
+                }
+                if self.reading == Reading::Witness {
+                    let (analyser, booked) = (&self.analyser, &self.booked);
+                    // Counts are copied, and asked for behind a silence only.
+                    let continuation = || {
+                        let counts = analyser.counts();
+                        let has_points = counts.random_access_indicators > 0;
+                        let new = counts - *booked;
+                        Continuation {
+                            jumps: new.pcr_discontinuities + new.discontinuity_indicators > 0,
+                            begins: new.random_access_indicators > 0 || !has_points,
+                        }
+                    };
+                    self.playback.came(now, continuation, recorder);
                 }
                 self.playback.progress(now, media, stride.len() as u32, 0, recorder);
             } else if let Some(before) = &mut self.before {

@@ -125,7 +125,7 @@ fn an_origin_is_a_tuner_server_beside_or_without_rtmp() {
     interrupt(&origin.0);
     let mut last = String::new();
     out.read_line(&mut last).unwrap();
-    assert!(last.starts_with("2 links, 1 viewers; sent "), "{last}");
+    assert!(last.starts_with("2 links, 1 viewer; sent "), "{last}");
     assert!(std::fs::metadata(&stored).unwrap().len() > 188 * 1_000);
 
     let (_origin, _, url) =

@@ -91,23 +91,35 @@ fn clients_of_every_protocol_follow_each_other() {
     }
 }
 
+/// Twenty viewers of 3 s each of a stream with this group of pictures, by this protocol: what share of what is expected of them they
+/// got, in bytes and in frames. The first viewers may come before the stream; those of the window do not.
+fn shares(scheme: &str, cache: &[&str], gop: &str) -> [f64; 2] {
+    let server = Server::start(&[&["--rtmp", ":0", "--rtc", ":0", "--merge", "0s"], cache].concat(), 4);
+    let _publisher = publish(&server.url("rtmp", "/live/a"), &["--gop", gop, "--bitrate", "200kbps"]);
+    let url = server.url(scheme, "/live/a");
+    let flags = "-c 20 --arrival 7/s --life exp:3s -d 12s --warmup 3s --seed 3 --drain 1s --threshold";
+    let run = measure(["play", &url].into_iter().chain(flags.split(' ')).chain(["frames.ratio >= 1%"]));
+    assert!(run.failures().is_empty(), "{:?}", run.failures());
+    let [actual, expected] = ["actual_bps", "expected_bps"].map(|key| run.stage(0)[key].as_f64().unwrap());
+    let asked = run.summary["thresholds"].as_array().unwrap();
+    let frames = asked.iter().find(|it| it["expression"] == "frames.ratio >= 1%").unwrap();
+    [actual / expected, frames["value"].as_f64().unwrap()]
+}
+
 /// A viewer of 3 s gets as much as 2 s of media at once where the server keeps a group of pictures; where it keeps none, it waits
 /// for a keyframe while sound comes. There keyframes are near to each other: who leaves before one comes is expected for all of
 /// its time.
 #[test]
 fn viewers_that_follow_each_other_get_what_is_expected_of_a_server_with_a_cache_and_of_one_without() {
     let _machine = alone();
-    for (cache, gop) in [(&[][..], "2s"), (&["--no-gop-cache"], "500ms")] {
-        let server = Server::start(&[&["--rtmp", ":0", "--merge", "0s"], cache].concat(), 1);
-        let url = server.url("rtmp", "/live/a");
-        let _publisher = publish(&url, &["--gop", gop, "--bitrate", "200kbps"]);
-        // The first viewers may come before the stream; those of the window do not.
-        let run = play(&url, "-c 20 --arrival 7/s --life exp:3s -d 12s --warmup 3s --seed 3");
-        assert!(run.failures().is_empty(), "{:?}", run.failures());
-        let [actual, expected] =
-            ["actual_bps", "expected_bps"].map(|key| run.stage(0)[key].as_f64().unwrap());
-        let ratio = actual / expected;
-        assert!((0.85..=1.15).contains(&ratio), "{cache:?}: {ratio}, {:#}", run.stage(0));
+    for (scheme, cache, gop) in [
+        ("rtmp", &[][..], "2s"),
+        ("rtmp", &["--no-gop-cache"], "500ms"),
+        ("whep+http", &[], "2s"),
+        ("whep+http", &["--no-gop-cache"], "500ms"),
+    ] {
+        let shares = shares(scheme, cache, gop);
+        assert!(shares.iter().all(|it| (0.85..=1.15).contains(it)), "{scheme} {cache:?}: {shares:?}");
     }
 }
 

@@ -1,17 +1,20 @@
 //! Publishers that stop and come back: how long viewers are without frames is known of the plan.
 
-use crate::support::{Nginx, Run, alone, measure, origin_process};
+use crate::support::{Nginx, Run, alone, config, measure, origin_process};
+use weir_origin::{ANY_PORT, HTTP, Origin, RTC};
 
-/// A publisher that is away for two seconds of every six, and four viewers, all of them witnesses.
-fn comes_back(url: &str) -> Run {
+/// A publisher that is away for two seconds of every six, and four viewers of it by `play`, all of them witnesses.
+fn comes_back(url: &str, play: &str) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.yaml");
+    // Servers end an RTMP viewer's stream, and those of other protocols do not.
+    let grace = if play.starts_with("rtmp") { ", end_grace: 20s" } else { "" };
     let text = format!(
         "warmup: 0s
 drain: 500ms
 workloads:
   - {{publish: '{url}', republish: 'every:6s,pause:2s', gop: 1s}}
-  - {{play: '{url}', clients: 4, delay: 1s, duration: 15s, end_grace: 20s, timeout: 20s}}
+  - {{play: '{play}', clients: 4, delay: 1s, duration: 15s, timeout: 20s{grace}}}
 "
     );
     std::fs::write(&file, text).unwrap();
@@ -39,12 +42,39 @@ fn check(run: &Run) {
 fn viewers_of_the_origin_are_without_frames_for_as_long_as_the_publisher_is_away() {
     let _machine = alone();
     let (_server, address) = origin_process(&["--merge", "0s"]);
-    check(&comes_back(&format!("{address}/live/a")));
+    let url = format!("{address}/live/a");
+    check(&comes_back(&url, &url));
+}
+
+#[test]
+fn viewers_by_webrtc_are_as_well() {
+    let _machine = alone();
+    let origin = Origin::start(&config(&[]).listening(&RTC, ANY_PORT)).unwrap();
+    let (rtmp, rtc) = (origin.address("rtmp").unwrap(), origin.address("rtc").unwrap());
+    for play in [format!("whep+http://{rtc}/live/a"), format!("ws://{rtc}/live/a")] {
+        check(&comes_back(&format!("rtmp://{rtmp}/live/a"), &play));
+    }
+}
+
+/// A tuner has no publisher: it falls silent for 1.5 s in every 5.
+#[test]
+fn viewers_of_a_tuner_that_falls_silent_are_without_media_for_as_long() {
+    let _machine = alone();
+    let origin =
+        Origin::start(&config(&["stall at=2s for=1500ms every=5s"]).listening(&HTTP, ANY_PORT)).unwrap();
+    let url = format!("http://{}/1.ts", origin.address("http").unwrap());
+    let run = measure(["play", &url, "-c", "4", "-d", "10s", "--warmup", "0s", "--drain", "200ms"]);
+    assert!(run.failures().is_empty(), "{:?}", run.failures());
+    let recovery = run.spread("recovery");
+    let value = |key: &str| recovery[key].as_f64().unwrap_or_else(|| panic!("{recovery:#}"));
+    // Four viewers, twice. A machine that stands still makes more.
+    assert!(value("count") >= 8.0 && (1.4..3.0).contains(&value("p50")), "{recovery:#}");
 }
 
 #[test]
 fn viewers_of_nginx_are_too() {
     let _machine = alone();
     let nginx = Nginx::start();
-    check(&comes_back(&nginx.url("a")));
+    let url = nginx.url("a");
+    check(&comes_back(&url, &url));
 }
