@@ -9,7 +9,8 @@ use crate::json::published;
 use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{
-    BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, several, share, span,
+    BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, several, several_of,
+    share, span,
 };
 use crate::quote::{LINE, quote};
 use crate::surroundings;
@@ -160,13 +161,16 @@ fn carried_as(kind: LoadKind, carried: &LoadOutcome) -> String {
         LoadKind::Clients => format!("{playing} of {} played, {media}", count(carried.load.into())),
         LoadKind::Publishers => format!("{playing} of {} published, {media}", count(carried.load.into())),
         LoadKind::Messages => {
-            let messages = count(carried.units_per_second.round() as u64);
-            format!("{messages} messages a second of {playing} publishers, {media}")
+            let messages = several_of(carried.units_per_second.round() as u64, "messages a second");
+            format!("{messages} of {}, {media}", several(carried.playing.round() as u64, "publisher"))
         }
         LoadKind::Arrivals => {
             format!("{playing} that came at {} a second, {media}", count(carried.load.into()))
         }
-        LoadKind::Streams => format!("{playing} clients of {} streams, {media}", count(carried.load.into())),
+        LoadKind::Streams => {
+            let clients = several(carried.playing.round() as u64, "client");
+            format!("{clients} of {}, {media}", several(carried.load.into(), "stream"))
+        }
     }
 }
 

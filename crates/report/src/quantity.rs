@@ -3,6 +3,8 @@
 
 use weir_engine::series::FigureUnit;
 
+pub(crate) use weir_metrics::{grouped as count, several, several_of};
+
 /// In place of what was not measured.
 pub(crate) const NOTHING: &str = "–";
 
@@ -85,24 +87,6 @@ pub(crate) fn share(ratio: f64) -> String {
         p if p.abs() < 0.095 || (p > 99.95 && p < 100.0) => format!("{p:.2}%"),
         p => format!("{p:.1}%"),
     }
-}
-
-/// A whole number in groups of three: `12,345`.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// `1 client`, `2,500 clients`.
-pub(crate) fn several(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A number that need not be whole: whole from 100 up.

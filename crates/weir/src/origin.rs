@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use weir_clients::{KeyNumbers, Link, SecretUrl};
 use weir_media::BitRate;
+use weir_metrics::several;
 use weir_origin::{
     ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
     RTMP, Service,
@@ -64,9 +65,9 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         if skipped > 0 { format!("; {skipped} units came too late for slow viewers") } else { String::new() };
     let _ = writeln!(
         out,
-        "{} links, {} viewers; sent {} payload bytes in {} units{slow}",
-        counts.links,
-        viewers,
+        "{}, {}; sent {} payload bytes in {} units{slow}",
+        several(counts.links, "link"),
+        several(viewers, "viewer"),
         sent.payload_bytes,
         sent.units(),
     );
@@ -74,8 +75,12 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     if messages.links > 0 {
         let _ = writeln!(
             out,
-            "{} MQTT clients; took {} messages, acknowledged {}; sent {} messages, {} of them confirmed",
-            messages.clients, messages.received, messages.acknowledged, messages.sent, messages.confirmed,
+            "{}; took {} messages, acknowledged {}; sent {} messages, {} of them confirmed",
+            several(messages.clients, "MQTT client"),
+            messages.received,
+            messages.acknowledged,
+            messages.sent,
+            messages.confirmed,
         );
         for (left_out, why) in [
             (messages.overflowed, "left out: too much waited for a subscriber"),
@@ -98,16 +103,24 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
     if rtc.connected > 0 {
         let _ = writeln!(
             out,
-            "{} WebRTC sessions; {} packets asked for again, {} of them sent; {} keyframes asked for",
-            rtc.connected, rtc.nacks, rtc.repeated, rtc.picture_losses,
+            "{}; {} packets asked for again, {} of them sent; {} keyframes asked for",
+            several(rtc.connected, "WebRTC session"),
+            rtc.nacks,
+            rtc.repeated,
+            rtc.picture_losses,
         );
     }
     let intake = rtc.intake;
     if intake.publishers > 0 {
         let _ = writeln!(
             out,
-            "{} WebRTC publishers; {} packets taken, {} missing, {} of {} sent again when asked for; {} frames broken",
-            intake.publishers, intake.packets, intake.lost, intake.recovered, intake.asked, intake.broken,
+            "{}; {} packets taken, {} missing, {} of {} sent again when asked for; {} frames broken",
+            several(intake.publishers, "WebRTC publisher"),
+            intake.packets,
+            intake.lost,
+            intake.recovered,
+            intake.asked,
+            intake.broken,
         );
     }
     for stream in origin.mute_streams() {

@@ -87,10 +87,9 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let outcome = written.as_ref().map_or(Outcome::Interrupted, |summary| summary.outcome.clone());
-    run.duration_seconds = written.as_ref().map_or_else(
-        || aggregator.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0),
-        |summary| summary.run.duration_seconds,
-    );
+    run.duration_seconds = written
+        .as_ref()
+        .map_or_else(|| aggregator.seen().map_or(0.0, f64::from), |summary| summary.run.duration_seconds);
     let mut summary = aggregator.finish(run, outcome, &head.scenario);
     // What a run had to say of itself, such as a thread of it that failed, is in none of its lines.
     let of_its_own = written.into_iter().flat_map(|summary| summary.warnings);

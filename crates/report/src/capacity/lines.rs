@@ -1,6 +1,6 @@
 //! What a search found, in lines of words.
 
-use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, span};
+use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several_of, span};
 use crate::quote::{LINE, quote};
 use weir_engine::capacity::{CapacitySummary, Evidence, FailedThreshold, LoadKind, LoadOutcome, Verdict};
 use weir_engine::summary::{FailureCount, ProcessLoad};
@@ -12,7 +12,8 @@ const FULL_PERCENT: f64 = 90.0;
 pub fn capacity_line(summary: &CapacitySummary) -> String {
     let (answer, sought) = (&summary.answer, &summary.sought);
     let (target, of) = (quote(&sought.target, LINE), &sought.of);
-    let many = |load: u32| count(load.into());
+    let many = |load: u32| several_of(load.into(), of);
+    let number = |load: u32| count(load.into());
     let failure = |load: u32| {
         let outcome = summary.at_with(load, Verdict::Fail)?;
         let failed = outcome.failed.first().map(failed_as)?;
@@ -29,10 +30,10 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             let times = ratio((upper_failed, upper_passed));
             let why = failure(upper).map_or_else(|| times.clone(), |why| format!("{why}; {times}"));
             format!(
-                "{target} carries {} {of} ({} trials of {long}), not {} ({why})",
+                "{target} carries {} ({} trials of {long}), not {} ({why})",
                 many(lower),
                 ratio((lower_passed, lower_failed)),
-                many(upper)
+                number(upper)
             )
         }
         (Evidence::AtLeast, Some(lower), _) => {
@@ -40,24 +41,24 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
                 || "more was not to be tried (--most)".to_owned(),
                 |why| format!("the generator's limit, not the server's: {why}"),
             );
-            format!("{target} carries at least {} {of}; {limit}", many(lower))
+            format!("{target} carries at least {}; {limit}", many(lower))
         }
         (Evidence::AtMost, _, Some(1)) => {
             format!("{target} does not carry a single one of its {of}{}", because(1))
         }
         (Evidence::AtMost, _, Some(upper)) => {
-            format!("{target} does not carry {} {of}{}", many(upper), because(upper))
+            format!("{target} does not carry {}{}", many(upper), because(upper))
         }
         (_, Some(lower), Some(upper)) => format!(
-            "undecided: {target} carried {} {of}, and not {}{}; not both were confirmed{}",
+            "undecided: {target} carried {}, and not {}{}; not both were confirmed{}",
             many(lower),
-            many(upper),
+            number(upper),
             because(upper),
             why_no_more(summary)
         ),
         (_, Some(lower), None) => {
             format!(
-                "undecided: {target} carried {} {of} and more was not tried{}",
+                "undecided: {target} carried {} and more was not tried{}",
                 many(lower),
                 why_no_more(summary)
             )
@@ -83,8 +84,8 @@ pub fn load_line(kind: LoadKind, outcome: &LoadOutcome) -> String {
     let (playing, media) = (count(outcome.playing.round() as u64), joined(bit_rate(outcome.actual_bps)));
     let came = match kind {
         LoadKind::Messages => {
-            let messages = count(outcome.units_per_second.round() as u64);
-            format!("{messages} messages a second, {media}")
+            let messages = several_of(outcome.units_per_second.round() as u64, "messages a second");
+            format!("{messages}, {media}")
         }
         LoadKind::Publishers => format!("{playing} publish, {media}"),
         LoadKind::Clients | LoadKind::Arrivals | LoadKind::Streams => format!("{playing} play, {media}"),

@@ -21,7 +21,7 @@ use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::{Segment, apportion};
 use weir_engine::run::Prepared;
 use weir_engine::scenario::WorkloadSpec;
-use weir_metrics::Moment;
+use weir_metrics::{Moment, several};
 use weir_observe::TargetEnvironment;
 use weir_shard::clock;
 
@@ -139,7 +139,11 @@ fn call(
         if free.len() >= wanted && began.elapsed() >= LOOK {
             if !watching.is_empty() && !quiet {
                 let names: Vec<_> = watching.iter().map(|(name, _)| name.to_string()).collect();
-                note(format_args!("{} watching the target: {}", counted(names.len()), names.join(", ")));
+                note(format_args!(
+                    "{} watching the target: {}",
+                    several(names.len() as u64, "agent"),
+                    names.join(", ")
+                ));
             }
             return Ok(Called { free: free.into_iter().take(wanted).collect(), watching });
         }
@@ -156,11 +160,6 @@ fn call(
             note(format_args!("waiting: {there}"));
         }
     }
-}
-
-/// A number of agents.
-fn counted(agents: usize) -> String {
-    format!("{agents} agent{}", if agents == 1 { "" } else { "s" })
 }
 
 fn gone() -> Failure {
