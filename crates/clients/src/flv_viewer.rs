@@ -78,7 +78,8 @@ pub struct FlvViewer {
     /// Pictures have come, or metadata says that they will.
     has_pictures: bool,
     /// Media and frames of the reads before it played.
-    waited: (u64, u64),
+    waited: u64,
+    waited_frames: u32,
     totals: ReadTotals,
 }
 
@@ -114,7 +115,8 @@ impl FlvViewer {
             sequence: Sequence::default(),
             first_sound: None,
             has_pictures: false,
-            waited: (0, 0),
+            waited: 0,
+            waited_frames: 0,
             totals: ReadTotals::default(),
         }
     }
@@ -155,9 +157,9 @@ impl FlvViewer {
         self.totals.keyframes += u64::from(keyframe);
         if self.state.phase() == ClientPhase::Opening && keyframe {
             self.state.reach(ClientPhase::Playing, now, shard);
-            let ((media, frames), recorder) = (self.waited, shard.of(self.state.planned()));
-            recorder.count(AHEAD, media + self.totals.media);
-            recorder.count(FRAMES_AHEAD, frames + self.totals.frames);
+            let recorder = shard.of(self.state.planned());
+            recorder.count(AHEAD, self.waited + self.totals.media);
+            recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + self.totals.frames);
         }
         if self.state.phase() != ClientPhase::Playing {
             return;
@@ -231,8 +233,8 @@ impl FlvViewer {
         }
         let totals = std::mem::take(&mut self.totals);
         if self.state.phase() < ClientPhase::Playing {
-            self.waited.0 += totals.media;
-            self.waited.1 += totals.frames;
+            self.waited += totals.media;
+            self.waited_frames = self.waited_frames.saturating_add(totals.frames as u32);
         }
         let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, totals.media);

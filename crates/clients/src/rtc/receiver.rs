@@ -217,7 +217,8 @@ impl Receiver {
                 number
             }
             Arrival::Late { number, .. } => number,
-            Arrival::Duplicate | Arrival::Stray | Arrival::Restart { .. } => return,
+            Arrival::Duplicate | Arrival::Stray => return,
+            Arrival::Restart { .. } => return track.restart_frames(),
         };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         totals.frame_ended = marker;

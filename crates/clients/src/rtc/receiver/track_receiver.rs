@@ -93,6 +93,13 @@ impl TrackReceiver {
         }
     }
 
+    /// Numbers have begun again: what was put together of those before is in front of none of them.
+    pub(super) fn restart_frames(&mut self) {
+        if let Some(assembler) = &mut self.assembler {
+            **assembler = Assembler::new(STAMP_SEARCH_LEN);
+        }
+    }
+
     fn came(&self) -> Came {
         let (counts, loss) = (self.account.counts(), self.account.loss());
         Came { expected: loss.expected, lost: loss.lost(), packets: counts.packets, bytes: self.media }
