@@ -10,7 +10,7 @@ use weir_engine::compare::{
     ComparedRun, Comparison, ComparisonError, LimitFinding, Options, SeriesRef, Side,
 };
 use weir_engine::scenario::Order;
-use weir_engine::series::SeriesSummary;
+use weir_engine::series::{SeriesRun, SeriesSummary};
 use weir_report::quote;
 
 /// What a line of an error is cut to.
@@ -64,6 +64,14 @@ fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {
         && let Some(summary) = series::read(Path::new(only))
     {
         let names: Vec<_> = summary.variants.iter().map(|it| it.name.clone()).collect();
+        if names.len() < 2 && !summary.runs.iter().any(SeriesRun::is_counted) {
+            // That a second directory is missing is not what is wrong with it.
+            let why = series::shortfall(&summary).map_or_else(String::new, |why| format!(": {why}"));
+            return Err(Failure::new(
+                Exit::Invalid,
+                format!("{only} has no run that could be compared{why}"),
+            ));
+        }
         if names.len() < 2 {
             let line = format!("{only} has one variant, '{}'; give a second directory", names.join(", "));
             return Err(Failure::new(Exit::Usage, line));
@@ -167,6 +175,9 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
         } else {
             left_out.push(format!("{} is left out: the series does not count it", place.display()));
         }
+    }
+    if runs.is_empty() && left_out.is_empty() {
+        left_out.extend(series::shortfall(summary));
     }
     let is_interleaved = summary.order == Order::Interleaved;
     let series = Some(SeriesRef { directory: whole.display().to_string(), is_interleaved });

@@ -179,3 +179,18 @@ fn a_step_that_fails_and_variants_that_cannot_be_are_one_line() {
         assert!(last.starts_with("weir: ") && last.contains(words), "{text}: {}", said.err);
     }
 }
+
+#[test]
+fn a_series_that_failed_cannot_be_compared_and_says_why() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let text = "{name: fails, repeat: 2, before: [run: 'false'], workloads: [{play: 'rtmp://127.0.0.1:1/live/a', duration: 1s}]}";
+    std::fs::write(at("s.yaml"), text).unwrap();
+    says(["run", &at("s.yaml"), "-o", &at("out"), "-q"]);
+    for sides in [vec![at("out")], vec![at("out"), at("out")]] {
+        let said = says(std::iter::once("compare").chain(sides.iter().map(String::as_str)));
+        assert_eq!(said.code, Some(98), "{}", said.err);
+        assert!(said.err.contains("has no run that could be compared: before: `false"), "{}", said.err);
+    }
+}
