@@ -4,7 +4,7 @@ use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
-use crate::live_page::LivePage;
+use crate::live_page::{LivePage, Whole};
 use crate::print::{check_json, check_print, print_progress};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
@@ -176,6 +176,7 @@ impl<'a> Trials<'a> {
         };
         // What cannot be written is better known before the first trial.
         write(&summary, whole)?;
+        show_on(page, &summary);
         let trouble = self.work(search, whole, page, interrupt, &mut summary);
         summary.ending = match &trouble {
             _ if interrupt.load(Relaxed) => Ending::Interrupted,
@@ -183,7 +184,7 @@ impl<'a> Trials<'a> {
             Ok(()) => Ending::Completed,
         };
         write(&summary, whole)?;
-        page.show_whole(|out| weir_report::write_capacity(&summary, "html", &Text::default(), out));
+        show_on(page, &summary);
         Ok((summary, trouble))
     }
 
@@ -261,7 +262,7 @@ impl<'a> Trials<'a> {
             }
             summary.answer = search.answer_now();
             write(summary, whole)?;
-            page.show_whole(|out| weir_report::write_capacity(summary, "html", &Text::default(), out));
+            show_on(page, summary);
         }
         summary.run.duration_seconds = began.elapsed().as_secs_f64();
         Ok(())
@@ -360,6 +361,11 @@ impl<'a> Trials<'a> {
         }
         Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, &judged)))
     }
+}
+
+/// Shows on the page what is known up to now.
+fn show_on(page: &LivePage, summary: &CapacitySummary) {
+    page.show_whole(Whole::Search, |out| weir_report::write_capacity(summary, "html", &Text::default(), out));
 }
 
 /// The loads, the first to begin with, and what a bound has to be held for.

@@ -25,6 +25,7 @@ mod init;
 mod interrupt;
 mod listen;
 mod live;
+mod live_agents;
 mod live_page;
 mod load;
 mod log;
