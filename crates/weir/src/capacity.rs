@@ -41,6 +41,10 @@ const MOST_TRIALS: u32 = 40;
 const PASSES: u32 = 3;
 const FAILURES: u32 = 2;
 
+/// How long a load is held, in seconds, to find a bound and to confirm one: what twenty minutes are enough for.
+const HOLD_SECONDS: u32 = 15;
+const CONFIRM_SECONDS: u32 = 60;
+
 /// Searches.
 pub(crate) fn capacity(args: &Capacity) -> Result<Exit, Failure> {
     let outcome = search(args);
@@ -385,20 +389,28 @@ fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result
         Some(from) => from,
         None => subject.kind().usual_first().min(most),
     };
-    let seconds = |span: &Span, flag: &str| {
-        let slices = whole_seconds(span, flag)?.div_ceil(slice_seconds);
-        Ok::<_, Failure>(slices * slice_seconds)
+    let budget = search.budget.get();
+    let seconds = |asked: Option<&Span>, flag: &str, usual: u32, part: u32| {
+        let seconds =
+            asked.map_or(Ok(usual_seconds(budget, usual, part)), |span| whole_seconds(span, flag))?;
+        Ok::<_, Failure>(seconds.div_ceil(slice_seconds) * slice_seconds)
     };
     Ok(Goal {
         first,
         most,
         precision: search.precision,
-        short_seconds: seconds(&search.hold, "--hold")?,
-        long_seconds: seconds(&search.confirm, "--confirm")?,
+        short_seconds: seconds(search.hold.as_ref(), "--hold", HOLD_SECONDS, 80)?,
+        long_seconds: seconds(search.confirm.as_ref(), "--confirm", CONFIRM_SECONDS, 20)?,
         passes: PASSES,
         failures: FAILURES,
         most_trials: MOST_TRIALS,
     })
+}
+
+/// Seconds that a load is held for: of a short budget one part of so many.
+fn usual_seconds(budget: Duration, usual: u32, part: u32) -> u32 {
+    let share = budget.div_f64(part.into()).as_secs_f64().ceil();
+    usual.min(share.max(1.0) as u32)
 }
 
 /// Judges a trial while it runs, beside the live view.
@@ -585,6 +597,15 @@ pub(crate) fn write(summary: &CapacitySummary, directory: &Path) -> Result<(), F
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_is_held_for_a_shorter_time_where_there_is_little_time_for_all() {
+        let of = |minutes: u64| {
+            let budget = Duration::from_secs(60 * minutes);
+            (usual_seconds(budget, HOLD_SECONDS, 80), usual_seconds(budget, CONFIRM_SECONDS, 20))
+        };
+        assert_eq!([of(0), of(5), of(20), of(60)], [(1, 1), (4, 15), (15, 60), (15, 60)]);
+    }
 
     #[test]
     fn a_server_that_is_not_there_is_known_as_soon_as_everybody_has_failed_without_an_answer() {
