@@ -3,7 +3,7 @@
 use super::inbox::{Delivery, Inbox, InboxKey};
 use super::publication::Publication;
 use super::retained::Retained;
-use super::subscriptions::{Subscriptions, Taken};
+use super::subscriptions::{Matched, Subscriptions, Taken};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
 use crate::worker::OriginSettings;
@@ -219,19 +219,14 @@ impl Broker {
         self.subscriptions.remove(key, filter)
     }
 
-    /// What a message costs, in comparisons with filters.
-    pub(crate) fn comparisons(&self) -> usize {
-        self.subscriptions.comparisons()
-    }
-
-    /// A message came in, from a client or out of a will. Says whether anyone has subscribed to it.
-    pub(crate) fn publish(
+    /// A message came in, from a client or out of a will. Says whether anyone has subscribed to it, and what that has cost.
+    pub(super) fn publish(
         &mut self,
         from: Option<InboxKey>,
         publication: Publication,
         now: Moment,
         wake: &mut Vec<SessionId>,
-    ) -> bool {
+    ) -> Matched {
         let publication = Arc::new(publication);
         if publication.retain && !self.retained.keep(&publication) {
             self.counts.unretained += 1;
@@ -247,12 +242,14 @@ impl Broker {
             }
         }
         self.counts.dropped += u64::from(times == 0);
-        let mut matched = false;
+        let mut matched = Matched::default();
         for _ in 0..times {
-            matched |= self.hand_out(from, &publication, wake);
+            let Matched { any, steps } = self.hand_out(from, &publication, wake);
+            matched = Matched { any: matched.any | any, steps: matched.steps + steps };
         }
         // The publisher learns nothing of a fault.
-        matched || times == 0 && self.subscriptions.has_any(&publication.topic)
+        matched.any |= times == 0 && self.subscriptions.has_any(&publication.topic);
+        matched
     }
 
     fn hand_out(
@@ -260,7 +257,7 @@ impl Broker {
         from: Option<InboxKey>,
         publication: &Arc<Publication>,
         wake: &mut Vec<SessionId>,
-    ) -> bool {
+    ) -> Matched {
         let Self { subscriptions, inboxes, counts, queue_bytes, .. } = self;
         let weight = publication.weight();
         subscriptions.choose(from, &publication.topic, |it| {

@@ -32,8 +32,8 @@ const LARGEST_PACKET: u32 = 64 << 20;
 const LARGEST_BEFORE_CONNECT: u32 = 64 << 10;
 /// What a client may have done in one turn before others have theirs, in units of about a microsecond.
 const WORK_A_TURN: usize = 2_000;
-/// Filters that are compared with a topic in one unit of work.
-const COMPARISONS: usize = 16;
+/// Patterns and subscriptions that are looked at for a message in one unit of work.
+const MATCHING_STEPS: usize = 16;
 /// Bytes of a message that are copied in one unit of work.
 const COPIED: usize = 4 << 10;
 /// Messages that are looked at for a subscriber in one turn: those that are kept, and those that wait.
@@ -288,12 +288,11 @@ impl MqttSession {
         if refusal.is_none() {
             let mut wake = Vec::new();
             let matched = context.world.publish(self.inbox, Publication::of(publish), now, &mut wake);
-            self.work +=
-                context.world.comparisons() / COMPARISONS + publish.payload.len() / COPIED + wake.len();
+            self.work += matched.steps / MATCHING_STEPS + publish.payload.len() / COPIED + wake.len();
             for id in wake {
                 context.wake(id);
             }
-            if !matched {
+            if !matched.any {
                 outcome = ReasonCode::NoMatchingSubscribers;
             }
         }
