@@ -2,6 +2,7 @@
 
 mod figures;
 mod filling;
+mod identity;
 mod options;
 mod pace;
 mod payloads;
@@ -11,19 +12,22 @@ mod reconnect;
 mod refusal;
 mod source;
 mod subscribe;
+mod template;
 mod times;
 mod topic;
 mod trace;
 mod workload;
 
 pub use filling::{Filling, FillingError};
-pub use options::{MqttOptions, Will};
+pub use options::{MessageProperties, MqttOptions, Will};
 pub use published::Published;
 pub use source::MqttSource;
 pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
+pub(crate) use template::without_places;
+pub use topic::check_filter;
 pub use workload::{play, publish};
 
 use crate::target::{Link, Scheme};

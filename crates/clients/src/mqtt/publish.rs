@@ -1,7 +1,7 @@
 //! An MQTT publisher.
 
 use super::figures::{
-    ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS, REFUSED,
+    ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS, REFUSED,
     RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
 };
 use super::pace::Pace;
@@ -9,6 +9,7 @@ use super::payloads::Payloads;
 use super::published::{Published, Sent};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::refusal;
+use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
 use super::trace;
@@ -17,6 +18,7 @@ use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -35,6 +37,9 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 
 /// Bytes that are gathered for one write.
 const WRITE: usize = 64 * 1024;
+
+/// The number of a publisher's one topic.
+const ALIAS: NonZeroU16 = NonZeroU16::MIN;
 
 /// How long a publisher that has to stop waits for acknowledgements.
 const FAREWELL: Duration = Duration::from_millis(400);
@@ -57,6 +62,10 @@ pub(super) struct SharedOptions {
     /// Whether each message carries a mark.
     pub(super) mark: bool,
     pub(super) payloads: Payloads,
+    /// What MQTT 5 says of each message.
+    pub(super) properties: PropertyBuffer,
+    /// Whether a topic goes out once a connection, and its number from then on.
+    pub(super) topic_alias: bool,
     pub(super) clock: HostClock,
     pub(super) times: Option<Arc<PublishTimes>>,
     pub(super) published: Option<Arc<Published>>,
@@ -110,8 +119,20 @@ struct Maker {
     begun: u64,
     name: String,
     properties: PropertyBuffer,
-    /// A payload with room for a mark in front, if the version has no other place for it.
+    /// A payload that is made here: of a template, or with room for a mark in front if the version has no other place for it.
     body: Vec<u8>,
+    template: Option<PayloadTemplate>,
+    alias: TopicAlias,
+}
+
+/// Whether the broker knows the topic by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TopicAlias {
+    /// It does not, and is not told.
+    Unused,
+    /// It is told with the next message.
+    ToBeTold,
+    Known,
 }
 
 /// What the broker said in one read.
@@ -133,7 +154,7 @@ impl Publisher {
     pub(super) fn new(
         planned: PlannedStart,
         options: ClientOptions,
-        topic: Topic,
+        (topic, names): (Topic, &ClientNames),
         common: Arc<SharedOptions>,
         (broker, again): (SocketAddr, Option<Endpoint>),
         now: Moment,
@@ -141,7 +162,8 @@ impl Publisher {
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
-        let body = if common.mark && common.version == Version::V311 {
+        let template = common.payloads.template().map(|template| PayloadTemplate::of(template, names));
+        let body = if common.mark && common.version == Version::V311 && template.is_none() {
             [&[0; HEADER_LEN][..], common.payloads.of(0)].concat()
         } else {
             Vec::new()
@@ -157,6 +179,8 @@ impl Publisher {
                 name: String::new(),
                 properties: PropertyBuffer::new(),
                 body,
+                template,
+                alias: TopicAlias::Unused,
             },
             pace: Pace::new(now, common.rate, common.count),
             common,
@@ -194,6 +218,12 @@ impl Publisher {
             self.unknown.append(&mut heard.not_taken);
         }
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
+        if heard.connected {
+            context.world.of(planned).count(CONNECTS, 1);
+            let known = self.common.topic_alias && self.client.granted().topic_alias_maximum > 0;
+            self.maker.alias = if known { TopicAlias::ToBeTold } else { TopicAlias::Unused };
+        }
+        let shard = &mut *context.world;
         if let Some(refused) = heard.refused {
             return if heard.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
@@ -266,9 +296,12 @@ impl Publisher {
             let sent = self.pace.due(number).map_or(now, |due| due + lag);
             let common = &*self.common;
             let mark = common.mark.then(|| self.maker.mark(number, common, common.clock.clocks(sent)));
+            // The topic of a message that comes again is told again.
+            let alias = std::mem::replace(&mut self.maker.alias, TopicAlias::Unused);
             let result = self.maker.make(number, mark, common, |message| {
                 self.client.resend(resend, message, since_start(now)).map(|()| message.payload.len())
             });
+            self.maker.alias = alias;
             result.map_err(rejected)?;
             if self.client.output().len() > WRITE {
                 self.flush(context);
@@ -543,26 +576,38 @@ impl Maker {
         publish: impl FnOnce(&Publish<'_>) -> Result<usize, PublishError>,
     ) -> Result<usize, PublishError> {
         self.topic.write(number, &mut self.name);
-        self.properties.clear();
-        let mut payload = common.payloads.of(number);
+        self.properties.copy_from(&common.properties);
+        if self.alias != TopicAlias::Unused {
+            self.properties.push(Property::TopicAlias(ALIAS))?;
+        }
+        // MQTT 3.1.1 has no other place for a mark than in front of the payload.
+        let in_front = mark.is_some() && common.version == Version::V311;
+        if let Some(template) = &mut self.template {
+            self.body.clear();
+            self.body.resize(if in_front { HEADER_LEN } else { 0 }, 0);
+            template.write(number, weir_shard::clock::wall_nanos(), &mut self.body);
+        } else if in_front && common.payloads.len() > 1 {
+            self.body.truncate(HEADER_LEN);
+            self.body.extend_from_slice(common.payloads.of(number));
+        }
         match (mark, common.version) {
             (Some(mark), Version::V5) => {
                 let mut room = [0; TEXT_LEN];
                 self.properties.push(Property::UserProperty((PROPERTY, mark.text(&mut room))))?;
             }
-            (Some(mark), Version::V311) => {
-                if common.payloads.len() > 1 {
-                    self.body.truncate(HEADER_LEN);
-                    self.body.extend_from_slice(payload);
-                }
-                mark.put(&mut self.body);
-                payload = &self.body;
-            }
+            (Some(mark), Version::V311) => mark.put(&mut self.body),
             (None, _) => {}
         }
+        let is_made = in_front || self.template.is_some();
+        let payload = if is_made { &*self.body } else { common.payloads.of(number) };
         let properties = self.properties.properties();
         let (qos, retain) = (common.qos, common.retain);
-        publish(&Publish { qos, retain, properties, ..Publish::new(&self.name, payload) })
+        let name = if self.alias == TopicAlias::Known { "" } else { &*self.name };
+        let published = publish(&Publish { qos, retain, properties, ..Publish::new(name, payload) })?;
+        if self.alias == TopicAlias::ToBeTold {
+            self.alias = TopicAlias::Known;
+        }
+        Ok(published)
     }
 }
 

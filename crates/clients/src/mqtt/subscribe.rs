@@ -1,7 +1,7 @@
 //! An MQTT subscriber.
 
 use super::figures::{
-    AWAY, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
+    AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
     UNMARKED,
 };
 use super::publish::{moment, since_start};
@@ -78,7 +78,7 @@ struct Viewer {
     state: ClientState,
     common: Arc<SharedOptions>,
     following: Following,
-    filter: String,
+    filters: Vec<String>,
     broker: SocketAddr,
     large: Option<Box<Large>>,
     /// Whether the broker had a session of it, so that it may have been subscribed before this run.
@@ -93,8 +93,8 @@ struct Viewer {
 }
 
 /// What a subscriber asks for.
-pub(super) struct TopicFilter {
-    pub(super) filter: String,
+pub(super) struct TopicFilters {
+    pub(super) filters: Vec<String>,
     /// What has come, if it is counted together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
 }
@@ -132,7 +132,7 @@ impl Subscriber {
     pub(super) fn new(
         planned: PlannedStart,
         options: ClientOptions,
-        TopicFilter { filter, group }: TopicFilter,
+        TopicFilters { filters, group }: TopicFilters,
         common: Arc<SharedOptions>,
         (broker, again): (SocketAddr, Option<Endpoint>),
         now: Moment,
@@ -147,7 +147,7 @@ impl Subscriber {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
-                filter,
+                filters,
                 broker,
                 large: None,
                 resumed: false,
@@ -221,7 +221,7 @@ impl Subscriber {
                     && !viewer.resumed
                     && let Some(published) = &common.published
                 {
-                    published.subscribe(viewer.broker, &viewer.filter, &mut group.deliveries);
+                    published.subscribe(viewer.broker, &viewer.filters, &mut group.deliveries);
                     group.complete = true;
                 }
             }
@@ -233,6 +233,7 @@ impl Subscriber {
             outcome
         };
         let shard = &mut *context.world;
+        shard.of(planned).count(CONNECTS, u64::from(totals.connected));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         if let Some(refused) = totals.refused {
             return if totals.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
@@ -261,8 +262,9 @@ impl Subscriber {
     fn subscribe(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let options = SubscriptionOptions::qos(self.viewer.common.qos);
-        let subscription = [Subscription { filter: &self.viewer.filter, options }];
-        let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, since_start(now));
+        let filters = self.viewer.filters.iter();
+        let subscriptions: Vec<_> = filters.map(|filter| Subscription { filter, options }).collect();
+        let asked = self.client.subscribe(&subscriptions, &Properties::NONE, 0, since_start(now));
         asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 
@@ -409,11 +411,11 @@ impl Viewer {
         if !std::mem::take(&mut self.member) {
             return;
         }
-        let Self { following, common, broker, filter, .. } = self;
+        let Self { following, common, broker, filters, .. } = self;
         // A subscriber that leaves after its lifetime, while a publisher of the run goes on, was not meant to receive that publisher's last message.
         let leaves_before = self.state.planned().turn.mean_life.is_some();
         let settle = |group: &mut Group| {
-            let lacking = group.lacking(common, *broker, filter);
+            let lacking = group.lacking(common, *broker, filters);
             let missing = std::mem::take(&mut group.missing);
             let open = lacking.open - if leaves_before { lacking.going_on } else { 0 };
             (missing.saturating_sub(lacking.excused) + lacking.behind, open)
@@ -441,14 +443,14 @@ impl Viewer {
 
     /// Whether something that publishers of this run have published has not come yet.
     fn waits(&mut self) -> bool {
-        let Self { following, common, broker, filter, .. } = self;
+        let Self { following, common, broker, filters, .. } = self;
         if common.published.is_none() {
             return false;
         }
         let lacking = match following {
-            Following::Alone(group) => group.lacking(common, *broker, filter),
+            Following::Alone(group) => group.lacking(common, *broker, filters),
             Following::Shared(group) => {
-                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(common, *broker, filter)
+                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(common, *broker, filters)
             }
         };
         lacking.behind + lacking.stopping > 0
@@ -457,10 +459,10 @@ impl Viewer {
 
 impl Group {
     /// What has not come of publishers of this run, and whose ends are not known.
-    fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filter: &str) -> Lacking {
+    fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filters: &[String]) -> Lacking {
         match &common.published {
-            Some(published) => published.lacking(broker, filter, self.complete, &mut self.deliveries),
-            None => Published::default().lacking(broker, filter, false, &mut self.deliveries),
+            Some(published) => published.lacking(broker, filters, self.complete, &mut self.deliveries),
+            None => Published::default().lacking(broker, filters, false, &mut self.deliveries),
         }
     }
 }
