@@ -25,7 +25,7 @@ const PASSWORD: &str = "WEIR_MQTT_PASSWORD";
 /// Longest time for a count that is planned: a year.
 const LONGEST: f64 = 31_536_000.0;
 
-/// MQTT over TCP and TLS.
+/// MQTT over TCP and TLS, and in WebSockets over either.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: mqtt::SCHEMES,
     suffix: None,
@@ -35,6 +35,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[
             Group::of::<Connection>(),
+            Group::of::<Socket>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Subscriptions>(),
@@ -53,6 +54,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[
             Group::of::<Connection>(),
+            Group::of::<Socket>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Messages>(),
@@ -98,6 +100,15 @@ pub struct Connection {
     /// A last will of each client
     #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
     pub will: Option<Will>,
+}
+
+/// What carries packets.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+struct Socket {
+    /// Path at which a broker of mqtt+ws:// or mqtt+wss:// is asked for a WebSocket
+    #[arg(long, value_name = "PATH", default_value = "/mqtt", value_parser = socket_path)]
+    ws_path: String,
 }
 
 /// Users of many clients.
@@ -304,6 +315,7 @@ fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError
         credentials,
         client_id: connection.client_id,
         session: connection.session,
+        socket_path: given.read::<Socket>()?.ws_path,
         keep_alive: connection.keep_alive,
         qos: delivery.qos_or(Qos::AtMostOnce),
         window: delivery.window.unwrap_or(usual.window),
@@ -366,6 +378,11 @@ pub fn version(text: &str) -> Result<MqttVersion, String> {
 fn will(text: &str) -> Result<Will, String> {
     let (topic, payload) = text.split_once('=').ok_or("write TOPIC=TEXT")?;
     Ok(Will { topic: topic.to_owned(), payload: payload.as_bytes().to_vec() })
+}
+
+fn socket_path(text: &str) -> Result<String, String> {
+    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_path { Ok(text.to_owned()) } else { Err("write a path such as /mqtt, percent-encoded".to_owned()) }
 }
 
 fn filter(text: &str) -> Result<String, String> {

@@ -90,6 +90,13 @@ impl WebSocket {
         Self(Protocol::from_raw_socket(Wire::default(), role, Some(config)))
     }
 
+    /// Messages may have as many bytes as this from now on.
+    pub fn limit(&mut self, most: usize) {
+        self.0.set_config(|config| {
+            (config.max_message_size, config.max_frame_size) = (Some(most), Some(most));
+        });
+    }
+
     /// Takes what came; [`Self::poll`] follows.
     pub fn input(&mut self, bytes: &[u8]) {
         if self.0.can_read() {

@@ -69,6 +69,8 @@ pub struct MqttOptions {
     /// For how long the broker keeps the session of a client that is gone, in whole seconds; `None` for a clean one. In
     /// 3.1.1 for any time.
     pub session: Option<Duration>,
+    /// The path at which a broker is asked for a WebSocket.
+    pub socket_path: String,
     /// Longest silence of a client, in whole seconds; zero for any.
     pub keep_alive: Duration,
     /// Quality of service, of publishing and of subscribing.
@@ -107,6 +109,7 @@ impl Default for MqttOptions {
             client_id: None,
             filters: Vec::new(),
             session: None,
+            socket_path: "/mqtt".to_owned(),
             keep_alive: Duration::from_secs(60),
             qos: Qos::AtMostOnce,
             window: 1_000,

@@ -1,5 +1,6 @@
 //! An MQTT publisher.
 
+use super::carrier::Carrier;
 use super::figures::{
     ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS, REFUSED,
     RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
@@ -13,6 +14,7 @@ use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
 use super::trace;
+use super::workload::Way;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
@@ -22,7 +24,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, SENT, STAMPED, UNITS, UNITS_SHORT};
+use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, STAMPED, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
 use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY, TEXT_LEN};
@@ -30,7 +32,7 @@ use weir_mqtt::packet::Disconnect;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
 };
-use weir_shard::{Context, Endpoint};
+use weir_shard::Context;
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -75,6 +77,7 @@ pub(super) struct SharedOptions {
 /// never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
+    carrier: Carrier,
     state: ClientState,
     common: Arc<SharedOptions>,
     phase: PublishPhase,
@@ -156,7 +159,7 @@ impl Publisher {
         options: ClientOptions,
         (topic, names): (Topic, &ClientNames),
         common: Arc<SharedOptions>,
-        (broker, again): (SocketAddr, Option<Endpoint>),
+        Way { broker, again, carrier }: Way,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -170,6 +173,7 @@ impl Publisher {
         };
         Self {
             client: Client::new(options, session, since_start(now)),
+            carrier,
             state: ClientState::begin(planned, common.timeouts, now, shard),
             phase: PublishPhase::Working,
             maker: Maker {
@@ -203,6 +207,16 @@ impl Publisher {
         let recorder = shard.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
+        let mut packets = Vec::new();
+        let bytes = match self.carrier.read(bytes, &mut packets, planned, context) {
+            Ok(bytes) => bytes,
+            Err((failure, words)) => return self.lose(failure, &words, context),
+        };
+        if self.reconnecting.is_away() {
+            // CONNECT may have waited for a WebSocket.
+            self.flush(context);
+        }
+        let shard = &mut *context.world;
         let mut heard = Heard::default();
         let (pace, version) = (self.pace, self.common.version);
         let outcome = self.client.input(bytes, since_start(now), &mut |event| {
@@ -252,6 +266,7 @@ impl Publisher {
         if works && self.reconnecting.lost(failure, words, now) {
             self.state.pause(context.world);
             self.client.reconnect(since_start(now));
+            self.carrier.end();
             self.forget(context.world);
             (self.blocked, self.resending) = (None, false);
             context.stand_by();
@@ -365,12 +380,7 @@ impl Publisher {
     }
 
     fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        let output = self.client.output();
-        if !output.is_empty() {
-            context.send(output);
-            context.world.of(self.state.planned()).count(SENT, output.len() as u64);
-            output.clear();
-        }
+        self.carrier.flush(self.client.output(), self.state.planned(), context);
     }
 
     /// Sends DISCONNECT when all is acknowledged, or when the time for that is over.
@@ -386,6 +396,7 @@ impl Publisher {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
             self.flush(context);
+            self.carrier.close(self.state.planned(), context);
             self.book(now, context.world);
             self.phase = PublishPhase::Leaving;
         }
@@ -456,6 +467,7 @@ impl ClientSession for Publisher {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        self.carrier.begin(self.state.planned(), context);
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
             self.flush(context);
@@ -552,6 +564,7 @@ impl ClientSession for Publisher {
         }
         // A DISCONNECT with the reason code of the broker's error.
         self.flush(context);
+        self.carrier.close(self.state.planned(), context);
         self.book(context.now, context.world);
     }
 }

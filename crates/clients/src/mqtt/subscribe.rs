@@ -1,5 +1,6 @@
 //! An MQTT subscriber.
 
+use super::carrier::Carrier;
 use super::figures::{
     AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
     UNMARKED,
@@ -7,6 +8,7 @@ use super::figures::{
 use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
+use super::workload::Way;
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
@@ -16,8 +18,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_metrics::common::{
-    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, SENT,
-    STAMPED, UNITS, WALL_LATENCIES,
+    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, STAMPED, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_mqtt::client::{Message, Session as MqttSession};
@@ -26,7 +27,7 @@ use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, ReasonCode, Version};
-use weir_shard::{Context, Endpoint};
+use weir_shard::Context;
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
@@ -69,6 +70,7 @@ struct Large {
 /// One virtual subscriber. It plays as soon as its subscription is granted.
 pub(super) struct Subscriber {
     client: Client,
+    carrier: Carrier,
     viewer: Viewer,
     reconnecting: Reconnecting,
 }
@@ -134,7 +136,7 @@ impl Subscriber {
         options: ClientOptions,
         TopicFilters { filters, group }: TopicFilters,
         common: Arc<SharedOptions>,
-        (broker, again): (SocketAddr, Option<Endpoint>),
+        Way { broker, again, carrier }: Way,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -142,6 +144,7 @@ impl Subscriber {
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
             client: Client::new(options, session, since_start(now)),
+            carrier,
             reconnecting: Reconnecting::new(again, planned.client),
             viewer: Viewer {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
@@ -161,11 +164,17 @@ impl Subscriber {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        let viewer = &mut self.viewer;
-        let planned = viewer.state.planned();
+        let planned = self.viewer.state.planned();
         let recorder = context.world.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
+        let mut packets = Vec::new();
+        let bytes = match self.carrier.read(bytes, &mut packets, planned, context) {
+            Ok(bytes) => bytes,
+            Err((failure, words)) => return self.lose(failure, &words, context),
+        };
+        let viewer = &mut self.viewer;
+        let recorder = context.world.of(planned);
         let mut totals = ReadTotals::default();
         let here = viewer.common.clock.clocks(now);
         let common = &*viewer.common;
@@ -288,6 +297,7 @@ impl Subscriber {
         if works && self.reconnecting.lost(failure, words, now) {
             viewer.state.pause(context.world);
             self.client.reconnect(since_start(now));
+            self.carrier.end();
             context.stand_by();
             Ok(())
         } else {
@@ -297,10 +307,8 @@ impl Subscriber {
 
     fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let output = self.client.output();
-        if !output.is_empty() {
-            context.send(output);
-            context.world.of(self.viewer.state.planned()).count(SENT, output.len() as u64);
-            output.clear();
+        self.carrier.flush(output, self.viewer.state.planned(), context);
+        if output.is_empty() {
             // Thousands that do nothing must cost little.
             output.shrink_to(4096);
         }
@@ -337,6 +345,7 @@ impl ClientSession for Subscriber {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        self.carrier.begin(self.viewer.state.planned(), context);
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
         } else {
@@ -400,6 +409,7 @@ impl ClientSession for Subscriber {
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         if self.reconnecting.has_link() {
             self.flush(context);
+            self.carrier.close(self.viewer.state.planned(), context);
         }
         self.viewer.book(context.world);
     }

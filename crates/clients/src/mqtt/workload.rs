@@ -1,5 +1,6 @@
 //! Groups of MQTT publishers and subscribers.
 
+use super::carrier::{Carrier, SocketRequest};
 use super::identity::Identities;
 use super::options::MqttOptions;
 use super::publish::{self, Publisher};
@@ -27,6 +28,8 @@ struct Request {
     target: Target,
     /// Those of its URL.
     credentials: Option<Credentials>,
+    /// The WebSocket that carries it, if one does.
+    socket: Option<Arc<SocketRequest>>,
 }
 
 /// A shared subscription: host, port, filter.
@@ -37,7 +40,7 @@ type Shared = (String, u16, String);
 /// # Errors
 /// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
 pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("play", urls, &options.tls)?;
+    let endpoints = endpoints("play", urls, &options.tls, mqtt)?;
     let identities = Identities::new("sub", mqtt)?;
     let others = mqtt.filters.clone();
     for target in &endpoints.targets {
@@ -59,7 +62,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     let (version, reconnect) = (mqtt.version, mqtt.reconnect);
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { planned, request, now, .. } = client;
+        let NewClient { planned, ref request, now, .. } = client;
         let (options, names) = identities.of(planned, request.credentials.as_ref());
         // Checked above, for any number of a client.
         let filters = topic::filters(&request.target, &others, &names).unwrap_or_default();
@@ -73,7 +76,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
             Arc::clone(groups.entry(key).or_default())
         });
         let filters = TopicFilters { filters, group };
-        let way = way(client.endpoint, reconnect);
+        let way = way(&client, reconnect);
         Subscriber::new(planned, options, filters, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
@@ -90,7 +93,7 @@ pub fn publish(
     options: &PublishOptions,
     mqtt: &MqttOptions,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("publish", urls, &options.tls)?;
+    let endpoints = endpoints("publish", urls, &options.tls, mqtt)?;
     let identities = Identities::new("pub", mqtt)?;
     for target in &endpoints.targets {
         let of_url = target.credentials.as_ref().map(plain);
@@ -134,10 +137,10 @@ pub fn publish(
     });
     let reconnect = mqtt.reconnect;
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { planned, request, now, .. } = client;
+        let NewClient { planned, ref request, now, .. } = client;
         let (options, names) = identities.of(planned, request.credentials.as_ref());
         let topic = Topic::of(&request.target, &names).unwrap_or_default();
-        let way = way(client.endpoint, reconnect);
+        let way = way(&client, reconnect);
         Publisher::new(planned, options, (topic, &names), Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
@@ -149,16 +152,33 @@ fn endpoints(
     verb: &'static str,
     urls: &[String],
     tls: &ClientTls,
+    options: &MqttOptions,
 ) -> Result<Endpoints<Request>, WorkloadError> {
     Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |target| {
         let credentials = target.credentials.as_ref().map(plain);
-        Ok(Request { target, credentials })
+        let socket = target.scheme.starts_with("mqtt+ws").then(|| {
+            let base = target.base();
+            let authority = base.split_once("://").map_or("", |(_, authority)| authority).to_owned();
+            Arc::new(SocketRequest { authority, path: options.socket_path.clone() })
+        });
+        Ok(Request { target, credentials, socket })
     })
 }
 
-/// The address of a broker, and the way to it for a client that is to connect again.
-fn way(endpoint: &Endpoint, reconnect: bool) -> (SocketAddr, Option<Endpoint>) {
-    (endpoint.address, reconnect.then(|| endpoint.clone()))
+/// The way to a broker.
+pub(super) struct Way {
+    pub(super) broker: SocketAddr,
+    /// Of a client that is to connect again.
+    pub(super) again: Option<Endpoint>,
+    pub(super) carrier: Carrier,
+}
+
+fn way(client: &NewClient<'_, Request>, reconnect: bool) -> Way {
+    Way {
+        broker: client.endpoint.address,
+        again: reconnect.then(|| client.endpoint.clone()),
+        carrier: Carrier::new(client.request.socket.clone()),
+    }
 }
 
 /// User and password of a URL without percent-encoding (RFC 3986, section 2.1).

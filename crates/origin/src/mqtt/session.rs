@@ -1,5 +1,6 @@
 //! One accepted MQTT connection.
 
+mod carrier;
 mod keep_alive;
 #[cfg(test)]
 mod silence;
@@ -12,6 +13,7 @@ use super::inbox::{Delivery, InboxKey};
 use super::publication::Publication;
 use super::role::{Role, fault, reason};
 use crate::fault::{Answer, Cut, Front, Gate, GateUnit, LinkPhase, Script, Subject, Why};
+use carrier::Carrier;
 use keep_alive::KeepAlive;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -48,6 +50,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// A session of an MQTT connection.
 pub(crate) struct MqttSession {
     link: u64,
+    carrier: Carrier,
+    /// What goes on the link in the place of packets, kept for its memory.
+    wire: Vec<u8>,
     reader: Reader,
     phase: MqttPhase,
     /// Faults of the link.
@@ -92,6 +97,8 @@ impl MqttSession {
         let limits = Limits { packet: LARGEST_BEFORE_CONNECT, whole: LARGEST_BEFORE_CONNECT };
         Self {
             link,
+            carrier: Carrier::Unknown,
+            wire: Vec::new(),
             reader: Reader::new(Version::V5, limits),
             phase: MqttPhase::Accepted,
             script: Script::of(&broker.settings.faults, Subject::Link(link)),
@@ -114,16 +121,16 @@ impl MqttSession {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
-        self.keep_alive.on_bytes(context.now);
+    /// Reads packets until a client has had its turn: what is left for the next one.
+    fn read<'a>(&mut self, bytes: &'a [u8], context: &mut Context<'_, Broker>) -> &'a [u8] {
         // Apart, while packets borrow from it.
         let mut reader = std::mem::replace(&mut self.reader, Reader::new(self.version, Limits::default()));
         let mut input = bytes;
-        self.work = 0;
+        let mut left: &[u8] = &[];
         while matches!(self.phase, MqttPhase::Accepted | MqttPhase::Connected) && self.cut.is_none() {
             // A client that asks for much work gives others their turn in between.
             if self.work >= WORK_A_TURN {
-                context.give_back(input);
+                left = input;
                 break;
             }
             match reader.next(&mut input) {
@@ -135,6 +142,7 @@ impl MqttSession {
                     }
                     if before == MqttPhase::Accepted && self.phase == MqttPhase::Connected {
                         reader.set_limits(Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET });
+                        self.carrier.let_in();
                     }
                 }
                 // As large as may be is whole.
@@ -147,6 +155,38 @@ impl MqttSession {
             }
         }
         self.reader = reader;
+        left
+    }
+
+    /// Reads packets that come in a WebSocket.
+    fn read_socket(&mut self, mut bytes: &[u8], context: &mut Context<'_, Broker>) {
+        loop {
+            if let Some((packets, read)) = self.carrier.packets() {
+                let left = self.read(&packets[read..], context).len();
+                let read = packets.len() - left;
+                self.carrier.put_back(packets, read);
+                if left > 0 {
+                    break;
+                }
+            }
+            let mut out = std::mem::take(&mut self.wire);
+            let more = self.carrier.take(&mut bytes, &mut out);
+            context.send(&out);
+            out.clear();
+            self.wire = out;
+            if !more {
+                break;
+            }
+        }
+        if self.carrier.is_over() {
+            self.cut = self.cut.or(Some(Cut::Close));
+        } else if !bytes.is_empty() {
+            context.give_back(bytes);
+        } else if self.work >= WORK_A_TURN {
+            // The rest is here already.
+            let id = context.id();
+            context.wake(id);
+        }
     }
 
     fn packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
@@ -448,6 +488,25 @@ impl MqttSession {
         }
     }
 
+    fn flush(&mut self, context: &mut Context<'_, Broker>) {
+        if self.out.is_empty() {
+            return;
+        }
+        match self.carrier {
+            Carrier::Unknown | Carrier::Link => context.send(&self.out),
+            Carrier::WebSocket(_) => {
+                self.carrier.wrap(&self.out, &mut self.wire);
+                context.send(&self.wire);
+                self.wire.clear();
+                self.wire.shrink_to(64 << 10);
+            }
+            // There is no way for packets.
+            Carrier::Request(_) | Carrier::Over => {}
+        }
+        self.out.clear();
+        self.out.shrink_to(64 << 10);
+    }
+
     /// When [`Self::time`] has to be asked, or [`Self::pump`].
     fn next_moment(&self) -> Option<Moment> {
         let phase = match self.phase {
@@ -492,10 +551,21 @@ impl Session<Broker> for MqttSession {
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
-        self.read(bytes, context);
+        self.keep_alive.on_bytes(context.now);
+        self.work = 0;
+        if self.carrier.is_link(bytes) {
+            let left = self.read(bytes, context);
+            context.give_back(left);
+        } else {
+            self.read_socket(bytes, context);
+        }
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Broker>) {
+        if matches!(self.carrier, Carrier::WebSocket(_)) {
+            self.work = 0;
+            self.read_socket(&[], context);
+        }
         if self.inbox.is_some_and(|key| context.world.is_taken_over(key)) {
             self.refuse(ReasonCode::SessionTakenOver, context);
             self.leave(context);
@@ -538,15 +608,15 @@ impl Session<Broker> for MqttSession {
         if self.cut == Some(Cut::Close) && self.phase == MqttPhase::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);
         }
-        if !self.out.is_empty() {
-            context.send(&self.out);
-            self.out.clear();
-            self.out.shrink_to(64 << 10);
-        }
+        self.flush(context);
         self.keep_alive.on_reading(is_read(context));
         match self.cut.take() {
             Some(cut) => {
                 self.leave(context);
+                if cut == Cut::Close {
+                    self.carrier.close(&mut self.wire);
+                    context.send(&self.wire);
+                }
                 cut.carry_out(context);
             }
             None => match self.next_moment() {
