@@ -66,7 +66,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     ingest: Some(&[Group::of::<Connection>(), Group::of::<Delivery>()]),
     serve: Some(Serve {
         server: &weir_origin::MQTT,
-        help: "Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883",
+        help: "Listen for MQTT, also in WebSockets: a small broker, usually on :1883",
         needs_publishers: false,
     }),
 };

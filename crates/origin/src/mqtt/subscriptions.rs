@@ -172,13 +172,18 @@ impl Subscriptions {
         any
     }
 
+    /// Bytes of the filters of a client.
+    pub(super) fn bytes_of(&self, inbox: InboxKey) -> usize {
+        self.of.get(&inbox).map_or(0, |owned| owned.bytes)
+    }
+
     /// Calls `on` for each subscription that a message from a client goes to: all that match, and of those that share
-    /// one, the one whose turn it is.
+    /// one, the one whose turn it is, or the next that takes it. `on` says whether its client takes the message.
     pub(super) fn choose(
         &mut self,
         from: Option<InboxKey>,
         topic: &str,
-        mut on: impl FnMut(&Member),
+        mut on: impl FnMut(&Member) -> bool,
     ) -> Matched {
         let Self { patterns, audiences, found, .. } = self;
         found.clear();
@@ -187,19 +192,20 @@ impl Subscriptions {
         for key in &*found {
             let audience = &mut audiences[key.0];
             if audience.name.0.is_some() {
-                if let Some(member) = audience.members.get(audience.turn % audience.members.len().max(1)) {
-                    on(member);
-                    matched.any = true;
-                }
-                audience.turn = audience.turn.wrapping_add(1);
-                matched.steps += 1;
+                let first = audience.turn % audience.members.len().max(1);
+                let (before, from_first) = audience.members.split_at(first);
+                let mut taken = from_first.iter().chain(before).map(|member| on(member));
+                let asked = taken.position(|taken| taken).map(|position| position + 1);
+                matched.any |= asked.is_some();
+                let asked = asked.unwrap_or(audience.members.len());
+                audience.turn = audience.turn.wrapping_add(asked);
+                matched.steps += asked;
                 continue;
             }
             for member in &audience.members {
                 // MQTT-3.8.3-3.
                 if !(member.options.no_local && from == Some(member.inbox)) {
-                    on(member);
-                    matched.any = true;
+                    matched.any |= on(member);
                 }
             }
             matched.steps += audience.members.len();
@@ -229,7 +235,10 @@ mod tests {
 
     fn chosen(subscriptions: &mut Subscriptions, topic: &str) -> Vec<usize> {
         let mut chosen = Vec::new();
-        subscriptions.choose(None, topic, |member| chosen.push(member.inbox.0));
+        subscriptions.choose(None, topic, |member| {
+            chosen.push(member.inbox.0);
+            true
+        });
         chosen.sort_unstable();
         chosen
     }
@@ -251,6 +260,24 @@ mod tests {
         assert_eq!([(); 2].map(|()| chosen(&mut all, "a/b")), [[0, 1, 1, 3, 4], [0, 1, 1, 3, 4]]);
         all.leave(InboxKey(1));
         assert_eq!((chosen(&mut all, "a/b"), chosen(&mut all, "a")), (vec![0, 3, 4], vec![0]));
+    }
+
+    #[test]
+    fn a_shared_message_goes_to_the_next_that_takes_it() {
+        let mut all = Subscriptions::default();
+        (0..3).for_each(|inbox| drop(add(&mut all, inbox, "$share/g/a")));
+        let takers = [(); 4].map(|()| {
+            let mut taker = None;
+            let matched = all.choose(None, "a", |member| {
+                let takes = member.inbox.0 != 1;
+                taker = takes.then_some(member.inbox.0);
+                takes
+            });
+            assert!(matched.any);
+            taker.unwrap()
+        });
+        assert_eq!(takers, [0, 2, 0, 2]);
+        assert_eq!(all.choose(None, "a", |_| false).any, false);
     }
 
     #[test]
