@@ -5,6 +5,7 @@ mod figures;
 mod filling;
 mod identity;
 mod options;
+mod outage;
 mod pace;
 mod payloads;
 mod publish;

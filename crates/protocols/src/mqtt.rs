@@ -35,7 +35,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[
             Group::of::<Connection>(),
-            Group::of::<Socket>(),
+            Group::of::<Carriage>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Subscriptions>(),
@@ -54,7 +54,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[
             Group::of::<Connection>(),
-            Group::of::<Socket>(),
+            Group::of::<Carriage>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Messages>(),
@@ -102,10 +102,14 @@ pub struct Connection {
     pub will: Option<Will>,
 }
 
-/// What carries packets.
+/// What carries packets, and how long.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "MQTT")]
-struct Socket {
+struct Carriage {
+    /// Break the links of all clients at the same moment, every TIME and without DISCONNECT: what comes back is a storm
+    /// as after the broker's restart
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    break_every: Option<Duration>,
     /// Path at which a broker of mqtt+ws:// or mqtt+wss:// is asked for a WebSocket
     #[arg(long, value_name = "PATH", default_value = "/mqtt", value_parser = socket_path)]
     ws_path: String,
@@ -300,7 +304,7 @@ impl Delivery {
 /// What subscribers and publishers have in common.
 fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError> {
     let (connection, delivery): (Connection, Delivery) = (given.read()?, given.read()?);
-    let users: Users = given.read()?;
+    let (users, carriage): (Users, Carriage) = (given.read()?, given.read()?);
     if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
         let words = "credentials has the users and passwords; leave user and password_file out";
         return Err(WorkloadError::Options(words.to_owned()));
@@ -315,7 +319,8 @@ fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError
         credentials,
         client_id: connection.client_id,
         session: connection.session,
-        socket_path: given.read::<Socket>()?.ws_path,
+        socket_path: carriage.ws_path,
+        break_every: carriage.break_every,
         keep_alive: connection.keep_alive,
         qos: delivery.qos_or(Qos::AtMostOnce),
         window: delivery.window.unwrap_or(usual.window),

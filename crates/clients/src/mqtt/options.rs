@@ -79,6 +79,8 @@ pub struct MqttOptions {
     pub window: u16,
     /// Whether a client whose broker or link breaks connects again.
     pub reconnect: bool,
+    /// Every how long all clients lose their links at the same moment, if they are to.
+    pub break_every: Option<Duration>,
     /// How long a stopped subscriber waits for what publishers of its run have published.
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
@@ -114,6 +116,7 @@ impl Default for MqttOptions {
             qos: Qos::AtMostOnce,
             window: 1_000,
             reconnect: false,
+            break_every: None,
             linger: Duration::ZERO,
             published: None,
             will: None,

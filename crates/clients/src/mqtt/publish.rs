@@ -5,6 +5,7 @@ use super::figures::{
     ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS, REFUSED,
     RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
 };
+use super::outage::BROKEN;
 use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
@@ -159,7 +160,7 @@ impl Publisher {
         options: ClientOptions,
         (topic, names): (Topic, &ClientNames),
         common: Arc<SharedOptions>,
-        Way { broker, again, carrier }: Way,
+        Way { broker, again, carrier, outages }: Way,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -192,7 +193,7 @@ impl Publisher {
             held_up: false,
             free_since: now,
             in_flight: 0,
-            reconnecting: Reconnecting::new(again, planned.client),
+            reconnecting: Reconnecting::new(again, planned.client).breaking(outages),
             resending: false,
             sent: None,
             broker,
@@ -248,6 +249,7 @@ impl Publisher {
             self.pace = Pace::new(now, self.common.rate, self.common.count);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
+            self.reconnecting.begin(now);
             let published = self.common.published.as_ref();
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
@@ -486,6 +488,10 @@ impl ClientSession for Publisher {
         match self.reconnecting.turn(now, self.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
+            Some(Turn::Break) if self.phase == PublishPhase::Working => {
+                return self.lose(Failure::Reset, BROKEN, context);
+            }
+            Some(Turn::Break) => {}
             None if self.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     return self.lose(Failure::PingTimeout, &error.to_string(), context);
@@ -555,7 +561,7 @@ impl ClientSession for Publisher {
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.blocked_until(), due, ping].into_iter().flatten().min()
+        [self.blocked_until(), due, ping, self.reconnecting.deadline()].into_iter().flatten().min()
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

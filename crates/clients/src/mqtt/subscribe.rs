@@ -5,6 +5,7 @@ use super::figures::{
     AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
     UNMARKED,
 };
+use super::outage::BROKEN;
 use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
@@ -136,7 +137,7 @@ impl Subscriber {
         options: ClientOptions,
         TopicFilters { filters, group }: TopicFilters,
         common: Arc<SharedOptions>,
-        Way { broker, again, carrier }: Way,
+        Way { broker, again, carrier, outages }: Way,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -145,7 +146,7 @@ impl Subscriber {
         Self {
             client: Client::new(options, session, since_start(now)),
             carrier,
-            reconnecting: Reconnecting::new(again, planned.client),
+            reconnecting: Reconnecting::new(again, planned.client).breaking(outages),
             viewer: Viewer {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
@@ -250,6 +251,7 @@ impl Subscriber {
         if totals.granted && self.reconnecting.is_away() {
             self.come_back(now, shard);
         } else if totals.granted {
+            self.reconnecting.begin(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
         } else if totals.connected && self.reconnecting.is_away() {
             let recorder = shard.of(planned);
@@ -367,6 +369,8 @@ impl ClientSession for Subscriber {
         match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
+            Some(Turn::Break) if !self.viewer.stopping => self.lose(Failure::Reset, BROKEN, context)?,
+            Some(Turn::Break) => {}
             None if self.viewer.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;

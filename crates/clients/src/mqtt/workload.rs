@@ -3,6 +3,7 @@
 use super::carrier::{Carrier, SocketRequest};
 use super::identity::Identities;
 use super::options::MqttOptions;
+use super::outage::Outages;
 use super::publish::{self, Publisher};
 use super::subscribe::{self, Group, Subscriber, TopicFilters};
 use super::template::PayloadTemplate;
@@ -60,6 +61,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         published: mqtt.published.clone(),
     });
     let (version, reconnect) = (mqtt.version, mqtt.reconnect);
+    let outages = outages(mqtt)?;
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, ref request, now, .. } = client;
@@ -76,7 +78,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
             Arc::clone(groups.entry(key).or_default())
         });
         let filters = TopicFilters { filters, group };
-        let way = way(&client, reconnect);
+        let way = way(&client, reconnect, outages.as_ref());
         Subscriber::new(planned, options, filters, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
@@ -135,12 +137,12 @@ pub fn publish(
         longest,
         published: mqtt.published.clone(),
     });
-    let reconnect = mqtt.reconnect;
+    let (reconnect, outages) = (mqtt.reconnect, outages(mqtt)?);
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, ref request, now, .. } = client;
         let (options, names) = identities.of(planned, request.credentials.as_ref());
         let topic = Topic::of(&request.target, &names).unwrap_or_default();
-        let way = way(&client, reconnect);
+        let way = way(&client, reconnect, outages.as_ref());
         Publisher::new(planned, options, (topic, &names), Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
@@ -165,16 +167,27 @@ fn endpoints(
     })
 }
 
+fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError> {
+    if options.break_every.is_some() && !options.reconnect {
+        let words = "break_every is of clients that connect again; leave no_reconnect out";
+        return Err(WorkloadError::Options(words.to_owned()));
+    }
+    Ok(options.break_every.map(|every| Arc::new(Outages::new(every))))
+}
+
 /// The way to a broker.
 pub(super) struct Way {
     pub(super) broker: SocketAddr,
     /// Of a client that is to connect again.
     pub(super) again: Option<Endpoint>,
     pub(super) carrier: Carrier,
+    /// When its link breaks on purpose, if it does.
+    pub(super) outages: Option<Arc<Outages>>,
 }
 
-fn way(client: &NewClient<'_, Request>, reconnect: bool) -> Way {
+fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> Way {
     Way {
+        outages: outages.cloned(),
         broker: client.endpoint.address,
         again: reconnect.then(|| client.endpoint.clone()),
         carrier: Carrier::new(client.request.socket.clone()),
