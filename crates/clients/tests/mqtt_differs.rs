@@ -1,10 +1,10 @@
 //! What MQTT clients say that differs from client to client, from message to message and by what carries it; on the rig.
 
+use std::io::Write;
 use weir_clients::{
     Credentials, Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions, PublishOptions, Qos,
     ShardRecorder, Turn, Workload, mqtt,
 };
-use std::io::Write;
 use weir_metrics::Failure;
 use weir_mqtt::{Event as Read, Limits, Packet, Reader, Version};
 use weir_shard::{Event, Rig, Session};
@@ -59,9 +59,11 @@ fn clients_have_names_users_and_topics_of_their_own() {
     };
     let url = ["mqtt://127.0.0.1:1/of/{id}".to_owned()];
     let workload = mqtt::play(&url, &PlayOptions::default(), &options).unwrap();
-    for (number, connect, filters) in
-        [(0, "dev-1 kim:1", "of/dev-1 kim/# c"), (1, "dev-2 lee:2", "of/dev-2 lee/# c"), (2, "dev-3 kim:1", "of/dev-3 kim/# c")]
-    {
+    for (number, connect, filters) in [
+        (0, "dev-1 kim:1", "of/dev-1 kim/# c"),
+        (1, "dev-2 lee:2", "of/dev-2 lee/# c"),
+        (2, "dev-3 kim:1", "of/dev-3 kim/# c"),
+    ] {
         let (mut rig, mut client) = client(&workload, number);
         assert_eq!(said(&rig.take_sent()), [connect]);
         rig.dispatch(&mut *client, Event::Bytes(&CONNACK));

@@ -209,9 +209,10 @@ impl FromStr for Payload {
             Some(("template", path)) if !path.is_empty() => Ok(Self::Template(path.into())),
             Some(("avro", path)) if !path.is_empty() => Ok(Self::Avro(path.into())),
             Some(("json", path)) if !path.is_empty() => Ok(Self::Json(path.into())),
-            _ => Err(
-                "write size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc or json:FILE.avsc".to_owned()
-            ),
+            _ => {
+                Err("write size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc or json:FILE.avsc"
+                    .to_owned())
+            }
         }
     }
 }
@@ -263,12 +264,15 @@ impl Users {
         let mut credentials = Vec::new();
         for record in reader.records() {
             // Its words would have what is in the file.
-            let record = record.map_err(|_| wrong(&"not a file of CSV in UTF-8; write USER,PASSWORD a line"))?;
+            let record =
+                record.map_err(|_| wrong(&"not a file of CSV in UTF-8; write USER,PASSWORD a line"))?;
             let field = |position| record.get(position).unwrap_or_default().to_owned();
             let (user, password) = (field(0), field(1));
             if user.is_empty() || record.len() > 2 {
                 let line = record.position().map_or(0, csv::Position::line);
-                return Err(wrong(&format_args!("line {line} is not USER,PASSWORD; a comma in either needs quotes")));
+                return Err(wrong(&format_args!(
+                    "line {line} is not USER,PASSWORD; a comma in either needs quotes"
+                )));
             }
             credentials.push(Credentials { user, password });
         }

@@ -101,7 +101,8 @@ fn fan_out(directory: &Path, broker: Broker, subscribers: u32) -> Result<(), Fai
     let url = format!("mqtt://127.0.0.1:{port}/one");
     let (clients, count) = (subscribers.to_string(), MESSAGES.to_string());
     let output = tempfile::tempdir_in(directory)?.keep();
-    let words = ["play", &url, "-c", &clients, "--arrival", "2000/s", "-d", "22s", "--no-tui", "--quiet", "-o"];
+    let words =
+        ["play", &url, "-c", &clients, "--arrival", "2000/s", "-d", "22s", "--no-tui", "--quiet", "-o"];
     let mut command = Command::new(WEIR);
     command.args(words).arg(&output).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut subscriber = command.spawn()?;
@@ -111,8 +112,7 @@ fn fan_out(directory: &Path, broker: Broker, subscribers: u32) -> Result<(), Fai
     std::thread::sleep(Duration::from_secs(1));
     let used = processor_time(&running.0)? - before;
     subscriber.wait()?;
-    let summary: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(output.join("summary.json"))?)?;
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(output.join("summary.json"))?)?;
     let total = &summary["workloads"][0]["total"];
     let latency = |statistic: &str| total["latency"][statistic].as_f64().unwrap_or(f64::NAN) * 1e3;
     println!(
@@ -142,12 +142,12 @@ fn fairness(directory: &Path, broker: Broker) -> Result<(), Failure> {
     let mut command = Command::new(WEIR);
     command.arg("run").arg(&file).args(["--no-tui", "--quiet", "-o"]).arg(&output);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    let summary: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(output.join("summary.json"))?)?;
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(output.join("summary.json"))?)?;
     let workloads = summary["workloads"].as_array().map(Vec::as_slice).unwrap_or_default();
     let units = workloads.iter().take(10).filter_map(|it| it["total"]["units"]["total"].as_f64());
     let units: Vec<f64> = units.collect();
-    let (least, most) = units.iter().fold((f64::MAX, 0.0_f64), |(least, most), it| (least.min(*it), most.max(*it)));
+    let (least, most) =
+        units.iter().fold((f64::MAX, 0.0_f64), |(least, most), it| (least.min(*it), most.max(*it)));
     println!(
         "sharing     {:<10} {} messages among {}: {least} to {most} each",
         name(broker),

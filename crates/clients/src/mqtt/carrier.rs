@@ -162,7 +162,9 @@ impl Socket {
             wire.clear();
         }
         // What came before a close frame counts; the broker then closes the link as well.
-        if outcome.as_ref().is_err_and(|(failure, _)| *failure == Failure::ClosedByPeer) && !packets.is_empty() {
+        if outcome.as_ref().is_err_and(|(failure, _)| *failure == Failure::ClosedByPeer)
+            && !packets.is_empty()
+        {
             return Ok(());
         }
         outcome

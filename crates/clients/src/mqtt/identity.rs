@@ -103,7 +103,7 @@ impl Identities {
         let named = |part| matches!(part, Part::User | Part::Id);
         let all = of_url.is_none() && templates.iter().any(|template| parts(template).any(named));
         let last = if all { self.credentials.len().max(1) } else { 1 };
-        (0..last as u32).map(|client| self.of(PlannedStart { client, ..FIRST }, of_url).1)
+        (0..last as u32).map(move |client| self.of(PlannedStart { client, ..FIRST }, of_url).1)
     }
 
     fn id(&self, names: &ClientNames, turn: u32) -> String {
@@ -154,7 +154,10 @@ mod tests {
             ("{user}", "kim", "lee", "kim-4"),
             ("{seq}", "{seq}-1", "{seq}-2", "{seq}-1-4"),
         ] {
-            assert_eq!([id(template, 0, 0), id(template, 1, 0), id(template, 0, 4)], [first, second, successor]);
+            assert_eq!(
+                [id(template, 0, 0), id(template, 1, 0), id(template, 0, 4)],
+                [first, second, successor]
+            );
         }
         let identities = |role| {
             let options = MqttOptions { client_id: Some("{random:12}".into()), ..MqttOptions::default() };
@@ -181,6 +184,8 @@ mod tests {
         assert_eq!((of_url.user_name.as_deref(), &*names.user), (Some("u"), "u"));
         let long = vec![Credentials::parse("a:b"), Credentials::parse(&"u".repeat(70_000))];
         let options = MqttOptions { credentials: long, ..MqttOptions::default() };
-        assert!(Identities::new("sub", &options).err().is_some_and(|it| it.to_string().starts_with("mqtt: ")));
+        assert!(
+            Identities::new("sub", &options).err().is_some_and(|it| it.to_string().starts_with("mqtt: "))
+        );
     }
 }

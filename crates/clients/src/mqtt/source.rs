@@ -29,7 +29,8 @@ impl MqttSource {
     /// A URL that leads nowhere, a malformed topic filter, or TLS settings that cannot be made.
     pub fn find(url: &str, tls: &ClientTls) -> Result<Self, WorkloadError> {
         let target = Target::parse(url, "ingest", LINK_SCHEMES)?;
-        let mut filters = topic::filters(&target, &[], &ClientNames { number: "0".to_owned(), ..ClientNames::default() })?;
+        let mut filters =
+            topic::filters(&target, &[], &ClientNames { number: "0".to_owned(), ..ClientNames::default() })?;
         let filter = filters.swap_remove(0);
         let endpoint = EndpointFinder::new(LINK_SCHEMES, tls).find(&target)?;
         let credentials = target.credentials.as_ref().map(plain);

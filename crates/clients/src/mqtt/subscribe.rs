@@ -2,8 +2,8 @@
 
 use super::carrier::Carrier;
 use super::figures::{
-    AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
-    UNMARKED,
+    AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED,
+    SESSIONS_LOST, UNMARKED,
 };
 use super::outage::BROKEN;
 use super::publish::{moment, since_start};
@@ -19,7 +19,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_metrics::common::{
-    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, STAMPED, UNITS, WALL_LATENCIES,
+    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, STAMPED,
+    UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_mqtt::client::{Message, Session as MqttSession};

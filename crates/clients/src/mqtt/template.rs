@@ -218,7 +218,11 @@ mod tests {
         assert_eq!(filled, "3/kim/dev-3/{seq}/{x}/{random:0}/{random:99}/{3}{");
         let random = names().fill("{random:8}");
         assert!(random.len() == 8 && random.bytes().all(|letter| CHARACTERS.contains(&letter)));
-        assert_eq!(names().fill("a/{random:8}/{random:4}"), format!("a/{random}/{}", &random[..4]), "its own");
+        assert_eq!(
+            names().fill("a/{random:8}/{random:4}"),
+            format!("a/{random}/{}", &random[..4]),
+            "its own"
+        );
         assert_ne!(ClientNames { random: 8, ..names() }.fill("{random:8}"), random);
         assert_eq!(without_places("a/{client}/{random:3}/{seq}/{clinet}"), "a////{clinet}");
     }

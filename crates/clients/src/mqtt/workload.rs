@@ -45,8 +45,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     let identities = Identities::new("sub", mqtt)?;
     let others = mqtt.filters.clone();
     for target in &endpoints.targets {
-        let templates: Vec<_> =
-            others.iter().map(String::as_str).chain([topic::template(target)?]).collect();
+        let templates: Vec<_> = others.iter().map(String::as_str).chain([topic::template(target)?]).collect();
         let of_url = target.credentials.as_ref().map(plain);
         let mut samples = identities.samples(&templates, of_url.as_ref());
         samples.try_for_each(|names| topic::filters(target, &others, &names).map(drop))?;
@@ -103,7 +102,8 @@ pub fn publish(
         samples.try_for_each(|names| Topic::of(target, &names).map(drop))?;
         // One alias is one topic's.
         if mqtt.properties.topic_alias && topic::template(target)?.contains("{seq}") {
-            let words = "topic_alias is of a topic that all messages of a publisher have; leave {seq} out of the URL";
+            let words =
+                "topic_alias is of a topic that all messages of a publisher have; leave {seq} out of the URL";
             return Err(WorkloadError::Options(words.to_owned()));
         }
     }

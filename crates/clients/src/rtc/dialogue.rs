@@ -146,7 +146,9 @@ impl Oven {
                 return Ok(None);
             };
             self.open(&response)?;
-            self.socket.insert(Box::new(WebSocket::new(Role::Client, oven::MOST_BYTES))).text(oven::REQUEST_OFFER, out);
+            self.socket
+                .insert(Box::new(WebSocket::new(Role::Client, oven::MOST_BYTES)))
+                .text(oven::REQUEST_OFFER, out);
             return Ok(Some(Heard::Open));
         }
         let Some(socket) = &mut self.socket else { return Ok(None) };

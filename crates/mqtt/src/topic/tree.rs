@@ -90,7 +90,9 @@ impl<V> TopicTree<V> {
             let parent = &mut self.nodes[*parent as usize];
             match level {
                 "+" => parent.single = None,
-                _ => drop(parent.named.remove(level)),
+                _ => {
+                    parent.named.remove(level);
+                }
             }
         }
         if self.free.len() + 1 == self.nodes.len() {
@@ -148,7 +150,9 @@ impl<V> TopicTree<V> {
         let node = &mut self.nodes[at as usize];
         match level {
             "+" => node.single = Some(next),
-            _ => drop(node.named.insert(level.into(), next)),
+            _ => {
+                node.named.insert(level.into(), next);
+            }
         }
         next
     }

@@ -144,8 +144,9 @@ mod tests {
     #[test]
     fn what_is_sent_again_is_what_was_not_acknowledged_in_its_order() {
         let mut flight = Flight::default();
-        let [one, two, three, four] = [Qos::AtLeastOnce, Qos::ExactlyOnce, Qos::ExactlyOnce, Qos::AtLeastOnce]
-            .map(|qos| flight.begin(&delivery(qos), true));
+        let [one, two, three, four] =
+            [Qos::AtLeastOnce, Qos::ExactlyOnce, Qos::ExactlyOnce, Qos::AtLeastOnce]
+                .map(|qos| flight.begin(&delivery(qos), true));
         let weight = delivery(Qos::AtLeastOnce).publication.weight();
         assert_eq!(flight.on_puback(one), Acknowledged::Over(weight));
         assert_eq!(flight.on_pubrec(two, false), Acknowledged::Received(weight));

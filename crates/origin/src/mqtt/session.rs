@@ -277,7 +277,13 @@ impl MqttSession {
         }
         let seconds = match connect.version {
             // MQTT 3.1.1 section 3.1.2.4: with or without an end, nothing between.
-            Version::V311 => if connect.clean_start { 0 } else { u32::MAX },
+            Version::V311 => {
+                if connect.clean_start {
+                    0
+                } else {
+                    u32::MAX
+                }
+            }
             Version::V5 => connect.properties.session_expiry_interval().unwrap_or(0),
         };
         let kept_for = kept_for(seconds);
@@ -454,7 +460,9 @@ impl MqttSession {
             sent += 1;
             if let Some(id) = self.resend.pop_front() {
                 match context.world.again(key, id) {
-                    Some(Again::Publish(delivery)) => drop(self.write(&delivery, Some(id), true)),
+                    Some(Again::Publish(delivery)) => {
+                        self.write(&delivery, Some(id), true);
+                    }
                     Some(Again::Pubrel) => self.send(&Packet::Pubrel(Acknowledgement::success(id))),
                     None => {}
                 }

@@ -121,7 +121,9 @@ fn messages_wait_for_a_subscriber_that_comes_back() {
     for (version, expiry) in [("mqttv311", &[][..]), ("mqttv5", &["-x", "60"])] {
         let origin = broker(&[]);
         let keeper = [&["-V", version, "-q", "2", "-i", "keeper", "-c", "-t", "k/#"], expiry].concat();
-        lines(&client(&origin, "mosquitto_sub", &[&keeper[..], &["-E"]].concat()).wait_with_output().unwrap());
+        lines(
+            &client(&origin, "mosquitto_sub", &[&keeper[..], &["-E"]].concat()).wait_with_output().unwrap(),
+        );
         for qos in ["0", "1", "2"] {
             let arguments = ["-q", qos, "-t", "k/a", "-m", "waited", "--repeat", "3"];
             lines(&client(&origin, "mosquitto_pub", &arguments).wait_with_output().unwrap());

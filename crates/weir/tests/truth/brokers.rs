@@ -46,7 +46,8 @@ fn clients_of_others_speak_every_qos_to_the_origin_over_both_carriers() {
     let origin = Origin::start(&OriginConfig::default().listening(&MQTT, ANY_PORT)).unwrap();
     let address = origin.address("mqtt").unwrap();
     let expected = |prefix: &str| {
-        let lines = (0..3).flat_map(|qos| (0..20).map(move |number| format!("{prefix}/{qos} {qos} {number}")));
+        let lines =
+            (0..3).flat_map(|qos| (0..20).map(move |number| format!("{prefix}/{qos} {qos} {number}")));
         let mut lines: Vec<_> = lines.collect();
         lines.sort();
         lines

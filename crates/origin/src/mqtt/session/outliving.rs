@@ -64,8 +64,12 @@ impl Client {
                     let again = if it.dup { " again" } else { "" };
                     format!("PUBLISH {}{again}", it.packet_id.map_or(0, PacketId::get))
                 }
-                Heard::Packet(Packet::Pubrec(it)) => format!("PUBREC {} {:#x}", it.packet_id, it.reason.code()),
-                Heard::Packet(Packet::Pubrel(it)) => format!("PUBREL {} {:#x}", it.packet_id, it.reason.code()),
+                Heard::Packet(Packet::Pubrec(it)) => {
+                    format!("PUBREC {} {:#x}", it.packet_id, it.reason.code())
+                }
+                Heard::Packet(Packet::Pubrel(it)) => {
+                    format!("PUBREL {} {:#x}", it.packet_id, it.reason.code())
+                }
                 Heard::Packet(Packet::Pubcomp(it)) => {
                     format!("PUBCOMP {} {:#x}", it.packet_id, it.reason.code())
                 }
@@ -77,7 +81,8 @@ impl Client {
     }
 
     fn subscribe(&mut self) {
-        let subscriptions = [Subscription { filter: "x", options: SubscriptionOptions::qos(Qos::ExactlyOnce) }];
+        let subscriptions =
+            [Subscription { filter: "x", options: SubscriptionOptions::qos(Qos::ExactlyOnce) }];
         let mut bytes = Vec::new();
         Subscribe::write(id(1), &Properties::NONE, &subscriptions, self.version, &mut bytes).unwrap();
         self.rig.dispatch(&mut self.session, Event::Bytes(&bytes));
