@@ -283,6 +283,7 @@ fn links_break_on_purpose_at_one_moment_and_clients_come_back_until_they_are_tol
             assert_eq!(stage.figure("playing"), 1);
             stage.handle_timeout(400);
             assert_eq!(stage.figure("playing"), 0, "break {time}");
+            stage.rig.take_sent();
             stage.reader = Reader::new(stage.version, Limits::default());
             stage.comes_back();
             assert!(matches!(stage.said()[..], [Said::Connect { .. }]));
