@@ -6,6 +6,8 @@ mod keep_alive;
 mod outliving;
 #[cfg(test)]
 mod silence;
+#[cfg(test)]
+mod sockets;
 mod subscribing;
 #[cfg(test)]
 mod turns;

@@ -14,10 +14,10 @@ fn every_message_goes_through_brokers_of_others_over_both_carriers() {
     // mochi 2.7.9 acknowledges a message of QoS 1 that has user properties with reason code 1, which PUBACK does not have (MQTT 5
     // table 3-4). aedes speaks 3.1.1 only.
     for (broker, version, qos) in [(&mochi, "5", [2, 2]), (&aedes, "3.1.1", [1, 2])] {
-        for carrier in 0..2 {
+        for (carrier, qos) in qos.into_iter().enumerate() {
             let play = &broker.urls("b/#")[carrier];
             let publish = &broker.urls("b/{client}/{seq}")[carrier];
-            let common = format!("qos: {}, mqtt_version: {version}", qos[carrier]);
+            let common = format!("qos: {qos}, mqtt_version: {version}");
             workloads += &format!("  - {{play: '{play}', clients: 2, duration: 4s, {common}}}\n");
             workloads += &format!(
                 "  - {{publish: '{publish}', delay: 1s, duration: 3s, rate: 400/s, count: {COUNT}, window: 20, {common}}}\n"
