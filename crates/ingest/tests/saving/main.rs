@@ -2,5 +2,6 @@
 
 mod bench;
 mod dead_letters;
+mod logical;
 mod misfits;
 mod values;
