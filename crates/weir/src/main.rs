@@ -41,6 +41,7 @@ mod report;
 mod run;
 mod run_directory;
 mod saving;
+mod schema_registry;
 mod series;
 mod stepped;
 mod steps;
