@@ -170,11 +170,11 @@ impl Resolver<'_> {
                     return Step::Alike(to);
                 }
                 let fallback = reader.of(to).fallback;
-                let symbol = |symbol: &Box<str>| {
+                let symbols = symbols.iter().map(|symbol| {
                     let found = own.iter().position(|known| known == symbol).map(|found| found as u32);
                     found.or(fallback).ok_or_else(|| Problem::UnknownSymbol(symbol.clone()))
-                };
-                Step::Enum(symbols.iter().map(symbol).collect())
+                });
+                Step::Enum(symbols.collect())
             }
             (Shape::Array(item), Shape::Array(own)) => {
                 let step = self.step(*item, *own, depth);
