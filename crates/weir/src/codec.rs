@@ -183,7 +183,7 @@ struct MeasuredDecoder<'p> {
 }
 
 enum Decoding {
-    Ours(Decoder),
+    Ours(Box<Decoder>),
     Theirs(Reader),
 }
 
@@ -243,7 +243,7 @@ impl<'p> MeasuredDecoder<'p> {
         let reader = Reader::new(library, schema, &text).map_err(|line| Failure::new(Exit::Usage, line))?;
         let decoder = match reader {
             Some(reader) => Decoding::Theirs(reader),
-            None => Decoding::Ours(decoder(schema, format)),
+            None => Decoding::Ours(Box::new(decoder(schema, format))),
         };
         Ok(Self { payloads, library, decoder, passes: 1, seconds: Vec::new() })
     }
