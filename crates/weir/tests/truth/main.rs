@@ -10,6 +10,7 @@ mod aiortc;
 mod alone;
 mod background;
 mod best_setting;
+mod brokers;
 mod capacity;
 mod check;
 mod codec;

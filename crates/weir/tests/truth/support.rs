@@ -4,16 +4,19 @@
 
 mod agents;
 mod air;
+mod brokers;
 mod browser_tab;
 mod coturn;
 mod exporter;
 mod gateway;
+mod go;
 mod ingester;
 mod live_tab;
 mod machines;
 mod namespace;
 mod nginx;
 mod node_media_server;
+mod npm;
 mod pion;
 mod process;
 mod run;
@@ -22,6 +25,7 @@ mod web;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use brokers::{OtherBroker, mqtt_js, paho};
 pub(crate) use browser_tab::BrowserTab;
 pub(crate) use coturn::Coturn;
 pub(crate) use exporter::{NodeExporter, Prometheus};
