@@ -5,13 +5,15 @@
 
 mod support;
 
+mod a_quiet_machine;
 mod agents;
 mod aiortc;
-mod alone;
 mod background;
 mod best_setting;
 mod capacity;
 mod check;
+mod chromium;
+mod churn;
 mod codec;
 mod counts;
 mod dashboard;
@@ -33,6 +35,7 @@ mod mirakurun;
 mod mqtt;
 mod nginx;
 mod output;
+mod package;
 mod pion;
 mod places;
 mod postgresql_tls;

@@ -4,6 +4,7 @@
 
 mod agents;
 mod air;
+mod browser;
 mod browser_tab;
 mod coturn;
 mod exporter;
@@ -21,6 +22,7 @@ mod web;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use browser::Browser;
 pub(crate) use browser_tab::BrowserTab;
 pub(crate) use coturn::Coturn;
 pub(crate) use exporter::{NodeExporter, Prometheus};
@@ -33,6 +35,6 @@ pub(crate) use node_media_server::NodeMediaServer;
 pub(crate) use pion::Pion;
 pub(crate) use process::{Said, origin_process, says, weir};
 pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, report, start_measuring};
-pub(crate) use turn::{alone, shared};
+pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
 pub(crate) use weir_testing::{Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon};

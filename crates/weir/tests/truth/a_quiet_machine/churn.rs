@@ -1,102 +1,14 @@
-//! Clients that follow each other in their places, and a server that keeps something of each of them.
+//! What viewers that follow each other get of a server, and what it keeps of each of them.
 
-use crate::support::{Kept, Run, alone, measure, play, shared, weir};
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
-
-/// `weir origin` in a process of its own, and its URLs by scheme.
-struct Server {
-    process: Kept,
-    urls: BTreeMap<String, String>,
-}
-
-impl Server {
-    fn start(arguments: &[&str], schemes: usize) -> Self {
-        let mut command = weir();
-        command.arg("origin").args(arguments).stdout(Stdio::piped());
-        let mut process = Kept::start(&mut command);
-        let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
-        let urls = lines.take(schemes).map(|line| {
-            let line = line.unwrap();
-            let url = line.strip_prefix("listening on ").unwrap();
-            (url.split_once("://").unwrap().0.to_owned(), url.to_owned())
-        });
-        let urls = urls.collect();
-        Self { process, urls }
-    }
-
-    fn url(&self, scheme: &str, path: &str) -> String {
-        let url = self.urls.get(scheme).unwrap_or_else(|| panic!("{scheme} is not in {:?}", self.urls));
-        format!("{url}{path}")
-    }
-}
-
-/// A publisher that is there as long as the test.
-fn publish(url: &str, flags: &[&str]) -> Kept {
-    let mut command = weir();
-    command.args(["publish", url, "-d", "100s", "-q", "--no-tui", "-o"]);
-    let folder = tempfile::tempdir().unwrap().keep();
-    command.arg(folder.join("run")).args(flags).stdout(Stdio::null()).stderr(Stdio::null());
-    Kept::start(&mut command)
-}
-
-/// What holds of every run whose clients follow each other and of which nothing fails.
-fn check(run: &Run, places: u64) {
-    let turnover = &run.workloads()[0]["turnover"];
-    let number = |key: &str| turnover[key].as_u64().unwrap();
-    assert!(run.failures().is_empty(), "a planned end is no failure: {:?}", run.failures());
-    assert!(number("started") >= 3 * places, "others came in their places: {turnover:#}");
-    // On a busy machine a life may be over before it began.
-    assert_eq!(
-        number("started") + run.slots("missed"),
-        run.slots("planned"),
-        "every planned start ends in one way"
-    );
-    assert_eq!(run.well(), number("started"));
-    let never_played = number("started") - run.total("played") as u64;
-    assert!(number("exits_before_start") <= never_played, "{turnover:#}");
-    assert_eq!(run.total("exits_before_start") as u64, number("exits_before_start"));
-}
-
-#[test]
-fn clients_of_every_protocol_follow_each_other() {
-    let _machine = shared();
-    let listen =
-        ["--rtmp", ":0", "--rtc", ":0", "--http", ":0", "--http-flv", ":0", "--mqtt", ":0", "--merge", "0s"];
-    let server = Server::start(&listen, 8);
-    let live = server.url("rtmp", "/live/a");
-    let _publisher = publish(&live, &["--gop", "200ms"]);
-    let topic = server.url("mqtt", "/sensors/a");
-    let _messages = publish(&topic, &["--rate", "50/s"]);
-    for (scheme, path) in [
-        ("rtmp", "/live/a"),
-        ("http+flv", "/live/a.flv"),
-        ("whep+http", "/live/a"),
-        ("ws", "/live/a"),
-        ("http", "/1.ts"),
-        ("mqtt", "/sensors/#"),
-    ] {
-        let run = play(&server.url(scheme, path), "-c 4 --arrival 20/s --life exp:700ms -d 6s --drain 2s");
-        check(&run, 4);
-    }
-    for (scheme, path, flags) in [
-        ("rtmp", "/live/s{i}", "--streams 4"),
-        ("whip+http", "/whip/live/w{i}", "--streams 4"),
-        ("mqtt", "/t/{client}", "-c 4 --rate 50/s --qos 1"),
-    ] {
-        let url = server.url(scheme, path);
-        let flags = format!("{flags} --life 1s -d 6s --drain 2s");
-        check(&measure(["publish", &url].into_iter().chain(flags.split(' '))), 4);
-    }
-}
+use crate::churn::{Server, check, publish};
+use crate::support::{Run, measure, play, quiet};
 
 /// A viewer of 3 s gets as much as 2 s of media at once where the server keeps a group of pictures; where it keeps none, it waits
 /// for a keyframe while sound comes. There keyframes are near to each other: who leaves before one comes is expected for all of
 /// its time.
 #[test]
 fn viewers_that_follow_each_other_get_what_is_expected_of_a_server_with_a_cache_and_of_one_without() {
-    let _machine = alone();
+    let _machine = quiet();
     for (cache, gop) in [(&[][..], "2s"), (&["--no-gop-cache"], "500ms")] {
         let server = Server::start(&[&["--rtmp", ":0", "--merge", "0s"], cache].concat(), 1);
         let url = server.url("rtmp", "/live/a");
@@ -109,23 +21,6 @@ fn viewers_that_follow_each_other_get_what_is_expected_of_a_server_with_a_cache_
         let ratio = actual / expected;
         assert!((0.85..=1.15).contains(&ratio), "{cache:?}: {ratio}, {:#}", run.stage(0));
     }
-}
-
-#[test]
-fn lives_are_those_of_the_seed() {
-    let _machine = shared();
-    let server = Server::start(&["--rtmp", ":0", "--merge", "0s"], 1);
-    let url = server.url("rtmp", "/live/a");
-    let _publisher = publish(&url, &["--gop", "200ms"]);
-    let planned = |seed: &str| {
-        let flags = format!("-c 6 --life exp:500ms --arrival poisson:50/s -d 5s --seed {seed}");
-        let run = play(&url, &flags);
-        check(&run, 6);
-        run.slots("planned")
-    };
-    let first = planned("7");
-    assert_eq!(planned("7"), first);
-    assert!((1..4).any(|seed| planned(&seed.to_string()) != first), "another seed, another plan");
 }
 
 /// Short-lived viewers of a server that keeps `leak` bytes of each, if it does.
@@ -152,7 +47,7 @@ fn slope(growth: &serde_json::Value) -> [f64; 3] {
 
 #[test]
 fn what_a_server_keeps_of_each_viewer_is_found_and_nothing_where_it_keeps_nothing() {
-    let _machine = alone();
+    let _machine = quiet();
     let [large, small, none] = std::thread::scope(|scope| {
         let runs =
             [Some(16_384), Some(2_048), None].map(|leak| scope.spawn(move || short_lived_viewers(leak)));

@@ -1,6 +1,6 @@
 //! Publishers that stop and come back: how long viewers are without frames is known of the plan.
 
-use crate::support::{Nginx, Run, alone, measure, origin_process};
+use crate::support::{Nginx, Run, measure, origin_process, quiet};
 
 /// A publisher that is away for two seconds of every six, and four viewers, all of them witnesses.
 fn comes_back(url: &str) -> Run {
@@ -37,14 +37,14 @@ fn check(run: &Run) {
 
 #[test]
 fn viewers_of_the_origin_are_without_frames_for_as_long_as_the_publisher_is_away() {
-    let _machine = alone();
+    let _machine = quiet();
     let (_server, address) = origin_process(&["--merge", "0s"]);
     check(&comes_back(&format!("{address}/live/a")));
 }
 
 #[test]
 fn viewers_of_nginx_are_too() {
-    let _machine = alone();
+    let _machine = quiet();
     let nginx = Nginx::start();
     check(&comes_back(&nginx.url("a")));
 }
