@@ -461,6 +461,7 @@ mod tests {
             source_fps: None,
             figures: Figures(figures.collect()),
             targets: Vec::new(),
+            unheard: Vec::new(),
             generator: None,
             host: None,
             machines: Vec::new(),
@@ -476,6 +477,7 @@ mod tests {
             seconds: 10.0,
             samples: 11,
             targets: Vec::new(),
+            unheard: Vec::new(),
             generator: ProcessSummary::default(),
             host: HostSummary { own_steal_ratio: Some(steal_ratio), ..HostSummary::default() },
             others: OthersSummary {
