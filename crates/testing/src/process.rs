@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -103,17 +103,18 @@ impl Drop for Kept {
 
 /// Tells the process that outlives this one, which is started with the first line.
 fn tell_watcher(sign: char, pid: u32) {
-    static PIPE: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
+    static WATCHING: OnceLock<Mutex<Child>> = OnceLock::new();
     let start = || {
         let mut command = Command::new("sh");
         command.args(["-c", WATCHER]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Ctrl-C on a terminal ends the tests, and must not end what cleans up behind them.
-        let mut watcher = command.process_group(0).spawn().expect("sh is there");
-        Mutex::new(watcher.stdin.take().expect("its input is a pipe"))
+        Mutex::new(command.process_group(0).spawn().expect("sh is there"))
     };
-    let mut pipe = PIPE.get_or_init(start).lock().unwrap_or_else(PoisonError::into_inner);
-    // Without a watcher the tests are as good as with one.
-    let _ = writeln!(pipe, "{sign} {pid}");
+    let mut watcher = WATCHING.get_or_init(start).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pipe) = &mut watcher.stdin {
+        // Without a watcher the tests are as good as with one.
+        let _ = writeln!(pipe, "{sign} {pid}");
+    }
 }
 
 #[cfg(test)]

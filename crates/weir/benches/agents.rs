@@ -80,7 +80,7 @@ impl StateMachine for Swarm {
                 self.begun.get_or_insert(now);
             }
             CoordinatorMessage::Heartbeat(_) if self.begun.is_none() => {
-                self.send(to.unwrap(), AgentMessage::Heartbeat)
+                self.send(to.unwrap(), AgentMessage::Heartbeat);
             }
             _ => {}
         }
