@@ -1,5 +1,6 @@
 //! The three clocks that are read: monotonic, wall, and the thread's CPU; and what the kernel says of the first two.
 
+use crate::sys;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -34,7 +35,19 @@ pub struct KernelClock {
 
 /// What the kernel says of its clock, if it may be asked.
 pub fn of_kernel() -> Option<KernelClock> {
-    crate::sys::kernel_clock().ok()
+    let state = sys::kernel_clock().ok()?;
+    let micros = |count: libc::c_long| Duration::from_micros(count.unsigned_abs());
+    let is_in_nanos = state.status & libc::STA_NANO != 0;
+    Some(KernelClock {
+        is_synchronised: state.status & libc::STA_UNSYNC == 0,
+        most_error: micros(state.maxerror),
+        estimated_error: micros(state.esterror),
+        slewing: if is_in_nanos {
+            Duration::from_nanos(state.offset.unsigned_abs())
+        } else {
+            micros(state.offset)
+        },
+    })
 }
 
 fn nanos(time: Timespec) -> u64 {
