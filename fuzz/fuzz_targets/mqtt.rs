@@ -9,7 +9,7 @@ use halves::halves;
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
 use weir_mqtt::client::{Acknowledging, Session};
-use weir_mqtt::topic::Filter;
+use weir_mqtt::topic::{Filter, TopicTree, matches};
 use weir_mqtt::{Client, ClientOptions, Error, Event, Limits, Packet, Publish, Qos, Reader, Version};
 
 const WHOLE: u32 = 64;
@@ -41,10 +41,30 @@ fn rewrite(version: Version, bytes: &[u8]) {
     let mut reader = Reader::new(version, Limits { packet: 1 << 20, whole: 1 << 20 });
     assert_eq!(reader.next(&mut &out[..]), Ok(Some(Event::Packet(packet))));
     if let Packet::Subscribe(subscribe) = packet {
-        for subscription in subscribe.subscriptions.iter() {
-            let _ = Filter::parse(subscription.filter).map(|filter| filter.matches("a/b"));
+        let filters = subscribe.subscriptions.iter().filter_map(|it| Filter::parse(it.filter).ok());
+        match_in_a_tree(&filters.map(|filter| filter.pattern).collect::<Vec<_>>());
+    }
+}
+
+/// A tree of patterns finds what they match one by one: topics that resemble them, and whatever is left of them.
+fn match_in_a_tree(patterns: &[&str]) {
+    let mut tree = TopicTree::<Vec<usize>>::default();
+    for (number, pattern) in patterns.iter().enumerate() {
+        tree.entry(pattern).push(number);
+    }
+    let topics = patterns.iter().flat_map(|it| [it.replace(['+', '#'], "a"), it.replace("/#", "")]);
+    for topic in topics.chain(["a/b".to_owned()]).filter(|topic| !topic.is_empty()) {
+        let mut found = Vec::new();
+        tree.find(&topic, |numbers| found.extend(numbers.iter().copied()));
+        found.sort_unstable();
+        let matching = (0..patterns.len()).filter(|number| matches(patterns[*number], &topic));
+        // A level that is a wildcard is none of a topic's.
+        if !topic.contains(['+', '#']) {
+            assert_eq!(found, matching.collect::<Vec<_>>(), "{topic}");
         }
     }
+    patterns.iter().for_each(|pattern| drop(tree.remove(pattern)));
+    assert_eq!(tree.levels(), 0);
 }
 
 fn converse(

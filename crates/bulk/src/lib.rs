@@ -6,8 +6,11 @@
 //! what a slow link carried. Downwards, the far end sends zeros in blocks, without a word. Either end closes when it
 //! has had enough.
 
-/// What either end sends: zeros, in blocks of at most this length.
-pub static ZEROS: [u8; LARGEST_BLOCK] = [0; LARGEST_BLOCK];
+use std::sync::LazyLock;
+
+/// What either end sends: zeros, in blocks of at most this length. They are made when they are first asked for: a megabyte of them
+/// would be a megabyte of the program's file.
+pub static ZEROS: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; LARGEST_BLOCK].into_boxed_slice());
 
 /// The largest block, in bytes.
 pub const LARGEST_BLOCK: usize = 1 << 20;

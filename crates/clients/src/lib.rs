@@ -7,6 +7,7 @@
 
 pub mod bulk;
 mod client_session;
+mod client_shard;
 mod client_state;
 mod column;
 mod drift;
@@ -37,6 +38,7 @@ mod workload_error;
 
 pub use bulk::BulkOptions;
 pub use client_session::{ClientSession, End, Stop};
+pub use client_shard::ClientShard;
 pub use client_state::{ClientPhase, ClientState, Timeouts};
 pub use column::{Column, ColumnPosition, ColumnUnit, Statistic};
 pub use drift::Drift;

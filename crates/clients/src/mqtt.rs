@@ -1,8 +1,11 @@
 //! MQTT publishers and subscribers, 3.1.1 and 5.
 
+mod carrier;
 mod figures;
 mod filling;
+mod identity;
 mod options;
+mod outage;
 mod pace;
 mod payloads;
 mod publish;
@@ -11,28 +14,39 @@ mod reconnect;
 mod refusal;
 mod source;
 mod subscribe;
+mod template;
 mod times;
 mod topic;
 mod trace;
 mod workload;
 
 pub use filling::{Filling, FillingError};
-pub use options::{MqttOptions, Will};
+pub use options::{MessageProperties, MqttOptions, Will};
 pub use published::Published;
 pub use source::MqttSource;
 pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
+pub(crate) use template::without_places;
+pub use topic::check_filter;
 pub use workload::{play, publish};
 
 use crate::target::{Link, Scheme};
 
-/// The schemes of both.
+/// The schemes of both. The ports of those with a WebSocket are WebSocket's own, since MQTT has none for it.
 pub const SCHEMES: &[Scheme] = &[
-    Scheme { name: "mqtt", port: 1883, link: Link::Tcp },
-    Scheme { name: "mqtts", port: 8883, link: Link::Tls },
+    PLAIN,
+    SECURE,
+    Scheme { name: "mqtt+ws", port: 80, link: Link::Tcp },
+    Scheme { name: "mqtt+wss", port: 443, link: Link::Tls },
 ];
+
+/// Those whose packets are on the link itself.
+const LINK_SCHEMES: &[Scheme] = &[PLAIN, SECURE];
+
+const PLAIN: Scheme = Scheme { name: "mqtt", port: 1883, link: Link::Tcp };
+const SECURE: Scheme = Scheme { name: "mqtts", port: 8883, link: Link::Tls };
 
 /// The figures of both.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -226,7 +226,7 @@ pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), Targ
         let mut rest = SecretUrl::new(&**url).with_key().replace("{i}", "");
         if url.starts_with("mqtt") {
             // A topic may name the client and the message, too.
-            rest = rest.replace("{seq}", "").replace("{client}", "");
+            rest = crate::mqtt::without_places(&rest);
         }
         if let Some(at) = rest.find(['{', '}']) {
             let end = rest[at..].find('}').map_or(rest.len(), |length| at + length + 1);

@@ -273,6 +273,32 @@ fn the_first_break_is_the_end_of_a_client_that_is_not_to_reconnect() {
     }
 }
 
+#[test]
+fn links_break_on_purpose_at_one_moment_and_clients_come_back_until_they_are_told_to_stop() {
+    for (client, subscribes) in [(Stage::publisher as fn(&_) -> _, false), (Stage::subscriber, true)] {
+        let every = Some(Duration::from_secs(1));
+        let mut stage = client(&MqttOptions { break_every: every, ..options(Qos::AtMostOnce) });
+        for time in 1..=2 {
+            stage.handle_timeout(600);
+            assert_eq!(stage.figure("playing"), 1);
+            stage.handle_timeout(400);
+            assert_eq!(stage.figure("playing"), 0, "break {time}");
+            stage.rig.take_sent();
+            stage.reader = Reader::new(stage.version, Limits::default());
+            stage.comes_back();
+            assert!(matches!(stage.said()[..], [Said::Connect { .. }]));
+            stage.hear(&CONNACK);
+            if subscribes {
+                stage.grant();
+            }
+            assert_eq!((stage.figure("playing"), stage.figure("mqtt.reconnects")), (1, time));
+            stage.said();
+        }
+        stage.dispatch(Event::Stop);
+        assert_eq!(stage.ended().0, [Ending::OnTime]);
+    }
+}
+
 /// Message `number` of publisher 7, which has been sent now; in front of the payload in MQTT 3.1.1.
 fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
     let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };

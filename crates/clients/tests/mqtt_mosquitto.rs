@@ -283,7 +283,7 @@ fn credentials_are_checked_and_a_refusal_has_the_brokers_code() {
     for version in VERSIONS {
         let v5 = version == MqttVersion::V5;
         let stranger = burst(1, Qos::AtLeastOnce, version);
-        let known = MqttOptions { credentials: Some(me.clone()), ..stranger.clone() };
+        let known = MqttOptions { credentials: vec![me.clone()], ..stranger.clone() };
         let no = if v5 {
             "CONNACK 0x87 Not authorized"
         } else {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use weir_clients::{PlannedStart, ShardRecorder, Turn, Workload};
+use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG};
 use weir_metrics::{Moment, Recorder};
-use weir_shard::{Endpoint, SessionId, Shard, clock};
+use weir_shard::{Endpoint, SessionId, clock};
 
 /// Slots started between two turns of the loop, so that running clients keep their turn.
 const STARTS_A_TURN: usize = 32;
@@ -47,7 +47,7 @@ pub(crate) struct GeneratorConfig {
 
 struct Generator {
     config: GeneratorConfig,
-    shard: Shard<ShardRecorder>,
+    shard: ClientShard,
     starts: Starts,
     stops: BinaryHeap<Reverse<(Moment, SessionId)>>,
     second: u32,
@@ -65,8 +65,7 @@ struct Generator {
 /// The event loop could not be made, or failed.
 pub(crate) fn run(config: GeneratorConfig) -> std::io::Result<()> {
     let cells = Cells::of(config.workloads.iter());
-    let shard = ShardRecorder::new(cells.schemas());
-    let shard = Shard::new(shard)?;
+    let shard = ClientShard::new(ShardRecorder::new(cells.schemas()))?;
     let mut generator = Generator {
         shard,
         starts: Starts::of(&config.plan),
@@ -148,14 +147,14 @@ impl Generator {
     fn start(&mut self, planned: PlannedLife, now: Moment) {
         let slot = self.planned_start(&planned);
         let stop = self.config.origin + planned.stop;
-        self.shard.world.of(slot).count(PLANNED, 1);
+        self.shard.recorder().of(slot).count(PLANNED, 1);
         if stop <= now {
-            self.shard.world.of(slot).count(MISSED, 1);
+            self.shard.recorder().of(slot).count(MISSED, 1);
             return;
         }
         let workload = &self.config.workloads[usize::from(slot.workload)];
         let endpoint = Endpoint { from: planned.slot.from, ..workload.endpoint(slot.client).clone() };
-        let session = workload.start(slot, now, &mut self.shard.world);
+        let session = workload.start(slot, now, self.shard.recorder());
         // A link that cannot be opened has reported that to its session, which has recorded the failure.
         if let Ok(id) = self.shard.open(&endpoint, session) {
             self.stops.push(Reverse((stop, id)));
@@ -179,7 +178,7 @@ impl Generator {
     fn stop_all(&mut self, now: Moment) {
         while let Some(planned) = self.pop_due(now) {
             let slot = self.planned_start(&planned);
-            let figures = self.shard.world.of(slot);
+            let figures = self.shard.recorder().of(slot);
             figures.count(PLANNED, 1);
             figures.count(MISSED, 1);
         }
@@ -191,7 +190,7 @@ impl Generator {
 
     fn report(&mut self, last: bool) {
         let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
-        let mut figures = self.shard.world.take_figures();
+        let mut figures = self.shard.recorder().take_figures();
         self.count_arrivals(&mut figures, last);
         if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.
@@ -206,10 +205,10 @@ impl Generator {
             shard: self.config.number,
             second: self.second,
             figures,
-            failures: self.shard.world.take_failures(),
+            failures: self.shard.recorder().take_failures(),
             deserted: self.shard.is_empty() && self.starts.is_empty(),
-            gaps: self.shard.world.take_gaps(),
-            client_records: self.shard.world.take_client_records(),
+            gaps: self.shard.recorder().take_gaps(),
+            client_records: self.shard.recorder().take_client_records(),
             consumer_end: None,
             last,
         };
@@ -229,7 +228,7 @@ impl Generator {
             return;
         }
         let (end, mut unread) = (self.second_end(), vec![0; figures.len()]);
-        self.shard.unread(ASKED, |id, bytes, sessions| {
+        self.shard.unread(ASKED, &mut |id, bytes, sessions| {
             let cell = self.cell_of.get(id.index()).map_or(0, |cell| usize::from(*cell));
             unread[cell] += (bytes * sessions) as u64;
         });

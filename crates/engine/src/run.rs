@@ -89,7 +89,7 @@ pub trait Watcher {
     fn second(&mut self, second: u32, aggregator: &Aggregator);
     /// Called a few times a second.
     fn tick(&mut self, elapsed: Duration);
-    /// Of all agents this one is behind the most: it should have reported its next second this long ago. Called a few times a second.
+    /// An agent should have reported its next second this long ago. Called for each that goes on, a few times a second.
     fn lag(&mut self, _agent: &str, _behind: Duration) {}
     /// Whether the run has shown what it was made for: it ends then, before its plan does, as completed.
     fn has_seen_enough(&self) -> bool {
@@ -432,9 +432,7 @@ impl Coordinator {
             let longest_wait = Duration::from_millis(if self.taken.is_some() { 20 } else { 250 });
             let patience = next_sample.since(now).min(longest_wait);
             let arrival = received.recv_timeout(patience);
-            if let Some((agent, behind)) = self.lag(clock::now()) {
-                watcher.lag(agent, behind);
-            }
+            self.lags(clock::now()).for_each(|(agent, behind)| watcher.lag(agent, behind));
             match arrival {
                 Ok(arrival) => {
                     for second in self.take_arrival(arrival) {
@@ -468,12 +466,13 @@ impl Coordinator {
         outcome
     }
 
-    /// The agent that is behind the most, and how long ago it should have reported its next second. The run's seconds wait for it.
-    fn lag(&self, now: Moment) -> Option<(&str, Duration)> {
+    /// How long ago each agent that goes on should have reported its next second. The run's seconds wait for the slowest.
+    fn lags(&self, now: Moment) -> impl Iterator<Item = (&str, Duration)> {
         let agents = self.agents.iter().zip(&self.due).zip(&self.ended);
-        let ((agent, due), _) = agents.filter(|(_, ended)| !**ended).min_by_key(|((_, due), _)| **due)?;
-        let complete = Duration::from_secs(u64::from(*due) + 1);
-        Some((agent, now.since(self.origin).saturating_sub(complete)))
+        agents.filter(|(_, ended)| !**ended).map(move |((agent, due), _)| {
+            let complete = Duration::from_secs(u64::from(*due) + 1);
+            (agent.as_str(), now.since(self.origin).saturating_sub(complete))
+        })
     }
 
     /// Ends the run before its plan does.

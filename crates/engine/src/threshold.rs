@@ -93,6 +93,9 @@ const STATISTICS: [(&str, Statistic); 13] = [
     ("ratio", Statistic::Ratio),
 ];
 
+/// Another name of `units`.
+const MESSAGES: &str = "messages";
+
 /// Ratios that are made of two figures.
 const RATIOS: [&str; 9] =
     ["failed", "missed", "played", "starved", "bitrate", "stalled", "stall_free", "frames", "lost"];
@@ -178,6 +181,8 @@ impl FromStr for Threshold {
         if figure.is_empty() {
             return Err(ThresholdError::NoOperator(text.to_owned()));
         }
+        // Those who count messages call their units so.
+        let figure = if figure == MESSAGES { "units" } else { figure };
         let (text, figure) = (text.trim().to_owned(), figure.to_owned());
         Ok(Self { text, figure, statistic, operator, limit, default_of: None })
     }
@@ -302,6 +307,9 @@ impl Threshold {
                 self.check_limit(&[Measure::Bytes], "bytes a second; write for example 16kB")
             }
             (_, Unit::Bytes) => self.check_limit(&[Measure::Bytes], "bytes; write for example 16kB"),
+            (Some(Statistic::Rate), Unit::Count) => {
+                self.check_limit(&[Measure::Rate], "a number a second; write for example 20/s")
+            }
             (_, Unit::Count) => self.check_limit(&[], "a number; write it without a unit"),
         }
     }
@@ -777,6 +785,7 @@ mod tests {
         let pick = |text: &str| text.parse::<Threshold>().unwrap().pick(&figures);
         let values =
             ["media == 7", "media_bytes == 7", "media_bytes.rate > 0", "media_seconds == 7"].map(pick);
+        assert_eq!("messages.rate > 1/s".parse::<Threshold>().unwrap().figure, "units");
         assert_eq!(values, [Some(7.0), Some(7.0), Some(1.0), None]);
     }
 
@@ -810,9 +819,15 @@ mod tests {
         assert!(
             check("stalls == 0%").contains("a number") && check("bitrate.ratio > 1s").contains("a ratio")
         );
-        for fine in
-            ["startup.p99 < 1", "failed.ratio <= 0.1%", "stalled.rate < 1%", "media > 1MB", "drift.count > 3"]
-        {
+        assert!(check("messages == 3/s").contains("a number"));
+        for fine in [
+            "startup.p99 < 1",
+            "failed.ratio <= 0.1%",
+            "stalled.rate < 1%",
+            "media > 1MB",
+            "drift.count > 3",
+            "messages.rate >= 10000/s",
+        ] {
             fine.parse::<Threshold>().unwrap().check(&schemas).unwrap();
         }
         assert!(

@@ -95,6 +95,8 @@ pub enum Measure {
     BitRate,
     /// A part of a whole, 0 to 1.
     Ratio,
+    /// Events a second.
+    Rate,
 }
 
 /// A number of bytes: `955B`, `64KiB`, `1MB`.
@@ -113,7 +115,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
 /// # Errors
 /// The unit is unknown.
 pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
-    let error = || wrong(text, "a quantity such as 0, 1s, 250ms, 0.1%, 16kB or 4mbps");
+    let error = || wrong(text, "a quantity such as 0, 1s, 250ms, 0.1%, 20/s, 16kB or 4mbps");
     let (sign, magnitude) = match text.trim().strip_prefix('-') {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.trim()),
@@ -122,6 +124,9 @@ pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
     let (scale, measure) = match unit {
         "" => (1.0, Measure::Plain),
         "%" => (0.01, Measure::Ratio),
+        "/s" => (1.0, Measure::Rate),
+        "/m" | "/min" => (1.0 / 60.0, Measure::Rate),
+        "/h" => (1.0 / 3_600.0, Measure::Rate),
         "B" => (1.0, Measure::Bytes),
         "kB" => (1e3, Measure::Bytes),
         "KiB" => (1_024.0, Measure::Bytes),
@@ -219,6 +224,8 @@ mod tests {
         assert_eq!(parse_quantity("-2ms"), quantity(-0.002, Measure::Time));
         assert_eq!(parse_quantity("16KiB"), quantity(16_384.0, Measure::Bytes));
         assert_eq!(parse_quantity("4mbps"), quantity(4e6, Measure::BitRate));
+        assert_eq!(parse_quantity("10000/s"), quantity(10_000.0, Measure::Rate));
+        assert_eq!(parse_quantity("30/m"), quantity(0.5, Measure::Rate));
         assert_eq!(parse_quantity("7"), quantity(7.0, Measure::Plain));
     }
 

@@ -10,7 +10,7 @@
 //! | [`property`] | the properties of MQTT 5 | MQTT 5 section 2.2.2 |
 //! | [`reason`] | reason codes and return codes, with their names | MQTT 5 section 2.4; MQTT 3.1.1 sections 3.2.2.3, 3.9.3 |
 //! | [`Reader`] | packets out of a byte stream in any split, with bounded memory | section 2 of both |
-//! | [`topic`] | topic names and filters, `$share` included | section 4.7 of both; MQTT 5 section 4.8.2 |
+//! | [`topic`] | topic names and filters, `$share` included, and filters in a tree | section 4.7 of both; MQTT 5 section 4.8.2 |
 //! | [`mark`] | weir's own mark of a message: publisher, sequence number, clocks | nowhere but here |
 //! | [`delivery`] | which messages have come, by their marks | nowhere but here |
 //! | [`client`] | the dialogue of one client: identifiers, window, acknowledgements, keep-alive, resumption | section 4 of both |

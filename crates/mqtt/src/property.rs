@@ -409,6 +409,13 @@ impl PropertyBuffer {
         Ok(self)
     }
 
+    /// What is in another one, and nothing else.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.present = other.present;
+    }
+
     /// Takes all out.
     pub fn clear(&mut self) {
         self.bytes.clear();

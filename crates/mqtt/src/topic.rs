@@ -1,5 +1,9 @@
 //! Topic names and topic filters (section 4.7 of both standards; shared subscriptions, MQTT 5 section 4.8.2).
 
+mod tree;
+
+pub use tree::TopicTree;
+
 use crate::error::Violation;
 use crate::field::Fields;
 

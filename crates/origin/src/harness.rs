@@ -158,6 +158,7 @@ mod tests {
             (2, b"OPTIONS / HTTP/1.1\r\n\r\n"),
             (2, b"GET /live/a HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"),
             (3, &connect),
+            (3, b"GET /mqtt HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mqtt\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x82\x90\0\0\0\0\x10\x0c\0\x04MQTT\x04\x02\0\x3c\0\0\xc0\0"),
             (4, b"weir bulk 1 up\n"),
         ] {
             play(&[&[protocol][..], &says(bytes), &[5, 255, 6, 0, 7, 200, 4, 0]].concat());

@@ -1,8 +1,10 @@
-//! A small MQTT broker, 3.1.1 and 5: QoS 0 and 1, wildcards, shared subscriptions, retained messages, wills.
+//! A small MQTT broker, 3.1.1 and 5: QoS 0 to 2, wildcards, shared subscriptions, retained messages, wills, sessions that
+//! outlive their connections.
 //!
-//! It runs in a thread of its own beside the workers. Sessions end with their connections; nothing is stored.
+//! It runs in a thread of its own beside the workers. Nothing is stored on a disk.
 
 mod broker;
+mod flight;
 mod inbox;
 mod publication;
 mod retained;

@@ -25,6 +25,7 @@ pub(crate) use hub::Hub;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use port::Port;
 pub(crate) use port::open_port;
+pub(crate) use request::{is_of_another_site, socket_key};
 pub(crate) use session::RtcSession;
 
 pub use counts::{Counts, IntakeCounts};

@@ -166,7 +166,7 @@ mod tests {
         let said = rtmp.check(Verb::Play, &given).unwrap_err();
         assert_eq!(
             said,
-            "--qos (`qos`) is an option of mqtt:// and mqtts:// and means nothing to rtmp:// and rtmps://; leave it out; \
+            "--qos (`qos`) is an option of mqtt:// and mqtts:// and mqtt+ws:// and mqtt+wss:// and means nothing to rtmp:// and rtmps://; leave it out; \
              `play` has witness_every, buffer, digest_handshake, end_grace"
         );
         assert_eq!(of_scheme("mqtt").unwrap().check(Verb::Play, &Given::default().with("qos", "1")), Ok(()));

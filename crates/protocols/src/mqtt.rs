@@ -7,11 +7,14 @@ use crate::protocol::{Making, Output, Play, Protocol, Publish, RunContext, Serve
 use crate::secret::{first_line, variable};
 use crate::viewer;
 use clap::{Args, ValueHint};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{self, Filling, Framing, MqttOptions, MqttVersion, Qos, RecordFormat, Will};
+use weir_clients::mqtt::{
+    self, Filling, Framing, MessageProperties, MqttOptions, MqttVersion, Qos, RecordFormat, Will,
+};
 use weir_clients::{Credentials, PublishOptions, Workload, WorkloadError};
 use weir_metrics::{BitRate, parse_duration, parse_rate};
 
@@ -22,7 +25,7 @@ const PASSWORD: &str = "WEIR_MQTT_PASSWORD";
 /// Longest time for a count that is planned: a year.
 const LONGEST: f64 = 31_536_000.0;
 
-/// MQTT over TCP and TLS.
+/// MQTT over TCP and TLS, and in WebSockets over either.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: mqtt::SCHEMES,
     suffix: None,
@@ -30,20 +33,29 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: mqtt::SCHEMA,
     columns: &[],
     play: Some(Play {
-        options: &[Group::of::<Connection>(), Group::of::<Delivery>()],
+        options: &[
+            Group::of::<Connection>(),
+            Group::of::<Carriage>(),
+            Group::of::<Users>(),
+            Group::of::<Delivery>(),
+            Group::of::<Subscriptions>(),
+        ],
         // What was acknowledged at QoS 1 and 2 is to arrive.
         asked: |given| if acknowledged(given) { vec!["lost == 0"] } else { Vec::new() },
         shown: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {
-            let options = options(making.given, making.run)?;
+            let Subscriptions { filter } = making.given.read()?;
+            let options = MqttOptions { filters: filter, ..options(making.given, making.run)? };
             mqtt::play(making.urls, &making.options, &options)
         },
     }),
     publish: Some(Publish {
         options: &[
             Group::of::<Connection>(),
+            Group::of::<Carriage>(),
+            Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Messages>(),
             Group::of::<Stamp>(),
@@ -54,7 +66,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     ingest: Some(&[Group::of::<Connection>(), Group::of::<Delivery>()]),
     serve: Some(Serve {
         server: &weir_origin::MQTT,
-        help: "Listen for MQTT: a small broker with QoS 0 and 1, usually on :1883",
+        help: "Listen for MQTT, also in WebSockets: a small broker, usually on :1883",
         needs_publishers: false,
     }),
 };
@@ -66,13 +78,14 @@ pub struct Connection {
     /// Version of the protocol: 5 or 3.1.1
     #[arg(long, value_name = "VERSION", default_value = "5", value_parser = version)]
     pub mqtt_version: MqttVersion,
-    /// User name [environment: WEIR_MQTT_USER]; or in the URL
+    /// User name [environment: WEIR_MQTT_USER]; or in the URL. Of clients of a run a template, as --client-id
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub password_file: Option<PathBuf>,
-    /// What client identifiers begin with; the client's number follows [default: a name of this run's own]
+    /// What client identifiers begin with; the client's number follows. Or a template with {client}, {user} or {random:8} in
+    /// it [default: a name of this run's own]
     #[arg(long, value_name = "TEXT")]
     pub client_id: Option<String>,
     /// Keep sessions on the broker for TIME after their clients have gone [default: clean sessions]
@@ -87,6 +100,37 @@ pub struct Connection {
     /// A last will of each client
     #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
     pub will: Option<Will>,
+}
+
+/// What carries packets, and how long.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+struct Carriage {
+    /// Break the links of all clients at the same moment, every TIME and without DISCONNECT: what comes back is a storm
+    /// as after the broker's restart
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    break_every: Option<Duration>,
+    /// Path at which a broker of mqtt+ws:// or mqtt+wss:// is asked for a WebSocket
+    #[arg(long, value_name = "PATH", default_value = "/mqtt", value_parser = socket_path)]
+    ws_path: String,
+}
+
+/// Users of many clients.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+struct Users {
+    /// CSV file with a user and a password a line: each client has the next, and the first again behind the last
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    credentials: Option<PathBuf>,
+}
+
+/// What subscribers ask for beside the topic of the URL.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+struct Subscriptions {
+    /// Another topic filter of each subscriber, with the same places as the URL's; may be repeated
+    #[arg(long, value_name = "FILTER", value_parser = filter)]
+    filter: Vec<String>,
 }
 
 /// How messages are delivered.
@@ -112,8 +156,9 @@ struct Messages {
     /// before that [default: as many as the time allows]
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// What messages are filled with: size:BYTES, file:PATH, or records of an Avro schema, made from the seed:
-    /// avro:FILE.avsc, json:FILE.avsc
+    /// What messages are filled with: size:BYTES, file:PATH, the files of a directory in turn: dir:PATH, a file with
+    /// places for {seq}, {time}, {client}, {user}, {id}, {random:8}: template:PATH, or records of an Avro schema, made
+    /// from the seed: avro:FILE.avsc, json:FILE.avsc
     #[arg(long, value_name = "WHAT", default_value = "size:256", value_hint = ValueHint::AnyPath)]
     payload: Payload,
     /// What is around records in Avro: schemaless, single-object or container [default: schemaless]
@@ -125,6 +170,18 @@ struct Messages {
     /// Ask the broker to keep the messages
     #[arg(long)]
     retain: bool,
+    /// A user property of each message (MQTT 5); may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = user_property)]
+    user_property: Vec<(String, String)>,
+    /// Content type of the messages (MQTT 5)
+    #[arg(long, value_name = "TEXT")]
+    content_type: Option<String>,
+    /// For how long the broker may keep a message for a subscriber (MQTT 5), in whole seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    message_expiry: Option<Duration>,
+    /// Send the topic once a connection and a number in its place from then on, if the broker takes that (MQTT 5)
+    #[arg(long)]
+    topic_alias: bool,
 }
 
 /// What a message is filled with, as it is written.
@@ -132,6 +189,8 @@ struct Messages {
 enum Payload {
     Size(usize),
     File(PathBuf),
+    Directory(PathBuf),
+    Template(PathBuf),
     Avro(PathBuf),
     Json(PathBuf),
 }
@@ -146,9 +205,14 @@ impl FromStr for Payload {
                 .map(Self::Size)
                 .map_err(|_| format!("'{size}' is no number of bytes; write for example size:955")),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            Some(("dir", path)) if !path.is_empty() => Ok(Self::Directory(path.into())),
+            Some(("template", path)) if !path.is_empty() => Ok(Self::Template(path.into())),
             Some(("avro", path)) if !path.is_empty() => Ok(Self::Avro(path.into())),
             Some(("json", path)) if !path.is_empty() => Ok(Self::Json(path.into())),
-            _ => Err("write size:BYTES, file:PATH, avro:FILE.avsc or json:FILE.avsc".to_owned()),
+            _ => {
+                Err("write size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc or json:FILE.avsc"
+                    .to_owned())
+            }
         }
     }
 }
@@ -160,6 +224,8 @@ impl Messages {
         let filling = match &self.payload {
             Payload::Size(size) => Filling::Size(*size),
             Payload::File(path) => Filling::File(path.clone()),
+            Payload::Directory(path) => Filling::Directory(path.clone()),
+            Payload::Template(path) => Filling::Template(path.clone()),
             Payload::Avro(path) => {
                 of(path, RecordFormat::Avro(self.avro_encoding.unwrap_or(Framing::Schemaless)))
             }
@@ -173,6 +239,47 @@ impl Messages {
             return wrong("avro_encoding is of avro: payloads; write avro:FILE.avsc, or leave it out");
         }
         Ok(filling)
+    }
+
+    fn properties(&self) -> MessageProperties {
+        MessageProperties {
+            user: self.user_property.clone(),
+            content_type: self.content_type.clone(),
+            expiry: self.message_expiry,
+            topic_alias: self.topic_alias,
+        }
+    }
+}
+
+impl Users {
+    /// Users and passwords of the file, if one is given.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a line without a user.
+    fn read(&self) -> Result<Vec<Credentials>, WorkloadError> {
+        let Some(path) = &self.credentials else { return Ok(Vec::new()) };
+        let wrong = |words: &dyn Display| WorkloadError::Options(format!("{}: {words}", path.display()));
+        let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&*text);
+        let mut credentials = Vec::new();
+        for record in reader.records() {
+            // Its words would have what is in the file.
+            let record =
+                record.map_err(|_| wrong(&"not a file of CSV in UTF-8; write USER,PASSWORD a line"))?;
+            let field = |position| record.get(position).unwrap_or_default().to_owned();
+            let (user, password) = (field(0), field(1));
+            if user.is_empty() || record.len() > 2 {
+                let line = record.position().map_or(0, csv::Position::line);
+                return Err(wrong(&format_args!(
+                    "line {line} is not USER,PASSWORD; a comma in either needs quotes"
+                )));
+            }
+            credentials.push(Credentials { user, password });
+        }
+        if credentials.is_empty() {
+            return Err(wrong(&"no user is in it; write USER,PASSWORD a line"));
+        }
+        Ok(credentials)
     }
 }
 
@@ -201,12 +308,23 @@ impl Delivery {
 /// What subscribers and publishers have in common.
 fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError> {
     let (connection, delivery): (Connection, Delivery) = (given.read()?, given.read()?);
+    let (users, carriage): (Users, Carriage) = (given.read()?, given.read()?);
+    if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
+        let words = "credentials has the users and passwords; leave user and password_file out";
+        return Err(WorkloadError::Options(words.to_owned()));
+    }
+    let mut credentials = users.read()?;
+    if credentials.is_empty() {
+        credentials.extend(connection.credentials()?);
+    }
     let usual = MqttOptions::default();
     Ok(MqttOptions {
         version: connection.mqtt_version,
-        credentials: connection.credentials()?,
+        credentials,
         client_id: connection.client_id,
         session: connection.session,
+        socket_path: carriage.ws_path,
+        break_every: carriage.break_every,
         keep_alive: connection.keep_alive,
         qos: delivery.qos_or(Qos::AtMostOnce),
         window: delivery.window.unwrap_or(usual.window),
@@ -228,6 +346,7 @@ fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError
         count: messages.count,
         filling: messages.filling()?,
         retain: messages.retain,
+        properties: messages.properties(),
         ..options(making.given, making.run)?
     };
     let shared = PublishOptions { stamp: Stamp::is_on(making.given)?, ..making.options };
@@ -270,9 +389,24 @@ fn will(text: &str) -> Result<Will, String> {
     Ok(Will { topic: topic.to_owned(), payload: payload.as_bytes().to_vec() })
 }
 
+fn socket_path(text: &str) -> Result<String, String> {
+    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_path { Ok(text.to_owned()) } else { Err("write a path such as /mqtt, percent-encoded".to_owned()) }
+}
+
+fn filter(text: &str) -> Result<String, String> {
+    mqtt::check_filter(text).map(|()| text.to_owned())
+}
+
+fn user_property(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn given(options: &[(&str, &str)]) -> Given {
         options.iter().fold(Given::default(), |given, (name, text)| given.with(name, *text))
@@ -298,11 +432,34 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_users_is_read_and_its_passwords_are_in_no_error() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let read = |file: &tempfile::NamedTempFile| {
+            options(&given(&[("credentials", file.path().to_str().unwrap())]), &RunContext::default())
+        };
+        assert!(read(&file).unwrap_err().to_string().contains("no user is in it"));
+        file.write_all(b"kim,s3cr3t\n\"lee, jr\",\"a\"\"b\"\nmax\n").unwrap();
+        let credentials = read(&file).unwrap().credentials;
+        let pairs: Vec<_> = credentials.iter().map(|it| (&*it.user, &*it.password)).collect();
+        assert_eq!(pairs, [("kim", "s3cr3t"), ("lee, jr", "a\"b"), ("max", "")]);
+        for line in [&b"kim,s3cr3t,more\n"[..], b",s3cr3t\n", b"kim,s3cr3t\xFF\n"] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(line).unwrap();
+            let said = read(&file).unwrap_err().to_string();
+            assert!(said.contains("USER,PASSWORD") && !said.contains("s3cr3t"), "{said}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_says_how_to_write_it() {
         for (options, words) in [
             (&[("mqtt_version", "4.0")][..], "write 5 or 3.1.1"),
             (&[("qos", "3")], "0..=2"),
-            (&[("payload", "955")], "size:BYTES, file:PATH, avro:"),
+            (&[("payload", "955")], "size:BYTES, file:PATH, dir:PATH, template:PATH, avro:"),
+            (&[("user_property", "x")], "NAME=VALUE"),
+            (&[("topic_alias", "true"), ("mqtt_version", "3.1.1")], "speak version 5"),
+            (&[("credentials", "/no/such/file")], "/no/such/file"),
+            (&[("credentials", "/no/such/file"), ("user", "kim")], "leave user and password_file out"),
             (&[("payload", "size:x")], "size:955"),
             (&[("records", "2")], "leave records out"),
             (&[("payload", "json:a.avsc"), ("avro_encoding", "container")], "write avro:FILE.avsc"),

@@ -4,4 +4,5 @@
 
 pub mod http;
 pub mod oven;
-pub mod websocket;
+
+pub use weir_web::websocket;

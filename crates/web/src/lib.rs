@@ -10,6 +10,7 @@
 //! | `response` | responses, one after the other, as a client receives them | RFC 9112 section 4 |
 //! | `message` | requests and answers, written | RFC 9112 sections 3 to 6 |
 //! | `credentials` | user and password, and tokens | RFC 7617, RFC 6750 |
+//! | `websocket` | messages both ways, behind a handshake that is an answer like any other | RFC 6455 |
 //! | `uri` | places: as they are asked for, where a redirect leads, what may be shown of it | RFC 3986, RFC 9110 section 10.2.2 |
 //!
 //! Bodies are handed out as slices of what came: a stream is never copied here. Everything that is kept is bounded, and no
@@ -24,6 +25,7 @@ mod message;
 mod request;
 mod response;
 pub mod uri;
+pub mod websocket;
 
 pub use body::{CHUNK_END, LAST_CHUNK, begin_chunk};
 pub use error::HttpError;

@@ -1,7 +1,8 @@
 //! What an MQTT publisher, a subscriber and an idle connection cost weir, against mosquitto and against weir's own origin,
-//! alternately.
+//! alternately; and what these two brokers cost: by the number of filters, by the number of subscribers of one message, and how
+//! evenly they divide messages among those that share a subscription.
 //!
-//! `cargo bench -p weir --bench mqtt -- [rounds] [messages] [idle connections]`. CPU is that of the whole process, by
+//! `cargo bench -p weir --bench mqtt -- [rounds] [messages] [idle connections] [subscribers of one message]`. CPU is that of the whole process, by
 //! `/proc`, divided by messages; of a subscriber the kernel's share stands apart. Memory of an idle connection is the
 //! difference of two processes' resident sets, one of them with a single connection.
 
@@ -37,6 +38,7 @@ fn main() -> Result<(), Failure> {
     let arguments = arguments();
     let number = |position: usize, usual: u32| arguments.get(position).map_or(Ok(usual), |text| text.parse());
     let (rounds, messages, idle) = (number(0, 3)?, number(1, 500_000)?, number(2, 9_000)?);
+    let subscribers = number(3, 10_000)?;
     let directory = tempfile::tempdir()?;
     println!("what        broker       messages/s   CPU µs   user µs   system µs a message");
     for _ in 0..rounds {
@@ -52,7 +54,122 @@ fn main() -> Result<(), Failure> {
     let at_rest = |clients| idle_memory(directory.path(), clients);
     let (one, all) = (at_rest(1)?, at_rest(idle)?);
     println!("idle        {idle} connections: {:.2} kB each", (all - one) / f64::from(idle - 1) / 1e3);
+    println!("what        broker       CPU µs of the broker");
+    for _ in 0..rounds {
+        for broker in [Broker::Mosquitto, Broker::Origin] {
+            for filters in [1, 1_000] {
+                by_filters(directory.path(), broker, filters)?;
+            }
+        }
+    }
+    for _ in 0..rounds {
+        for broker in [Broker::Mosquitto, Broker::Origin] {
+            fan_out(directory.path(), broker, subscribers)?;
+        }
+    }
+    for broker in [Broker::Mosquitto, Broker::Origin] {
+        fairness(directory.path(), broker)?;
+    }
     Ok(())
+}
+
+/// What a message costs a broker that has so many filters, each of a client of its own. One of them matches.
+fn by_filters(directory: &Path, broker: Broker, filters: u32) -> Result<(), Failure> {
+    const PUBLISHERS: u32 = 5;
+    const EACH: u32 = 10_000;
+    let (running, port) = start(directory, broker)?;
+    let (play, publish) =
+        (format!("mqtt://127.0.0.1:{port}/f/{{client}}/+"), format!("mqtt://127.0.0.1:{port}/f/1/{{seq}}"));
+    let (filters_text, publishers, each) = (filters.to_string(), PUBLISHERS.to_string(), EACH.to_string());
+    let subscriber =
+        Kept(weir(directory, &["play", &play, "-c", &filters_text, "--arrival", "2000/s", "-d", "60s"])?);
+    std::thread::sleep(Duration::from_secs(3));
+    let before = processor_time(&running.0)?;
+    let words = ["publish", &publish, "-q", "1", "-c", &publishers, "--rate", "4000/s", "--count", &each];
+    ended(weir(directory, &[&words[..], &["--payload", "size:100", "-d", "60s"]].concat())?)?;
+    let used = processor_time(&running.0)? - before;
+    drop(subscriber);
+    let each = used * 1e6 / f64::from(PUBLISHERS * EACH);
+    println!("filters     {:<10} {each:>8.2} a message with {filters} filters", name(broker));
+    Ok(())
+}
+
+/// What a message costs a broker that hands it to so many subscribers, and when the last of them has it.
+fn fan_out(directory: &Path, broker: Broker, subscribers: u32) -> Result<(), Failure> {
+    const MESSAGES: u32 = 20;
+    let (running, port) = start(directory, broker)?;
+    let url = format!("mqtt://127.0.0.1:{port}/one");
+    let (clients, count) = (subscribers.to_string(), MESSAGES.to_string());
+    let output = tempfile::tempdir_in(directory)?.keep();
+    let words =
+        ["play", &url, "-c", &clients, "--arrival", "2000/s", "-d", "22s", "--no-tui", "--quiet", "-o"];
+    let mut command = Command::new(WEIR);
+    command.args(words).arg(&output).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut subscriber = command.spawn()?;
+    std::thread::sleep(Duration::from_secs(8));
+    let before = processor_time(&running.0)?;
+    ended(weir(directory, &["publish", &url, "--rate", "2/s", "--count", &count, "--payload", "size:100"])?)?;
+    std::thread::sleep(Duration::from_secs(1));
+    let used = processor_time(&running.0)? - before;
+    subscriber.wait()?;
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(output.join("summary.json"))?)?;
+    let total = &summary["workloads"][0]["total"];
+    let latency = |statistic: &str| total["latency"][statistic].as_f64().unwrap_or(f64::NAN) * 1e3;
+    println!(
+        "fan-out     {:<10} {:>8.2} a delivery to {subscribers} subscribers; {} of {} came, p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms",
+        name(broker),
+        used * 1e6 / f64::from(MESSAGES * subscribers),
+        total["units"]["total"].as_f64().unwrap_or(f64::NAN),
+        MESSAGES * subscribers,
+        latency("p50"),
+        latency("p99"),
+        latency("max")
+    );
+    Ok(())
+}
+
+/// How a broker divides messages among ten that share a subscription.
+fn fairness(directory: &Path, broker: Broker) -> Result<(), Failure> {
+    let (_running, port) = start(directory, broker)?;
+    let output = tempfile::tempdir_in(directory)?.keep();
+    let member = format!("  - {{play: 'mqtt://127.0.0.1:{port}/$share/g/s/#', qos: 1, duration: 5s}}\n");
+    let scenario = format!(
+        "workloads:\n{}  - {{publish: 'mqtt://127.0.0.1:{port}/s/{{seq}}', qos: 1, rate: 10000/s, count: 20000, delay: 1s, duration: 4s}}\nwarmup: 0s\n",
+        member.repeat(10)
+    );
+    let file = directory.join("fairness.yaml");
+    std::fs::write(&file, scenario)?;
+    let mut command = Command::new(WEIR);
+    command.arg("run").arg(&file).args(["--no-tui", "--quiet", "-o"]).arg(&output);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(output.join("summary.json"))?)?;
+    let workloads = summary["workloads"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let units = workloads.iter().take(10).filter_map(|it| it["total"]["units"]["total"].as_f64());
+    let units: Vec<f64> = units.collect();
+    let (least, most) =
+        units.iter().fold((f64::MAX, 0.0_f64), |(least, most), it| (least.min(*it), most.max(*it)));
+    println!(
+        "sharing     {:<10} {} messages among {}: {least} to {most} each",
+        name(broker),
+        units.iter().sum::<f64>(),
+        units.len()
+    );
+    Ok(())
+}
+
+/// CPU time of a process so far, in seconds.
+fn processor_time(process: &Child) -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id()))?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |position: usize| fields[position].parse::<f64>();
+    Ok((ticks(11)? + ticks(12)?) / TICKS)
+}
+
+fn name(broker: Broker) -> &'static str {
+    match broker {
+        Broker::Mosquitto => "mosquitto",
+        Broker::Origin => "origin",
+    }
 }
 
 fn start(directory: &Path, broker: Broker) -> Result<(Kept, u16), Failure> {
@@ -115,10 +232,7 @@ fn ended(mut child: Child) -> Result<Used, Failure> {
 }
 
 fn tell(what: &str, broker: Broker, messages: u32, used: &Used) {
-    let name = match broker {
-        Broker::Mosquitto => "mosquitto",
-        Broker::Origin => "origin",
-    };
+    let name = name(broker);
     let each = |seconds: f64| seconds * 1e6 / f64::from(messages);
     println!(
         "{what:<11} {name:<10} {:>12.0} {:>8.2} {:>9.2} {:>11.2}",

@@ -4,7 +4,7 @@ use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
-use crate::live_page::LivePage;
+use crate::live_page::{LivePage, Whole};
 use crate::print::{check_json, check_print, print_progress};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
@@ -40,6 +40,10 @@ const MOST_TRIALS: u32 = 40;
 /// How often the lower bound must hold over the long time, and the upper one must fail.
 const PASSES: u32 = 3;
 const FAILURES: u32 = 2;
+
+/// How long a load is held, in seconds, to find a bound and to confirm one: what twenty minutes are enough for.
+const HOLD_SECONDS: u32 = 15;
+const CONFIRM_SECONDS: u32 = 60;
 
 /// Searches.
 pub(crate) fn capacity(args: &Capacity) -> Result<Exit, Failure> {
@@ -176,6 +180,7 @@ impl<'a> Trials<'a> {
         };
         // What cannot be written is better known before the first trial.
         write(&summary, whole)?;
+        show_on(page, &summary);
         let trouble = self.work(search, whole, page, interrupt, &mut summary);
         summary.ending = match &trouble {
             _ if interrupt.load(Relaxed) => Ending::Interrupted,
@@ -183,7 +188,7 @@ impl<'a> Trials<'a> {
             Ok(()) => Ending::Completed,
         };
         write(&summary, whole)?;
-        page.show_whole(|out| weir_report::write_capacity(&summary, "html", &Text::default(), out));
+        show_on(page, &summary);
         Ok((summary, trouble))
     }
 
@@ -261,7 +266,7 @@ impl<'a> Trials<'a> {
             }
             summary.answer = search.answer_now();
             write(summary, whole)?;
-            page.show_whole(|out| weir_report::write_capacity(summary, "html", &Text::default(), out));
+            show_on(page, summary);
         }
         summary.run.duration_seconds = began.elapsed().as_secs_f64();
         Ok(())
@@ -362,6 +367,11 @@ impl<'a> Trials<'a> {
     }
 }
 
+/// Shows on the page what is known up to now.
+fn show_on(page: &LivePage, summary: &CapacitySummary) {
+    page.show_whole(Whole::Search, |out| weir_report::write_capacity(summary, "html", &Text::default(), out));
+}
+
 /// The loads, the first to begin with, and what a bound has to be held for.
 fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result<Goal, Failure> {
     let (others, each) = subject.descriptors();
@@ -379,20 +389,28 @@ fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result
         Some(from) => from,
         None => subject.kind().usual_first().min(most),
     };
-    let seconds = |span: &Span, flag: &str| {
-        let slices = whole_seconds(span, flag)?.div_ceil(slice_seconds);
-        Ok::<_, Failure>(slices * slice_seconds)
+    let budget = search.budget.get();
+    let seconds = |asked: Option<&Span>, flag: &str, usual: u32, part: u32| {
+        let seconds =
+            asked.map_or(Ok(usual_seconds(budget, usual, part)), |span| whole_seconds(span, flag))?;
+        Ok::<_, Failure>(seconds.div_ceil(slice_seconds) * slice_seconds)
     };
     Ok(Goal {
         first,
         most,
         precision: search.precision,
-        short_seconds: seconds(&search.hold, "--hold")?,
-        long_seconds: seconds(&search.confirm, "--confirm")?,
+        short_seconds: seconds(search.hold.as_ref(), "--hold", HOLD_SECONDS, 80)?,
+        long_seconds: seconds(search.confirm.as_ref(), "--confirm", CONFIRM_SECONDS, 20)?,
         passes: PASSES,
         failures: FAILURES,
         most_trials: MOST_TRIALS,
     })
+}
+
+/// Seconds that a load is held for: of a short budget one part of so many.
+fn usual_seconds(budget: Duration, usual: u32, part: u32) -> u32 {
+    let share = budget.div_f64(part.into()).as_secs_f64().ceil();
+    usual.min(share.max(1.0) as u32)
 }
 
 /// Judges a trial while it runs, beside the live view.
@@ -579,6 +597,15 @@ pub(crate) fn write(summary: &CapacitySummary, directory: &Path) -> Result<(), F
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_is_held_for_a_shorter_time_where_there_is_little_time_for_all() {
+        let of = |minutes: u64| {
+            let budget = Duration::from_secs(60 * minutes);
+            (usual_seconds(budget, HOLD_SECONDS, 80), usual_seconds(budget, CONFIRM_SECONDS, 20))
+        };
+        assert_eq!([of(0), of(5), of(20), of(60)], [(1, 1), (4, 15), (15, 60), (15, 60)]);
+    }
 
     #[test]
     fn a_server_that_is_not_there_is_known_as_soon_as_everybody_has_failed_without_an_answer() {

@@ -4,7 +4,8 @@ use crate::args::Check;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::print::{text, written};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::rows;
+use crate::screen::{Screen, is_for_drawing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs::File;
@@ -12,6 +13,7 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use weir_engine::threshold::Threshold;
 use weir_report::{Circumstances, StreamCheck};
 use weir_ts::{Analyser, Counts, Options};
@@ -22,6 +24,8 @@ const READ: usize = 1 << 20;
 const PREFIX: &str = "ts.";
 /// Longest wait for a pipe before the interrupt flag is looked at again.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+/// Between two drawings of how far it is.
+const DRAW: Duration = Duration::from_millis(250);
 
 /// Reads, counts, prints, judges.
 pub(crate) fn check(args: &Check) -> Result<Exit, Failure> {
@@ -128,7 +132,7 @@ impl Source {
 
     /// Feeds all of it, or what comes before an interrupt or an error.
     fn read_into(&mut self, analyser: &mut Analyser, interrupt: &AtomicBool) -> Result<(), Failure> {
-        let progress = progress(self.length);
+        let mut progress = Progress::of(self.length);
         let mut buffer = vec![0; READ];
         let mut fed = 0;
         while !interrupt.load(Ordering::Relaxed) {
@@ -140,16 +144,14 @@ impl Source {
                 Ok(read) => {
                     analyser.feed(&buffer[..read]);
                     fed += read as u64;
-                    progress.set_position(fed);
+                    progress.draw(fed);
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(error) => {
-                    progress.finish_and_clear();
                     return Err(Failure::new(Exit::Usage, format!("{}: {error}", self.name)));
                 }
             }
         }
-        progress.finish_and_clear();
         Ok(())
     }
 
@@ -167,17 +169,64 @@ impl Source {
     }
 }
 
-/// A bar on a terminal, drawn four times a second; nothing elsewhere.
-fn progress(length: Option<u64>) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// How far a stream is read, on a terminal; nothing elsewhere. It goes when it is dropped.
+struct Progress {
+    screen: Option<Screen>,
+    length: Option<u64>,
+    began: Instant,
+    /// When it is drawn again.
+    next: Instant,
+}
+
+impl Progress {
+    fn of(length: Option<u64>) -> Self {
+        let began = Instant::now();
+        Self { screen: is_for_drawing().then(Screen::new), length, began, next: began + DRAW }
     }
-    let template = match length {
-        Some(_) => "{bar:20} {decimal_bytes} of {decimal_total_bytes} · {decimal_bytes_per_sec}",
-        None => "{decimal_bytes} · {decimal_bytes_per_sec}",
+
+    /// So many bytes are read.
+    fn draw(&mut self, read: u64) {
+        let Some(screen) = &mut self.screen else { return };
+        let now = Instant::now();
+        if now >= self.next && is_for_drawing() {
+            let width = screen.size().0;
+            screen.draw(&[how_far(read, self.length, now - self.began, width)]);
+            self.next = now + DRAW;
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.screen.iter_mut().for_each(Screen::clear);
+    }
+}
+
+fn how_far(read: u64, length: Option<u64>, passed: Duration, width: usize) -> String {
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes * 1e-6);
+    let rate = megabytes(read as f64 / passed.as_secs_f64().max(1e-3));
+    let read = read as f64;
+    let line = match length.map(|length| length as f64) {
+        Some(length) => {
+            let bar = rows::bar(read, length, width);
+            format!("{bar} {} of {} · {rate}/s", megabytes(read), megabytes(length))
+        }
+        None => format!("{} · {rate}/s", megabytes(read)),
     };
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr_with_hz(4));
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.progress_chars("━╸─"));
-    bar
+    console::truncate_str(&line, width, "…").into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_end_and_a_pipe_until_it_ends() {
+        let second = Duration::from_secs(2);
+        assert_eq!(
+            how_far(30_000_000, Some(60_000_000), second, 40),
+            "━━━━━───── 30.0 MB of 60.0 MB · 15.0 MB…"
+        );
+        assert_eq!(how_far(30_000_000, None, second, 80), "30.0 MB · 15.0 MB/s");
+    }
 }

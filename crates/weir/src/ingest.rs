@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
-use weir_engine::scenario::IntoSpec;
+use weir_engine::scenario::{IntoSpec, Span};
 use weir_ingest::{
     ClientOptions, Counts, Decode, Destination, Durability, Ended, IngestError, IngestSettings, Outcome,
     Source, UnknownDurability,
@@ -53,7 +53,9 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     if let Some(span) = &args.duration {
         stop_after(span.get(), interrupt.clone());
     }
-    let progress = (!args.quiet).then(|| IngestProgress::start(Arc::clone(&counts), what_it_does(&settings)));
+    let length = args.duration.as_ref().map(Span::get);
+    let progress =
+        (!args.quiet).then(|| IngestProgress::start(counts.clone(), length, what_it_does(&settings)));
     let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &|line| match &progress {
         Some(progress) => progress.say(line),
         None => print_note(line),

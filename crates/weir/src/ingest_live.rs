@@ -168,7 +168,7 @@ fn page(broker: &str, readings: &[Reading], before: &[Reading], span: Duration) 
 }
 
 /// Text inside of an element.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -1,15 +1,15 @@
 //! The live view: a table that is drawn over itself on a terminal, a plain line every few seconds into a pipe.
 
-mod screen;
 mod table;
 
 use crate::args::RunOptions;
 use crate::log;
+use crate::rows::{self, NARROWEST};
+use crate::screen::{Screen, is_for_drawing, is_in_background};
 use console::truncate_str;
-use screen::Screen;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::Duration;
-use table::{LOWEST, NARROWEST, Table};
+use table::{LOWEST, Table};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Watcher;
 use weir_engine::summary::{MessageRate, Role, WorkloadPoint};
@@ -77,7 +77,7 @@ impl View {
         if is_in_background() {
             return Self::Plain(if verbose { 1 } else { SELDOM });
         }
-        if options.no_tui || verbose || log::is_on() || !std::io::stderr().is_terminal() {
+        if options.no_tui || verbose || log::is_on() || !is_for_drawing() {
             return Self::Plain(if verbose { 1 } else { PLAIN_EVERY });
         }
         Self::Drawn(Box::new(Drawn::new(length)))
@@ -113,8 +113,10 @@ impl Drawn {
             // The last row is the cursor's.
             self.table.lines(width, height - 1)
         } else {
-            let bar = self.table.length.map(|length| table::bar(self.table.elapsed, length, width) + " ");
-            let line = bar.unwrap_or_default() + &self.line;
+            let done = |length: Duration| {
+                rows::bar(self.table.elapsed.as_secs_f64(), length.as_secs_f64(), width) + " "
+            };
+            let line = self.table.length.map(done).unwrap_or_default() + &self.line;
             vec![truncate_str(&line, width, "…").into_owned()]
         };
         self.screen.draw(&lines);
@@ -189,12 +191,6 @@ impl Watcher for Live {
             View::Drawn(_) | View::Plain(_) | View::Silent => {}
         }
     }
-}
-
-/// Whether stderr is a terminal in which another process group is in the foreground, as behind `weir … &`.
-fn is_in_background() -> bool {
-    let foreground = rustix::termios::tcgetpgrp(std::io::stderr());
-    foreground.is_ok_and(|group| group != rustix::process::getpgrp())
 }
 
 /// How far an agent is behind.

@@ -1,6 +1,7 @@
 //! The page and the metrics of what runs, for those who look on.
 
 use crate::exit::Failure;
+use crate::live_agents::LiveAgents;
 use crate::outlets::{LiveOptions, Outlets};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -19,10 +20,36 @@ const SHARE: u32 = 10;
 /// The page of what runs, if there is one.
 pub(crate) struct LivePage(Option<Shown>);
 
+/// What a run is one of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whole {
+    /// A series or a sweep.
+    Series,
+    /// A search, which may be one of a sweep.
+    Search,
+}
+
+/// The series and the search that the runs are of, up to now, from the top of the page.
+#[derive(Clone, Debug, Default)]
+struct Wholes([Vec<Part>; 2]);
+
+impl Wholes {
+    /// A whole is this now. What is part of it begins again.
+    fn set(&mut self, whole: Whole, parts: Vec<Part>) {
+        let place = whole as usize;
+        self.0[place] = parts;
+        self.0[place + 1..].iter_mut().for_each(Vec::clear);
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.0.concat()
+    }
+}
+
 struct Shown {
     outlets: Outlets,
-    /// What stands above the run that goes on: the series or the search that it is of, up to now.
-    whole: RefCell<Vec<Part>>,
+    /// What stands above the run that goes on.
+    wholes: RefCell<Wholes>,
     /// The last run's parts stand below it.
     has_ended: RefCell<bool>,
 }
@@ -38,7 +65,7 @@ impl LivePage {
     /// # Errors
     /// See [`Outlets::open`].
     pub(crate) fn start(options: &LiveOptions, name: &str) -> Result<Self, Failure> {
-        let shown = |outlets| Shown { outlets, whole: RefCell::default(), has_ended: RefCell::new(false) };
+        let shown = |outlets| Shown { outlets, wholes: RefCell::default(), has_ended: RefCell::new(false) };
         Ok(Self(Outlets::open(options, name)?.map(shown)))
     }
 
@@ -47,12 +74,9 @@ impl LivePage {
         let run = self.0.as_ref().map(|shown| {
             shown.outlets.board().begin(labels(&prepared.facts));
             shown.outlets.push();
-            Watched {
-                shown,
-                facts: prepared.facts.clone(),
-                scenario: prepared.scenario.clone(),
-                next: Instant::now(),
-            }
+            let agents = LiveAgents::of(&prepared.load);
+            let facts = RunFacts { agents: agents.facts(), ..prepared.facts.clone() };
+            Watched { shown, facts, agents, scenario: prepared.scenario.clone(), next: Instant::now() }
         });
         PageWatcher { run, watcher }
     }
@@ -61,21 +85,25 @@ impl LivePage {
     pub(crate) fn ran(&self, summary: &Summary) {
         let Some(shown) = &self.0 else { return };
         shown.outlets.board().end();
-        shown.show(summary.clone());
+        shown.show(summary.clone(), None);
     }
 
     /// What the runs come to so far, as a page of the reports'.
-    pub(crate) fn show_whole(&self, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
+    pub(crate) fn show_whole(&self, whole: Whole, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
         let Some(shown) = &self.0 else { return };
         let mut page = Vec::new();
         if write(&mut page).is_ok() {
-            let mut whole = parts(&String::from_utf8_lossy(&page), "all-");
+            let prefix = match whole {
+                Whole::Series => "all-",
+                Whole::Search => "search-",
+            };
+            let mut parts = parts(&String::from_utf8_lossy(&page), prefix);
             // Its list of contents leads to names that parts have in its own file.
-            whole.retain(|part| !part.html.starts_with("<nav"));
-            *shown.whole.borrow_mut() = whole;
-            let whole = shown.whole.borrow().clone();
+            parts.retain(|part| !part.html.starts_with("<nav"));
+            shown.wholes.borrow_mut().set(whole, parts);
+            let above = shown.wholes.borrow().parts();
             if *shown.has_ended.borrow() || shown.outlets.wants_body() {
-                shown.outlets.show(move || whole);
+                shown.outlets.show(move || above);
             }
         }
     }
@@ -118,15 +146,17 @@ impl Drop for LivePage {
 }
 
 impl Shown {
-    /// Shows a run's summary below what stands above it. It is rendered on the page's own thread.
-    fn show(&self, summary: Summary) {
-        let whole = self.whole.borrow().clone();
+    /// Shows a run's summary below what stands above it, its agents below its head. It is rendered on the page's own thread.
+    fn show(&self, summary: Summary, agents: Option<Part>) {
+        let above = self.wholes.borrow().parts();
         self.outlets.show(move || {
             let mut page = Vec::new();
             // A vector takes all.
             let _ = Html.write(&summary, &mut page);
-            let run = parts(&String::from_utf8_lossy(&page), "");
-            whole.into_iter().chain(run).collect()
+            let mut run = parts(&String::from_utf8_lossy(&page), "");
+            let below_head = usize::from(!run.is_empty());
+            run.splice(below_head..below_head, agents);
+            above.into_iter().chain(run).collect()
         });
     }
 }
@@ -144,6 +174,7 @@ pub(crate) struct PageWatcher<'a> {
 struct Watched<'a> {
     shown: &'a Shown,
     facts: RunFacts,
+    agents: LiveAgents,
     scenario: Scenario,
     /// When it may be summed up again.
     next: Instant,
@@ -163,6 +194,9 @@ impl Watcher for PageWatcher<'_> {
 
     fn lag(&mut self, agent: &str, behind: Duration) {
         self.watcher.lag(agent, behind);
+        if let Some(run) = &mut self.run {
+            run.agents.lag(agent, behind);
+        }
     }
 
     fn has_seen_enough(&self) -> bool {
@@ -183,7 +217,7 @@ impl Watched<'_> {
         let facts = RunFacts { duration_seconds: f64::from(second) + 1.0, ..self.facts.clone() };
         let summary = aggregator.finish(facts, Outcome::Running, &self.scenario);
         self.next = now + now.elapsed() * SHARE;
-        self.shown.show(summary);
+        self.shown.show(summary, self.agents.take_part());
     }
 }
 
@@ -210,6 +244,19 @@ fn labels(facts: &RunFacts) -> Vec<Label> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_of_a_sweep_stands_below_it_and_goes_with_the_next_one() {
+        let part = |id: &str| vec![Part { id: id.to_owned(), html: String::new() }];
+        let ids = |wholes: &Wholes| wholes.parts().into_iter().map(|part| part.id).collect::<Vec<_>>();
+        let mut wholes = Wholes::default();
+        wholes.set(Whole::Search, part("first search"));
+        assert_eq!(ids(&wholes), ["first search"]);
+        wholes.set(Whole::Series, part("sweep"));
+        assert_eq!(ids(&wholes), ["sweep"]);
+        wholes.set(Whole::Search, part("second search"));
+        assert_eq!(ids(&wholes), ["sweep", "second search"]);
+    }
 
     #[test]
     fn the_target_is_a_host_with_its_port() {

@@ -3,7 +3,7 @@
 use crate::args::{Print, Run};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
-use crate::live_page::LivePage;
+use crate::live_page::{LivePage, Whole};
 use crate::print::{check_json, check_print, print_progress, written};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
@@ -165,7 +165,9 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     };
     let page = LivePage::start(&args.run.live, &first.name)?;
     // What cannot be written is better known before the first run.
-    made.write(Ending::Running).1?;
+    let (summary, written) = made.write(Ending::Running);
+    written?;
+    show_on(&page, &summary);
     let interrupt = interrupt_flag()?;
     // Before the first server is started, so that each has the same limits.
     prepare::raise_descriptors();
@@ -203,7 +205,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
             break;
         }
         let (summary, written) = made.write(Ending::Running);
-        page.show_whole(|out| weir_report::write_series(&summary, "html", &Text::default(), out));
+        show_on(&page, &summary);
         written?;
     }
     let ending = match &trouble {
@@ -212,7 +214,7 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         None => Ending::Completed,
     };
     let (summary, written) = made.write(ending);
-    page.show_whole(|out| weir_report::write_series(&summary, "html", &Text::default(), out));
+    show_on(&page, &summary);
     page.end_series(&summary.ending);
     show(&summary, print, &whole)?;
     written?;
@@ -220,6 +222,11 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         Some(failure) if !interrupt.load(Relaxed) => Err(failure),
         _ => Ok(explained(&summary)),
     }
+}
+
+/// Shows on the page what there is up to now.
+fn show_on(page: &LivePage, summary: &SeriesSummary) {
+    page.show_whole(Whole::Series, |out| weir_report::write_series(summary, "html", &Text::default(), out));
 }
 
 /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,

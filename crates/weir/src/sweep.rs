@@ -4,7 +4,7 @@ use crate::args::{Print, Run, Sweep};
 use crate::capacity::{SearchedVariant, Trials};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
-use crate::live_page::LivePage;
+use crate::live_page::{LivePage, Whole};
 use crate::print::{check_json, check_print, print_progress};
 use crate::run_directory::directory;
 use crate::series::{MOST_REPETITIONS, ONLY, as_asked};
@@ -217,7 +217,7 @@ impl Swept<'_> {
             runs: Vec::new(),
         };
         // What cannot be written is better known before the first cell.
-        made.write(Ending::Running)?;
+        show_on(page, &made.write(Ending::Running)?);
         let interrupt = interrupt_flag()?;
         let mut trouble = None;
         for (number, turn) in (1..).zip(turns) {
@@ -325,7 +325,7 @@ impl SweepWriter<'_> {
 
 /// Shows on the page what there is up to now.
 fn show_on(page: &LivePage, summary: &SweepSummary) {
-    page.show_whole(|out| weir_report::write_sweep(summary, "html", &Text::default(), out));
+    page.show_whole(Whole::Series, |out| weir_report::write_sweep(summary, "html", &Text::default(), out));
 }
 
 fn place(directory: &Path) -> String {

@@ -15,6 +15,7 @@ weir_metrics::figures! {
     LOWER_QOS: Counter = "mqtt.lower_qos", Count, "subscriptions granted at a lower QoS than was asked for";
     EXCESS: Counter = "mqtt.excess", Count, "messages received beyond the Receive Maximum that the broker was told";
     CUT: Counter = "mqtt.cut", Count, "messages that had begun to come when the link or their subscriber ended";
+    CONNECTS: Counter = "mqtt.connects", Count, "CONNECTs that the broker consented to: a client's first, and those after it";
     RECONNECTS: Counter = "mqtt.reconnects", Count, "connections of clients after their first";
     SESSIONS_LOST: Counter = "mqtt.sessions_lost", Count, "of these, those at which the broker did not have the session that it was to keep";
     PINGS: Counter = "mqtt.pings", Count, "PINGREQs that the broker answered";

@@ -10,6 +10,9 @@ use weir_record::{Encoder, Format, Generator, Schema, SchemaError};
 const POOL: u64 = 8_192;
 const POOL_BYTES: usize = 32 << 20;
 
+/// Bytes of all payloads of a directory.
+const DIRECTORY_BYTES: usize = 256 << 20;
+
 /// What the payload of a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filling {
@@ -17,6 +20,10 @@ pub enum Filling {
     Size(usize),
     /// The content of a file.
     File(PathBuf),
+    /// The contents of the files of a directory, in the order of their names, and again from the first.
+    Directory(PathBuf),
+    /// The content of a file that has places in it for what clients and messages differ in.
+    Template(PathBuf),
     /// Records of a schema, made out of the seed.
     Records {
         /// The file with the Avro schema.
@@ -53,6 +60,24 @@ pub enum FillingError {
         /// What is wrong, and where.
         source: SchemaError,
     },
+    /// The directory has no payloads.
+    #[error("{path}: no file is in it; a payload is the content of one")]
+    Empty {
+        /// The directory.
+        path: String,
+    },
+    /// The directory has too much in it.
+    #[error("{path}: payloads of more than {} MiB are not kept; use a directory of fewer files", DIRECTORY_BYTES >> 20)]
+    TooMuch {
+        /// The directory.
+        path: String,
+    },
+    /// The template is not text.
+    #[error("{path}: a template is text in UTF-8; send other bytes with file:")]
+    NoText {
+        /// The file.
+        path: String,
+    },
     /// No packet has room for it.
     #[error("a payload of {bytes} bytes is more than a packet of MQTT has room for; send less than 256 MiB")]
     TooLong {
@@ -78,6 +103,23 @@ impl Filling {
                 check(bytes.len())?;
                 payloads.push(&bytes);
             }
+            Self::Directory(path) => {
+                for file in files(path)? {
+                    let bytes = std::fs::read(&file).map_err(|source| unreadable(&file, source))?;
+                    check(bytes.len())?;
+                    if payloads.bytes() + bytes.len() > DIRECTORY_BYTES {
+                        return Err(FillingError::TooMuch { path: path.display().to_string() });
+                    }
+                    payloads.push(&bytes);
+                }
+            }
+            Self::Template(path) => {
+                let bytes = std::fs::read(path).map_err(|source| unreadable(path, source))?;
+                check(bytes.len())?;
+                let text = String::from_utf8(bytes)
+                    .map_err(|_| FillingError::NoText { path: path.display().to_string() })?;
+                payloads = Payloads::of_template(text);
+            }
             Self::Records { schema, format, records } => {
                 let mut maker = Maker::new(&read(schema)?, *format, *records, seed);
                 for number in 0..count.unwrap_or(POOL).clamp(1, POOL) {
@@ -98,7 +140,10 @@ impl Filling {
         match self {
             Self::Size(size) => Some(*size as f64),
             Self::File(path) => std::fs::metadata(path).ok().map(|file| file.len() as f64),
-            Self::Records { .. } => self.payloads(seed, count).ok().map(|payloads| payloads.mean_size()),
+            Self::Records { .. } | Self::Directory(_) => {
+                self.payloads(seed, count).ok().map(|payloads| payloads.mean_size())
+            }
+            Self::Template(_) => None,
         }
     }
 }
@@ -132,6 +177,23 @@ impl Maker {
 fn read(path: &Path) -> Result<Schema, FillingError> {
     let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
     Schema::parse(&text).map_err(|source| FillingError::Schema { path: path.display().to_string(), source })
+}
+
+/// The files of a directory, by name; those whose names begin with a dot are left out, as by `ls`.
+fn files(directory: &Path) -> Result<Vec<PathBuf>, FillingError> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(|source| unreadable(directory, source))? {
+        let path = entry.map_err(|source| unreadable(directory, source))?.path();
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if path.is_file() && !is_hidden {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(FillingError::Empty { path: directory.display().to_string() });
+    }
+    Ok(files)
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> FillingError {
@@ -203,6 +265,30 @@ mod tests {
         assert_eq!(payloads(1).len() as u64, POOL);
         let large = payloads(10_000);
         assert!(large.len() < 100 && large.bytes() <= POOL_BYTES, "{} {}", large.len(), large.bytes());
+    }
+
+    #[test]
+    fn the_files_of_a_directory_follow_each_other_by_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |path: &Path| Filling::Directory(path.into()).payloads(0, None);
+        assert!(matches!(of(directory.path()), Err(FillingError::Empty { .. })));
+        for (name, content) in [("b.json", "second"), ("a.json", "first"), (".hidden", "none"), ("c", "")] {
+            std::fs::write(directory.path().join(name), content).unwrap();
+        }
+        std::fs::create_dir(directory.path().join("0")).unwrap();
+        let payloads = of(directory.path()).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|number| payloads.of(number)), [&b"first"[..], b"second", b"", b"first"]);
+        assert!(of(Path::new("/nowhere")).unwrap_err().to_string().starts_with("/nowhere: "));
+    }
+
+    #[test]
+    fn a_template_is_text() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"{seq}").unwrap();
+        let of = |path: &Path| Filling::Template(path.into()).payloads(0, None);
+        assert_eq!(of(file.path()).unwrap().template(), Some("{seq}"));
+        file.write_all(b"\xFF").unwrap();
+        assert!(of(file.path()).unwrap_err().to_string().contains("send other bytes with file:"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::times::PublishTimes;
 use crate::target::Credentials;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_mqtt::{Qos, Version};
+use weir_mqtt::{EncodeError, Property, PropertyBuffer, Qos, Version};
 
 /// A message that the broker publishes when a client is gone without DISCONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,18 +17,60 @@ pub struct Will {
     pub payload: Vec<u8>,
 }
 
+/// What a publisher says of its messages in MQTT 5 (section 3.3.2.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageProperties {
+    /// Names and values that reach the subscribers.
+    pub user: Vec<(String, String)>,
+    /// What kind of content the payload is.
+    pub content_type: Option<String>,
+    /// For how long the broker may keep a message for a subscriber, in whole seconds.
+    pub expiry: Option<Duration>,
+    /// Whether a topic is sent once a connection, and a number in its place from then on.
+    pub topic_alias: bool,
+}
+
+impl MessageProperties {
+    /// Whether there is anything that MQTT 3.1.1 cannot say.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Those that are the same in each message.
+    pub(super) fn constant(&self) -> Result<PropertyBuffer, EncodeError> {
+        let mut buffer = PropertyBuffer::new();
+        if let Some(expiry) = self.expiry {
+            let seconds = expiry.as_secs().min(u32::MAX.into()) as u32;
+            buffer.push(Property::MessageExpiryInterval(seconds))?;
+        }
+        if let Some(content_type) = &self.content_type {
+            buffer.push(Property::ContentType(content_type))?;
+        }
+        for (name, value) in &self.user {
+            buffer.push(Property::UserProperty((name, value)))?;
+        }
+        Ok(buffer)
+    }
+}
+
 /// What only MQTT has.
 #[derive(Clone, Debug)]
 pub struct MqttOptions {
     /// The version to speak.
     pub version: Version,
-    /// User and password for URLs that name none.
-    pub credentials: Option<Credentials>,
-    /// What client identifiers begin with; the client's number follows. Without it, a name of this run's own.
+    /// Users and passwords for URLs that name none: each client has the next, and the first again behind the last. User names may
+    /// be templates.
+    pub credentials: Vec<Credentials>,
+    /// What client identifiers begin with; the client's number follows. Or a template of them. Without it, a name of this
+    /// run's own.
     pub client_id: Option<String>,
+    /// Topic filters of each subscriber beside that of its URL; they may be templates.
+    pub filters: Vec<String>,
     /// For how long the broker keeps the session of a client that is gone, in whole seconds; `None` for a clean one. In
     /// 3.1.1 for any time.
     pub session: Option<Duration>,
+    /// The path at which a broker is asked for a WebSocket.
+    pub socket_path: String,
     /// Longest silence of a client, in whole seconds; zero for any.
     pub keep_alive: Duration,
     /// Quality of service, of publishing and of subscribing.
@@ -37,6 +79,8 @@ pub struct MqttOptions {
     pub window: u16,
     /// Whether a client whose broker or link breaks connects again.
     pub reconnect: bool,
+    /// Every how long all clients lose their links at the same moment, if they are to.
+    pub break_every: Option<Duration>,
     /// How long a stopped subscriber waits for what publishers of its run have published.
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
@@ -51,6 +95,8 @@ pub struct MqttOptions {
     pub filling: Filling,
     /// Whether the broker is to keep the messages.
     pub retain: bool,
+    /// What MQTT 5 says of each message.
+    pub properties: MessageProperties,
     /// Seed of the filling.
     pub seed: u64,
     /// Where publishers record when they sent their first and their last message, if the run measures that.
@@ -61,13 +107,16 @@ impl Default for MqttOptions {
     fn default() -> Self {
         Self {
             version: Version::V5,
-            credentials: None,
+            credentials: Vec::new(),
             client_id: None,
+            filters: Vec::new(),
             session: None,
+            socket_path: "/mqtt".to_owned(),
             keep_alive: Duration::from_secs(60),
             qos: Qos::AtMostOnce,
             window: 1_000,
             reconnect: false,
+            break_every: None,
             linger: Duration::ZERO,
             published: None,
             will: None,
@@ -75,6 +124,7 @@ impl Default for MqttOptions {
             count: None,
             filling: Filling::default(),
             retain: false,
+            properties: MessageProperties::default(),
             seed: 0,
             times: None,
         }

@@ -5,12 +5,23 @@ use std::sync::Arc;
 /// Payloads that follow each other, and come again from the first when all have been. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Payloads {
+    /// What each is made of when its message is sent, in the place of all others.
+    template: Option<Arc<str>>,
     bytes: Arc<Vec<u8>>,
     /// Where each ends.
     ends: Arc<Vec<usize>>,
 }
 
 impl Payloads {
+    /// Payloads that are made of a template, message by message.
+    pub(super) fn of_template(template: String) -> Self {
+        Self { template: Some(template.into()), ..Self::default() }
+    }
+
+    pub(super) fn template(&self) -> Option<&str> {
+        self.template.as_deref()
+    }
+
     pub(super) fn push(&mut self, payload: &[u8]) {
         let bytes = Arc::make_mut(&mut self.bytes);
         bytes.extend_from_slice(payload);

@@ -1,26 +1,31 @@
 //! An MQTT publisher.
 
+use super::carrier::Carrier;
 use super::figures::{
-    ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS, REFUSED,
-    RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
+    ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS,
+    REFUSED, RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
 };
+use super::outage::BROKEN;
 use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
 use super::refusal;
+use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
 use super::trace;
+use super::workload::Way;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, SENT, STAMPED, UNITS, UNITS_SHORT};
+use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, STAMPED, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
 use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY, TEXT_LEN};
@@ -28,13 +33,16 @@ use weir_mqtt::packet::Disconnect;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
 };
-use weir_shard::{Context, Endpoint};
+use weir_shard::Context;
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
 
 /// Bytes that are gathered for one write.
 const WRITE: usize = 64 * 1024;
+
+/// The number of a publisher's one topic.
+const ALIAS: NonZeroU16 = NonZeroU16::MIN;
 
 /// How long a publisher that has to stop waits for acknowledgements.
 const FAREWELL: Duration = Duration::from_millis(400);
@@ -57,6 +65,10 @@ pub(super) struct SharedOptions {
     /// Whether each message carries a mark.
     pub(super) mark: bool,
     pub(super) payloads: Payloads,
+    /// What MQTT 5 says of each message.
+    pub(super) properties: PropertyBuffer,
+    /// Whether a topic goes out once a connection, and its number from then on.
+    pub(super) topic_alias: bool,
     pub(super) clock: HostClock,
     pub(super) times: Option<Arc<PublishTimes>>,
     pub(super) published: Option<Arc<Published>>,
@@ -66,6 +78,7 @@ pub(super) struct SharedOptions {
 /// never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
+    carrier: Carrier,
     state: ClientState,
     common: Arc<SharedOptions>,
     phase: PublishPhase,
@@ -110,8 +123,20 @@ struct Maker {
     begun: u64,
     name: String,
     properties: PropertyBuffer,
-    /// A payload with room for a mark in front, if the version has no other place for it.
+    /// A payload that is made here: of a template, or with room for a mark in front if the version has no other place for it.
     body: Vec<u8>,
+    template: Option<PayloadTemplate>,
+    alias: TopicAlias,
+}
+
+/// Whether the broker knows the topic by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TopicAlias {
+    /// It does not, and is not told.
+    Unused,
+    /// It is told with the next message.
+    ToBeTold,
+    Known,
 }
 
 /// What the broker said in one read.
@@ -133,21 +158,23 @@ impl Publisher {
     pub(super) fn new(
         planned: PlannedStart,
         options: ClientOptions,
-        topic: Topic,
+        (topic, names): (Topic, &ClientNames),
         common: Arc<SharedOptions>,
-        (broker, again): (SocketAddr, Option<Endpoint>),
+        Way { broker, again, carrier, outages }: Way,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
-        let body = if common.mark && common.version == Version::V311 {
+        let template = common.payloads.template().map(|template| PayloadTemplate::of(template, names));
+        let body = if common.mark && common.version == Version::V311 && template.is_none() {
             [&[0; HEADER_LEN][..], common.payloads.of(0)].concat()
         } else {
             Vec::new()
         };
         Self {
             client: Client::new(options, session, since_start(now)),
+            carrier,
             state: ClientState::begin(planned, common.timeouts, now, shard),
             phase: PublishPhase::Working,
             maker: Maker {
@@ -157,6 +184,8 @@ impl Publisher {
                 name: String::new(),
                 properties: PropertyBuffer::new(),
                 body,
+                template,
+                alias: TopicAlias::Unused,
             },
             pace: Pace::new(now, common.rate, common.count),
             common,
@@ -164,7 +193,7 @@ impl Publisher {
             held_up: false,
             free_since: now,
             in_flight: 0,
-            reconnecting: Reconnecting::new(again, planned.client),
+            reconnecting: Reconnecting::new(again, planned.client).breaking(outages),
             resending: false,
             sent: None,
             broker,
@@ -179,6 +208,16 @@ impl Publisher {
         let recorder = shard.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
+        let mut packets = Vec::new();
+        let bytes = match self.carrier.read(bytes, &mut packets, planned, context) {
+            Ok(bytes) => bytes,
+            Err((failure, words)) => return self.lose(failure, &words, context),
+        };
+        if self.reconnecting.is_away() {
+            // CONNECT may have waited for a WebSocket.
+            self.flush(context);
+        }
+        let shard = &mut *context.world;
         let mut heard = Heard::default();
         let (pace, version) = (self.pace, self.common.version);
         let outcome = self.client.input(bytes, since_start(now), &mut |event| {
@@ -194,6 +233,12 @@ impl Publisher {
             self.unknown.append(&mut heard.not_taken);
         }
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
+        if heard.connected {
+            context.world.of(planned).count(CONNECTS, 1);
+            let known = self.common.topic_alias && self.client.granted().topic_alias_maximum > 0;
+            self.maker.alias = if known { TopicAlias::ToBeTold } else { TopicAlias::Unused };
+        }
+        let shard = &mut *context.world;
         if let Some(refused) = heard.refused {
             return if heard.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
@@ -204,6 +249,7 @@ impl Publisher {
             self.pace = Pace::new(now, self.common.rate, self.common.count);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
+            self.reconnecting.begin(now);
             let published = self.common.published.as_ref();
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
@@ -222,6 +268,7 @@ impl Publisher {
         if works && self.reconnecting.lost(failure, words, now) {
             self.state.pause(context.world);
             self.client.reconnect(since_start(now));
+            self.carrier.end();
             self.forget(context.world);
             (self.blocked, self.resending) = (None, false);
             context.stand_by();
@@ -266,9 +313,12 @@ impl Publisher {
             let sent = self.pace.due(number).map_or(now, |due| due + lag);
             let common = &*self.common;
             let mark = common.mark.then(|| self.maker.mark(number, common, common.clock.clocks(sent)));
+            // The topic of a message that comes again is told again.
+            let alias = std::mem::replace(&mut self.maker.alias, TopicAlias::Unused);
             let result = self.maker.make(number, mark, common, |message| {
                 self.client.resend(resend, message, since_start(now)).map(|()| message.payload.len())
             });
+            self.maker.alias = alias;
             result.map_err(rejected)?;
             if self.client.output().len() > WRITE {
                 self.flush(context);
@@ -332,12 +382,7 @@ impl Publisher {
     }
 
     fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        let output = self.client.output();
-        if !output.is_empty() {
-            context.send(output);
-            context.world.of(self.state.planned()).count(SENT, output.len() as u64);
-            output.clear();
-        }
+        self.carrier.flush(self.client.output(), self.state.planned(), context);
     }
 
     /// Sends DISCONNECT when all is acknowledged, or when the time for that is over.
@@ -353,6 +398,7 @@ impl Publisher {
             // Both versions have a normal disconnection.
             let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
             self.flush(context);
+            self.carrier.close(self.state.planned(), context);
             self.book(now, context.world);
             self.phase = PublishPhase::Leaving;
         }
@@ -423,6 +469,7 @@ impl ClientSession for Publisher {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        self.carrier.begin(self.state.planned(), context);
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
             self.flush(context);
@@ -441,6 +488,10 @@ impl ClientSession for Publisher {
         match self.reconnecting.turn(now, self.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
+            Some(Turn::Break) if self.phase == PublishPhase::Working => {
+                return self.lose(Failure::Reset, BROKEN, context);
+            }
+            Some(Turn::Break) => {}
             None if self.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     return self.lose(Failure::PingTimeout, &error.to_string(), context);
@@ -510,7 +561,7 @@ impl ClientSession for Publisher {
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.blocked_until(), due, ping].into_iter().flatten().min()
+        [self.blocked_until(), due, ping, self.reconnecting.deadline()].into_iter().flatten().min()
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
@@ -519,6 +570,7 @@ impl ClientSession for Publisher {
         }
         // A DISCONNECT with the reason code of the broker's error.
         self.flush(context);
+        self.carrier.close(self.state.planned(), context);
         self.book(context.now, context.world);
     }
 }
@@ -543,26 +595,38 @@ impl Maker {
         publish: impl FnOnce(&Publish<'_>) -> Result<usize, PublishError>,
     ) -> Result<usize, PublishError> {
         self.topic.write(number, &mut self.name);
-        self.properties.clear();
-        let mut payload = common.payloads.of(number);
+        self.properties.copy_from(&common.properties);
+        if self.alias != TopicAlias::Unused {
+            self.properties.push(Property::TopicAlias(ALIAS))?;
+        }
+        // MQTT 3.1.1 has no other place for a mark than in front of the payload.
+        let in_front = mark.is_some() && common.version == Version::V311;
+        if let Some(template) = &mut self.template {
+            self.body.clear();
+            self.body.resize(if in_front { HEADER_LEN } else { 0 }, 0);
+            template.write(number, weir_shard::clock::wall_nanos(), &mut self.body);
+        } else if in_front && common.payloads.len() > 1 {
+            self.body.truncate(HEADER_LEN);
+            self.body.extend_from_slice(common.payloads.of(number));
+        }
         match (mark, common.version) {
             (Some(mark), Version::V5) => {
                 let mut room = [0; TEXT_LEN];
                 self.properties.push(Property::UserProperty((PROPERTY, mark.text(&mut room))))?;
             }
-            (Some(mark), Version::V311) => {
-                if common.payloads.len() > 1 {
-                    self.body.truncate(HEADER_LEN);
-                    self.body.extend_from_slice(payload);
-                }
-                mark.put(&mut self.body);
-                payload = &self.body;
-            }
+            (Some(mark), Version::V311) => mark.put(&mut self.body),
             (None, _) => {}
         }
+        let is_made = in_front || self.template.is_some();
+        let payload = if is_made { &*self.body } else { common.payloads.of(number) };
         let properties = self.properties.properties();
         let (qos, retain) = (common.qos, common.retain);
-        publish(&Publish { qos, retain, properties, ..Publish::new(&self.name, payload) })
+        let name = if self.alias == TopicAlias::Known { "" } else { &*self.name };
+        let published = publish(&Publish { qos, retain, properties, ..Publish::new(name, payload) })?;
+        if self.alias == TopicAlias::ToBeTold {
+            self.alias = TopicAlias::Known;
+        }
+        Ok(published)
     }
 }
 

@@ -80,8 +80,8 @@ impl Published {
     }
 
     /// A subscription was granted just now: what publishers send from now on should come.
-    pub(super) fn subscribe(&self, broker: SocketAddr, filter: &str, deliveries: &mut DeliveryTracker) {
-        for sent in self.matching(broker, filter) {
+    pub(super) fn subscribe(&self, broker: SocketAddr, filters: &[String], deliveries: &mut DeliveryTracker) {
+        for sent in self.matching(broker, filters) {
             // What is handed to the link behind this reaches the broker behind the subscription.
             deliveries.expect(sent.publisher, sent.next.load(Ordering::Acquire));
         }
@@ -92,12 +92,12 @@ impl Published {
     pub(super) fn lacking(
         &self,
         broker: SocketAddr,
-        filter: &str,
+        filters: &[String],
         complete: bool,
         deliveries: &mut DeliveryTracker,
     ) -> Lacking {
         if complete {
-            for sent in self.matching(broker, filter) {
+            for sent in self.matching(broker, filters) {
                 deliveries.expect(sent.publisher, 0);
             }
         }
@@ -124,8 +124,12 @@ impl Published {
         lacking
     }
 
-    /// The publishers of a broker all of whose messages match a filter.
-    fn matching(&self, broker: SocketAddr, filter: &str) -> Vec<Arc<Sent>> {
+    /// The publishers of a broker all of whose messages match one of the filters; each as often as there are such.
+    fn matching(&self, broker: SocketAddr, filters: &[String]) -> Vec<Arc<Sent>> {
+        filters.iter().flat_map(|filter| self.matching_one(broker, filter)).collect()
+    }
+
+    fn matching_one(&self, broker: SocketAddr, filter: &str) -> Vec<Arc<Sent>> {
         let Ok(filter) = Filter::parse(filter) else { return Vec::new() };
         let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named: Vec<&Arc<Sent>> = if filter.has_wildcards() {
@@ -176,11 +180,12 @@ mod tests {
     const BROKER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1883);
 
     fn topic(path: &str) -> Topic {
-        Topic::of(&Target::parse(&format!("mqtt://h/{path}"), "publish", SCHEMES).unwrap(), 0).unwrap()
+        let target = Target::parse(&format!("mqtt://h/{path}"), "publish", SCHEMES).unwrap();
+        Topic::of(&target, &Default::default()).unwrap()
     }
 
     fn lacking(published: &Published, filter: &str, deliveries: &mut DeliveryTracker) -> (u64, u64, u64) {
-        let lacking = published.lacking(BROKER, filter, true, deliveries);
+        let lacking = published.lacking(BROKER, &[filter.to_owned()], true, deliveries);
         (lacking.behind, lacking.excused, lacking.open)
     }
 
@@ -192,7 +197,7 @@ mod tests {
         let mut trackers: Vec<(&str, DeliveryTracker)> =
             ["a/#", "$share/g/a/+/b", "a/7/b", "b"].map(|filter| (filter, DeliveryTracker::default())).into();
         for (filter, deliveries) in &mut trackers {
-            published.subscribe(BROKER, filter, deliveries);
+            published.subscribe(BROKER, &[(*filter).to_owned()], deliveries);
         }
         let late = published.begin(2, BROKER, &topic("a/b"));
         let elsewhere = published.begin(3, SocketAddr::new(BROKER.ip(), 1884), &topic("a/b"));

@@ -1,5 +1,7 @@
 //! When a client whose link broke tries again, and when it gives up. Knows no link and no packet: times and failures.
 
+use super::outage::Outages;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::ReasonCode;
@@ -25,6 +27,9 @@ pub(super) struct Reconnecting {
     /// The client's number: clients wait for different times, so that not all come at once.
     client: u32,
     away: Option<Away>,
+    /// When links break on purpose, if they do, and when this one does.
+    outages: Option<Arc<Outages>>,
+    breaks: Option<Moment>,
 }
 
 #[derive(Debug)]
@@ -54,12 +59,24 @@ pub(super) enum Turn {
     Connect(Endpoint),
     /// To let go of a link on which the broker does not consent.
     LetGo,
+    /// To break its link off.
+    Break,
 }
 
 impl Reconnecting {
     /// Of a client that has a link, or makes its first.
     pub(super) fn new(endpoint: Option<Endpoint>, client: u32) -> Self {
-        Self { endpoint, client, away: None }
+        Self { endpoint, client, away: None, outages: None, breaks: None }
+    }
+
+    /// The same with links that break.
+    pub(super) fn breaking(self, outages: Option<Arc<Outages>>) -> Self {
+        Self { outages, ..self }
+    }
+
+    /// The broker has consented for the first time.
+    pub(super) fn begin(&mut self, now: Moment) {
+        self.breaks = self.outages.as_ref().map(|outages| outages.next(now));
     }
 
     /// Whether there is no connection.
@@ -103,14 +120,17 @@ impl Reconnecting {
 
     /// When to call [`Self::turn`].
     pub(super) fn deadline(&self) -> Option<Moment> {
-        self.away.as_ref().map(|away| match away.step {
-            Step::Waiting(until) | Step::Trying(until) => until,
-        })
+        match &self.away {
+            Some(Away { step: Step::Waiting(until) | Step::Trying(until), .. }) => Some(*until),
+            None => self.breaks,
+        }
     }
 
     /// Time passed. A broker may take `timeout` to consent.
     pub(super) fn turn(&mut self, now: Moment, timeout: Duration) -> Option<Turn> {
-        let away = self.away.as_mut()?;
+        let Some(away) = &mut self.away else {
+            return self.breaks.take_if(|at| *at <= now).map(|_| Turn::Break);
+        };
         match away.step {
             Step::Waiting(until) if until <= now => {
                 away.step = Step::Trying(now + timeout);
@@ -123,6 +143,7 @@ impl Reconnecting {
 
     /// The broker has consented: how long the client was away.
     pub(super) fn back(&mut self, now: Moment) -> Duration {
+        self.begin(now);
         self.away.take().map_or(Duration::ZERO, |away| now.since(away.since))
     }
 

@@ -1,7 +1,8 @@
 //! A topic to subscribe to, for code that is not a virtual client.
 
+use super::template::ClientNames;
 use super::workload::plain;
-use super::{SCHEMES, topic};
+use super::{LINK_SCHEMES, topic};
 use crate::endpoints::EndpointFinder;
 use crate::target::{Credentials, Target};
 use crate::workload_error::WorkloadError;
@@ -27,9 +28,11 @@ impl MqttSource {
     /// # Errors
     /// A URL that leads nowhere, a malformed topic filter, or TLS settings that cannot be made.
     pub fn find(url: &str, tls: &ClientTls) -> Result<Self, WorkloadError> {
-        let target = Target::parse(url, "ingest", SCHEMES)?;
-        let filter = topic::filter(&target, 0)?;
-        let endpoint = EndpointFinder::new(SCHEMES, tls).find(&target)?;
+        let target = Target::parse(url, "ingest", LINK_SCHEMES)?;
+        let mut filters =
+            topic::filters(&target, &[], &ClientNames { number: "0".to_owned(), ..ClientNames::default() })?;
+        let filter = filters.swap_remove(0);
+        let endpoint = EndpointFinder::new(LINK_SCHEMES, tls).find(&target)?;
         let credentials = target.credentials.as_ref().map(plain);
         Ok(Self { target, endpoint, filter, credentials })
     }

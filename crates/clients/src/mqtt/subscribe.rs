@@ -1,12 +1,15 @@
 //! An MQTT subscriber.
 
+use super::carrier::Carrier;
 use super::figures::{
-    AWAY, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED, SESSIONS_LOST,
-    UNMARKED,
+    AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED,
+    SESSIONS_LOST, UNMARKED,
 };
+use super::outage::BROKEN;
 use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
+use super::workload::Way;
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
@@ -16,8 +19,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_metrics::common::{
-    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, SENT,
-    STAMPED, UNITS, WALL_LATENCIES,
+    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, STAMPED,
+    UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_mqtt::client::{Message, Session as MqttSession};
@@ -26,7 +29,7 @@ use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, ReasonCode, Version};
-use weir_shard::{Context, Endpoint};
+use weir_shard::Context;
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
@@ -69,6 +72,7 @@ struct Large {
 /// One virtual subscriber. It plays as soon as its subscription is granted.
 pub(super) struct Subscriber {
     client: Client,
+    carrier: Carrier,
     viewer: Viewer,
     reconnecting: Reconnecting,
 }
@@ -78,7 +82,7 @@ struct Viewer {
     state: ClientState,
     common: Arc<SharedOptions>,
     following: Following,
-    filter: String,
+    filters: Vec<String>,
     broker: SocketAddr,
     large: Option<Box<Large>>,
     /// Whether the broker had a session of it, so that it may have been subscribed before this run.
@@ -93,8 +97,8 @@ struct Viewer {
 }
 
 /// What a subscriber asks for.
-pub(super) struct TopicFilter {
-    pub(super) filter: String,
+pub(super) struct TopicFilters {
+    pub(super) filters: Vec<String>,
     /// What has come, if it is counted together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
 }
@@ -132,9 +136,9 @@ impl Subscriber {
     pub(super) fn new(
         planned: PlannedStart,
         options: ClientOptions,
-        TopicFilter { filter, group }: TopicFilter,
+        TopicFilters { filters, group }: TopicFilters,
         common: Arc<SharedOptions>,
-        (broker, again): (SocketAddr, Option<Endpoint>),
+        Way { broker, again, carrier, outages }: Way,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -142,12 +146,13 @@ impl Subscriber {
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
             client: Client::new(options, session, since_start(now)),
-            reconnecting: Reconnecting::new(again, planned.client),
+            carrier,
+            reconnecting: Reconnecting::new(again, planned.client).breaking(outages),
             viewer: Viewer {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
-                filter,
+                filters,
                 broker,
                 large: None,
                 resumed: false,
@@ -161,11 +166,17 @@ impl Subscriber {
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        let viewer = &mut self.viewer;
-        let planned = viewer.state.planned();
+        let planned = self.viewer.state.planned();
         let recorder = context.world.of(planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, bytes.len() as u64);
+        let mut packets = Vec::new();
+        let bytes = match self.carrier.read(bytes, &mut packets, planned, context) {
+            Ok(bytes) => bytes,
+            Err((failure, words)) => return self.lose(failure, &words, context),
+        };
+        let viewer = &mut self.viewer;
+        let recorder = context.world.of(planned);
         let mut totals = ReadTotals::default();
         let here = viewer.common.clock.clocks(now);
         let common = &*viewer.common;
@@ -221,7 +232,7 @@ impl Subscriber {
                     && !viewer.resumed
                     && let Some(published) = &common.published
                 {
-                    published.subscribe(viewer.broker, &viewer.filter, &mut group.deliveries);
+                    published.subscribe(viewer.broker, &viewer.filters, &mut group.deliveries);
                     group.complete = true;
                 }
             }
@@ -233,6 +244,7 @@ impl Subscriber {
             outcome
         };
         let shard = &mut *context.world;
+        shard.of(planned).count(CONNECTS, u64::from(totals.connected));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         if let Some(refused) = totals.refused {
             return if totals.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
@@ -240,6 +252,7 @@ impl Subscriber {
         if totals.granted && self.reconnecting.is_away() {
             self.come_back(now, shard);
         } else if totals.granted {
+            self.reconnecting.begin(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
         } else if totals.connected && self.reconnecting.is_away() {
             let recorder = shard.of(planned);
@@ -261,8 +274,9 @@ impl Subscriber {
     fn subscribe(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let options = SubscriptionOptions::qos(self.viewer.common.qos);
-        let subscription = [Subscription { filter: &self.viewer.filter, options }];
-        let asked = self.client.subscribe(&subscription, &Properties::NONE, 0, since_start(now));
+        let filters = self.viewer.filters.iter();
+        let subscriptions: Vec<_> = filters.map(|filter| Subscription { filter, options }).collect();
+        let asked = self.client.subscribe(&subscriptions, &Properties::NONE, 0, since_start(now));
         asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 
@@ -286,6 +300,7 @@ impl Subscriber {
         if works && self.reconnecting.lost(failure, words, now) {
             viewer.state.pause(context.world);
             self.client.reconnect(since_start(now));
+            self.carrier.end();
             context.stand_by();
             Ok(())
         } else {
@@ -295,10 +310,8 @@ impl Subscriber {
 
     fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let output = self.client.output();
-        if !output.is_empty() {
-            context.send(output);
-            context.world.of(self.viewer.state.planned()).count(SENT, output.len() as u64);
-            output.clear();
+        self.carrier.flush(output, self.viewer.state.planned(), context);
+        if output.is_empty() {
             // Thousands that do nothing must cost little.
             output.shrink_to(4096);
         }
@@ -335,6 +348,7 @@ impl ClientSession for Subscriber {
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        self.carrier.begin(self.viewer.state.planned(), context);
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
         } else {
@@ -356,6 +370,8 @@ impl ClientSession for Subscriber {
         match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
+            Some(Turn::Break) if !self.viewer.stopping => self.lose(Failure::Reset, BROKEN, context)?,
+            Some(Turn::Break) => {}
             None if self.viewer.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;
@@ -398,6 +414,7 @@ impl ClientSession for Subscriber {
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         if self.reconnecting.has_link() {
             self.flush(context);
+            self.carrier.close(self.viewer.state.planned(), context);
         }
         self.viewer.book(context.world);
     }
@@ -409,11 +426,11 @@ impl Viewer {
         if !std::mem::take(&mut self.member) {
             return;
         }
-        let Self { following, common, broker, filter, .. } = self;
+        let Self { following, common, broker, filters, .. } = self;
         // A subscriber that leaves after its lifetime, while a publisher of the run goes on, was not meant to receive that publisher's last message.
         let leaves_before = self.state.planned().turn.mean_life.is_some();
         let settle = |group: &mut Group| {
-            let lacking = group.lacking(common, *broker, filter);
+            let lacking = group.lacking(common, *broker, filters);
             let missing = std::mem::take(&mut group.missing);
             let open = lacking.open - if leaves_before { lacking.going_on } else { 0 };
             (missing.saturating_sub(lacking.excused) + lacking.behind, open)
@@ -441,14 +458,14 @@ impl Viewer {
 
     /// Whether something that publishers of this run have published has not come yet.
     fn waits(&mut self) -> bool {
-        let Self { following, common, broker, filter, .. } = self;
+        let Self { following, common, broker, filters, .. } = self;
         if common.published.is_none() {
             return false;
         }
         let lacking = match following {
-            Following::Alone(group) => group.lacking(common, *broker, filter),
+            Following::Alone(group) => group.lacking(common, *broker, filters),
             Following::Shared(group) => {
-                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(common, *broker, filter)
+                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(common, *broker, filters)
             }
         };
         lacking.behind + lacking.stopping > 0
@@ -457,10 +474,10 @@ impl Viewer {
 
 impl Group {
     /// What has not come of publishers of this run, and whose ends are not known.
-    fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filter: &str) -> Lacking {
+    fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filters: &[String]) -> Lacking {
         match &common.published {
-            Some(published) => published.lacking(broker, filter, self.complete, &mut self.deliveries),
-            None => Published::default().lacking(broker, filter, false, &mut self.deliveries),
+            Some(published) => published.lacking(broker, filters, self.complete, &mut self.deliveries),
+            None => Published::default().lacking(broker, filters, false, &mut self.deliveries),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! The topic in a URL: what stands behind host and `/`, with places for numbers.
 
+use super::template::ClientNames;
 use crate::target::{Target, TargetError};
 use std::fmt::Write;
-use weir_mqtt::topic::{Filter, check_name};
+use weir_mqtt::topic::{Filter, SHARE, check_name};
 
 /// What a topic may be filled with, message by message.
 const SEQUENCE: &str = "{seq}";
-
-/// What it may be filled with, client by client.
-const CLIENT: &str = "{client}";
 
 /// The topic that messages of one publisher go to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +20,8 @@ impl Topic {
     ///
     /// # Errors
     /// The URL has no topic, or the topic has a wildcard.
-    pub(super) fn of(target: &Target, client: u32) -> Result<Self, TargetError> {
-        let text = text(target)?.replace(CLIENT, &client.to_string());
+    pub(super) fn of(target: &Target, names: &ClientNames) -> Result<Self, TargetError> {
+        let text = names.fill(text(target)?);
         let parts: Vec<_> = text.split(SEQUENCE).map(str::to_owned).collect();
         if check_name(&text).is_err() {
             return Err(incomplete(target, "a topic to publish to has no + or # in it"));
@@ -59,12 +57,41 @@ impl Topic {
     }
 }
 
-/// The topic filter of a URL.
+/// The topic filter of a URL, and others beside it.
 ///
 /// # Errors
-/// The URL has no topic filter, or the filter is malformed.
-pub(super) fn filter(target: &Target, client: u32) -> Result<String, TargetError> {
-    let text = text(target)?.replace(CLIENT, &client.to_string());
+/// The URL has no topic filter, or one of the filters is malformed.
+pub(super) fn filters(
+    target: &Target,
+    others: &[String],
+    names: &ClientNames,
+) -> Result<Vec<String>, TargetError> {
+    let filters = std::iter::once(text(target)?).chain(others.iter().map(String::as_str));
+    let filters: Vec<_> = filters.map(|text| checked(target, names.fill(text))).collect::<Result<_, _>>()?;
+    let shared = filters.iter().filter(|filter| filter.starts_with(SHARE)).count();
+    if shared > 0 && filters.len() > 1 {
+        return Err(incomplete(target, "a shared subscription stands alone; leave the other filters out"));
+    }
+    Ok(filters)
+}
+
+/// The template of a URL's topic.
+///
+/// # Errors
+/// The URL has none.
+pub(super) fn template(target: &Target) -> Result<&str, TargetError> {
+    text(target)
+}
+
+/// Whether a text is a topic filter, shared or not.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn check_filter(text: &str) -> Result<(), String> {
+    Filter::parse(text).map(drop).map_err(|error| error.to_string())
+}
+
+fn checked(target: &Target, text: String) -> Result<String, TargetError> {
     match Filter::parse(&text) {
         Ok(_) => Ok(text),
         Err(error) => {
@@ -104,27 +131,50 @@ mod tests {
         Target::parse(url, "play", SCHEMES).unwrap()
     }
 
+    fn client(number: u32) -> ClientNames {
+        let (user, id) = ("kim".to_owned(), format!("c-{number}"));
+        ClientNames { number: number.to_string(), user, id, random: 0 }
+    }
+
+    fn filter(url: &str, number: u32) -> Result<Vec<String>, TargetError> {
+        filters(&target(url), &[], &client(number))
+    }
+
     #[test]
-    fn a_topic_takes_the_numbers_of_message_and_client() {
-        let topic = Topic::of(&target("mqtt://h//XGH/{client}/PYAVRO/{seq}"), 3).unwrap();
+    fn a_topic_takes_what_message_and_client_have() {
+        let topic = |url, number| Topic::of(&target(url), &client(number)).unwrap();
         let mut out = String::new();
-        topic.write(17, &mut out);
+        topic("mqtt://h//XGH/{client}/PYAVRO/{seq}", 3).write(17, &mut out);
         assert_eq!(out, "/XGH/3/PYAVRO/17");
-        Topic::of(&target("mqtt://h/{seq}"), 0).unwrap().write(0, &mut out);
+        topic("mqtt://h/{seq}", 0).write(0, &mut out);
         assert_eq!(out, "0");
-        assert_eq!(filter(&target("mqtts://h/a/+/{client}/#"), 2).unwrap(), "a/+/2/#");
-        assert_eq!(filter(&target("mqtt://h:1/$share/g/a/#"), 2).unwrap(), "$share/g/a/#");
+        topic("mqtt://h/{user}/{id}/{random:5}", 7).write(0, &mut out);
+        assert!(out.starts_with("kim/c-7/") && out.len() == 13, "{out}");
+        assert_eq!(filter("mqtts://h/a/+/{client}/#", 2).unwrap(), ["a/+/2/#"]);
+        assert_eq!(filter("mqtt://h:1/$share/g/a/#", 2).unwrap(), ["$share/g/a/#"]);
+    }
+
+    #[test]
+    fn a_subscriber_may_have_filters_beside_that_of_its_url_unless_it_shares() {
+        let others = ["b/{user}/#".to_owned(), "c".to_owned()];
+        let of = |url| filters(&target(url), &others, &client(1));
+        assert_eq!(of("mqtt://h/a/#").unwrap(), ["a/#", "b/kim/#", "c"]);
+        assert!(of("mqtt://h/$share/g/a").unwrap_err().to_string().contains("stands alone"));
+        let wild = ClientNames { user: "+x".into(), ..client(1) };
+        assert!(filters(&target("mqtt://h/a"), &others, &wild).is_err());
+        assert!(Topic::of(&target("mqtt://h/{user}"), &wild).is_err());
     }
 
     #[test]
     fn what_is_no_topic_says_how_to_write_one() {
         for url in ["mqtt://h", "mqtt://h/"] {
-            assert!(Topic::of(&target(url), 0).unwrap_err().to_string().contains("mqtt://host/topic"));
-            assert!(filter(&target(url), 0).is_err());
+            let said = Topic::of(&target(url), &client(0)).unwrap_err().to_string();
+            assert!(said.contains("mqtt://host/topic"));
+            assert!(filter(url, 0).is_err());
         }
-        assert!(Topic::of(&target("mqtt://h/a/#"), 0).is_err());
+        assert!(Topic::of(&target("mqtt://h/a/#"), &client(0)).is_err());
         for url in ["mqtt://h/a#", "mqtt://h/a+/b", "mqtt://h/$share/g"] {
-            assert!(filter(&target(url), 0).is_err(), "{url}");
+            assert!(filter(url, 0).is_err(), "{url}");
         }
     }
 }

@@ -1,41 +1,40 @@
 //! Groups of MQTT publishers and subscribers.
 
+use super::carrier::{Carrier, SocketRequest};
+use super::identity::Identities;
 use super::options::MqttOptions;
+use super::outage::Outages;
 use super::publish::{self, Publisher};
-use super::subscribe::{self, Group, Subscriber, TopicFilter};
+use super::subscribe::{self, Group, Subscriber, TopicFilters};
+use super::template::PayloadTemplate;
 use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::options::{PlayOptions, PublishOptions};
-use crate::shard_recorder::{PlannedStart, ShardRecorder, Turn};
+use crate::shard_recorder::ShardRecorder;
 use crate::target::{Credentials, Target};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use weir_metrics::Moment;
-use weir_mqtt::client::WillOptions;
+use weir_mqtt::Version;
 use weir_mqtt::topic::Filter;
-use weir_mqtt::{ClientOptions, PropertyBuffer, Qos, Version};
 use weir_shard::Endpoint;
 use weir_shard::tls::ClientTls;
 
 /// What is asked for at one target.
 struct Request {
     target: Target,
+    /// Those of its URL.
     credentials: Option<Credentials>,
+    /// The WebSocket that carries it, if one does.
+    socket: Option<Arc<SocketRequest>>,
 }
 
 /// A shared subscription: host, port, filter.
 type Shared = (String, u16, String);
-
-/// What CONNECT says, but for the client's own name.
-struct SessionSettings {
-    base: ClientOptions,
-    prefix: String,
-}
 
 /// Subscribers to these URLs. Resolves names, so it may take a while.
 ///
@@ -43,10 +42,14 @@ struct SessionSettings {
 /// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
 pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Result<Workload, WorkloadError> {
     let endpoints = endpoints("play", urls, &options.tls, mqtt)?;
+    let identities = Identities::new("sub", mqtt)?;
+    let others = mqtt.filters.clone();
     for target in &endpoints.targets {
-        topic::filter(target, 0)?;
+        let templates: Vec<_> = others.iter().map(String::as_str).chain([topic::template(target)?]).collect();
+        let of_url = target.credentials.as_ref().map(plain);
+        let mut samples = identities.samples(&templates, of_url.as_ref());
+        samples.try_for_each(|names| topic::filters(target, &others, &names).map(drop))?;
     }
-    let settings = SessionSettings::new("sub", mqtt)?;
     let common = Arc::new(subscribe::SharedOptions {
         timeouts: options.timeouts,
         qos: mqtt.qos,
@@ -57,21 +60,25 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         published: mqtt.published.clone(),
     });
     let (version, reconnect) = (mqtt.version, mqtt.reconnect);
+    let outages = outages(mqtt)?;
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { planned, request, now, .. } = client;
+        let NewClient { planned, ref request, now, .. } = client;
+        let (options, names) = identities.of(planned, request.credentials.as_ref());
         // Checked above, for any number of a client.
-        let filter = topic::filter(&request.target, planned.number()).unwrap_or_default();
-        let shared = version == Version::V5 && Filter::parse(&filter).is_ok_and(|it| it.share.is_some());
-        let group = shared.then(|| {
+        let filters = topic::filters(&request.target, &others, &names).unwrap_or_default();
+        // One that is shared stands alone.
+        let shared = filters.first().filter(|filter| {
+            version == Version::V5 && Filter::parse(filter).is_ok_and(|it| it.share.is_some())
+        });
+        let group = shared.map(|filter| {
             let key = (request.target.host.clone(), request.target.port, filter.clone());
             let mut groups = groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             Arc::clone(groups.entry(key).or_default())
         });
-        let options = settings.of(planned, request.credentials.as_ref());
-        let filter = TopicFilter { filter, group };
-        let way = way(client.endpoint, reconnect);
-        Subscriber::new(planned, options, filter, Arc::clone(&common), way, now, shard)
+        let filters = TopicFilters { filters, group };
+        let way = way(&client, reconnect, outages.as_ref());
+        Subscriber::new(planned, options, filters, Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
@@ -88,12 +95,30 @@ pub fn publish(
     mqtt: &MqttOptions,
 ) -> Result<Workload, WorkloadError> {
     let endpoints = endpoints("publish", urls, &options.tls, mqtt)?;
+    let identities = Identities::new("pub", mqtt)?;
     for target in &endpoints.targets {
-        Topic::of(target, 0)?;
+        let of_url = target.credentials.as_ref().map(plain);
+        let mut samples = identities.samples(&[topic::template(target)?], of_url.as_ref());
+        samples.try_for_each(|names| Topic::of(target, &names).map(drop))?;
+        // One alias is one topic's.
+        if mqtt.properties.topic_alias && topic::template(target)?.contains("{seq}") {
+            let words =
+                "topic_alias is of a topic that all messages of a publisher have; leave {seq} out of the URL";
+            return Err(WorkloadError::Options(words.to_owned()));
+        }
     }
+    if mqtt.version == Version::V311 && !mqtt.properties.is_empty() {
+        let words = "MQTT 3.1.1 has no properties of messages (user_property, content_type, message_expiry, topic_alias); speak version 5";
+        return Err(WorkloadError::Options(words.to_owned()));
+    }
+    let properties = mqtt.properties.constant();
+    let properties = properties.map_err(|error| WorkloadError::Options(error.to_string()))?;
     let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count);
     let payloads = payloads.map_err(|error| WorkloadError::Options(error.to_string()))?;
-    let longest = payloads.longest();
+    let longest = match payloads.template() {
+        Some(template) => PayloadTemplate::longest(template, identities.longest_name()),
+        None => payloads.longest(),
+    };
     let common = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
@@ -104,19 +129,21 @@ pub fn publish(
         count: mqtt.count,
         mark: options.stamp,
         payloads,
+        properties,
+        topic_alias: mqtt.properties.topic_alias,
         clock: HostClock::read(),
         times: mqtt.times.clone(),
         keeps_session: mqtt.session.is_some(),
         longest,
         published: mqtt.published.clone(),
     });
-    let (settings, reconnect) = (SessionSettings::new("pub", mqtt)?, mqtt.reconnect);
+    let (reconnect, outages) = (mqtt.reconnect, outages(mqtt)?);
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
-        let NewClient { planned, request, now, .. } = client;
-        let options = settings.of(planned, request.credentials.as_ref());
-        let topic = Topic::of(&request.target, planned.number()).unwrap_or_default();
-        let way = way(client.endpoint, reconnect);
-        Publisher::new(planned, options, topic, Arc::clone(&common), way, now, shard)
+        let NewClient { planned, ref request, now, .. } = client;
+        let (options, names) = identities.of(planned, request.credentials.as_ref());
+        let topic = Topic::of(&request.target, &names).unwrap_or_default();
+        let way = way(&client, reconnect, outages.as_ref());
+        Publisher::new(planned, options, (topic, &names), Arc::clone(&common), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
@@ -130,63 +157,40 @@ fn endpoints(
     options: &MqttOptions,
 ) -> Result<Endpoints<Request>, WorkloadError> {
     Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |target| {
-        let credentials = target.credentials.as_ref().map(plain).or_else(|| options.credentials.clone());
-        Ok(Request { target, credentials })
+        let credentials = target.credentials.as_ref().map(plain);
+        let socket = target.scheme.starts_with("mqtt+ws").then(|| {
+            let base = target.base();
+            let authority = base.split_once("://").map_or("", |(_, authority)| authority).to_owned();
+            Arc::new(SocketRequest { authority, path: options.socket_path.clone() })
+        });
+        Ok(Request { target, credentials, socket })
     })
 }
 
-/// The address of a broker, and the way to it for a client that is to connect again.
-fn way(endpoint: &Endpoint, reconnect: bool) -> (SocketAddr, Option<Endpoint>) {
-    (endpoint.address, reconnect.then(|| endpoint.clone()))
+fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError> {
+    if options.break_every.is_some() && !options.reconnect {
+        let words = "break_every is of clients that connect again; leave no_reconnect out";
+        return Err(WorkloadError::Options(words.to_owned()));
+    }
+    Ok(options.break_every.map(|every| Arc::new(Outages::new(every))))
 }
 
-impl SessionSettings {
-    fn new(role: &str, options: &MqttOptions) -> Result<Self, WorkloadError> {
-        let prefix = options.client_id.clone().unwrap_or_else(|| {
-            // Not the same in two runs, nor in two workloads of one.
-            let now = weir_shard::clock::wall_nanos() / 1_000;
-            format!("weir-{role}-{:x}-{now:x}", std::process::id())
-        });
-        let base = ClientOptions {
-            clean_start: options.session.is_none(),
-            session_expiry: options.session.map_or(0, |span| span.as_secs().min(u32::MAX.into()) as u32),
-            keep_alive: options.keep_alive.as_secs().min(u16::MAX.into()) as u16,
-            receive_maximum: options.window.max(1),
-            // A broker that does not keep to it is measured all the same, as other subscribers would receive from it.
-            strict_receive_maximum: false,
-            window: options.window.max(1),
-            topic_alias_maximum: 64,
-            will: options.will.as_ref().map(|will| WillOptions {
-                topic: will.topic.clone(),
-                payload: will.payload.clone(),
-                qos: Qos::AtMostOnce,
-                retain: false,
-                properties: PropertyBuffer::new(),
-            }),
-            ..ClientOptions::new(options.version, &*prefix)
-        };
-        let settings = Self { base, prefix };
-        // One with the longest number, which counts from 1.
-        const LAST: Turn = Turn { number: u32::MAX, mean_life: None };
-        let any =
-            PlannedStart { client: u32::MAX - 1, workload: 0, cell: 0, at: Moment::default(), turn: LAST };
-        let checked = settings.of(any, options.credentials.as_ref()).check();
-        checked.map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
-        Ok(settings)
-    }
+/// The way to a broker.
+pub(super) struct Way {
+    pub(super) broker: SocketAddr,
+    /// Of a client that is to connect again.
+    pub(super) again: Option<Endpoint>,
+    pub(super) carrier: Carrier,
+    /// When its link breaks on purpose, if it does.
+    pub(super) outages: Option<Arc<Outages>>,
+}
 
-    fn of(&self, planned: PlannedStart, credentials: Option<&Credentials>) -> ClientOptions {
-        let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
-        ClientOptions {
-            // A client that replaces another has an identifier of its own, because the broker may still have the other's session.
-            client_id: match planned.turn.number {
-                0 => format!("{}-{}", self.prefix, planned.number()),
-                turn => format!("{}-{}-{turn}", self.prefix, planned.number()),
-            },
-            user_name: credentials.map(|it| it.user.clone()),
-            password: password.map(String::into_bytes),
-            ..self.base.clone()
-        }
+fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> Way {
+    Way {
+        outages: outages.cloned(),
+        broker: client.endpoint.address,
+        again: reconnect.then(|| client.endpoint.clone()),
+        carrier: Carrier::new(client.request.socket.clone()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::refusal::{of_http, of_oven, of_upgrade};
 use super::request::Request;
 use crate::client_session::End;
 use weir_metrics::Failure;
-use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket};
+use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket, WebSocketError};
 use weir_rtc::signalling::{http, oven};
 use weir_web::{Ending, Part, Response, Responses};
 
@@ -146,7 +146,9 @@ impl Oven {
                 return Ok(None);
             };
             self.open(&response)?;
-            self.socket.insert(Box::new(WebSocket::new(Role::Client))).text(oven::REQUEST_OFFER, out);
+            self.socket
+                .insert(Box::new(WebSocket::new(Role::Client, oven::MOST_BYTES)))
+                .text(oven::REQUEST_OFFER, out);
             return Ok(Some(Heard::Open));
         }
         let Some(socket) = &mut self.socket else { return Ok(None) };
@@ -154,6 +156,7 @@ impl Oven {
         while let Some(message) = socket.poll(out).map_err(malformed)? {
             let text = match message {
                 Incoming::Text(text) => text,
+                Incoming::Binary(_) => return Err(malformed(WebSocketError::NoText)),
                 Incoming::Close(code, reason) => {
                     let words = format!("the server closed the WebSocket: {code} {reason}");
                     return Ok(Some(Heard::Goodbye(words.trim_end().to_owned())));

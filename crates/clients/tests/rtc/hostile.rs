@@ -193,7 +193,7 @@ fn told_stage(texts: &[String]) -> Stage {
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
     stage.dispatch(Event::Bytes(head.as_bytes()));
     let mut out = Vec::new();
-    let mut socket = WebSocket::new(Role::Server);
+    let mut socket = WebSocket::new(Role::Server, 256 << 10);
     texts.iter().for_each(|text| socket.text(text, &mut out));
     out.chunks(10_000).for_each(|piece| stage.dispatch(Event::Bytes(piece)));
     stage

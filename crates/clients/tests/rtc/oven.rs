@@ -24,7 +24,7 @@ fn playing() -> (Stage, WebSocket) {
     let accept = websocket::accept(key);
     let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
     stage.dispatch(Event::Bytes(head.as_bytes()));
-    let mut socket = WebSocket::new(Role::Server);
+    let mut socket = WebSocket::new(Role::Server, 256 << 10);
     let heard = |stage: &mut Stage, socket: &mut WebSocket| {
         socket.input(&stage.rig.take_sent());
         match socket.poll(&mut Vec::new()) {

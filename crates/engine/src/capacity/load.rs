@@ -321,7 +321,8 @@ fn urls(spec: &WorkloadSpec) -> impl Iterator<Item = &String> {
 }
 
 fn is_mqtt(spec: &WorkloadSpec) -> bool {
-    urls(spec).all(|url| url.starts_with("mqtt://") || url.starts_with("mqtts://"))
+    urls(spec)
+        .all(|url| ["mqtt://", "mqtts://", "mqtt+ws://", "mqtt+wss://"].iter().any(|it| url.starts_with(it)))
 }
 
 /// Whether its URLs are those of numbered streams.

@@ -1,20 +1,23 @@
 //! What all sessions of a broker share: subscriptions, the messages that wait for each client, and the counts.
 
+use super::flight::{Acknowledged, Again, Flight};
 use super::inbox::{Delivery, Inbox, InboxKey};
 use super::publication::Publication;
 use super::retained::Retained;
-use super::subscriptions::{Subscriptions, Taken};
+use super::subscriptions::{Matched, Subscriptions, Taken};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
 use crate::worker::OriginSettings;
 use slab::Slab;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 use weir_metrics::Moment;
 use weir_mqtt::packet::{RetainHandling, SubscriptionOptions};
 use weir_mqtt::property::SubscriptionIdentifier;
 use weir_mqtt::topic::Filter;
+use weir_mqtt::{PacketId, Qos};
 use weir_shard::{SessionId, World};
 
 /// Messages that wait for one subscriber. What comes beyond is left out, and counted.
@@ -23,6 +26,12 @@ const QUEUE_KEPT: usize = 100_000;
 const QUEUE_BYTES: usize = 64 << 20;
 /// Bytes of the messages that wait, those of all subscribers together. One that waits for several counts for each.
 const ALL_QUEUES_BYTES: usize = 256 << 20;
+/// Sessions that are kept without their clients.
+const AWAY: usize = 10_000;
+/// Bytes of their filters.
+const AWAY_BYTES: usize = 64 << 20;
+/// The longest that a session is kept without its client.
+pub(super) const LONGEST_AWAY: Duration = Duration::from_secs(86_400);
 /// Effects of faults that are kept.
 const EFFECTS_KEPT: usize = 262_144;
 
@@ -41,15 +50,15 @@ pub struct MessageCounts {
     pub received: u64,
     /// Their bytes of payload.
     pub received_bytes: u64,
-    /// PUBACKs sent.
+    /// PUBACKs and PUBCOMPs sent.
     pub acknowledged: u64,
-    /// PUBACKs that a fault withheld.
+    /// PUBACKs and PUBRECs that a fault withheld.
     pub withheld: u64,
     /// Messages that a fault kept from all subscribers.
     pub dropped: u64,
     /// Messages sent to subscribers.
     pub sent: u64,
-    /// PUBACKs that came.
+    /// PUBACKs and PUBCOMPs that came.
     pub confirmed: u64,
     /// Messages that a fault kept from one subscriber.
     pub dropped_for_one: u64,
@@ -83,18 +92,32 @@ pub(crate) struct Broker {
     names: HashMap<String, InboxKey>,
     subscriptions: Subscriptions,
     retained: Retained,
-    /// Bytes of all queues.
+    /// Bytes of all queues, and of what is kept of messages in flight.
     queue_bytes: usize,
+    /// Sessions whose clients are away, by the moment until when they are kept.
+    away: BTreeSet<(Moment, InboxKey)>,
+    /// Bytes of their filters.
+    away_bytes: usize,
     /// Faults of messages as they come in, by topic filter.
     scripts: Vec<(String, Box<Script>)>,
     effects: Vec<Effect>,
     pub(crate) stopping: bool,
 }
 
+/// A client that was let in.
+#[derive(Debug)]
+pub(super) struct Entered {
+    pub(super) key: InboxKey,
+    /// The connection of another client of its name, which has to go.
+    pub(super) other: Option<SessionId>,
+    /// Whether it has the session that it had before.
+    pub(super) is_resumed: bool,
+}
+
 impl Broker {
-    /// How many sessions it keeps.
+    /// How many clients are connected.
     pub(super) fn sessions(&self) -> u64 {
-        self.inboxes.len() as u64
+        (self.inboxes.len() - self.away.len()) as u64
     }
 
     pub(crate) fn new(settings: Arc<OriginSettings>) -> Self {
@@ -118,36 +141,106 @@ impl Broker {
             subscriptions: Subscriptions::default(),
             retained: Retained::default(),
             queue_bytes: 0,
+            away: BTreeSet::new(),
+            away_bytes: 0,
             effects: Vec::new(),
             stopping: false,
             settings,
         }
     }
 
-    /// A client is let in. Another one of its name has to go: the session to wake.
-    pub(crate) fn enter(&mut self, session: SessionId, client_id: &str) -> (InboxKey, Option<SessionId>) {
-        let other = self.names.get(client_id).map(|key| {
-            let inbox = &mut self.inboxes[key.0];
-            inbox.taken_over = true;
-            inbox.session
-        });
-        let client_id = client_id.to_owned();
+    /// A client is let in, with its session of before if it wants it and there is one.
+    pub(super) fn enter(
+        &mut self,
+        session: SessionId,
+        client_id: &str,
+        clean_start: bool,
+        kept_for: Duration,
+        now: Moment,
+    ) -> Entered {
+        self.forget_expired(now);
+        self.counts.clients += 1;
+        let known = self.names.get(client_id).copied();
+        let other = known.and_then(|key| self.inboxes[key.0].session);
+        if let Some(key) = known {
+            // A session that was not to outlive its connection ends where another client takes its name.
+            if !clean_start && !self.inboxes[key.0].kept_for.is_zero() {
+                self.end_waiting(key);
+                let inbox = &mut self.inboxes[key.0];
+                (inbox.session, inbox.kept_for) = (Some(session), kept_for);
+                return Entered { key, other, is_resumed: true };
+            }
+            self.remove(key);
+        }
         let inbox = Inbox {
-            session,
-            client_id: client_id.clone(),
+            session: Some(session),
+            client_id: client_id.to_owned(),
             queue: VecDeque::new(),
             queue_bytes: 0,
             searches: VecDeque::new(),
-            taken_over: false,
+            flight: Flight::default(),
+            received: HashSet::new(),
+            kept_for,
+            away: None,
         };
         let key = InboxKey(self.inboxes.insert(inbox));
-        self.names.insert(client_id, key);
-        self.counts.clients += 1;
-        (key, other)
+        self.names.insert(client_id.to_owned(), key);
+        Entered { key, other, is_resumed: false }
     }
 
-    /// A client is gone, with its subscriptions.
-    pub(crate) fn leave(&mut self, key: InboxKey) {
+    /// The connection of a client has ended: its session is kept, or ends with its subscriptions.
+    pub(super) fn leave(&mut self, key: InboxKey, session: SessionId, now: Moment) {
+        if !self.owns(key, session) {
+            return;
+        }
+        let bytes = self.subscriptions.bytes_of(key);
+        let inbox = &mut self.inboxes[key.0];
+        if inbox.kept_for.is_zero() || self.away.len() >= AWAY || self.away_bytes + bytes > AWAY_BYTES {
+            return self.remove(key);
+        }
+        let until = now + inbox.kept_for;
+        (inbox.session, inbox.away) = (None, Some((until, bytes)));
+        self.away.insert((until, key));
+        self.away_bytes += bytes;
+    }
+
+    /// Whether an inbox is that of a connection, and not of another that has taken its name.
+    pub(super) fn owns(&self, key: InboxKey, session: SessionId) -> bool {
+        self.inboxes.get(key.0).is_some_and(|inbox| inbox.session == Some(session))
+    }
+
+    /// For how long a session is to be kept, as its client says when it leaves.
+    pub(super) fn keep_for(&mut self, key: InboxKey, kept_for: Duration) {
+        let inbox = &mut self.inboxes[key.0];
+        // What was to end with its connection cannot be kept any more (MQTT 5 section 3.14.2.2.2).
+        if !inbox.kept_for.is_zero() {
+            inbox.kept_for = kept_for;
+        }
+    }
+
+    /// Whether a client has subscribed to anything.
+    pub(super) fn is_subscriber(&self, key: InboxKey) -> bool {
+        self.subscriptions.bytes_of(key) > 0
+    }
+
+    fn forget_expired(&mut self, now: Moment) {
+        while let Some((until, key)) = self.away.first().copied()
+            && until <= now
+        {
+            self.remove(key);
+        }
+    }
+
+    /// A session is not kept without its client any longer.
+    fn end_waiting(&mut self, key: InboxKey) {
+        if let Some((until, bytes)) = self.inboxes[key.0].away.take() {
+            self.away.remove(&(until, key));
+            self.away_bytes -= bytes;
+        }
+    }
+
+    fn remove(&mut self, key: InboxKey) {
+        self.end_waiting(key);
         let inbox = self.inboxes.remove(key.0);
         if self.names.get(&inbox.client_id) == Some(&key) {
             self.names.remove(&inbox.client_id);
@@ -156,9 +249,68 @@ impl Broker {
         self.subscriptions.leave(key);
     }
 
-    /// Whether another client of the same name has come.
-    pub(crate) fn is_taken_over(&self, key: InboxKey) -> bool {
-        self.inboxes[key.0].taken_over
+    /// A message of QoS 2 came from a client: whether it is another than those that it has not released.
+    pub(super) fn receive(&mut self, key: InboxKey, id: PacketId) -> bool {
+        self.inboxes[key.0].received.insert(id)
+    }
+
+    /// A client releases a message of QoS 2: whether there was one.
+    pub(super) fn release(&mut self, key: InboxKey, id: PacketId) -> bool {
+        self.inboxes[key.0].received.remove(&id)
+    }
+
+    /// A message of QoS 1 or 2 goes out to a client.
+    pub(super) fn begin_flight(&mut self, key: InboxKey, delivery: &Delivery) -> PacketId {
+        let inbox = &mut self.inboxes[key.0];
+        let keeps = !inbox.kept_for.is_zero();
+        if keeps {
+            let weight = delivery.publication.weight();
+            inbox.queue_bytes += weight;
+            self.queue_bytes += weight;
+        }
+        inbox.flight.begin(delivery, keeps)
+    }
+
+    /// How many messages a client has not acknowledged for good.
+    pub(super) fn in_flight(&self, key: InboxKey) -> usize {
+        self.inboxes[key.0].flight.len()
+    }
+
+    /// Those messages, in the order in which they were sent.
+    pub(super) fn unacknowledged(&self, key: InboxKey) -> VecDeque<PacketId> {
+        self.inboxes[key.0].flight.unacknowledged().into()
+    }
+
+    /// What of such a message is to be sent again.
+    pub(super) fn again(&self, key: InboxKey, id: PacketId) -> Option<Again> {
+        self.inboxes[key.0].flight.again(id)
+    }
+
+    /// A client acknowledges a message.
+    pub(super) fn acknowledged(
+        &mut self,
+        key: InboxKey,
+        what: impl FnOnce(&mut Flight) -> Acknowledged,
+    ) -> Acknowledged {
+        let inbox = &mut self.inboxes[key.0];
+        let acknowledged = what(&mut inbox.flight);
+        if let Acknowledged::Received(bytes) | Acknowledged::Over(bytes) = acknowledged {
+            inbox.queue_bytes -= bytes;
+            self.queue_bytes -= bytes;
+        }
+        self.counts.confirmed += u64::from(matches!(acknowledged, Acknowledged::Over(_)));
+        acknowledged
+    }
+
+    /// Messages that were taken from a queue and did not go out are put in front of it again.
+    pub(super) fn put_back(&mut self, key: InboxKey, deliveries: impl DoubleEndedIterator<Item = Delivery>) {
+        let inbox = &mut self.inboxes[key.0];
+        for delivery in deliveries.rev() {
+            let weight = delivery.publication.weight();
+            inbox.queue_bytes += weight;
+            self.queue_bytes += weight;
+            inbox.queue.push_front(delivery);
+        }
     }
 
     /// The next message for a client: of those that are kept first, after at most `steps` that are not for it.
@@ -219,19 +371,15 @@ impl Broker {
         self.subscriptions.remove(key, filter)
     }
 
-    /// What a message costs, in comparisons with filters.
-    pub(crate) fn comparisons(&self) -> usize {
-        self.subscriptions.comparisons()
-    }
-
-    /// A message came in, from a client or out of a will. Says whether anyone has subscribed to it.
-    pub(crate) fn publish(
+    /// A message came in, from a client or out of a will. Says whether anyone has subscribed to it, and what that has cost.
+    pub(super) fn publish(
         &mut self,
         from: Option<InboxKey>,
         publication: Publication,
         now: Moment,
         wake: &mut Vec<SessionId>,
-    ) -> bool {
+    ) -> Matched {
+        self.forget_expired(now);
         let publication = Arc::new(publication);
         if publication.retain && !self.retained.keep(&publication) {
             self.counts.unretained += 1;
@@ -247,12 +395,14 @@ impl Broker {
             }
         }
         self.counts.dropped += u64::from(times == 0);
-        let mut matched = false;
+        let mut matched = Matched::default();
         for _ in 0..times {
-            matched |= self.hand_out(from, &publication, wake);
+            let Matched { any, steps } = self.hand_out(from, &publication, wake);
+            matched = Matched { any: matched.any | any, steps: matched.steps + steps };
         }
         // The publisher learns nothing of a fault.
-        matched || times == 0 && self.subscriptions.has_any(&publication.topic)
+        matched.any |= times == 0 && self.subscriptions.has_any(&publication.topic);
+        matched
     }
 
     fn hand_out(
@@ -260,29 +410,35 @@ impl Broker {
         from: Option<InboxKey>,
         publication: &Arc<Publication>,
         wake: &mut Vec<SessionId>,
-    ) -> bool {
+    ) -> Matched {
         let Self { subscriptions, inboxes, counts, queue_bytes, .. } = self;
         let weight = publication.weight();
         subscriptions.choose(from, &publication.topic, |it| {
             let inbox = &mut inboxes[it.inbox.0];
+            let qos = publication.qos.min(it.options.qos);
+            if inbox.session.is_none() && qos == Qos::AtMostOnce {
+                // Such messages are for those that are there.
+                return false;
+            }
             let is_full = inbox.queue.len() >= QUEUE_KEPT
                 || inbox.queue_bytes > 0 && inbox.queue_bytes + weight > QUEUE_BYTES
                 || *queue_bytes + weight > ALL_QUEUES_BYTES;
             if is_full {
                 counts.overflowed += 1;
-                return;
+                return true;
             }
             if inbox.queue.is_empty() {
-                wake.push(inbox.session);
+                wake.extend(inbox.session);
             }
             inbox.queue_bytes += weight;
             *queue_bytes += weight;
             inbox.queue.push_back(Delivery {
                 publication: publication.clone(),
-                qos: publication.qos.min(it.options.qos),
+                qos,
                 retain: publication.retain && it.options.retain_as_published,
                 identifier: it.identifier,
             });
+            true
         })
     }
 

@@ -1,11 +1,14 @@
 //! What waits for one client of a broker.
 
+use super::flight::Flight;
 use super::publication::Publication;
 use super::retained::Search;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-use weir_mqtt::Qos;
+use std::time::Duration;
+use weir_metrics::Moment;
 use weir_mqtt::property::SubscriptionIdentifier;
+use weir_mqtt::{PacketId, Qos};
 use weir_shard::SessionId;
 
 /// A message for one subscriber.
@@ -18,17 +21,25 @@ pub(crate) struct Delivery {
 }
 
 /// Names what waits for one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct InboxKey(pub(super) usize);
 
-/// What waits for one client.
+/// What waits for one client, and what else of its session may outlive its connection (MQTT 5 section 4.1).
 #[derive(Debug)]
 pub(super) struct Inbox {
-    pub(super) session: SessionId,
+    /// Its connection; none while it is away.
+    pub(super) session: Option<SessionId>,
     pub(super) client_id: String,
     pub(super) queue: VecDeque<Delivery>,
+    /// Bytes of the queue, and of what is kept of the messages in flight.
     pub(super) queue_bytes: usize,
     /// Its ways through what is kept, of new subscriptions.
     pub(super) searches: VecDeque<Search>,
-    pub(super) taken_over: bool,
+    pub(super) flight: Flight,
+    /// Messages of QoS 2 that it has sent and not released.
+    pub(super) received: HashSet<PacketId>,
+    /// For how long the session outlives a connection.
+    pub(super) kept_for: Duration,
+    /// Until when the client is waited for, and the bytes of its filters.
+    pub(super) away: Option<(Moment, usize)>,
 }

@@ -1,19 +1,26 @@
 //! One accepted MQTT connection.
 
+mod carrier;
 mod keep_alive;
 #[cfg(test)]
+mod outliving;
+#[cfg(test)]
 mod silence;
+#[cfg(test)]
+mod sockets;
 mod subscribing;
 #[cfg(test)]
 mod turns;
 
-use super::broker::{Broker, unit_of};
+use super::broker::{Broker, Entered, LONGEST_AWAY, unit_of};
+use super::flight::{Acknowledged, Again};
 use super::inbox::{Delivery, InboxKey};
 use super::publication::Publication;
 use super::role::{Role, fault, reason};
 use crate::fault::{Answer, Cut, Front, Gate, GateUnit, LinkPhase, Script, Subject, Why};
+use carrier::Carrier;
 use keep_alive::KeepAlive;
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::packet::{Acknowledgement, Connack, Connect, Disconnect, Publish};
@@ -32,8 +39,8 @@ const LARGEST_PACKET: u32 = 64 << 20;
 const LARGEST_BEFORE_CONNECT: u32 = 64 << 10;
 /// What a client may have done in one turn before others have theirs, in units of about a microsecond.
 const WORK_A_TURN: usize = 2_000;
-/// Filters that are compared with a topic in one unit of work.
-const COMPARISONS: usize = 16;
+/// Patterns and subscriptions that are looked at for a message in one unit of work.
+const MATCHING_STEPS: usize = 16;
 /// Bytes of a message that are copied in one unit of work.
 const COPIED: usize = 4 << 10;
 /// Messages that are looked at for a subscriber in one turn: those that are kept, and those that wait.
@@ -48,6 +55,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// A session of an MQTT connection.
 pub(crate) struct MqttSession {
     link: u64,
+    carrier: Carrier,
+    /// What goes on the link in the place of packets, kept for its memory.
+    wire: Vec<u8>,
     reader: Reader,
     phase: MqttPhase,
     /// Faults of the link.
@@ -61,9 +71,9 @@ pub(crate) struct MqttSession {
     client_id: String,
     keep_alive: KeepAlive,
     will: Option<Publication>,
-    in_flight: HashSet<PacketId>,
+    /// Messages of a session of before that are still to be sent again.
+    resend: VecDeque<PacketId>,
     window: u16,
-    last_id: u16,
     /// When a message that waits because of a fault may go.
     resume: Option<Moment>,
     cut: Option<Cut>,
@@ -92,6 +102,8 @@ impl MqttSession {
         let limits = Limits { packet: LARGEST_BEFORE_CONNECT, whole: LARGEST_BEFORE_CONNECT };
         Self {
             link,
+            carrier: Carrier::Unknown,
+            wire: Vec::new(),
             reader: Reader::new(Version::V5, limits),
             phase: MqttPhase::Accepted,
             script: Script::of(&broker.settings.faults, Subject::Link(link)),
@@ -104,9 +116,8 @@ impl MqttSession {
             client_id: String::new(),
             keep_alive: KeepAlive::new(now),
             will: None,
-            in_flight: HashSet::new(),
+            resend: VecDeque::new(),
             window: WINDOW,
-            last_id: 0,
             resume: None,
             cut: None,
             work: 0,
@@ -114,16 +125,16 @@ impl MqttSession {
         }
     }
 
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
-        self.keep_alive.on_bytes(context.now);
+    /// Reads packets until a client has had its turn: what is left for the next one.
+    fn read<'a>(&mut self, bytes: &'a [u8], context: &mut Context<'_, Broker>) -> &'a [u8] {
         // Apart, while packets borrow from it.
         let mut reader = std::mem::replace(&mut self.reader, Reader::new(self.version, Limits::default()));
         let mut input = bytes;
-        self.work = 0;
+        let mut left: &[u8] = &[];
         while matches!(self.phase, MqttPhase::Accepted | MqttPhase::Connected) && self.cut.is_none() {
             // A client that asks for much work gives others their turn in between.
             if self.work >= WORK_A_TURN {
-                context.give_back(input);
+                left = input;
                 break;
             }
             match reader.next(&mut input) {
@@ -135,6 +146,7 @@ impl MqttSession {
                     }
                     if before == MqttPhase::Accepted && self.phase == MqttPhase::Connected {
                         reader.set_limits(Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET });
+                        self.carrier.let_in();
                     }
                 }
                 // As large as may be is whole.
@@ -147,6 +159,38 @@ impl MqttSession {
             }
         }
         self.reader = reader;
+        left
+    }
+
+    /// Reads packets that come in a WebSocket.
+    fn read_socket(&mut self, mut bytes: &[u8], context: &mut Context<'_, Broker>) {
+        loop {
+            if let Some((packets, read)) = self.carrier.packets() {
+                let left = self.read(&packets[read..], context).len();
+                let read = packets.len() - left;
+                self.carrier.put_back(packets, read);
+                if left > 0 {
+                    break;
+                }
+            }
+            let mut out = std::mem::take(&mut self.wire);
+            let more = self.carrier.take(&mut bytes, &mut out);
+            context.send(&out);
+            out.clear();
+            self.wire = out;
+            if !more {
+                break;
+            }
+        }
+        if self.carrier.is_over() {
+            self.cut = self.cut.or(Some(Cut::Close));
+        } else if !bytes.is_empty() {
+            context.give_back(bytes);
+        } else if self.work >= WORK_A_TURN {
+            // The rest is here already.
+            let id = context.id();
+            context.wake(id);
+        }
     }
 
     fn packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
@@ -156,8 +200,15 @@ impl MqttSession {
             (Packet::Connect(_), _) => return Err(Violation::SecondConnect),
             (Packet::Publish(publish), _) => return self.publish(publish, context),
             (Packet::Puback(puback), _) => {
-                if self.in_flight.remove(&puback.packet_id) {
-                    context.world.counts.confirmed += 1;
+                if let Some(key) = self.inbox {
+                    context.world.acknowledged(key, |flight| flight.on_puback(puback.packet_id));
+                }
+            }
+            (Packet::Pubrec(pubrec), _) => self.on_pubrec(pubrec, context),
+            (Packet::Pubrel(pubrel), _) => self.on_pubrel(pubrel, context),
+            (Packet::Pubcomp(pubcomp), _) => {
+                if let Some(key) = self.inbox {
+                    context.world.acknowledged(key, |flight| flight.on_pubcomp(pubcomp.packet_id));
                 }
             }
             (Packet::Subscribe(subscribe), _) => self.subscribe(subscribe, context),
@@ -166,6 +217,10 @@ impl MqttSession {
             (Packet::Disconnect(disconnect), _) => {
                 if disconnect.reason != ReasonCode::DisconnectWithWill {
                     self.will = None;
+                }
+                let expiry = disconnect.properties.session_expiry_interval();
+                if let (Some(key), Some(seconds)) = (self.inbox, expiry) {
+                    context.world.keep_for(key, kept_for(seconds));
                 }
                 self.said_goodbye = true;
                 self.cut = Some(Cut::Close);
@@ -215,23 +270,42 @@ impl MqttSession {
             context.allow_silence(limit + FAREWELL);
         }
         self.client_id = connect.client_id.to_owned();
-        if connect.version == Version::V5 {
-            let told = properties.push(Property::MaximumQos(Qos::AtLeastOnce)).and_then(|()| {
-                if self.client_id.is_empty() {
-                    self.client_id = format!("weir-origin-{}", self.link);
-                    return properties.push(Property::AssignedClientIdentifier(&self.client_id));
-                }
-                Ok(())
-            });
-            debug_assert_eq!(told, Ok(()), "short properties");
-        } else if self.client_id.is_empty() {
+        if self.client_id.is_empty() {
             self.client_id = format!("weir-origin-{}", self.link);
+            if connect.version == Version::V5 {
+                let told = properties.push(Property::AssignedClientIdentifier(&self.client_id));
+                debug_assert_eq!(told, Ok(()), "a short property");
+            }
         }
-        let (key, other) = context.world.enter(context.id(), &self.client_id);
+        let seconds = match connect.version {
+            // MQTT 3.1.1 section 3.1.2.4: with or without an end, nothing between.
+            Version::V311 => {
+                if connect.clean_start {
+                    0
+                } else {
+                    u32::MAX
+                }
+            }
+            Version::V5 => connect.properties.session_expiry_interval().unwrap_or(0),
+        };
+        let kept_for = kept_for(seconds);
+        if connect.version == Version::V5 && u64::from(seconds) > kept_for.as_secs() {
+            let told = properties.push(Property::SessionExpiryInterval(kept_for.as_secs() as u32));
+            debug_assert_eq!(told, Ok(()), "a short property");
+        }
+        let clean = connect.clean_start;
+        let entered = context.world.enter(context.id(), &self.client_id, clean, kept_for, context.now);
+        let Entered { key, other, is_resumed } = entered;
         if let Some(other) = other {
             context.wake(other);
         }
         self.inbox = Some(key);
+        if is_resumed {
+            self.resend = context.world.unacknowledged(key);
+            if context.world.is_subscriber(key) {
+                self.begin_subscriber(context);
+            }
+        }
         self.window = connect.properties.receive_maximum().map_or(WINDOW, |most| most.get().min(WINDOW));
         self.will = connect.will.map(|will| {
             let publish =
@@ -241,7 +315,7 @@ impl MqttSession {
         self.phase = MqttPhase::Connected;
         context.established();
         let connack = Connack {
-            session_present: false,
+            session_present: is_resumed,
             reason: ReasonCode::Success,
             properties: properties.properties(),
         };
@@ -249,12 +323,17 @@ impl MqttSession {
     }
 
     fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
-        if publish.qos == Qos::ExactlyOnce {
-            self.refuse(ReasonCode::QosNotSupported, context);
-            return Ok(());
-        }
         if publish.properties.topic_alias().is_some() {
             return Err(Violation::TopicAliasTooHigh);
+        }
+        let Some(key) = self.inbox else { return Ok(()) };
+        let is_exact = publish.qos == Qos::ExactlyOnce;
+        if let Some(id) = publish.packet_id.filter(|_| is_exact)
+            && !context.world.receive(key, id)
+        {
+            // It came before, and was not released (MQTT-4.3.3-10).
+            self.send(&Packet::Pubrec(Acknowledgement::success(id)));
+            return Ok(());
         }
         let now = context.now;
         let counts = &mut context.world.counts;
@@ -280,7 +359,8 @@ impl MqttSession {
                     Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
                     _ => ReasonCode::QuotaExceeded,
                 };
-                Some(reason(code.as_deref(), PacketKind::Puback, usual))
+                let kind = if is_exact { PacketKind::Pubrec } else { PacketKind::Puback };
+                Some(reason(code.as_deref(), kind, usual))
             }
             _ => None,
         };
@@ -288,12 +368,11 @@ impl MqttSession {
         if refusal.is_none() {
             let mut wake = Vec::new();
             let matched = context.world.publish(self.inbox, Publication::of(publish), now, &mut wake);
-            self.work +=
-                context.world.comparisons() / COMPARISONS + publish.payload.len() / COPIED + wake.len();
+            self.work += matched.steps / MATCHING_STEPS + publish.payload.len() / COPIED + wake.len();
             for id in wake {
                 context.wake(id);
             }
-            if !matched {
+            if !matched.any {
                 outcome = ReasonCode::NoMatchingSubscribers;
             }
         }
@@ -304,16 +383,52 @@ impl MqttSession {
             }
             // MQTT 3.1.1 has one way to say it.
             let outcome = if self.version == Version::V311 { ReasonCode::Success } else { outcome };
-            context.world.counts.acknowledged += 1;
-            self.send(&Packet::Puback(Acknowledgement::of(id, outcome)));
+            if is_exact {
+                if outcome.is_error() {
+                    // The exchange is over (MQTT 5 section 4.3.3).
+                    context.world.release(key, id);
+                }
+                self.send(&Packet::Pubrec(Acknowledgement::of(id, outcome)));
+            } else {
+                context.world.counts.acknowledged += 1;
+                self.send(&Packet::Puback(Acknowledgement::of(id, outcome)));
+            }
         }
         Ok(())
+    }
+
+    /// A subscriber has a message of QoS 2.
+    fn on_pubrec(&mut self, pubrec: &Acknowledgement<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
+        let (id, is_error) = (pubrec.packet_id, pubrec.reason.is_error());
+        let acknowledged = context.world.acknowledged(key, |flight| flight.on_pubrec(id, is_error));
+        let answer = match acknowledged {
+            Acknowledged::Over(_) => return,
+            Acknowledged::Unknown if is_error => return,
+            Acknowledged::Unknown if self.version == Version::V5 => ReasonCode::PacketIdentifierNotFound,
+            Acknowledged::Unknown | Acknowledged::Received(_) => ReasonCode::Success,
+        };
+        self.send(&Packet::Pubrel(Acknowledgement::of(id, answer)));
+    }
+
+    /// A publisher releases a message of QoS 2.
+    fn on_pubrel(&mut self, pubrel: &Acknowledgement<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
+        let is_known = context.world.release(key, pubrel.packet_id);
+        context.world.counts.acknowledged += u64::from(is_known);
+        let answer = if is_known || self.version == Version::V311 {
+            ReasonCode::Success
+        } else {
+            ReasonCode::PacketIdentifierNotFound
+        };
+        self.send(&Packet::Pubcomp(Acknowledgement::of(pubrel.packet_id, answer)));
     }
 
     /// Sends a subscriber what waits for it, until its link takes no more.
     fn pump(&mut self, context: &mut Context<'_, Broker>) {
         let (Some(key), MqttPhase::Connected) = (self.inbox, self.phase) else { return };
         let now = context.now;
+        let window = usize::from(self.window);
         let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_mut());
         let rules = script.as_ref().is_some_and(|script| script.rules_units());
         if let Some(script) = script.filter(|_| rules) {
@@ -336,7 +451,8 @@ impl MqttSession {
         let mut steps = MESSAGES_A_TURN;
         let mut sent = 0;
         while self.cut.is_none() && self.out.len() + context.unsent() < UNSENT_LIMIT {
-            if self.in_flight.len() >= usize::from(self.window) {
+            // Messages that are to be sent again are none that the client has to acknowledge yet.
+            if context.world.in_flight(key).saturating_sub(self.resend.len()) >= window {
                 return;
             }
             if steps == 0 || sent == MESSAGES_A_TURN {
@@ -344,6 +460,16 @@ impl MqttSession {
                 return context.wake(id);
             }
             sent += 1;
+            if let Some(id) = self.resend.pop_front() {
+                match context.world.again(key, id) {
+                    Some(Again::Publish(delivery)) => {
+                        self.write(&delivery, Some(id), true);
+                    }
+                    Some(Again::Pubrel) => self.send(&Packet::Pubrel(Acknowledgement::success(id))),
+                    None => {}
+                }
+                continue;
+            }
             let delivery = if rules {
                 let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_deref_mut());
                 match self.gate.front(script, now) {
@@ -365,13 +491,17 @@ impl MqttSession {
                 next
             };
             let Some(delivery) = delivery else { return };
-            self.deliver(&delivery, context.world);
+            let is_exchange = delivery.qos != Qos::AtMostOnce;
+            let id = is_exchange.then(|| context.world.begin_flight(key, &delivery));
+            if self.write(&delivery, id, false) {
+                context.world.counts.sent += 1;
+            }
         }
     }
 
-    fn deliver(&mut self, delivery: &Delivery, broker: &mut Broker) {
+    /// Writes a message; says whether it can be written, which what was read can.
+    fn write(&mut self, delivery: &Delivery, packet_id: Option<PacketId>, dup: bool) -> bool {
         let publication = &*delivery.publication;
-        let packet_id = (delivery.qos != Qos::AtMostOnce).then(|| self.next_id());
         let mut own;
         let properties = match (self.version, delivery.identifier) {
             (Version::V311, _) => Properties::NONE,
@@ -384,7 +514,7 @@ impl MqttSession {
             }
         };
         let publish = Publish {
-            dup: false,
+            dup,
             qos: delivery.qos,
             retain: delivery.retain,
             topic: &publication.topic,
@@ -392,19 +522,7 @@ impl MqttSession {
             properties,
             payload: &publication.payload,
         };
-        if publish.encode(self.version, &mut self.out).is_ok() {
-            broker.counts.sent += 1;
-            self.in_flight.extend(packet_id);
-        }
-    }
-
-    fn next_id(&mut self) -> PacketId {
-        loop {
-            self.last_id = self.last_id.checked_add(1).unwrap_or(1);
-            if let Some(id) = PacketId::new(self.last_id).filter(|id| !self.in_flight.contains(id)) {
-                return id;
-            }
-        }
+        publish.encode(self.version, &mut self.out).is_ok()
     }
 
     fn send(&mut self, packet: &Packet<'_>) {
@@ -449,6 +567,25 @@ impl MqttSession {
         }
     }
 
+    fn flush(&mut self, context: &mut Context<'_, Broker>) {
+        if self.out.is_empty() {
+            return;
+        }
+        match self.carrier {
+            Carrier::Unknown | Carrier::Link => context.send(&self.out),
+            Carrier::WebSocket(_) => {
+                self.carrier.wrap(&self.out, &mut self.wire);
+                context.send(&self.wire);
+                self.wire.clear();
+                self.wire.shrink_to(64 << 10);
+            }
+            // There is no way for packets.
+            Carrier::Request(_) | Carrier::Over => {}
+        }
+        self.out.clear();
+        self.out.shrink_to(64 << 10);
+    }
+
     /// When [`Self::time`] has to be asked, or [`Self::pump`].
     fn next_moment(&self) -> Option<Moment> {
         let phase = match self.phase {
@@ -462,10 +599,22 @@ impl MqttSession {
         [phase, cut, self.resume].into_iter().flatten().min()
     }
 
+    /// Ends a connection whose name another one has taken: its inbox is that one's, or nobody's.
+    fn yield_name(&mut self, context: &mut Context<'_, Broker>) {
+        if self.inbox.is_some_and(|key| !context.world.owns(key, context.id())) {
+            self.refuse(ReasonCode::SessionTakenOver, context);
+            self.leave(context);
+        }
+    }
+
     /// The client is gone, or has to go: its will is published unless it sent DISCONNECT.
     fn leave(&mut self, context: &mut Context<'_, Broker>) {
         let Some(key) = self.inbox.take() else { return };
-        context.world.leave(key);
+        if context.world.owns(key, context.id()) {
+            let held: Vec<_> = std::iter::from_fn(|| self.gate.pop()).map(|unit| unit.owner).collect();
+            context.world.put_back(key, held.into_iter());
+            context.world.leave(key, context.id(), context.now);
+        }
         if let Some(will) = self.will.take() {
             let mut wake = Vec::new();
             context.world.publish(None, will, context.now, &mut wake);
@@ -474,6 +623,11 @@ impl MqttSession {
             }
         }
     }
+}
+
+/// For how long a session is kept that its client wants to be kept for so many seconds.
+fn kept_for(seconds: u32) -> Duration {
+    Duration::from_secs(seconds.into()).min(LONGEST_AWAY)
 }
 
 /// Whether the shard reads a client: not while it has yet to take what waits for it.
@@ -493,17 +647,27 @@ impl Session<Broker> for MqttSession {
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Broker>) {
-        self.read(bytes, context);
-    }
-
-    fn handle_woken(&mut self, context: &mut Context<'_, Broker>) {
-        if self.inbox.is_some_and(|key| context.world.is_taken_over(key)) {
-            self.refuse(ReasonCode::SessionTakenOver, context);
-            self.leave(context);
+        self.yield_name(context);
+        self.keep_alive.on_bytes(context.now);
+        self.work = 0;
+        if self.carrier.is_link(bytes) {
+            let left = self.read(bytes, context);
+            context.give_back(left);
+        } else {
+            self.read_socket(bytes, context);
         }
     }
 
+    fn handle_woken(&mut self, context: &mut Context<'_, Broker>) {
+        if matches!(self.carrier, Carrier::WebSocket(_)) {
+            self.work = 0;
+            self.read_socket(&[], context);
+        }
+        self.yield_name(context);
+    }
+
     fn handle_timeout(&mut self, context: &mut Context<'_, Broker>) {
+        self.yield_name(context);
         let now = context.now;
         let roles = [&mut self.publisher, &mut self.subscriber].into_iter().flatten();
         let scripts = roles.filter_map(|role| role.script.as_mut()).chain(self.script.as_mut());
@@ -539,15 +703,15 @@ impl Session<Broker> for MqttSession {
         if self.cut == Some(Cut::Close) && self.phase == MqttPhase::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);
         }
-        if !self.out.is_empty() {
-            context.send(&self.out);
-            self.out.clear();
-            self.out.shrink_to(64 << 10);
-        }
+        self.flush(context);
         self.keep_alive.on_reading(is_read(context));
         match self.cut.take() {
             Some(cut) => {
                 self.leave(context);
+                if cut == Cut::Close {
+                    self.carrier.close(&mut self.wire);
+                    context.send(&self.wire);
+                }
                 cut.carry_out(context);
             }
             None => match self.next_moment() {

@@ -16,13 +16,13 @@ pub(super) fn wants_relay(request: &Request) -> bool {
 }
 
 /// The key of a client that wants a WebSocket (RFC 6455 section 4.2.1).
-pub(super) fn socket_key(request: &Request) -> Option<&str> {
+pub(crate) fn socket_key(request: &Request) -> Option<&str> {
     request.fields.get("sec-websocket-key").filter(|_| request.fields.lists("upgrade", "websocket"))
 }
 
 /// Whether a page of another site asks (RFC 6454 section 7): browsers send such requests for a WebSocket without asking the
 /// server first, and tell it the page's origin. Programs that are not browsers name none.
-pub(super) fn is_of_another_site(request: &Request) -> bool {
+pub(crate) fn is_of_another_site(request: &Request) -> bool {
     let authority =
         |origin: &str| origin.split_once("://").map(|(_, authority)| authority.to_ascii_lowercase());
     let host = request.fields.get("host").map(str::to_ascii_lowercase);

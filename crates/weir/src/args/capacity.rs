@@ -53,12 +53,13 @@ pub(crate) struct SearchOptions {
     /// Clients started a second while a load is approached from below
     #[arg(long, value_name = "RATE", default_value = "100/s", value_parser = arrival)]
     pub(crate) arrival: String,
-    /// Time that a load is held to find the bounds, in slices of --slice
-    #[arg(long, value_name = "TIME", default_value = "15s")]
-    pub(crate) hold: Span,
-    /// Time that a bound is held to confirm it: three times the lower one, twice the upper one
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub(crate) confirm: Span,
+    /// Time that a load is held to find the bounds, in slices of --slice [default: 15s; of less than 20m of --budget an 80th of it]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) hold: Option<Span>,
+    /// Time that a bound is held to confirm it: three times the lower one, twice the upper one [default: 60s; of less than 20m of
+    /// --budget a 20th of it]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) confirm: Option<Span>,
     /// Time over which thresholds are judged; at least two groups of pictures
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(crate) slice: Span,

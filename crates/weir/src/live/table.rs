@@ -1,22 +1,13 @@
-//! The table that a run shows on a terminal while it goes on: a label and what belongs to it in each row, no wider and no higher
-//! than the terminal. It is a function of values; who draws it is above.
+//! The table that a run shows on a terminal while it goes on. It is a function of values; who draws it is above.
 
-use console::{measure_text_width, truncate_str};
+use crate::rows::{self, clock};
 use std::time::Duration;
 use weir_engine::aggregator::StageProgress;
 
-/// Columns of the smallest terminal that a table fits on.
-pub(super) const NARROWEST: usize = 40;
-/// Rows of it: fewer would hide what failed.
+/// Rows of the lowest terminal that a table fits on: fewer would hide what failed.
 pub(super) const LOWEST: usize = 10;
-/// Columns of a label at the most.
-const LABEL: usize = 12;
 /// Kinds of failures that have a row.
 const KINDS: usize = 5;
-/// Columns of the bar that says how much of the run is done, of a wide terminal and of a narrow one.
-const BARS: (usize, usize) = (20, 10);
-/// Columns from which a terminal is a wide one.
-const WIDE: usize = 64;
 
 /// What a table shows.
 #[derive(Clone, Debug, Default)]
@@ -56,36 +47,8 @@ impl Table {
         rows.extend(self.servers.iter().map(|(name, parts)| (name.as_str(), parts.as_slice())));
         rows.push(("threads", &self.threads));
         rows.push(("weir", &self.generator));
-        rows.retain(|(_, parts)| !parts.is_empty());
-        let label = rows.iter().map(|(label, _)| measure_text_width(label)).max().unwrap_or(0).min(LABEL);
-        let mut lines = vec![self.progress(width)];
-        for (name, parts) in rows {
-            let name = truncate_str(name, label, "…");
-            let name = format!("{name}{:1$}  ", "", label - measure_text_width(&name));
-            for (at, text) in wrapped(parts, width.saturating_sub(label + 2)).into_iter().enumerate() {
-                let before = if at == 0 { name.clone() } else { " ".repeat(label + 2) };
-                lines.push(truncate_str(&format!("{before}{text}"), width, "…").into_owned());
-            }
-        }
-        lines.truncate(height);
-        lines
+        rows::lines(rows::progress(self.elapsed, self.length, width), &rows, width, height)
     }
-
-    fn progress(&self, width: usize) -> String {
-        let elapsed = clock(self.elapsed);
-        let Some(length) = self.length else { return format!("{elapsed}, until Ctrl-C") };
-        let left = clock(length.saturating_sub(self.elapsed));
-        let bar = bar(self.elapsed, length, width);
-        truncate_str(&format!("{bar} {elapsed} of {}, {left} left", clock(length)), width, "…").into_owned()
-    }
-}
-
-/// How much of the run is done.
-pub(super) fn bar(elapsed: Duration, length: Duration, width: usize) -> String {
-    let columns = if width < WIDE { BARS.1 } else { BARS.0 };
-    let done = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
-    let full = (done.clamp(0.0, 1.0) * columns as f64).round() as usize;
-    "━".repeat(full) + &"─".repeat(columns - full)
 }
 
 fn stage(at: &StageProgress) -> Vec<String> {
@@ -94,31 +57,11 @@ fn stage(at: &StageProgress) -> Vec<String> {
     vec![which, format!("{} {clients}", at.clients), format!("{} left", clock(at.left))]
 }
 
-/// The parts in as few lines as they need, none broken.
-fn wrapped(parts: &[String], width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for part in parts {
-        match lines.last_mut() {
-            Some(line) if measure_text_width(line) + 3 + measure_text_width(part) <= width => {
-                line.push_str(" · ");
-                line.push_str(part);
-            }
-            _ => lines.push(part.clone()),
-        }
-    }
-    lines
-}
-
-/// Minutes and seconds, and hours if there are any: `1:30`, `2:05:00`.
-fn clock(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::NARROWEST;
+    use console::measure_text_width;
 
     fn texts(parts: &[&str]) -> Vec<String> {
         parts.iter().map(|part| (*part).to_owned()).collect()
@@ -191,13 +134,5 @@ mod tests {
         for width in NARROWEST..120 {
             drawn(&table, width, 24);
         }
-    }
-
-    #[test]
-    fn the_bar_is_as_long_as_the_run_is_old() {
-        let at = |seconds, width| bar(Duration::from_secs(seconds), Duration::from_secs(10), width);
-        assert_eq!([at(0, 40), at(5, 40), at(99, 40)], ["──────────", "━━━━━─────", "━━━━━━━━━━"]);
-        assert_eq!(measure_text_width(&at(3, 100)), 20);
-        assert_eq!(bar(Duration::ZERO, Duration::ZERO, 40), "──────────");
     }
 }

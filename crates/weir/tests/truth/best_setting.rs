@@ -1,6 +1,8 @@
 //! Settings of a server, each searched or run with a server of its own: which is best, and that nothing is left behind.
 
-use crate::support::{CHECKS_OF_THE_MACHINE, Said, free_port, says, shared};
+use crate::support::{
+    A_RUN, CHECKS_OF_THE_MACHINE, Said, Watched, free_port, row_of, says, says_on_its_page, shared,
+};
 use serde_json::Value;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -45,20 +47,32 @@ impl Sweep {
     }
 
     fn sweep(&self, name: &str, more: &[&str]) -> (Said, Value) {
+        let (said, summary, _) = self.sweep_on_its_page(name, more);
+        (said, summary)
+    }
+
+    /// The same, with what a tab at its page was sent.
+    fn sweep_on_its_page(&self, name: &str, more: &[&str]) -> (Said, Value, Watched) {
         let (file, out) = (self.path(name).display().to_string(), self.path("out").display().to_string());
         let words = ["sweep", &file, "-o", &out, "--json", "-", "--accept", CHECKS_OF_THE_MACHINE];
-        let said = says(words.iter().chain(more));
+        let (said, page) = says_on_its_page(words.iter().chain(more));
         let summary = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
         // What is on disk says the same again.
         let again = says(["report", &out, "--json", "-"]);
         assert_eq!((again.code, serde_json::from_str::<Value>(&again.out).unwrap()), (said.code, summary));
         assert!(TcpStream::connect(("127.0.0.1", self.port)).is_err(), "the server goes on behind the sweep");
-        (said, serde_json::from_str(&again.out).unwrap())
+        (said, serde_json::from_str(&again.out).unwrap(), page)
     }
 
     fn text(&self) -> String {
         std::fs::read_to_string(self.path("out/report.txt")).unwrap()
     }
+}
+
+/// What a search of a sweep came to.
+fn summary_of_search(sweep: &Sweep, cell: &Value) -> Value {
+    let place = sweep.path("out").join(cell["directory"].as_str().unwrap()).join("summary.json");
+    serde_json::from_slice(&std::fs::read(place).unwrap()).unwrap()
 }
 
 fn variant<'a>(summary: &'a Value, name: &str) -> &'a Value {
@@ -113,7 +127,7 @@ fn mosquitto_is_searched_for_messages_a_second() {
         Sweep::of_file("mosquitto-inflight.yaml", "targets/mosquitto-inflight.conf.in", 18_831, &changes);
     let brief = ["--from", "200", "--most", "400", "--set", "warmup=0s", "--set", "drain=1s"];
     let arguments: Vec<_> = BRIEF.iter().chain(&brief).copied().collect();
-    let (said, summary) = sweep.sweep("mosquitto-inflight.yaml", &arguments);
+    let (said, summary, page) = sweep.sweep_on_its_page("mosquitto-inflight.yaml", &arguments);
     assert_eq!(said.code, Some(0), "{}", said.err);
     for name in ["default", "large"] {
         let value = &variant(&summary, name)["value"];
@@ -122,6 +136,12 @@ fn mosquitto_is_searched_for_messages_a_second() {
         assert!(variant(&summary, name)["cpu_percent_per_client"].as_f64().is_some_and(|it| it >= 0.0));
     }
     assert!(sweep.text().contains("at least 400"), "{}", sweep.text());
+    // From the top of the page: the sweep with its first search, the second search with its first trial, the run that goes on.
+    let first = row_of(summary["cells"][0]["directory"].as_str().unwrap());
+    let trial =
+        row_of(summary_of_search(&sweep, &summary["cells"][1])["trials"][0]["directory"].as_str().unwrap());
+    page.first_with(&["id=\"all-part-0\"", &first, "id=\"search-part-0\"", &trial, A_RUN]);
+    assert!(page.last().contains("at least 400") && !page.last().contains("search-part"), "{}", page.last());
     let standings: Vec<_> =
         summary["variants"].as_array().unwrap().iter().map(|it| &it["standing"]).collect();
     assert!(standings.contains(&&"best".into()) && standings.contains(&&"alike".into()), "{standings:?}");
@@ -148,7 +168,8 @@ thresholds: [failed.ratio == 0]
 fn every_combination_of_a_matrix_is_run_once_a_block_and_ranked_by_the_figure_that_is_asked_for() {
     let _machine = shared();
     let sweep = Sweep::of_text(&PLANE.replace("WEIR", env!("CARGO_BIN_EXE_weir")));
-    let (said, summary) = sweep.sweep("s.yaml", &["--by", "play.bitrate", "--set", "repeat=2"]);
+    let (said, summary, page) =
+        sweep.sweep_on_its_page("s.yaml", &["--by", "play.bitrate", "--set", "repeat=2"]);
     assert_eq!((said.code, &summary["order"]), (Some(0), &"random".into()), "{}", said.err);
     let cells = summary["cells"].as_array().unwrap();
     for block in cells.chunks(4) {
@@ -169,8 +190,13 @@ fn every_combination_of_a_matrix_is_run_once_a_block_and_ranked_by_the_figure_th
     assert_eq!(variant(&summary, "rate-200kbps-viewers-1")["standing"], "unknown");
     let keys: Vec<_> = summary["dimensions"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
     assert_eq!(keys, ["rate", "viewers"]);
-    let page = std::fs::read_to_string(sweep.path("out/report.html")).unwrap();
-    assert_eq!(page.matches("<svg").count(), 2, "the intervals and the plane");
+    let report = std::fs::read_to_string(sweep.path("out/report.html")).unwrap();
+    assert_eq!(report.matches("<svg").count(), 2, "the intervals and the plane");
+    // What ran before stands above what runs, and at the end the sweep alone.
+    let places: Vec<_> = cells.iter().map(|cell| cell["directory"].as_str().unwrap()).collect();
+    let shown: Vec<_> = places[..7].iter().map(|place| page.first_with(&[&row_of(place), A_RUN])).collect();
+    assert!(shown.is_sorted_by(|one, next| one < next), "{shown:?}");
+    assert!(page.last().contains(&row_of(places[7])) && !page.last().contains(A_RUN), "{}", page.last());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! How many clients a server carries: found to the client where a limit is known, and said as it is where nothing is.
 
 use crate::support::{
-    CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, origin_process, says, shared,
-    soon, weir,
+    A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, origin_process,
+    row_of, says, says_on_its_page, shared, soon, weir,
 };
 use serde_json::Value;
 use std::net::TcpStream;
@@ -267,18 +267,27 @@ fn messages_are_counted_with_who_subscribes_to_them() {
 }
 
 #[test]
-fn a_server_that_carries_all_that_may_be_tried_carries_at_least_that() {
+fn a_server_that_carries_all_that_may_be_tried_carries_at_least_that_and_its_page_shows_trial_by_trial() {
     let _machine = shared();
     let (_origin, port) = origin_for(50);
     let url = format!("rtmp://127.0.0.1:{port}/live/a");
     let _publishing = Publishing::start(&url, &[]);
-    let (said, summary) = search(&url, &["--from", "1", "--most", "3"]);
-    assert_eq!((said.code, &summary["answer"]["evidence"]), (Some(0), &"at_least".into()), "{}", said.err);
+    let words = ["capacity", &url, "--from", "1", "--most", "3"];
+    let (said, page) = says_on_its_page(words.iter().chain(&BRIEF));
+    let answer = "carries at least 3 viewers; more was not to be tried (--most)";
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(answer), "{told}");
+    // The search alone, then its first trial below it, then the second one below what the first came to.
+    let climbs = page.first_with(&["id=\"search-part-0\"", A_RUN]);
+    let confirms = page.first_with(&[&row_of("001-climb"), A_RUN]);
+    assert!(climbs < confirms, "{climbs} {confirms}");
     assert!(
-        said.out.contains("carries at least 3 viewers; more was not to be tried (--most)"),
+        page.last().contains(answer) && page.last().contains(&row_of("002-confirm-3")),
         "{}",
-        said.out
+        page.last()
     );
+    assert_eq!(page.end, "all runs are complete; weir is gone, and this page stays as it is");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod agents;
 mod aiortc;
 mod background;
 mod best_setting;
+mod brokers;
 mod capacity;
 mod check;
 mod chromium;

@@ -64,8 +64,10 @@ fn the_package_is_installed_with_its_pages_and_units_and_its_demo_runs() {
     ] {
         assert!(share.join(file).is_file(), "{file}");
     }
-    let example = share.join("doc/weir/examples/load.yaml");
-    output_of(Command::new(&weir).args(["run", "--check"]).arg(example));
+    for example in ["load.yaml", "scenarios/nginx-rtmp.yaml", "scenarios/mqtt-avro-json.yaml"] {
+        let example = share.join("doc/weir/examples").join(example);
+        output_of(Command::new(&weir).args(["run", "--check"]).arg(example));
+    }
 
     // systemd reads the units, with the targets that they stand behind, and finds the program that they start.
     let units = root.path().join("usr/lib/systemd/system");

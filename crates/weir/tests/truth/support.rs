@@ -4,16 +4,20 @@
 
 mod agents;
 mod air;
+mod brokers;
 mod browser;
 mod browser_tab;
 mod coturn;
 mod exporter;
 mod gateway;
+mod go;
 mod ingester;
+mod live_tab;
 mod machines;
 mod namespace;
 mod nginx;
 mod node_media_server;
+mod npm;
 mod pion;
 mod process;
 mod run;
@@ -22,12 +26,14 @@ mod web;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use brokers::{OtherBroker, mqtt_js, paho};
 pub(crate) use browser::Browser;
 pub(crate) use browser_tab::BrowserTab;
 pub(crate) use coturn::Coturn;
 pub(crate) use exporter::{NodeExporter, Prometheus};
 pub(crate) use gateway::Gateway;
 pub(crate) use ingester::Ingester;
+pub(crate) use live_tab::{A_RUN, Watched, row_of, says_on_its_page, start_watched};
 pub(crate) use machines::{FIRST, Machines};
 pub(crate) use namespace::Wire;
 pub(crate) use nginx::Nginx;

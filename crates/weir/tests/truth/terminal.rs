@@ -1,10 +1,11 @@
 //! What weir says without being asked: on the terminal that it was started from, of servers that do not answer, of
 //! streams that nobody sees.
 
-use crate::support::{Kept, Publishing, air, config, free_port, measure, program, says, shared, soon, weir};
+use crate::support::{
+    Kept, Mosquitto, Publishing, air, config, free_port, measure, program, says, shared, soon, weir,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::num::NonZeroU16;
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use weir_origin::Origin;
@@ -66,15 +67,9 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(columns: u16, arguments: &[&str], directory: &Path) -> Self {
-        let exe = env!("CARGO_BIN_EXE_weir");
-        let mut words = vec![exe];
-        words.extend(arguments);
-        let line = shlex::try_join(words).unwrap();
-        let line = format!(
-            "stty rows 24 cols {columns}; exec {line} -o {}",
-            directory.join("run").to_str().unwrap()
-        );
+    fn start(columns: u16, arguments: &[&str]) -> Self {
+        let line = shlex::try_join([env!("CARGO_BIN_EXE_weir")].iter().chain(arguments).copied()).unwrap();
+        let line = format!("stty rows 24 cols {columns}; exec {line}");
         let mut command = program("script", "bsdutils");
         command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
         let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -114,6 +109,10 @@ impl Terminal {
 
 const CTRL_C: u8 = 3;
 
+fn shows(words: &str, lines: &[String]) -> bool {
+    lines.iter().any(|line| line.contains(words))
+}
+
 #[test]
 fn a_run_on_a_terminal_is_a_table_that_leaves_nothing_behind() {
     let _machine = shared();
@@ -121,10 +120,11 @@ fn a_run_on_a_terminal_is_a_table_that_leaves_nothing_behind() {
     let watched = format!("pid={}", std::process::id());
     for columns in [40, 100] {
         let directory = tempfile::tempdir().unwrap();
-        let load = ["-c", "4", "-d", "1m", "--warmup", "0s", "--drain", "0s", "--watch", &watched];
+        let out = directory.path().join("run").display().to_string();
+        let load =
+            ["-c", "4", "-d", "1m", "--warmup", "0s", "--drain", "0s", "--watch", &watched, "-o", &out];
         let arguments: Vec<&str> = ["play", &air.url].into_iter().chain(load).collect();
-        let mut terminal = Terminal::start(columns, &arguments, directory.path());
-        let shows = |words: &str, lines: &[String]| lines.iter().any(|line| line.contains(words));
+        let mut terminal = Terminal::start(columns, &arguments);
         let table = ["of 1:00,", "4 of 4 play", watched.as_str(), "% CPU"];
         soon("the table is there", || {
             let seen = terminal.seen();
@@ -140,6 +140,30 @@ fn a_run_on_a_terminal_is_a_table_that_leaves_nothing_behind() {
         assert!(!shows("of 1:00,", &seen) && !shows("\u{2501}\u{2501}", &seen), "{seen:#?}");
         assert!(shows("interrupted", &seen), "the report follows: {seen:#?}");
     }
+}
+
+#[test]
+fn an_ingester_on_a_terminal_is_a_table_that_leaves_nothing_behind() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (url, place) = (broker.url("t/#"), format!("sqlite:{}", folder.path().join("rows.db").display()));
+    let mut terminal = Terminal::start(60, &["ingest", &url, "--save", &place]);
+    soon("it is subscribed", || shows("weir: subscribed to ", &terminal.seen()));
+    let sent = measure(["publish", &broker.url("t/{seq}"), "-q", "1", "--rate", "50/s", "--count", "20"]);
+    assert_eq!(sent.code, 0, "{}", sent.err);
+    let table = ["rows/s · 20 rows · ", "none waiting", ", until Ctrl-C"];
+    soon("the table has all rows", || {
+        let seen = terminal.seen();
+        table.iter().all(|words| shows(words, &seen))
+    });
+    terminal.press(CTRL_C);
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen:#?}");
+    assert!(!shows("rows/s · ", &seen) && !shows(", until Ctrl-C", &seen), "{seen:#?}");
+    assert!(shows("weir: subscribed to ", &seen) && shows("20", &seen), "what it came to follows: {seen:#?}");
+    // No line of the table, and none with the `^C` that the terminal has written.
+    assert!(!seen.iter().any(|line| line.trim() == "^C"), "{seen:#?}");
 }
 
 #[test]

@@ -11,10 +11,7 @@ impl MqttSession {
     pub(super) fn subscribe(&mut self, subscribe: &Subscribe<'_>, context: &mut Context<'_, Broker>) {
         let Some(key) = self.inbox else { return };
         if self.subscriber.is_none() {
-            context.world.counts.subscribers += 1;
-            let number = context.world.settings.next_viewer();
-            self.subscriber =
-                Some(Role::begin(LinkPhase::Play, Subject::Viewer(number), &mut self.script, context));
+            self.begin_subscriber(context);
         }
         let refusal = match self.subscriber.as_ref().and_then(|subscriber| subscriber.answer.as_ref()) {
             Some(Answer::Nothing) => return,
@@ -34,16 +31,17 @@ impl MqttSession {
                 (Some(reason), _) => reason,
                 (None, Err(_)) => ReasonCode::TopicFilterInvalid,
                 (None, Ok(filter)) => {
-                    let mut options = subscription.options;
-                    options.qos = options.qos.min(Qos::AtLeastOnce);
+                    let options = subscription.options;
                     let identifier = subscribe.properties.subscription_identifier();
                     self.work += 4;
                     if !context.world.subscribe(key, &filter, options, identifier) {
                         ReasonCode::QuotaExceeded
-                    } else if options.qos == Qos::AtMostOnce {
-                        ReasonCode::Success
                     } else {
-                        ReasonCode::GrantedQos1
+                        match options.qos {
+                            Qos::AtMostOnce => ReasonCode::Success,
+                            Qos::AtLeastOnce => ReasonCode::GrantedQos1,
+                            Qos::ExactlyOnce => ReasonCode::GrantedQos2,
+                        }
                     }
                 }
             });
@@ -55,6 +53,14 @@ impl MqttSession {
         }
         let written = Suback::write(subscribe.packet_id, &reasons, self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "reasons of SUBACK");
+    }
+
+    /// The client is a subscriber from now on.
+    pub(super) fn begin_subscriber(&mut self, context: &mut Context<'_, Broker>) {
+        context.world.counts.subscribers += 1;
+        let number = context.world.settings.next_viewer();
+        self.subscriber =
+            Some(Role::begin(LinkPhase::Play, Subject::Viewer(number), &mut self.script, context));
     }
 
     pub(super) fn unsubscribe(&mut self, unsubscribe: &Unsubscribe<'_>, context: &mut Context<'_, Broker>) {

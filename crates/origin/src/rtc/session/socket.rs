@@ -50,7 +50,7 @@ impl RtcSession {
             .field("Connection", "Upgrade")
             .field("Sec-WebSocket-Accept", websocket::accept(key));
         context.send(&answer.end());
-        let socket = WebSocket::new(Role::Server);
+        let socket = WebSocket::new(Role::Server, oven::MOST_BYTES);
         let stream = stream.clone();
         let (offered, session, ping_at) = (None, None, None);
         self.phase =
@@ -70,7 +70,7 @@ impl RtcSession {
                     }
                 }
                 Ok(None) => break,
-                Ok(Some(Incoming::Close(..))) | Err(_) => {
+                Ok(Some(Incoming::Binary(_) | Incoming::Close(..))) | Err(_) => {
                     self.cut = Some(Cut::Close);
                     break;
                 }

@@ -1,7 +1,10 @@
 //! Searches and sweeps whose load is made by agents.
 
-use crate::support::{CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, free_port, says, shared, soon, weir};
-use serde_json::Value;
+use crate::support::{
+    BrowserTab, CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, air, config, free_port, says, shared, soon,
+    start_watched, weir,
+};
+use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::process::Stdio;
 
@@ -50,6 +53,39 @@ fn a_server_that_plays_to_five_viewers_is_found_by_two_agents_to_carry_five() {
     let trials = summary["trials"].as_array().unwrap().len();
     assert_eq!((crew.directories("a").len(), crew.directories("b").len()), (trials, trials));
     crew.wait(2);
+}
+
+/// The agents that the page names while a run goes on.
+const AGENTS: &str = "[...document.querySelectorAll('#agents td:first-child')].map((it) => it.textContent)";
+/// The trials that are over.
+const TRIALS: &str = "[...new Set([...document.querySelectorAll('#live td')].map((it) => it.textContent)\
+                      .filter((it) => it.startsWith('00')))]";
+/// What stands above it.
+const STATE: &str = "document.getElementById('live-state').textContent";
+
+#[test]
+fn the_page_of_a_search_shows_in_a_browser_its_trials_and_each_agent_of_the_one_that_goes_on() {
+    let _machine = shared();
+    let (crew, air) = (Crew::start(2), air(&config(&[])));
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    // A climb of a second for each of two loads, then a trial that goes on until it is interrupted.
+    let trials = ["--from", "1", "--most", "2", "--slice", "1s", "--hold", "1s", "--confirm", "300s"];
+    let asked = ["--threshold", "failed.ratio == 0", "--threshold", "played.ratio >= 0%"];
+    let brief = ["--warmup", "0s", "--drain", "200ms", "--accept", CHECKS_OF_THE_MACHINE, "-o", &out];
+    let agents = crew.words(2);
+    let words = ["capacity", &air.url].into_iter().chain(trials).chain(asked).chain(brief);
+    let searching = start_watched(words.chain(agents.iter().map(String::as_str)));
+    let mut tab = BrowserTab::open(&searching.page, 1_280);
+    let is_climb = |trials: &Value| *trials == json!(["001-climb"]);
+    tab.shows("the trial that is over", TRIALS, is_climb);
+    tab.shows("both agents of the one that goes on", AGENTS, |agents| *agents == json!(["a", "b"]));
+    searching.process.interrupt();
+    tab.shows("the end", STATE, |text| text.as_str().unwrap().starts_with("the runs were interrupted"));
+    assert!(is_climb(&tab.evaluate(TRIALS)), "the page stays");
+    assert_eq!(tab.troubles(), [] as [Value; 0]);
+    let said = searching.said();
+    assert_eq!(said.code, Some(105), "{}", said.err);
 }
 
 /// An origin for each run, started by the coordinator, which alone has the file that says where; agents load it.

@@ -1,13 +1,12 @@
-//! WebSocket (RFC 6455) behind its handshake, as much as signalling needs: text both ways, pings answered, a close received
-//! and sent. Frames are tungstenite's; messages are bounded, and what a peer must not send is an error.
+//! WebSocket (RFC 6455) behind its handshake: messages both ways, pings answered, a close received and sent. Frames are
+//! tungstenite's; messages are bounded, and what a peer must not send is an error.
 
-use super::oven::MOST_BYTES;
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use tungstenite::error::{Error, ProtocolError};
+use tungstenite::error::{CapacityError, Error, ProtocolError};
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Message, WebSocket as Protocol};
 
@@ -18,6 +17,9 @@ const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Bytes that are held for each connection, and moved at a time. A description comes in ten such pieces.
 const BUFFER: usize = 1024;
+
+/// Bytes of a queue that is kept for the next input.
+const KEPT: usize = 4096;
 
 /// A key for the request to open a WebSocket, of 16 random bytes.
 pub fn key() -> String {
@@ -48,6 +50,8 @@ struct Wire {
 pub enum Incoming {
     /// A text message.
     Text(String),
+    /// A message of bytes.
+    Binary(Vec<u8>),
     /// The end: its code (1005 if there is none) and its reason. The answer is in the output.
     Close(u16, String),
 }
@@ -55,9 +59,9 @@ pub enum Incoming {
 /// Why a WebSocket cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum WebSocketError {
-    /// More than any message of signalling.
-    #[error("a WebSocket message over {MOST_BYTES} bytes")]
-    TooLong,
+    /// More than a message may have.
+    #[error("a WebSocket message over {0} bytes")]
+    TooLong(usize),
     /// Clients mask, servers do not (section 5.1).
     #[error("a WebSocket frame that is masked by the wrong side")]
     Mask,
@@ -67,20 +71,30 @@ pub enum WebSocketError {
     /// A continuation of nothing, or a new message inside another.
     #[error("the frames of WebSocket messages are mixed up")]
     Order,
-    /// A text that is not UTF-8, or a binary message, which signalling has none of.
+    /// A text that is not UTF-8, or a binary message where only texts are sent.
     #[error("a WebSocket message that is no text")]
     NoText,
+    /// A text where only binary messages are sent.
+    #[error("a WebSocket message that is a text")]
+    Text,
 }
 
 impl WebSocket {
-    /// An end of a connection that has just been opened.
-    pub fn new(role: Role) -> Self {
+    /// An end of a connection that has just been opened, whose messages have at most `most` bytes.
+    pub fn new(role: Role, most: usize) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
             .write_buffer_size(0)
-            .max_message_size(Some(MOST_BYTES))
-            .max_frame_size(Some(MOST_BYTES));
+            .max_message_size(Some(most))
+            .max_frame_size(Some(most));
         Self(Protocol::from_raw_socket(Wire::default(), role, Some(config)))
+    }
+
+    /// Messages may have as many bytes as this from now on.
+    pub fn limit(&mut self, most: usize) {
+        self.0.set_config(|config| {
+            (config.max_message_size, config.max_frame_size) = (Some(most), Some(most));
+        });
     }
 
     /// Takes what came; [`Self::poll`] follows.
@@ -106,12 +120,17 @@ impl WebSocket {
                     });
                     Ok(Some(Incoming::Close(code, reason)))
                 }
-                Ok(Message::Binary(_)) => Err(WebSocketError::NoText),
+                Ok(Message::Binary(bytes)) => Ok(Some(Incoming::Binary(bytes.into()))),
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
                 Err(Error::Io(_) | Error::ConnectionClosed | Error::AlreadyClosed) => Ok(None),
                 Err(error) => Err(of(&error)),
             };
             break;
+        }
+        // Thousands that say little must cost little.
+        let inbox = &mut self.0.get_mut().inbox;
+        if inbox.is_empty() && inbox.capacity() > KEPT {
+            *inbox = VecDeque::new();
         }
         self.flush(out);
         outcome
@@ -120,6 +139,11 @@ impl WebSocket {
     /// Appends a text message, unless a close frame was sent.
     pub fn text(&mut self, text: &str, out: &mut Vec<u8>) {
         self.send(Message::text(text), out);
+    }
+
+    /// Appends a message of bytes, unless a close frame was sent.
+    pub fn binary(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.send(Message::binary(bytes.to_vec()), out);
     }
 
     /// Appends a ping, which the peer answers (section 5.5.2).
@@ -148,7 +172,7 @@ impl WebSocket {
 /// What kind of error it is.
 fn of(error: &Error) -> WebSocketError {
     match error {
-        Error::Capacity(_) => WebSocketError::TooLong,
+        Error::Capacity(CapacityError::MessageTooLong { max_size, .. }) => WebSocketError::TooLong(*max_size),
         Error::Utf8(_) => WebSocketError::NoText,
         Error::Protocol(ProtocolError::UnmaskedFrameFromClient | ProtocolError::MaskedFrameFromServer) => {
             WebSocketError::Mask
@@ -181,6 +205,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What a message may have here.
+    const MOST: usize = 256 << 10;
+
+    fn end(role: Role) -> WebSocket {
+        WebSocket::new(role, MOST)
+    }
+
     /// Section 1.3.
     #[test]
     fn a_key_is_accepted_as_in_the_standards_example() {
@@ -190,19 +221,28 @@ mod tests {
 
     #[test]
     fn fragments_are_put_together_and_pings_between_them_answered() {
-        let mut client = WebSocket::new(Role::Client);
+        let mut client = end(Role::Client);
         client.input(&[0x01, 2, b'a', b'b', 0x89, 1, b'p', 0x00, 1, b'c', 0x80, 0]);
         let mut out = Vec::new();
         assert_eq!(client.poll(&mut out), Ok(Some(Incoming::Text("abc".to_owned()))));
-        let mut server = WebSocket::new(Role::Server);
+        let mut server = end(Role::Server);
         assert_eq!(out[..2], [0x8A, 0x81]);
         server.input(&out);
         assert_eq!(server.poll(&mut Vec::new()), Ok(None));
     }
 
     #[test]
+    fn bytes_are_a_message_of_their_own_kind() {
+        let (mut client, mut server, mut wire) = (end(Role::Client), end(Role::Server), Vec::new());
+        client.binary(&[0xFF, 0], &mut wire);
+        assert_eq!(wire[..2], [0x82, 0x82]);
+        server.input(&wire);
+        assert_eq!(server.poll(&mut Vec::new()), Ok(Some(Incoming::Binary(vec![0xFF, 0]))));
+    }
+
+    #[test]
     fn a_letter_may_be_cut_by_the_end_of_a_frame() {
-        let mut client = WebSocket::new(Role::Client);
+        let mut client = end(Role::Client);
         client.input(&[0x01, 1, 0xC3, 0x89, 0, 0x80, 1, 0xA9]);
         assert_eq!(client.poll(&mut Vec::new()), Ok(Some(Incoming::Text("\u{e9}".to_owned()))));
     }
@@ -210,21 +250,21 @@ mod tests {
     /// To take each frame off the front, or to copy the message for each, would take time by the square of their number.
     #[test]
     fn a_message_in_very_many_frames_is_read_once() {
-        let mut client = WebSocket::new(Role::Client);
+        let mut client = end(Role::Client);
         let mut wire = vec![0x01, 0];
-        (0..MOST_BYTES).for_each(|_| wire.extend([0x00, 1, b'x']));
+        (0..MOST).for_each(|_| wire.extend([0x00, 1, b'x']));
         (0..600_000).for_each(|_| wire.extend([0x00, 0]));
         wire.extend([0x80, 0, 0x81, 1, b'y']);
         client.input(&wire);
         let Ok(Some(Incoming::Text(text))) = client.poll(&mut Vec::new()) else { panic!("no text") };
-        assert_eq!(text.len(), MOST_BYTES);
+        assert_eq!(text.len(), MOST);
         assert_eq!(client.poll(&mut Vec::new()), Ok(Some(Incoming::Text("y".to_owned()))));
         assert_eq!((client.poll(&mut Vec::new()), client.0.get_ref().inbox.len()), (Ok(None), 0));
     }
 
     #[test]
     fn a_close_is_answered_and_is_the_last() {
-        let (mut client, mut server) = (WebSocket::new(Role::Client), WebSocket::new(Role::Server));
+        let (mut client, mut server) = (end(Role::Client), end(Role::Server));
         let mut out = Vec::new();
         client.close(1000, &mut out);
         server.input(&out);
@@ -247,12 +287,11 @@ mod tests {
             (&[&[0x89, 126, 0, 126][..], &[0; 126]].concat(), WebSocketError::Frame),
             (&[0x80, 0], WebSocketError::Order),
             (&[0x01, 0, 0x01, 0], WebSocketError::Order),
-            (&[0x82, 0], WebSocketError::NoText),
             (&[0x81, 1, 0xFF], WebSocketError::NoText),
-            (&[0x81, 127, 0, 0, 0, 0, 0, 4, 0, 1], WebSocketError::TooLong),
-            (&[0x81, 127, 255, 255, 255, 255, 255, 255, 255, 255], WebSocketError::TooLong),
+            (&[0x81, 127, 0, 0, 0, 0, 0, 4, 0, 1], WebSocketError::TooLong(MOST)),
+            (&[0x81, 127, 255, 255, 255, 255, 255, 255, 255, 255], WebSocketError::TooLong(MOST)),
         ] {
-            let mut client = WebSocket::new(Role::Client);
+            let mut client = end(Role::Client);
             client.input(bytes);
             assert_eq!(client.poll(&mut Vec::new()), Err(error), "{bytes:?}");
         }
@@ -279,11 +318,11 @@ mod tests {
 
     /// What these pieces contain, how they end, and how many bytes are answered.
     fn hear(role: Role, pieces: &[&[u8]]) -> (Vec<Incoming>, Option<WebSocketError>, usize) {
-        let (mut end, mut heard, mut out) = (WebSocket::new(role), Vec::new(), Vec::new());
+        let (mut socket, mut heard, mut out) = (end(role), Vec::new(), Vec::new());
         for piece in pieces {
-            end.input(piece);
+            socket.input(piece);
             loop {
-                match end.poll(&mut out) {
+                match socket.poll(&mut out) {
                     Ok(Some(message)) => heard.push(message),
                     Ok(None) => break,
                     Err(error) => return (heard, Some(error), out.len()),
@@ -301,7 +340,7 @@ mod tests {
         ) {
             let (from, to) = if from_client { (Role::Client, Role::Server) } else { (Role::Server, Role::Client) };
             let texts: Vec<String> = texts.into_iter().chain(["x".repeat(long)]).collect();
-            let (mut from, mut to) = (WebSocket::new(from), WebSocket::new(to));
+            let (mut from, mut to) = (end(from), end(to));
             let mut wire = Vec::new();
             texts.iter().for_each(|text| from.text(text, &mut wire));
             let mut read = Vec::new();
@@ -334,9 +373,9 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..60), server: bool) {
-            let mut end = WebSocket::new(if server { Role::Server } else { Role::Client });
-            end.input(&bytes);
-            while let Ok(Some(_)) = end.poll(&mut Vec::new()) {}
+            let mut socket = end(if server { Role::Server } else { Role::Client });
+            socket.input(&bytes);
+            while let Ok(Some(_)) = socket.poll(&mut Vec::new()) {}
         }
     }
 }

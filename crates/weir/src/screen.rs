@@ -2,28 +2,40 @@
 //! terminal writes by itself, or what somebody types, moves no line and goes with the next drawing.
 
 use console::{Term, measure_text_width};
+use std::io::IsTerminal;
+
+/// Whether stderr is a terminal that may be drawn on.
+pub(crate) fn is_for_drawing() -> bool {
+    std::io::stderr().is_terminal() && !is_in_background()
+}
+
+/// Whether stderr is a terminal in which another process group is in the foreground, as behind `weir … &`.
+pub(crate) fn is_in_background() -> bool {
+    let foreground = rustix::termios::tcgetpgrp(std::io::stderr());
+    foreground.is_ok_and(|group| group != rustix::process::getpgrp())
+}
 
 /// What is drawn.
 #[derive(Debug)]
-pub(super) struct Screen {
+pub(crate) struct Screen {
     terminal: Term,
     /// Columns of each line that stands there.
     drawn: Vec<usize>,
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { terminal: Term::buffered_stderr(), drawn: Vec::new() }
     }
 
     /// Columns and rows of the terminal now.
-    pub(super) fn size(&self) -> (usize, usize) {
+    pub(crate) fn size(&self) -> (usize, usize) {
         let (rows, columns) = self.terminal.size();
         (columns.into(), rows.into())
     }
 
     /// Draws these lines in place of those before.
-    pub(super) fn draw(&mut self, lines: &[String]) {
+    pub(crate) fn draw(&mut self, lines: &[String]) {
         // A terminal that has become narrower has broken them.
         let columns = self.size().0.max(1);
         let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
@@ -42,7 +54,7 @@ impl Screen {
     }
 
     /// Takes away what is drawn.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if !self.drawn.is_empty() {
             self.draw(&[]);
         }
