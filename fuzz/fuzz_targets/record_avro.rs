@@ -1,4 +1,5 @@
-//! Avro payloads in all framings, by a schema with all types: what is read is written and read again as the same.
+//! Avro payloads in all framings, by a schema with all types: what is read is written and read again as the same. The same
+//! payloads read by another schema than they were written by: what that gives is a record of the other.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,15 +10,50 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     Schema::parse(include_str!("../../crates/record/tests/schemas/every.avsc")).expect("a schema")
 });
 
+/// What a reader may want of such a record who knows other names, wider numbers and more fields.
+static READER: LazyLock<Schema> = LazyLock::new(|| {
+    let text = r#"{"type": "record", "name": "Every", "fields": [
+        {"name": "more", "type": "string", "default": "x"},
+        {"name": "small", "type": "double"}, {"name": "words", "aliases": ["text"], "type": "bytes"},
+        {"name": "suit", "type": {"type": "enum", "name": "Suit", "symbols": ["SPADES", "OTHER"], "default": "OTHER"}},
+        {"name": "either", "type": ["string", "null", {"type": "map", "values": "boolean"}, "double"]},
+        {"name": "grid", "type": {"type": "array", "items": {"type": "array", "items": "double"}}},
+        {"name": "pairs", "type": {"type": "map", "values": {"type": "array", "items":
+            {"type": "record", "name": "Pair", "fields": [
+                {"name": "new", "type": "int", "default": 1}, {"name": "right", "type": ["double", "null"]}]}}}},
+        {"name": "tree", "type": ["null", {"type": "record", "name": "Tree", "fields": [
+            {"name": "children", "type": {"type": "array", "items": "Tree"}}]}]}]}"#;
+    Schema::parse(text).expect("a schema")
+});
+
 fuzz_target!(|input: &[u8]| {
     let Some((first, payload)) = input.split_first() else { return };
-    let framing = Framing::ALL[usize::from(*first) % 3];
+    let framing = Framing::ALL[usize::from(*first) % Framing::ALL.len()];
     again(Format::Avro(framing), payload);
+    resolved(Format::Avro(framing), payload);
 });
+
+fn resolved(format: Format, payload: &[u8]) {
+    // A container says itself who wrote it.
+    let plain = Format::Avro(Framing::Schemaless);
+    let mut decoder =
+        Decoder::new(&READER, format).with_writers(Box::new(SCHEMA.clone())).written_by(&SCHEMA);
+    let mut records = decoder.records(payload);
+    while let Some(Ok(record)) = records.next() {
+        let mut encoder = Encoder::new(&READER, plain);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        encoder.push(record).expect("of this schema");
+        encoder.finish(&mut first);
+        let mut decoder = Decoder::new(&READER, plain);
+        encoder.push(decoder.one(&first).expect("what was written")).expect("of this schema");
+        encoder.finish(&mut second);
+        assert_eq!(first, second);
+    }
+}
 
 fn again(format: Format, payload: &[u8]) {
     let schema = &*SCHEMA;
-    let mut decoder = Decoder::new(schema, format);
+    let mut decoder = Decoder::new(schema, format).with_writers(Box::new(schema.clone()));
     let mut records = decoder.records(payload);
     let plain = Format::Avro(Framing::Schemaless);
     while let Some(Ok(record)) = records.next() {

@@ -1,4 +1,4 @@
-//! JSON payloads, by a schema with all types: what is read is written and read again as the same.
+//! JSON payloads, weir's and those of Avro's own encoding, by a schema with all types: what is read is written and read again as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,6 +11,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 
 fuzz_target!(|payload: &[u8]| {
     again(Format::Json, payload);
+    again(Format::AvroJson, payload);
 });
 
 fn again(format: Format, payload: &[u8]) {

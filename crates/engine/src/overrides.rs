@@ -93,6 +93,11 @@ impl Scenario {
             if let Some(into) = &mut workload.into {
                 into.schema.iter_mut().chain(&mut into.save_password_file).for_each(&mut *change);
                 into.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"], change));
+                if let Some(registry) = into.schema_registry.as_mut().filter(|place| !place.contains("://")) {
+                    let mut path = PathBuf::from(&*registry);
+                    change(&mut path);
+                    *registry = path.display().to_string();
+                }
             }
         }
     }

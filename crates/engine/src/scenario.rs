@@ -284,7 +284,8 @@ impl Scenario {
             for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
                 *url = numbers.show(&SecretUrl::new(&**url));
             }
-            let saved = workload.into.iter_mut().filter_map(|it| it.save.as_mut());
+            let saved =
+                workload.into.iter_mut().flat_map(|it| it.save.iter_mut().chain(&mut it.schema_registry));
             let places = workload.ingest.0.iter_mut().chain(&mut workload.probe.0).chain(saved);
             for place in places.filter(|place| place.contains("://")) {
                 *place = weir_clients::shown(place);
@@ -559,5 +560,9 @@ workloads:
         let shown =
             Scenario::parse(&text.replace("sqlite:f", "postgres://me:secret@h/d")).unwrap().without_secrets();
         assert_eq!(shown.workloads[0].into.as_ref().unwrap().save.as_deref(), Some("postgres://h/d"));
+        let registry = "sqlite:f', schema_registry: 'http://me:secret@h:8081";
+        let shown = Scenario::parse(&text.replace("sqlite:f", registry)).unwrap().without_secrets();
+        let into = shown.workloads[0].into.as_ref().unwrap();
+        assert_eq!(into.schema_registry.as_deref(), Some("http://h:8081"));
     }
 }

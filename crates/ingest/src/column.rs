@@ -1,5 +1,7 @@
 //! The columns of a table: those of the records' schema, and those that say where a row came from.
 
+use weir_record::TimeUnit;
+
 /// What a column holds, by the type of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
@@ -19,6 +21,26 @@ pub(crate) enum Kind {
     Text,
     /// Anything nested, as JSON.
     Json,
+    /// `date`: days since 1970, an integer.
+    Date,
+    /// `time-millis`, an integer, and `time-micros`, a long: since midnight.
+    Time(TimeUnit),
+    /// `timestamp-…` and `local-timestamp-…`: since 1970, a long.
+    Timestamp {
+        /// What it is counted in.
+        unit: TimeUnit,
+        /// Whether it is a moment, and no reading of a clock somewhere.
+        utc: bool,
+    },
+    /// `decimal`: an integer in two's complement, most significant byte first, as bytes.
+    Decimal {
+        /// Digits, at most.
+        precision: u32,
+        /// Digits after the point.
+        scale: u32,
+    },
+    /// `uuid`: 16 bytes.
+    Uuid,
 }
 
 /// A column of a record.

@@ -2,11 +2,20 @@
 
 use crate::column::{Column, Kind};
 use crate::rows::{Cell, Rows};
-use weir_record::{Decoder, Format, Record, Schema, Value};
+use uuid::Uuid;
+use weir_record::{Decoder, Format, Logical, Record, Schema, TimeUnit, Value, WriterSchemas};
 
 /// Bytes that the records of one message may take, per byte that a message may have: what is packed well is not to take
 /// all memory.
 const MOST_INFLATED: usize = 16;
+
+/// Digits of a decimal that become a number: as many as PostgreSQL lets a column declare. With more it stays bytes.
+const MOST_DIGITS: u32 = 1_000;
+
+/// Seconds from 1970 that a date or a timestamp may be away: 260,000 years, less than any calendar here can say.
+const MOST_SECONDS: i64 = 8_200_000_000_000;
+
+const DAY_SECONDS: i64 = 86_400;
 
 /// How payloads become rows.
 #[derive(Debug)]
@@ -33,6 +42,17 @@ impl Decode {
         Self(How::Records { decoder: Box::new(Decoder::new(schema, format)), columns })
     }
 
+    /// The same, with the schemas of those who wrote the records.
+    #[must_use]
+    pub fn with_writers(self, schemas: Box<dyn WriterSchemas>) -> Self {
+        match self.0 {
+            How::Records { decoder, columns } => {
+                Self(How::Records { decoder: Box::new(decoder.with_writers(schemas)), columns })
+            }
+            How::Raw => self,
+        }
+    }
+
     /// The columns of each row.
     pub(crate) fn columns(&self) -> Vec<Column> {
         match &self.0 {
@@ -55,7 +75,7 @@ impl Decode {
         let mut records = decoder.records(payload);
         let mut count = 0;
         while let Some(record) = records.next() {
-            push(&record.map_err(|error| error.to_string())?, columns, rows);
+            push(&record.map_err(|error| error.to_string())?, columns, rows)?;
             count += 1;
             if rows.weight() > limit {
                 return Err(format!(
@@ -78,26 +98,54 @@ impl std::fmt::Debug for How {
 
 fn column(column: &weir_record::Column) -> Column {
     use weir_record::Kind as Type;
-    let kind = match column.kind() {
-        Type::Boolean => Kind::Boolean,
-        Type::Int => Kind::Integer,
-        Type::Long => Kind::Long,
-        Type::Float => Kind::Float,
-        Type::Double => Kind::Double,
-        Type::Bytes | Type::Fixed(_) => Kind::Bytes,
-        Type::String | Type::Enum => Kind::Text,
-        Type::Null | Type::Array | Type::Map | Type::Record | Type::Union => Kind::Json,
+    let kind = match (column.kind(), column.logical()) {
+        (_, Some(Logical::Date)) => Kind::Date,
+        (_, Some(Logical::Time(unit))) => Kind::Time(unit),
+        (_, Some(Logical::Timestamp(unit))) => Kind::Timestamp { unit, utc: true },
+        (_, Some(Logical::LocalTimestamp(unit))) => Kind::Timestamp { unit, utc: false },
+        (_, Some(Logical::Decimal { precision, scale })) if precision <= MOST_DIGITS => {
+            Kind::Decimal { precision, scale }
+        }
+        (_, Some(Logical::Uuid)) => Kind::Uuid,
+        (Type::Boolean, _) => Kind::Boolean,
+        (Type::Int, _) => Kind::Integer,
+        (Type::Long, _) => Kind::Long,
+        (Type::Float, _) => Kind::Float,
+        (Type::Double, _) => Kind::Double,
+        (Type::Bytes | Type::Fixed(_), _) => Kind::Bytes,
+        (Type::String | Type::Enum, _) => Kind::Text,
+        (Type::Null | Type::Array | Type::Map | Type::Record | Type::Union, _) => Kind::Json,
     };
     Column { name: column.name().to_owned(), kind, nullable: column.nullable() }
 }
 
 #[inline]
-fn push(record: &Record<'_>, columns: &[Column], rows: &mut Rows) {
+fn push(record: &Record<'_>, columns: &[Column], rows: &mut Rows) -> Result<(), String> {
     for (value, column) in record.columns().zip(columns) {
+        let wrong = |words: &str| format!("{}: {words}", column.name);
         match (value, column.kind) {
             (Value::Null, _) => rows.push(Cell::Null),
             // A value of a union may be of any type.
             (value, Kind::Json) => rows.push_text(|out| value.write_json(out)),
+            (Value::String(text), Kind::Uuid) => {
+                let uuid = Uuid::try_parse(text).map_err(|_| wrong("the text is no UUID"))?;
+                rows.push(Cell::Bytes(uuid.as_bytes()));
+            }
+            (Value::Bytes(bytes) | Value::Fixed(bytes), Kind::Decimal { precision, .. }) => {
+                if !fits(bytes, precision) {
+                    return Err(wrong(&format!("the decimal has more than {precision} digits")));
+                }
+                // No bytes are a zero to Avro, and nothing to a store.
+                rows.push(Cell::Bytes(if bytes.is_empty() { &[0] } else { bytes }));
+            }
+            (Value::Int(value), Kind::Date | Kind::Time(_)) => {
+                is_in_range(value.into(), column.kind).then_some(()).ok_or_else(|| wrong(BEYOND))?;
+                rows.push(Cell::Integer(value));
+            }
+            (Value::Long(value), Kind::Time(_) | Kind::Timestamp { .. }) => {
+                is_in_range(value, column.kind).then_some(()).ok_or_else(|| wrong(BEYOND))?;
+                rows.push(Cell::Long(value));
+            }
             (Value::Boolean(value), _) => rows.push(Cell::Boolean(value)),
             (Value::Int(value), _) => rows.push(Cell::Integer(value)),
             (Value::Long(value), _) => rows.push(Cell::Long(value)),
@@ -107,5 +155,78 @@ fn push(record: &Record<'_>, columns: &[Column], rows: &mut Rows) {
             (Value::String(value) | Value::Enum(value), _) => rows.push(Cell::Text(value)),
             (value, _) => rows.push_text(|out| value.write_json(out)),
         }
+    }
+    Ok(())
+}
+
+const BEYOND: &str = "the number is no date or time: a day has 24 hours, and years end at 260,000";
+
+/// Whether a number is a date or a time of this kind.
+fn is_in_range(value: i64, kind: Kind) -> bool {
+    match kind {
+        Kind::Date => value.abs() < MOST_SECONDS / DAY_SECONDS,
+        Kind::Time(unit) => (0..DAY_SECONDS * a_second(unit)).contains(&value),
+        Kind::Timestamp { unit, .. } => (value / a_second(unit)).abs() < MOST_SECONDS,
+        _ => true,
+    }
+}
+
+/// How many there are in a second.
+pub(crate) fn a_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Millis => 1_000,
+        TimeUnit::Micros => 1_000_000,
+        TimeUnit::Nanos => 1_000_000_000,
+    }
+}
+
+/// Whether an integer in two's complement has no more digits. Beyond the 38 that 128 bits hold the number of bytes is looked
+/// at, and the rest is left to the store.
+fn fits(bytes: &[u8], precision: u32) -> bool {
+    let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+    let sign = if negative { 0xFF } else { 0 };
+    let significant = &bytes[bytes.iter().take_while(|byte| **byte == sign).count()..];
+    if let Some(limit) = 10_i128.checked_pow(precision) {
+        if significant.len() > 16 || significant.len() == 16 && (significant[0] & 0x80 != 0) != negative {
+            return false;
+        }
+        let mut value = [sign; 16];
+        value[16 - significant.len()..].copy_from_slice(significant);
+        return i128::from_be_bytes(value).unsigned_abs() < limit.unsigned_abs();
+    }
+    // A digit takes 3.33 bits.
+    significant.len() <= (precision as usize * 3_330 / 8_000) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_have_as_many_digits_as_the_schema_says() {
+        assert!(fits(&[], 1) && fits(&[0, 0, 0], 1) && fits(&[9], 1) && fits(&[0xF7], 1));
+        assert!(!fits(&[10], 1) && !fits(&[0xF6], 1));
+        assert!(fits(&[0xFF; 400], 1) && !fits(&[1; 17], 38) && fits(&[1; 17], 41));
+        let widest = 10_i128.pow(38) - 1;
+        assert!(fits(&widest.to_be_bytes(), 38) && fits(&(-widest).to_be_bytes(), 38));
+        assert!(!fits(&(widest + 1).to_be_bytes(), 38));
+        // 128 bits with a byte of sign before them.
+        let mut wide = vec![0];
+        wide.extend_from_slice(&u128::MAX.to_be_bytes());
+        assert!(!fits(&wide, 38) && fits(&wide, 39));
+        assert!(!fits(&[1; 1_000], 1_000) && fits(&[1; 416], 1_000));
+    }
+
+    #[test]
+    fn times_are_of_a_day_and_dates_of_a_calendar() {
+        let time = Kind::Time(TimeUnit::Millis);
+        assert!(is_in_range(86_399_999, time) && !is_in_range(86_400_000, time) && !is_in_range(-1, time));
+        assert!(is_in_range(-719_162, Kind::Date) && !is_in_range(i32::MIN.into(), Kind::Date));
+        let moment = |unit| Kind::Timestamp { unit, utc: true };
+        assert!(is_in_range(i64::MIN, moment(TimeUnit::Nanos)));
+        assert!(
+            !is_in_range(i64::MIN, moment(TimeUnit::Micros))
+                && !is_in_range(i64::MAX, moment(TimeUnit::Millis))
+        );
     }
 }

@@ -4,6 +4,7 @@ mod checkpoint;
 mod database;
 mod encryption;
 mod known;
+mod literal;
 mod parquet;
 mod postgres;
 mod publisher_numbers;

@@ -108,6 +108,13 @@ impl Address {
         below
     }
 
+    /// The same with this user, unless it has one.
+    #[must_use]
+    pub fn with_user(mut self, user: &str, password: &str) -> Self {
+        self.authorization.get_or_insert_with(|| credentials::basic(user, password));
+        self
+    }
+
     /// Whether it names a server, and no place on it.
     pub fn is_bare(&self) -> bool {
         matches!(self.url.path(), "" | "/")
@@ -222,7 +229,10 @@ impl Http {
     }
 
     /// Status and body.
-    pub(crate) fn answer(&self, address: &Address, accept: &str) -> Result<(u16, Vec<u8>), HttpError> {
+    ///
+    /// # Errors
+    /// See [`HttpError`]; a status is none.
+    pub fn answer(&self, address: &Address, accept: &str) -> Result<(u16, Vec<u8>), HttpError> {
         let mut request = self.agent.get(address.url.as_str()).header("Accept", accept);
         if let Some(authorization) = &address.authorization {
             request = request.header("Authorization", authorization);

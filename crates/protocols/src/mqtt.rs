@@ -158,12 +158,15 @@ struct Messages {
     count: Option<u64>,
     /// What messages are filled with: size:BYTES, file:PATH, the files of a directory in turn: dir:PATH, a file with
     /// places for {seq}, {time}, {client}, {user}, {id}, {random:8}: template:PATH, or records of an Avro schema, made
-    /// from the seed: avro:FILE.avsc, json:FILE.avsc
+    /// from the seed: avro:FILE.avsc, json:FILE.avsc, avro-json:FILE.avsc
     #[arg(long, value_name = "WHAT", default_value = "size:256", value_hint = ValueHint::AnyPath)]
     payload: Payload,
-    /// What is around records in Avro: schemaless, single-object or container [default: schemaless]
+    /// What is around records in Avro: schemaless, single-object, confluent, apicurio or container [default: schemaless]
     #[arg(long, value_name = "NAME")]
     avro_encoding: Option<Framing>,
+    /// The schema's id in a registry, which confluent and apicurio put in front of each record; weir registers none
+    #[arg(long, value_name = "ID")]
+    schema_id: Option<u64>,
     /// Records in a message [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     records: Option<u32>,
@@ -193,6 +196,7 @@ enum Payload {
     Template(PathBuf),
     Avro(PathBuf),
     Json(PathBuf),
+    AvroJson(PathBuf),
 }
 
 impl FromStr for Payload {
@@ -209,10 +213,12 @@ impl FromStr for Payload {
             Some(("template", path)) if !path.is_empty() => Ok(Self::Template(path.into())),
             Some(("avro", path)) if !path.is_empty() => Ok(Self::Avro(path.into())),
             Some(("json", path)) if !path.is_empty() => Ok(Self::Json(path.into())),
-            _ => {
-                Err("write size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc or json:FILE.avsc"
-                    .to_owned())
-            }
+            Some(("avro-json", path)) if !path.is_empty() => Ok(Self::AvroJson(path.into())),
+            _ => Err(
+                "write size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc, json:FILE.avsc or \
+                 avro-json:FILE.avsc"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -220,7 +226,13 @@ impl FromStr for Payload {
 impl Messages {
     fn filling(&self) -> Result<Filling, WorkloadError> {
         let records = self.records.unwrap_or(1);
-        let of = |schema: &PathBuf, format| Filling::Records { schema: schema.clone(), format, records };
+        let schema_id = self.schema_id.unwrap_or_default();
+        let of = |schema: &PathBuf, format| Filling::Records {
+            schema: schema.clone(),
+            format,
+            records,
+            schema_id,
+        };
         let filling = match &self.payload {
             Payload::Size(size) => Filling::Size(*size),
             Payload::File(path) => Filling::File(path.clone()),
@@ -230,13 +242,32 @@ impl Messages {
                 of(path, RecordFormat::Avro(self.avro_encoding.unwrap_or(Framing::Schemaless)))
             }
             Payload::Json(path) => of(path, RecordFormat::Json),
+            Payload::AvroJson(path) => of(path, RecordFormat::AvroJson),
         };
         let wrong = |words: &str| Err(WorkloadError::Options(words.to_owned()));
         if self.records.is_some() && !matches!(filling, Filling::Records { .. }) {
-            return wrong("records are of avro: and json: payloads; name a schema, or leave records out");
+            return wrong(
+                "records are of avro:, json: and avro-json: payloads; name a schema, or leave records out",
+            );
         }
         if self.avro_encoding.is_some() && !matches!(self.payload, Payload::Avro(_)) {
             return wrong("avro_encoding is of avro: payloads; write avro:FILE.avsc, or leave it out");
+        }
+        match (self.avro_encoding, self.schema_id) {
+            (Some(framing), None) if framing.is_registered() => {
+                return wrong(
+                    "confluent and apicurio records carry the id of their schema; give it as schema_id",
+                );
+            }
+            (Some(Framing::Confluent), Some(id)) if id > u32::MAX.into() => {
+                return wrong("schema_id: confluent records have room for an id of 32 bits; write apicurio");
+            }
+            (framing, Some(_)) if !framing.is_some_and(Framing::is_registered) => {
+                return wrong(
+                    "schema_id is of avro_encoding confluent and apicurio; name one, or leave it out",
+                );
+            }
+            _ => {}
         }
         Ok(filling)
     }
@@ -465,7 +496,13 @@ mod tests {
             (&[("payload", "json:a.avsc"), ("avro_encoding", "container")], "write avro:FILE.avsc"),
             (
                 &[("payload", "avro:a.avsc"), ("avro_encoding", "x")],
-                "write schemaless, single-object or container",
+                "write schemaless, single-object, confluent, apicurio or container",
+            ),
+            (&[("payload", "avro:a.avsc"), ("avro_encoding", "confluent")], "give it as schema_id"),
+            (&[("payload", "avro:a.avsc"), ("schema_id", "7")], "name one, or leave it out"),
+            (
+                &[("payload", "avro:a"), ("avro_encoding", "confluent"), ("schema_id", "4294967296")],
+                "write apicurio",
             ),
             (&[("will", "x")], "TOPIC=TEXT"),
             (&[("rate", "fast")], "rate"),

@@ -124,7 +124,7 @@ fn libraries<'w>(
                 1
             })]
         }
-        Format::Json => vec![
+        Format::Json | Format::AvroJson => vec![
             typed("JSON: decode, serde_json", payloads, bytes, passes, |payload| {
                 add(&serde_json::from_slice(payload).expect("a record"))
             }),

@@ -1,15 +1,16 @@
 //! Payloads in, records out.
 
 use crate::MAX_EMPTY_ITEMS;
-use crate::avro::SINGLE_OBJECT;
 use crate::avro::container::{self, Block, Codec, Header};
 use crate::avro::read::{self, Bytes};
+use crate::avro::{REGISTERED, SINGLE_OBJECT, resolved};
 use crate::error::{DecodeError, Fault, Problem};
 use crate::format::{Format, Framing};
 use crate::json;
 use crate::schema::Schema;
 use crate::tape::Tape;
 use crate::value::{Record, View};
+use crate::writers::{WriterId, WriterSchemas, Writers};
 use flate2::Decompress;
 
 /// Reads records of one schema, in one format. Keeps the memory of the record before for the next one; a thread has
@@ -21,8 +22,9 @@ pub struct Decoder {
     /// The last block that had to be inflated.
     inflated: Vec<u8>,
     inflater: Option<Decompress>,
-    /// The text of a schema that was found in a header, and is that of this decoder.
+    /// The text of the schema that was found in the last header.
     known: Vec<u8>,
+    writers: Writers,
 }
 
 /// The records of a payload, one after the other. Not an [`Iterator`]: a record is gone when the next one is read.
@@ -77,7 +79,22 @@ impl Decoder {
             inflated: Vec::new(),
             inflater: None,
             known: Vec::new(),
+            writers: Writers::default(),
         }
+    }
+
+    /// The same for records in front of which stands who wrote them, with the schemas of their writers.
+    #[must_use]
+    pub fn with_writers(mut self, schemas: Box<dyn WriterSchemas>) -> Self {
+        self.writers = Writers::of(schemas);
+        self
+    }
+
+    /// The same for records that were written by another schema, and do not say so: [`Framing::Schemaless`].
+    #[must_use]
+    pub fn written_by(mut self, writer: &Schema) -> Self {
+        self.writers.set(writer, &self.schema);
+        self
     }
 
     /// The schema that it reads by.
@@ -97,7 +114,10 @@ impl Decoder {
     #[inline]
     pub fn one<'r>(&'r mut self, payload: &'r [u8]) -> Result<Record<'r>, DecodeError> {
         // The usual case without the account of several.
-        if self.format == Format::Avro(Framing::Schemaless) && u32::try_from(payload.len()).is_ok() {
+        if self.format == Format::Avro(Framing::Schemaless)
+            && self.writers.current.is_none()
+            && u32::try_from(payload.len()).is_ok()
+        {
             self.tape.clear();
             let end = read::record(&self.schema.plan, &mut self.tape, payload, 0)
                 .map_err(|fault| fault.at_record(0))?;
@@ -135,7 +155,25 @@ impl Decoder {
         Record { view: View { plan, tape: &self.tape, input }, id: plan.top, at: 0 }
     }
 
-    /// Looks whether a header's schema is that of this decoder.
+    /// Reads a record of the current writer.
+    #[inline]
+    fn read(&mut self, input: &[u8], at: usize) -> Result<usize, Fault> {
+        let Self { schema, tape, writers, .. } = self;
+        tape.clear();
+        match &writers.current {
+            None => read::record(&schema.plan, tape, input, at),
+            Some(resolution) => resolved::record(&schema.plan, resolution, tape, input, at),
+        }
+    }
+
+    /// The fewest bytes that a record of the current writer takes.
+    fn least(&self) -> u64 {
+        let own = &self.schema.plan;
+        let plan = self.writers.current.as_ref().map_or(&**own, |resolution| resolution.writer());
+        plan.of(plan.top).least
+    }
+
+    /// Finds out how records are read that were written by a header's schema.
     fn recognise(&mut self, text: &[u8], at: usize) -> Result<(), Fault> {
         if !self.known.is_empty() && self.known == text {
             return Ok(());
@@ -143,10 +181,7 @@ impl Decoder {
         let unreadable = |words: String| Fault::new(Problem::HeaderSchema(words.into()), at);
         let json = std::str::from_utf8(text).map_err(|error| unreadable(error.to_string()))?;
         let found = Schema::parse(json).map_err(|error| unreadable(error.to_string()))?;
-        if found != self.schema {
-            let (found, expected) = (found.fingerprint(), self.schema.fingerprint());
-            return Err(Fault::new(Problem::Fingerprint { found, expected }, at));
-        }
+        self.writers.set(&found, &self.schema);
         self.known.clear();
         self.known.extend_from_slice(text);
         Ok(())
@@ -171,9 +206,11 @@ impl Records<'_, '_> {
             return Some(Err(Fault::new(problem, 0).at_record(0)));
         }
         let step = match self.decoder.format {
-            Format::Json => self.json(),
+            Format::Json | Format::AvroJson => self.json(),
             Format::Avro(Framing::Schemaless) => self.schemaless(),
-            Format::Avro(Framing::SingleObject) => self.single_object(),
+            Format::Avro(framing @ (Framing::SingleObject | Framing::Confluent | Framing::Apicurio)) => {
+                self.framed(framing)
+            }
             Format::Avro(Framing::Container) => self.container(),
         };
         match step {
@@ -196,7 +233,7 @@ impl Records<'_, '_> {
     fn nothing_more(&self) -> Result<(), Fault> {
         let (payload, at) = (self.payload, self.at);
         let (more, at) = match self.phase {
-            DecoderPhase::Between if self.decoder.format == Format::Json => {
+            DecoderPhase::Between if self.decoder.format.is_json() => {
                 let at = json::after_space(payload, at);
                 (at < payload.len(), at)
             }
@@ -224,9 +261,7 @@ impl Records<'_, '_> {
 
     /// A record in Avro's binary encoding.
     fn binary(&mut self) -> Result<Option<Found>, Fault> {
-        let Decoder { schema, tape, .. } = &mut *self.decoder;
-        tape.clear();
-        let end = read::record(&schema.plan, tape, self.payload, self.at)?;
+        let end = self.decoder.read(self.payload, self.at)?;
         if end == self.at
             && end < self.payload.len()
             && self.decoder.format == Format::Avro(Framing::Schemaless)
@@ -239,22 +274,40 @@ impl Records<'_, '_> {
         Ok(Some(Found::InPayload))
     }
 
-    fn single_object(&mut self) -> Result<Option<Found>, Fault> {
+    /// A record behind what says who wrote it.
+    fn framed(&mut self, framing: Framing) -> Result<Option<Found>, Fault> {
         if matches!(self.phase, DecoderPhase::Over)
             || matches!(self.phase, DecoderPhase::Between) && self.at == self.payload.len()
         {
             return Ok(None);
         }
         let mut bytes = Bytes::new(self.payload, self.at);
-        match bytes.array("the header") {
-            Ok(magic) if *magic == SINGLE_OBJECT => {}
-            _ => return bytes.fault(Problem::Magic("single object")),
-        }
-        let found = u64::from_le_bytes(*bytes.array("the fingerprint")?);
-        let expected = self.decoder.schema.fingerprint();
-        if found != expected {
-            return Err(Fault::new(Problem::Fingerprint { found, expected }, self.at + SINGLE_OBJECT.len()));
-        }
+        let begins = match framing {
+            Framing::SingleObject => bytes.array("the header").is_ok_and(|magic| *magic == SINGLE_OBJECT),
+            _ => bytes.array("the header").is_ok_and(|magic| *magic == [REGISTERED]),
+        };
+        let at = bytes.at();
+        let writer = match framing {
+            Framing::SingleObject if begins => {
+                WriterId::Fingerprint(u64::from_le_bytes(*bytes.array("the fingerprint")?))
+            }
+            Framing::Confluent if begins => {
+                WriterId::Id(u32::from_be_bytes(*bytes.array("the id of the schema")?).into())
+            }
+            Framing::Apicurio if begins => {
+                WriterId::Id(u64::from_be_bytes(*bytes.array("the id of the schema")?))
+            }
+            _ => {
+                let name = match framing {
+                    Framing::SingleObject => "single object",
+                    Framing::Confluent => "record with the id of a schema in four bytes",
+                    _ => "record with the id of a schema in eight bytes",
+                };
+                return Err(Fault::new(Problem::Magic(name), self.at));
+            }
+        };
+        let Decoder { writers, schema, .. } = &mut *self.decoder;
+        writers.select(writer, schema).map_err(|problem| Fault::new(problem, at))?;
         self.at = bytes.at();
         self.binary()
     }
@@ -281,10 +334,15 @@ impl Records<'_, '_> {
             }
             block = self.open(marker, codec)?;
         }
-        let Decoder { schema, tape, inflated, .. } = &mut *self.decoder;
-        tape.clear();
-        let input = if block.inflated { &inflated[..] } else { &self.payload[..block.end] };
-        block.at = read::record(&schema.plan, tape, input, block.at)?;
+        block.at = if block.inflated {
+            // Taken out, so that it can be read from while the rest of the decoder is written to.
+            let inflated = std::mem::take(&mut self.decoder.inflated);
+            let end = self.decoder.read(&inflated, block.at);
+            self.decoder.inflated = inflated;
+            end?
+        } else {
+            self.decoder.read(&self.payload[..block.end], block.at)?
+        };
         block.left -= 1;
         self.phase = DecoderPhase::Container { marker, codec, block };
         Ok(Some(if block.inflated { Found::Inflated } else { Found::InPayload }))
@@ -304,7 +362,7 @@ impl Records<'_, '_> {
             open = Open { left: count, at: 0, end: inflated.len(), inflated: true };
         }
         // Records that take no byte are as many as the block says.
-        let least = self.decoder.schema.plan.of(self.decoder.schema.plan.top).least;
+        let least = self.decoder.least();
         let left = open.end - open.at;
         let room = (left as u64).checked_div(least).unwrap_or(MAX_EMPTY_ITEMS as u64);
         if count as u64 > room {
@@ -342,9 +400,9 @@ impl Records<'_, '_> {
                 }
             }
         };
-        let Decoder { schema, tape, .. } = &mut *self.decoder;
+        let Decoder { schema, tape, format, .. } = &mut *self.decoder;
         tape.clear();
-        self.at = json::record(&schema.plan, tape, self.payload, begin)?;
+        self.at = json::record(&schema.plan, tape, self.payload, begin, *format == Format::AvroJson)?;
         Ok(Some(Found::InPayload))
     }
 }

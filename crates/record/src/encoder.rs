@@ -1,7 +1,7 @@
 //! Records in, payloads out.
 
 use crate::avro::container::{Codec, Header, deflate};
-use crate::avro::{SINGLE_OBJECT, write};
+use crate::avro::{REGISTERED, SINGLE_OBJECT, write};
 use crate::format::{Format, Framing};
 use crate::json;
 use crate::schema::Schema;
@@ -39,6 +39,8 @@ pub struct Encoder {
     format: Format,
     codec: Codec,
     marker: [u8; 16],
+    /// The schema's number in a registry.
+    schema_id: u64,
     body: Vec<u8>,
     count: usize,
 }
@@ -52,13 +54,20 @@ impl Encoder {
         let mut marker = [0; 16];
         marker[..8].copy_from_slice(&one);
         marker[8..].copy_from_slice(&other);
-        Self { schema: schema.clone(), format, codec: Codec::Null, marker, body: Vec::new(), count: 0 }
+        let (schema, codec, body) = (schema.clone(), Codec::Null, Vec::new());
+        Self { schema, format, codec, marker, schema_id: 0, body, count: 0 }
     }
 
     /// The same, with blocks of container files compressed so.
     #[must_use]
     pub fn compressed(self, codec: Codec) -> Self {
         Self { codec, ..self }
+    }
+
+    /// The same, with this number of the schema in a registry. [`Framing::Confluent`] has room for its lower 32 bits.
+    #[must_use]
+    pub fn schema_id(self, schema_id: u64) -> Self {
+        Self { schema_id, ..self }
     }
 
     /// Adds a record to the payload.
@@ -72,15 +81,32 @@ impl Encoder {
         }
         match self.format {
             Format::Avro(framing) => {
-                if framing == Framing::SingleObject {
-                    self.body.extend_from_slice(&SINGLE_OBJECT);
-                    self.body.extend_from_slice(&expected.to_le_bytes());
+                match framing {
+                    Framing::SingleObject => {
+                        self.body.extend_from_slice(&SINGLE_OBJECT);
+                        self.body.extend_from_slice(&expected.to_le_bytes());
+                    }
+                    Framing::Confluent => {
+                        self.body.push(REGISTERED);
+                        self.body.extend_from_slice(&(self.schema_id as u32).to_be_bytes());
+                    }
+                    Framing::Apicurio => {
+                        self.body.push(REGISTERED);
+                        self.body.extend_from_slice(&self.schema_id.to_be_bytes());
+                    }
+                    Framing::Schemaless | Framing::Container => {}
                 }
                 write::record(record, &mut self.body);
             }
             Format::Json => {
                 self.body.push(if self.count == 0 { b'[' } else { b',' });
-                json::write(record, &mut self.body);
+                json::write(record, &mut self.body, false);
+            }
+            Format::AvroJson => {
+                if self.count > 0 {
+                    self.body.push(b'\n');
+                }
+                json::write(record, &mut self.body, true);
             }
         }
         self.count += 1;
@@ -101,7 +127,7 @@ impl Encoder {
                     out.extend_from_slice(&self.marker);
                 }
             }
-            Format::Avro(_) => out.extend_from_slice(&self.body),
+            Format::Avro(_) | Format::AvroJson => out.extend_from_slice(&self.body),
             Format::Json if self.count == 1 => out.extend_from_slice(&self.body[1..]),
             Format::Json if self.count == 0 => out.extend_from_slice(b"[]"),
             Format::Json => {

@@ -1,5 +1,6 @@
 //! What is wrong with a payload, and where.
 
+use crate::writers::WriterId;
 use std::fmt;
 
 /// Why a payload cannot be read. One line; never a value of the payload in it.
@@ -98,6 +99,31 @@ pub enum Problem {
         /// That of the schema given.
         expected: u64,
     },
+    /// The schema of the record's writer cannot be had.
+    #[error("the schema with {writer} that it was written by cannot be had: {reason}")]
+    Writer {
+        /// What stands in front of the record.
+        writer: WriterId,
+        /// Why not.
+        reason: Box<str>,
+    },
+    /// A record with the number of its schema in a registry, and no registry.
+    #[error("it was written by the schema with id {0}, and no registry of schemas is known")]
+    NoRegistry(u64),
+    /// A value that was written as something that it cannot be read as.
+    #[error("it was written as {written}, which cannot be read as {read}")]
+    Mismatch {
+        /// The writer's type.
+        written: Box<str>,
+        /// The reader's.
+        read: Box<str>,
+    },
+    /// A field that the writer does not have, and for which the reader has no value.
+    #[error("the writer has no field '{0}', and it has no default")]
+    NotWritten(Box<str>),
+    /// A symbol that the reader's enum does not have.
+    #[error("the enum has no symbol '{0}' of the writer's, and no default")]
+    UnknownSymbol(Box<str>),
     /// The schema in the header of a container cannot be read.
     #[error("the schema in the header: {0}")]
     HeaderSchema(Box<str>),
@@ -131,6 +157,9 @@ pub enum Problem {
     /// Bytes are not base64.
     #[error("the string is no base64")]
     Base64,
+    /// A string that stands for bytes has a character that stands for none.
+    #[error("the string has a character beyond U+00FF, which is no byte")]
+    Latin,
     /// A `fixed` has another size.
     #[error("a fixed of {expected} bytes expected, found {found}")]
     Size {
@@ -142,7 +171,7 @@ pub enum Problem {
     /// A symbol that the enum does not have.
     #[error("the string is no symbol of the enum")]
     Symbol,
-    /// A member is missing.
+    /// A member is missing that can be neither its default nor null.
     #[error("the field '{0}' is missing")]
     Missing(Box<str>),
     /// A member comes twice.

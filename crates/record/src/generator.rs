@@ -3,7 +3,8 @@
 //! How long values are stands in the schema, as the attribute `weir.length` of a type: letters of a `string`, bytes of
 //! `bytes`, items of an `array` or a `map`. Without it they are short.
 
-use crate::plan::{Plan, Shape, TypeId};
+use crate::logical::{Logical, TimeUnit};
+use crate::plan::{Plan, Shape, Type, TypeId};
 use crate::schema::Schema;
 use crate::tape::{Cell, Tape};
 use crate::value::{Record, View};
@@ -17,6 +18,10 @@ const ITEMS: u32 = 3;
 /// Nesting from which on arrays, maps and unions are kept as small as can be, so that a list of itself ends.
 const DEEP: usize = 6;
 
+/// Days from 1970 up to 2070, and seconds of one: dates and times that are generated.
+const CENTURY_DAYS: i64 = 36_525;
+const DAY_SECONDS: i64 = 86_400;
+
 /// Values that a record may have: a schema of nested arrays multiplies lengths.
 const VALUES: usize = 1 << 16;
 
@@ -24,7 +29,8 @@ const VALUES: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Spread {
     /// What a measurement sends: any `int` and `long`, floating point numbers from 0 up to 1, letters and digits,
-    /// lengths just as the schema says.
+    /// lengths just as the schema says; of logical types, dates and times from 1970 up to 2070, decimals of as many digits as
+    /// they may have, and UUIDs.
     #[default]
     Usual,
     /// What a test wants: any bits of a number, any letters of Unicode, lengths from none up to twice.
@@ -75,6 +81,10 @@ impl Maker<'_> {
         let plan = self.plan;
         let of = plan.of(id);
         let extreme = self.spread == Spread::Extreme;
+        if let Some(logical) = of.logical.filter(|_| !extreme) {
+            let cell = self.meaningful(of, logical);
+            return self.tape.cells.push(cell);
+        }
         let cell = match &of.shape {
             Shape::Null => Cell::Null,
             Shape::Boolean => Cell::Boolean(self.rng.bool()),
@@ -163,6 +173,48 @@ impl Maker<'_> {
         self.tape.cells.push(cell);
     }
 
+    /// A value that means something.
+    fn meaningful(&mut self, of: &Type, logical: Logical) -> Cell {
+        let second = |unit| match unit {
+            TimeUnit::Millis => 1_000,
+            TimeUnit::Micros => 1_000_000,
+            TimeUnit::Nanos => 1_000_000_000,
+        };
+        let value = match logical {
+            Logical::Date => self.rng.i64(0..CENTURY_DAYS),
+            Logical::Time(unit) => self.rng.i64(0..DAY_SECONDS * second(unit)),
+            Logical::Timestamp(unit) | Logical::LocalTimestamp(unit) => {
+                self.rng.i64(0..CENTURY_DAYS * DAY_SECONDS * second(unit))
+            }
+            Logical::Decimal { precision, .. } => {
+                // 18 digits are as many as 64 bits always have room for, and bytes of a fixed may be fewer.
+                let bits = if let Shape::Fixed(size) = of.shape {
+                    size.saturating_mul(8).saturating_sub(1)
+                } else {
+                    63
+                };
+                let limit = 10_i64.pow(precision.min(18)).min(1 << bits.min(62));
+                let value = self.rng.i64(1 - limit..limit);
+                let bytes = value.to_be_bytes();
+                let size = if let Shape::Fixed(size) = of.shape { size as usize } else { bytes.len() };
+                let start = self.tape.made.len();
+                let sign = if value < 0 { 0xFF } else { 0 };
+                self.tape.made.extend(std::iter::repeat_n(sign, size.saturating_sub(bytes.len())));
+                self.tape.made.extend_from_slice(&bytes[bytes.len().saturating_sub(size)..]);
+                return self.made(start);
+            }
+            Logical::Uuid if matches!(of.shape, Shape::Fixed(_)) => return self.bytes(16),
+            Logical::Uuid => {
+                let start = self.tape.made.len();
+                let digits = format!("{:032x}", self.rng.u128(..));
+                let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+                self.tape.made.extend_from_slice(parts.join("-").as_bytes());
+                return self.made(start);
+            }
+        };
+        if matches!(of.shape, Shape::Int) { Cell::Int(value as i32) } else { Cell::Long(value) }
+    }
+
     /// Any number; in a test often a short one, and often one at the edge.
     fn any_long(&mut self) -> i64 {
         let any = self.rng.i64(..);
@@ -229,5 +281,45 @@ impl Maker<'_> {
         self.text(4);
         self.tape.made.extend_from_slice(format!("-{number}").as_bytes());
         self.made(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    #[test]
+    fn values_of_logical_types_mean_something() {
+        let schema = r#"{"type": "record", "name": "L", "fields": [
+            {"name": "a", "type": {"type": "int", "logicalType": "date"}},
+            {"name": "b", "type": {"type": "int", "logicalType": "time-millis"}},
+            {"name": "c", "type": {"type": "long", "logicalType": "timestamp-nanos"}},
+            {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 3}},
+            {"name": "e", "type": {"type": "fixed", "name": "F", "size": 1, "logicalType": "decimal", "precision": 2}},
+            {"name": "f", "type": {"type": "fixed", "name": "G", "size": 12, "logicalType": "decimal", "precision": 28}},
+            {"name": "g", "type": {"type": "string", "logicalType": "uuid"}}]}"#;
+        let schema = Schema::parse(schema).unwrap();
+        let mut generator = Generator::new(&schema, 5);
+        for number in 0..500 {
+            let record = generator.record(number);
+            let number = |column| match record.column(column) {
+                Value::Int(value) => i128::from(value),
+                Value::Long(value) => value.into(),
+                Value::Bytes(bytes) | Value::Fixed(bytes) => {
+                    let sign = if bytes[0] < 0x80 { 0 } else { 0xFF };
+                    let mut wide = [sign; 16];
+                    wide[16 - bytes.len()..].copy_from_slice(bytes);
+                    i128::from_be_bytes(wide)
+                }
+                other => panic!("{other:?}"),
+            };
+            assert!((0..36_525).contains(&number(0)) && (0..86_400_000).contains(&number(1)));
+            assert!((0..36_525 * 86_400 * 1_000_000_000).contains(&number(2)));
+            assert!(number(3).abs() < 1_000 && number(4).abs() < 100 && number(5).abs() < 10_i128.pow(18));
+            let Value::String(uuid) = record.column(6) else { panic!("no text") };
+            let places: Vec<_> = uuid.match_indices('-').map(|(at, _)| at).collect();
+            assert_eq!((uuid.len(), &places[..]), (36, &[8, 13, 18, 23][..]));
+        }
     }
 }

@@ -48,6 +48,7 @@
 //! | [`Schema`] | the types of a record, compiled; the fingerprint of its canonical form | Apache Avro 1.12, "Schema Declaration", "Parsing Canonical Form for Schemas" |
 //! | [`Decoder`], [`Encoder`] with [`Format::Avro`] | binary encoding; bare, as single objects, in object container files | "Binary Encoding", "Single-object encoding", "Object Container Files" |
 //! | the same with [`Format::Json`] | plain JSON, as programs write it that have a dictionary and no Avro: see [`Format::Json`] | RFC 8259; bytes in base64 (RFC 4648, section 4) |
+//! | [`WriterSchemas`] | records that were written by another schema than they are read by | "Schema Resolution" |
 //! | [`Generator`] | records out of a seed | |
 //!
 //! Every length is held against what is left of the payload before anything is done with it, nesting ends at
@@ -55,15 +56,19 @@
 
 mod avro;
 mod decoder;
+mod default;
 mod encoder;
 mod error;
 mod format;
 mod generator;
 mod json;
+mod logical;
 mod plan;
+mod resolve;
 mod schema;
 mod tape;
 mod value;
+mod writers;
 
 pub use avro::container::Codec;
 pub use decoder::{Decoder, Records};
@@ -71,8 +76,10 @@ pub use encoder::{EncodeError, Encoder};
 pub use error::{DecodeError, Problem};
 pub use format::{Format, Framing, UnknownFraming};
 pub use generator::{Generator, Spread};
+pub use logical::{Logical, TimeUnit};
 pub use schema::{Column, Kind, Schema, SchemaError, SchemaFault};
 pub use value::{Array, Columns, Entries, Items, Map, Record, Value};
+pub use writers::{WriterId, WriterSchemas};
 
 /// How deep types and values may be nested.
 pub const MAX_DEPTH: usize = 64;

@@ -1,5 +1,11 @@
 //! A schema, compiled: all types in one list that refer to each other by number.
 
+use crate::default;
+use crate::logical::Logical;
+use crate::tape::Tape;
+use serde_json::Value;
+use std::sync::OnceLock;
+
 /// The number of a type.
 pub(crate) type TypeId = u32;
 
@@ -23,6 +29,11 @@ pub(crate) struct Type {
     pub(crate) least: u64,
     /// How long generated values are: the attribute `weir.length`.
     pub(crate) length: Option<u32>,
+    /// Other full names of a record, an enum, a fixed, under which a writer may know it.
+    pub(crate) aliases: Box<[Box<str>]>,
+    /// The symbol that stands for symbols of a writer that the enum does not have.
+    pub(crate) fallback: Option<u32>,
+    pub(crate) logical: Option<Logical>,
 }
 
 /// What a type is made of.
@@ -57,6 +68,29 @@ pub(crate) struct RecordShape {
 pub(crate) struct Field {
     pub(crate) name: Box<str>,
     pub(crate) id: TypeId,
+    /// Other names under which a writer may know it.
+    pub(crate) aliases: Box<[Box<str>]>,
+    pub(crate) default: Option<DefaultValue>,
+}
+
+/// The value of a field that a payload does not have. Made when it is first asked for: schemas of writers are never asked.
+#[derive(Debug)]
+pub(crate) struct DefaultValue {
+    json: Value,
+    made: OnceLock<Option<Box<Tape>>>,
+}
+
+impl Field {
+    /// Its default value as the schema has it.
+    pub(crate) fn default_json(&self) -> Option<&Value> {
+        self.default.as_ref().map(|default| &default.json)
+    }
+}
+
+impl DefaultValue {
+    pub(crate) fn new(json: Value) -> Self {
+        Self { json, made: OnceLock::new() }
+    }
 }
 
 impl Plan {
@@ -77,6 +111,13 @@ impl Plan {
             Shape::Record(record) => &record.fields,
             _ => &[],
         }
+    }
+
+    /// The default value of a field; `None` if it has none, or one that is no value of its type.
+    pub(crate) fn default<'f>(&self, field: &'f Field) -> Option<&'f Tape> {
+        let default = field.default.as_ref()?;
+        let made = default.made.get_or_init(|| default::make(self, field.id, &default.json).map(Box::new));
+        made.as_deref()
     }
 
     /// The type that a union of `null` and one type stands for.

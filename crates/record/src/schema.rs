@@ -6,6 +6,7 @@ mod fault;
 
 pub use fault::{SchemaError, SchemaFault};
 
+use crate::logical::Logical;
 use crate::plan::{Plan, Shape, TypeId};
 use std::fmt;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub struct Column {
     /// Of the items, if it is an array.
     items: Option<Kind>,
     nullable: bool,
+    logical: Option<Logical>,
 }
 
 /// What kind of values a column has. A union of `null` and one type counts as that type, and is nullable.
@@ -63,8 +65,9 @@ pub enum Kind {
 impl Schema {
     /// Reads a schema (`.avsc`): the JSON of a record.
     ///
-    /// Named types may refer to each other and to themselves, by full name or within their namespace. Defaults,
-    /// aliases and documentation are left alone, since no second schema is resolved against this one.
+    /// Named types may refer to each other and to themselves, by full name or within their namespace. Defaults and
+    /// aliases count where records were [written](crate::WriterSchemas) by another schema than they are read by; a
+    /// default that is no value of its field's type is as good as none.
     ///
     /// # Errors
     /// What is wrong, and where in the schema.
@@ -90,6 +93,13 @@ impl Schema {
         &self.plan.canonical
     }
 
+    /// Whether records of the one schema are records of the other as they are, and mean the same.
+    pub(crate) fn reads_alike(&self, other: &Self) -> bool {
+        // Schemas with one canonical form have their types in one order. That form itself says nothing of what they mean.
+        let mut pairs = self.plan.types.iter().zip(&other.plan.types);
+        self == other && pairs.all(|(one, other)| Logical::agree(one.logical, other.logical))
+    }
+
     /// The CRC-64-AVRO of the canonical form, as single objects carry it.
     pub fn fingerprint(&self) -> u64 {
         self.plan.fingerprint
@@ -107,7 +117,7 @@ impl Column {
         };
         let shape = plan.shape(inner);
         let items = if let Shape::Array(item) = shape { Some(Kind::of(plan.shape(*item))) } else { None };
-        Self { name: name.into(), kind: Kind::of(shape), items, nullable }
+        Self { name: name.into(), kind: Kind::of(shape), items, nullable, logical: plan.of(inner).logical }
     }
 
     /// The name of the field.
@@ -128,6 +138,11 @@ impl Column {
     /// Whether a value may be `null`.
     pub fn nullable(&self) -> bool {
         self.nullable
+    }
+
+    /// What its values mean, if the schema says more than their type.
+    pub fn logical(&self) -> Option<Logical> {
+        self.logical
     }
 }
 

@@ -98,6 +98,33 @@ impl Tape {
         (at, field_starts)
     }
 
+    /// Appends the values of another tape, which have nothing in a payload.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let (cells, made) = (self.here(), self.made.len() as u32);
+        let (floats, doubles) = (self.floats.len() as u32, self.doubles.len() as u32);
+        let starts = self.field_starts.len() as u32;
+        self.cells.extend(other.cells.iter().map(|cell| match *cell {
+            Cell::Made { start, len } => Cell::Made { start: start + made, len },
+            Cell::Array { items, end } => Cell::Array { items, end: end + cells },
+            Cell::Map { items, end } => Cell::Map { items, end: end + cells },
+            Cell::Floats { start, len } => Cell::Floats { start: start + floats, len },
+            Cell::Doubles { start, len } => Cell::Doubles { start: start + doubles, len },
+            Cell::Record { field_starts, end } => {
+                Cell::Record { field_starts: field_starts + starts, end: end + cells }
+            }
+            plain => plain,
+        }));
+        self.field_starts.extend(other.field_starts.iter().map(|start| start + cells));
+        self.made.extend_from_slice(&other.made);
+        self.floats.extend_from_slice(&other.floats);
+        self.doubles.extend_from_slice(&other.doubles);
+    }
+
+    /// Bytes that it takes beside its cells.
+    pub(crate) fn bytes(&self) -> usize {
+        self.made.len() + 4 * (self.floats.len() + self.field_starts.len()) + 8 * self.doubles.len()
+    }
+
     /// Ends the array, map or record that began at `at`, with this number of items.
     #[inline]
     pub(crate) fn end(&mut self, at: u32, count: u32) {

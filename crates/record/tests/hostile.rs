@@ -153,7 +153,7 @@ fn a_block_cannot_have_more_records_than_bytes() {
 #[test]
 fn json_says_what_was_expected_and_what_was_found() {
     assert_eq!(json("\"int\"", r#"{"a": "1"}"#), "a: byte 6: a number expected, found a string");
-    assert_eq!(json("\"int\"", r#"{"a": 1.0}"#), "a: byte 6: the number is no int");
+    assert_eq!(json("\"int\"", r#"{"a": 1.5}"#), "a: byte 6: the number is no int");
     assert_eq!(json("\"int\"", r#"{"a": 2147483648}"#), "a: byte 6: the number is no int");
     assert_eq!(json("\"long\"", r#"{"a": 9223372036854775808}"#), "a: byte 6: the number is no long");
     assert_eq!(json("\"double\"", r#"{"a": 01}"#), "a: byte 6: the number is no double");

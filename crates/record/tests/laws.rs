@@ -6,12 +6,20 @@ use proptest::prelude::*;
 use schemas::{any_schema, every_type};
 use weir_record::{Codec, Decoder, Encoder, Format, Framing, Generator, Record, Schema, Spread};
 
-const FORMATS: [Format; 4] = [
+const FORMATS: [Format; 7] = [
     Format::Avro(Framing::Schemaless),
     Format::Avro(Framing::SingleObject),
+    Format::Avro(Framing::Confluent),
+    Format::Avro(Framing::Apicurio),
     Format::Avro(Framing::Container),
     Format::Json,
+    Format::AvroJson,
 ];
+
+/// A decoder of what an encoder of the same schema writes.
+fn decoder(schema: &Schema, format: Format) -> Decoder {
+    Decoder::new(schema, format).with_writers(Box::new(schema.clone()))
+}
 
 /// A record's bytes without anything around them: they say every bit of it.
 fn bits(record: Record<'_>, schema: &Schema) -> Vec<u8> {
@@ -43,7 +51,7 @@ fn payload(
 }
 
 fn read(schema: &Schema, format: Format, payload: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-    let mut decoder = Decoder::new(schema, format);
+    let mut decoder = decoder(schema, format);
     let mut records = decoder.records(payload);
     let mut found = Vec::new();
     while let Some(record) = records.next() {
@@ -74,7 +82,7 @@ proptest! {
         let schema = Schema::parse(every_type()).unwrap();
         for format in FORMATS {
             let (mut payload, _) = payload(&schema, format, Codec::Null, seed, 1);
-            let mut decoder = Decoder::new(&schema, format);
+            let mut decoder = decoder(&schema, format);
             prop_assert!(decoder.one(&payload).is_ok());
             prop_assert!(decoder.one(&payload[..cut.index(payload.len())]).is_err(), "{} cut", format);
             payload.push(b'x');
@@ -103,7 +111,7 @@ proptest! {
     fn a_decoder_forgets_the_record_before(seed: u64) {
         let schema = Schema::parse(every_type()).unwrap();
         for format in FORMATS {
-            let mut decoder = Decoder::new(&schema, format);
+            let mut decoder = decoder(&schema, format);
             for number in 0..4 {
                 let (payload, expected) = payload(&schema, format, Codec::Deflate, seed ^ number, 1);
                 let _ = decoder.one(&payload[..payload.len() / 2]);

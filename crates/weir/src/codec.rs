@@ -34,8 +34,9 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let places = args.save.iter().map(|text| SavingTarget::open(text, args, &schema, framing));
     let mut places = places.collect::<Result<Vec<_>, _>>()?;
     let interrupt = interrupt_flag()?;
-    let avro = Payloads::new(&schema, Format::Avro(framing), args)?;
-    let json = Payloads::new(&schema, Format::Json, args)?;
+    let fixed = args.payload.as_deref().map(|path| Fixed::read(path, &schema, framing)).transpose()?;
+    let avro = Payloads::new(&schema, Format::Avro(framing), args, fixed.as_ref())?;
+    let json = Payloads::new(&schema, Format::Json, args, fixed.as_ref())?;
     let mut sides = sides(&schema, [&avro, &json], args)?;
     // As the runs of a series: what the one leaves in the caches helps or harms all alike.
     for turn in turns(sides.len(), args.repetitions, Order::Interleaved, 0) {
@@ -49,14 +50,18 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
         record: schema.name().to_owned(),
         fingerprint: schema.fingerprint(),
         seed: args.seed,
-        records: avro.payloads.len() as u64,
+        records: avro.records(),
     };
     let mut saving = Vec::new();
     for place in &mut places {
-        match place.compare([&avro.payloads, &json.payloads], args.repetitions, &interrupt)? {
+        match place.compare([&avro, &json], args.repetitions, &interrupt)? {
             Some(comparison) => saving.push(comparison),
             None => return Ok(Exit::Interrupted),
         }
+    }
+    if args.original {
+        let lines: String = places.iter().map(SavingTarget::original).collect();
+        written(std::io::stdout().lock().write_all(lines.as_bytes()))?;
     }
     let times: Vec<EncodingTimes> = sides.iter().map(MeasuredDecoder::times).collect();
     let (pair, others) = times.split_at(2);
@@ -70,29 +75,99 @@ fn usage(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Exit::Usage, error.to_string())
 }
 
-/// One encoding: payloads with one record each.
-struct Payloads {
+/// A decoder of records that were all written by its own schema, whatever number a frame says.
+fn decoder(schema: &Schema, format: Format) -> Decoder {
+    Decoder::new(schema, format).with_writers(Box::new(schema.clone()))
+}
+
+/// One encoding: payloads with the same number of records each.
+pub(crate) struct Payloads {
     format: Format,
-    payloads: Vec<Vec<u8>>,
+    pub(crate) payloads: Vec<Vec<u8>>,
+    /// Records of a payload.
+    per_message: u64,
 }
 
 impl Payloads {
-    fn new(schema: &Schema, format: Format, args: &Codec) -> Result<Self, Failure> {
+    fn new(schema: &Schema, format: Format, args: &Codec, fixed: Option<&Fixed>) -> Result<Self, Failure> {
         let mut generator = Generator::new(schema, args.seed);
         let mut encoder = Encoder::new(schema, format);
+        let per_message = fixed.map_or_else(|| args.per_message.into(), |fixed| fixed.records);
+        let fixed = fixed.map(|fixed| fixed.payload(schema, format)).transpose()?;
         let (mut payloads, mut bytes) = (Vec::new(), 0);
-        for number in 0..args.records.into() {
+        for message in 0..u64::from(args.records).div_ceil(per_message) {
             let mut payload = Vec::new();
-            encoder.push(generator.record(number)).map_err(Failure::with(Exit::Internal))?;
-            encoder.finish(&mut payload);
+            if let Some(fixed) = &fixed {
+                payload.extend_from_slice(fixed);
+            } else {
+                for number in message * per_message..(message + 1) * per_message {
+                    encoder.push(generator.record(number)).map_err(Failure::with(Exit::Internal))?;
+                }
+                encoder.finish(&mut payload);
+            }
             bytes += payload.len();
             if bytes > MOST_BYTES {
+                let number = message * per_message;
                 let line = format!("{number} records fill 1 GiB in {format}; ask for fewer with --records");
                 return Err(Failure::new(Exit::Usage, line));
             }
             payloads.push(payload);
         }
-        Ok(Self { format, payloads })
+        Ok(Self { format, payloads, per_message })
+    }
+
+    /// How many records a payload has.
+    pub(crate) fn per_message(&self) -> u64 {
+        self.per_message
+    }
+
+    /// How many records there are.
+    pub(crate) fn records(&self) -> u64 {
+        self.payloads.len() as u64 * self.per_message
+    }
+}
+
+/// A message that was read from a file, and is sent again and again.
+struct Fixed {
+    format: Format,
+    payload: Vec<u8>,
+    records: u64,
+}
+
+impl Fixed {
+    fn read(path: &Path, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        let format = if is_json { Format::Json } else { Format::Avro(framing) };
+        let payload = std::fs::read(path).map_err(|error| Failure::of_file(path, &error))?;
+        let mut decoder = decoder(schema, format);
+        let (mut records, mut found) = (decoder.records(&payload), 0);
+        let wrong = |words: &dyn std::fmt::Display| {
+            Failure::new(Exit::Usage, format!("--payload {}: {words}", path.display()))
+        };
+        while let Some(record) = records.next() {
+            record.map_err(|error| wrong(&error))?;
+            found += 1;
+        }
+        if found == 0 {
+            return Err(wrong(&"there is no record in it"));
+        }
+        Ok(Self { format, payload, records: found })
+    }
+
+    /// The same records in another format.
+    fn payload(&self, schema: &Schema, format: Format) -> Result<Vec<u8>, Failure> {
+        if format == self.format {
+            return Ok(self.payload.clone());
+        }
+        let (mut decoder, mut encoder) = (decoder(schema, self.format), Encoder::new(schema, format));
+        let mut records = decoder.records(&self.payload);
+        while let Some(record) = records.next() {
+            let record = record.map_err(Failure::with(Exit::Internal))?;
+            encoder.push(record).map_err(Failure::with(Exit::Internal))?;
+        }
+        let mut payload = Vec::new();
+        encoder.finish(&mut payload);
+        Ok(payload)
     }
 }
 
@@ -108,7 +183,7 @@ struct MeasuredDecoder<'p> {
 }
 
 enum Decoding {
-    Ours(Decoder),
+    Ours(Box<Decoder>),
     Theirs(Reader),
 }
 
@@ -157,12 +232,18 @@ impl<'p> MeasuredDecoder<'p> {
                 format!("--decoder {name} reads records without a frame alone; leave --avro-encoding out");
             return Err(Failure::new(Exit::Usage, line));
         }
+        if library != Library::Weir && payloads.per_message > 1 {
+            let name = library.name();
+            let line =
+                format!("--decoder {name} reads one record a message; leave --per-message and --payload out");
+            return Err(Failure::new(Exit::Usage, line));
+        }
         let text =
             std::fs::read_to_string(&args.schema).map_err(|error| Failure::of_file(&args.schema, &error))?;
         let reader = Reader::new(library, schema, &text).map_err(|line| Failure::new(Exit::Usage, line))?;
         let decoder = match reader {
             Some(reader) => Decoding::Theirs(reader),
-            None => Decoding::Ours(Decoder::new(schema, format)),
+            None => Decoding::Ours(Box::new(decoder(schema, format))),
         };
         Ok(Self { payloads, library, decoder, passes: 1, seconds: Vec::new() })
     }
@@ -171,10 +252,18 @@ impl<'p> MeasuredDecoder<'p> {
     fn decode_all(&mut self) -> f64 {
         let started = thread_seconds();
         match &mut self.decoder {
+            // They were all decoded before.
+            Decoding::Ours(decoder) if self.payloads.per_message == 1 => {
+                for payload in &self.payloads.payloads {
+                    if let Ok(record) = decoder.one(payload) {
+                        read(record);
+                    }
+                }
+            }
             Decoding::Ours(decoder) => {
                 for payload in &self.payloads.payloads {
-                    // They were all decoded before.
-                    if let Ok(record) = decoder.one(payload) {
+                    let mut records = decoder.records(payload);
+                    while let Some(Ok(record)) = records.next() {
                         read(record);
                     }
                 }
@@ -194,7 +283,7 @@ impl<'p> MeasuredDecoder<'p> {
 
     fn measure(&mut self) {
         let seconds: f64 = (0..self.passes).map(|_| self.decode_all()).sum();
-        self.seconds.push(seconds / f64::from(self.passes) / self.payloads.payloads.len() as f64);
+        self.seconds.push(seconds / f64::from(self.passes) / self.payloads.records() as f64);
     }
 
     fn times(&self) -> EncodingTimes {
@@ -203,7 +292,7 @@ impl<'p> MeasuredDecoder<'p> {
         EncodingTimes {
             encoding: self.payloads.format.to_string(),
             decoder: self.library.name().to_owned(),
-            record_bytes: bytes as f64 / payloads.len() as f64,
+            record_bytes: bytes as f64 / self.payloads.records() as f64,
             seconds: self.seconds.clone(),
         }
     }
@@ -217,12 +306,22 @@ fn same(schema: &Schema, both: [&Payloads; 2], sides: &[MeasuredDecoder<'_>]) ->
         encoder.finish(&mut out);
         Ok::<_, Failure>(out)
     };
-    let [mut avro, mut json] = both.map(|payloads| Decoder::new(schema, payloads.format));
+    let [mut avro, mut json] = both.map(|payloads| decoder(schema, payloads.format));
     for (number, (one, other)) in both[0].payloads.iter().zip(&both[1].payloads).enumerate() {
-        let record = avro.one(one).map_err(Failure::with(Exit::Internal))?;
-        if plain(record)? != plain(json.one(other).map_err(Failure::with(Exit::Internal))?)? {
-            return Err(Failure::new(Exit::Internal, "a record is not the same in Avro and in JSON"));
+        let (mut of_avro, mut of_json) = (avro.records(one), json.records(other));
+        for _ in 0..both[0].per_message {
+            let missing = || Failure::new(Exit::Internal, "a message has too few records");
+            let record = of_avro.next().ok_or_else(missing)?.map_err(Failure::with(Exit::Internal))?;
+            let same = of_json.next().ok_or_else(missing)?.map_err(Failure::with(Exit::Internal))?;
+            if plain(record)? != plain(same)? {
+                return Err(Failure::new(Exit::Internal, "a record is not the same in Avro and in JSON"));
+            }
         }
+        if both[0].per_message > 1 {
+            // Libraries read one a message.
+            continue;
+        }
+        let record = avro.one(one).map_err(Failure::with(Exit::Internal))?;
         for side in sides {
             let Decoding::Theirs(reader) = &side.decoder else { continue };
             let payload = if std::ptr::eq(side.payloads, both[0]) { one } else { other };

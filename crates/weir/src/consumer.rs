@@ -87,8 +87,10 @@ pub(crate) fn consuming(
             let tls = TlsOptions::by(scenario).client_tls()?;
             let url = spec.ingest.0.first().map_or("", String::as_str);
             let source = MqttSource::find(url, &tls).map_err(|error| wrong(error.to_string()))?;
-            let (settings, decode) =
-                settings(source, &into, &asked(&spec.options).map_err(&wrong)?).map_err(&wrong)?;
+            // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
+            let registry = trust(false, scenario.cacert.as_deref());
+            let subscription = asked(&spec.options).map_err(&wrong)?;
+            let (settings, decode) = settings(source, &into, &subscription, &registry).map_err(&wrong)?;
             messages.broker.clone_from(&settings.source.name);
             weir_consumer::ingester(settings, decode, into.empty, timeout)
         }

@@ -6,9 +6,11 @@ use crate::ingest_live::IngestLive;
 use crate::ingest_progress::IngestProgress;
 use crate::interrupt::interrupt_flag;
 use crate::load::span_or;
+use crate::machine::trust;
 use crate::outlets::Outlets;
 use crate::print::{note, written};
 use crate::records::{destination, schema};
+use crate::schema_registry::writer_schemas;
 use crate::tls::TlsOptions;
 use std::io::Write;
 use std::path::Path;
@@ -22,6 +24,7 @@ use weir_ingest::{
     ClientOptions, Counts, Decode, Destination, Durability, Ended, IngestError, IngestSettings, Outcome,
     Source, UnknownDurability,
 };
+use weir_observe::HttpTrust;
 use weir_protocols::Given;
 use weir_protocols::mqtt::{Connection, Delivery};
 use weir_record::{Format, Framing, UnknownFraming};
@@ -114,6 +117,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
         schema: args.schema.clone(),
         format: Some(args.format.clone()),
         avro_encoding: Some(args.avro_encoding.clone()),
+        schema_registry: args.schema_registry.clone(),
         table: args.table.clone(),
         batch: args.batch,
         linger: args.linger.clone(),
@@ -140,8 +144,12 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
     let name = source.target.to_string();
     let (into, mqtt) = specs(args);
-    let (mut settings, decode) = settings(source, &into, &mqtt)
-        .map_err(|line| usage(if line.starts_with("save: ") { format!("--{line}") } else { line }))?;
+    // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
+    let trust = trust(false, cacert.as_deref());
+    let is_flag = |line: &str| line.starts_with("save: ") || line.starts_with("schema_registry: ");
+    let (mut settings, decode) = settings(source, &into, &mqtt, &trust).map_err(|line| {
+        usage(if is_flag(&line) { format!("--{}", line.replacen('_', "-", 1)) } else { line })
+    })?;
     let place = settings.destination.to_string();
     let options = &mut settings.source.options;
     options.client_id =
@@ -158,11 +166,19 @@ pub(crate) fn settings(
     source: MqttSource,
     into: &IntoSpec,
     subscription: &Subscription,
+    trust: &HttpTrust,
 ) -> Result<(IngestSettings, Decode), String> {
     let schema = into.schema.as_deref().map(schema).transpose().map_err(|failure| failure.to_string())?;
     let decode = match &schema {
         Some(schema) => Decode::records(schema, format(into)?),
         None => Decode::raw(),
+    };
+    let decode = match &into.schema_registry {
+        Some(place) => {
+            let schemas = writer_schemas(place, trust).map_err(|line| format!("schema_registry: {line}"))?;
+            decode.with_writers(schemas)
+        }
+        None => decode,
     };
     let save = into.save.as_deref().ok_or("into: say where rows go: `save: sqlite:FILE`")?;
     let destination =
@@ -216,11 +232,22 @@ pub(crate) fn settings(
 fn format(into: &IntoSpec) -> Result<Format, String> {
     match into.format.as_deref().unwrap_or("avro") {
         "json" => Ok(Format::Json),
+        "avro-json" => Ok(Format::AvroJson),
         "avro" => {
-            let framing = into.avro_encoding.as_deref().map_or(Ok(Framing::Schemaless), str::parse);
-            framing.map(Format::Avro).map_err(|error: UnknownFraming| format!("avro_encoding: {error}"))
+            let framing: Framing = into
+                .avro_encoding
+                .as_deref()
+                .map_or(Ok(Framing::Schemaless), str::parse)
+                .map_err(|error: UnknownFraming| format!("avro_encoding: {error}"))?;
+            if framing.is_registered() && into.schema_registry.is_none() {
+                return Err(format!(
+                    "avro_encoding: {framing} records carry the id of their schema; say where schemas are found with \
+                     schema_registry: a URL, or a file of JSON such as {{\"7\": \"old.avsc\"}}"
+                ));
+            }
+            Ok(Format::Avro(framing))
         }
-        other => Err(format!("format: '{other}' is no encoding; write avro or json")),
+        other => Err(format!("format: '{other}' is no encoding; write avro, json or avro-json")),
     }
 }
 

@@ -43,6 +43,7 @@ mod rows;
 mod run;
 mod run_directory;
 mod saving;
+mod schema_registry;
 mod screen;
 mod series;
 mod stepped;

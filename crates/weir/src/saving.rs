@@ -1,10 +1,12 @@
 //! `weir codec --save`: the same records decoded and saved, alternately in Avro and JSON, in each store.
 
 use crate::args::Codec;
+use crate::codec::Payloads;
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
 use crate::records::destination;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
 use weir_ingest::{Decode, Destination, Loader};
@@ -29,6 +31,8 @@ struct SavedEncoding {
     loader: Loader,
     seconds: Vec<f64>,
     cpu_seconds: Vec<f64>,
+    /// Milliseconds of decoding and of saving all records, of each repetition.
+    original: Vec<[f64; 2]>,
 }
 
 impl SavingTarget {
@@ -37,7 +41,7 @@ impl SavingTarget {
         let destination = destination(text, args.save_password_file.as_deref())
             .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))?;
         let side = |format, name: &str| {
-            let decode = Decode::records(schema, format);
+            let decode = Decode::records(schema, format).with_writers(Box::new(schema.clone()));
             let table = format!("{TABLE}_{name}");
             let destination = match &destination {
                 // Files of each encoding are in a directory of their own.
@@ -55,6 +59,7 @@ impl SavingTarget {
                 loader,
                 seconds: Vec::new(),
                 cpu_seconds: Vec::new(),
+                original: Vec::new(),
             })
         };
         let sides = [side(Format::Avro(framing), "avro")?, side(Format::Json, "json")?];
@@ -65,7 +70,7 @@ impl SavingTarget {
     /// interrupted.
     pub(crate) fn compare(
         &mut self,
-        payloads: [&[Vec<u8>]; 2],
+        payloads: [&Payloads; 2],
         repetitions: u32,
         interrupt: &AtomicBool,
     ) -> Result<Option<SavingComparison>, Failure> {
@@ -81,30 +86,46 @@ impl SavingTarget {
         let comparison = SavingComparison::new(name, self.batch as u64, &avro, &json);
         comparison.map(Some).ok_or_else(still)
     }
+
+    /// The lines of the measurement that weir replaces.
+    pub(crate) fn original(&self) -> String {
+        let mut lines = String::new();
+        for side in &self.sides {
+            lines += &format!("{} into {}: [decode, save, total] in ms\n", side.format, self.destination);
+            for [decode, save] in &side.original {
+                lines += &format!("[{decode:.3}, {save:.3}, {:.3}]\n", decode + save);
+            }
+        }
+        lines
+    }
 }
 
 impl SavedEncoding {
     /// Leaves off when it is interrupted.
-    fn measure(&mut self, payloads: &[Vec<u8>], batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
+    fn measure(&mut self, messages: &Payloads, batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
         let failed = Failure::with(Exit::Internal);
         self.loader.empty().map_err(&failed)?;
-        let (mut seconds, mut rows, mut first) = (0.0, 0, 0);
+        let (mut decode, mut save, mut rows, mut first) = (Duration::ZERO, Duration::ZERO, 0, 0);
         let began = thread_seconds();
-        for payloads in payloads.chunks(batch) {
+        // A transaction has whole messages, and one at least.
+        let messages_each = batch.div_ceil(messages.per_message() as usize);
+        for payloads in messages.payloads.chunks(messages_each) {
             if interrupt.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let filled = self.loader.fill(&mut self.decode, payloads, 1, first).map_err(&failed)?;
-            seconds += (filled.decode + filled.save).as_secs_f64();
+            decode += filled.decode;
+            save += filled.save;
             rows += filled.rows;
             first += payloads.len() as u64;
         }
         let cpu_seconds = thread_seconds() - began;
-        if rows != payloads.len() as u64 {
-            let line = format!("{:?} took {rows} of {} records", self.loader, payloads.len());
+        if rows != messages.records() {
+            let line = format!("{:?} took {rows} of {} records", self.loader, messages.records());
             return Err(Failure::new(Exit::Internal, line));
         }
-        self.seconds.push(seconds / rows as f64);
+        self.seconds.push((decode + save).as_secs_f64() / rows as f64);
+        self.original.push([decode, save].map(|time| time.as_secs_f64() * 1e3));
         self.cpu_seconds.push(cpu_seconds / rows as f64);
         Ok(())
     }

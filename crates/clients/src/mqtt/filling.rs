@@ -32,6 +32,8 @@ pub enum Filling {
         format: Format,
         /// How many there are in a message.
         records: u32,
+        /// The schema's number in a registry, for frames that carry it.
+        schema_id: u64,
     },
 }
 
@@ -120,8 +122,8 @@ impl Filling {
                     .map_err(|_| FillingError::NoText { path: path.display().to_string() })?;
                 payloads = Payloads::of_template(text);
             }
-            Self::Records { schema, format, records } => {
-                let mut maker = Maker::new(&read(schema)?, *format, *records, seed);
+            Self::Records { schema, format, records, schema_id } => {
+                let mut maker = Maker::new(&read(schema)?, *format, *records, *schema_id, seed);
                 for number in 0..count.unwrap_or(POOL).clamp(1, POOL) {
                     let payload = maker.payload(number);
                     check(payload.len())?;
@@ -157,8 +159,9 @@ struct Maker {
 }
 
 impl Maker {
-    fn new(schema: &Schema, format: Format, records: u32, seed: u64) -> Self {
-        let (generator, encoder) = (Generator::new(schema, seed), Encoder::new(schema, format));
+    fn new(schema: &Schema, format: Format, records: u32, schema_id: u64, seed: u64) -> Self {
+        let generator = Generator::new(schema, seed);
+        let encoder = Encoder::new(schema, format).schema_id(schema_id);
         Self { generator, encoder, records: records.into(), payload: Vec::new() }
     }
 
@@ -234,11 +237,17 @@ mod tests {
     fn message_n_has_the_records_that_follow_those_of_the_message_before() {
         let file = schema();
         let schema = read(file.path()).unwrap();
-        for format in [Format::Avro(Framing::Schemaless), Format::Avro(Framing::Container), Format::Json] {
-            let filling = Filling::Records { schema: file.path().into(), format, records: 3 };
+        for format in [
+            Format::Avro(Framing::Schemaless),
+            Format::Avro(Framing::Confluent),
+            Format::Avro(Framing::Container),
+            Format::Json,
+            Format::AvroJson,
+        ] {
+            let filling = Filling::Records { schema: file.path().into(), format, records: 3, schema_id: 9 };
             let payloads = filling.payloads(7, Some(20)).unwrap();
             let mut generator = Generator::new(&schema, 7);
-            let mut decoder = Decoder::new(&schema, format);
+            let mut decoder = Decoder::new(&schema, format).with_writers(Box::new(schema.clone()));
             let mut number = 0;
             for message in 0..20 {
                 let mut records = decoder.records(payloads.of(message));
@@ -259,7 +268,7 @@ mod tests {
         let file = schema();
         let format = Format::Avro(Framing::Schemaless);
         let payloads = |records| {
-            let filling = Filling::Records { schema: file.path().into(), format, records };
+            let filling = Filling::Records { schema: file.path().into(), format, records, schema_id: 0 };
             filling.payloads(0, None).unwrap()
         };
         assert_eq!(payloads(1).len() as u64, POOL);
@@ -296,7 +305,8 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"\"int\"").unwrap();
         let format = Format::Json;
-        let filling = |schema: &Path| Filling::Records { schema: schema.into(), format, records: 1 };
+        let filling =
+            |schema: &Path| Filling::Records { schema: schema.into(), format, records: 1, schema_id: 0 };
         let error = filling(file.path()).payloads(0, None).unwrap_err().to_string();
         assert!(error.ends_with("schema: a record must be at the top; this is int"), "{error}");
         assert!(error.starts_with(file.path().to_str().unwrap()), "{error}");

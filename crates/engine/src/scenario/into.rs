@@ -16,10 +16,13 @@ pub struct IntoSpec {
     pub save_password_file: Option<PathBuf>,
     /// The Avro schema of the records (.avsc); payloads are saved as they come if absent.
     pub schema: Option<PathBuf>,
-    /// How records are encoded, `avro` or `json`; Avro if absent.
+    /// How records are encoded: `avro`, `json`, or `avro-json`, Avro's own JSON; Avro if absent.
     pub format: Option<String>,
-    /// What is around a record in Avro: `schemaless`, `single-object` or `container`.
+    /// What is around a record in Avro: `schemaless`, `single-object`, `confluent`, `apicurio` or `container`.
     pub avro_encoding: Option<String>,
+    /// Where the schemas are that records were written by: the URL of a registry, or a file of JSON with the schema, or its
+    /// file, of each id.
+    pub schema_registry: Option<String>,
     /// The table; the schema's name if absent.
     pub table: Option<String>,
     /// Empty the table before each run: what was in it is gone.

@@ -13,7 +13,8 @@ use crate::error::StoreError;
 use crate::payload_hash::PayloadHash;
 use crate::rows::Cell;
 use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
+    FloatType, Int32Type, Int64Type,
 };
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -26,6 +27,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weir_record::TimeUnit;
 
 /// Where dead letters go, within the directory.
 const DEAD: &str = "dead";
@@ -99,16 +101,22 @@ impl Parquet {
             .map(|column| {
                 let kind = match column.kind {
                     Kind::Boolean => "BOOLEAN",
-                    Kind::Integer => "INT32",
-                    Kind::Long => "INT64",
+                    Kind::Integer | Kind::Date | Kind::Time(TimeUnit::Millis) => "INT32",
+                    Kind::Long | Kind::Time(_) | Kind::Timestamp { .. } => "INT64",
                     Kind::Float => "FLOAT",
                     Kind::Double => "DOUBLE",
-                    Kind::Bytes | Kind::Text | Kind::Json => "BYTE_ARRAY",
+                    Kind::Bytes | Kind::Text | Kind::Json | Kind::Decimal { .. } => "BYTE_ARRAY",
+                    Kind::Uuid => "FIXED_LEN_BYTE_ARRAY (16)",
                 };
                 let meaning = match column.kind {
-                    Kind::Text => " (STRING)",
-                    Kind::Json => " (JSON)",
-                    _ => "",
+                    Kind::Text => " (STRING)".to_owned(),
+                    Kind::Json => " (JSON)".to_owned(),
+                    Kind::Date => " (DATE)".to_owned(),
+                    Kind::Time(unit) => format!(" (TIME({},true))", unit_name(unit)),
+                    Kind::Timestamp { unit, utc } => format!(" (TIMESTAMP({},{utc}))", unit_name(unit)),
+                    Kind::Decimal { precision, scale } => format!(" (DECIMAL({precision},{scale}))"),
+                    Kind::Uuid => " (UUID)".to_owned(),
+                    _ => String::new(),
                 };
                 let repetition = if column.nullable { "OPTIONAL" } else { "REQUIRED" };
                 format!("{repetition} {kind} {}{meaning}; ", column.name)
@@ -455,6 +463,15 @@ fn parquet_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// As the text of a schema has it.
+fn unit_name(unit: TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Millis => "MILLIS",
+        TimeUnit::Micros => "MICROS",
+        TimeUnit::Nanos => "NANOS",
+    }
+}
+
 fn fact<'a>(source: &Source<'a>, conflict: bool, position: usize) -> Fact<'a> {
     match Provenance::ALL[position] {
         Provenance::Topic => Fact::Text(source.topic),
@@ -522,14 +539,18 @@ fn put_cells<'a, I: Iterator<Item = Cell<'a>>>(
             Cell::Boolean(value) => Some(value),
             _ => None,
         }),
-        Kind::Integer => put::<Int32Type>(writer, cells(), levels, |cell| match cell {
-            Cell::Integer(value) => Some(value),
-            _ => None,
-        }),
-        Kind::Long => put::<Int64Type>(writer, cells(), levels, |cell| match cell {
-            Cell::Long(value) => Some(value),
-            _ => None,
-        }),
+        Kind::Integer | Kind::Date | Kind::Time(TimeUnit::Millis) => {
+            put::<Int32Type>(writer, cells(), levels, |cell| match cell {
+                Cell::Integer(value) => Some(value),
+                _ => None,
+            })
+        }
+        Kind::Long | Kind::Time(_) | Kind::Timestamp { .. } => {
+            put::<Int64Type>(writer, cells(), levels, |cell| match cell {
+                Cell::Long(value) => Some(value),
+                _ => None,
+            })
+        }
         Kind::Float => put::<FloatType>(writer, cells(), levels, |cell| match cell {
             Cell::Float(value) => Some(value),
             _ => None,
@@ -538,7 +559,11 @@ fn put_cells<'a, I: Iterator<Item = Cell<'a>>>(
             Cell::Double(value) => Some(value),
             _ => None,
         }),
-        Kind::Bytes | Kind::Text | Kind::Json => {
+        Kind::Uuid => put::<FixedLenByteArrayType>(writer, cells(), levels, |cell| match cell {
+            Cell::Bytes(bytes) => Some(FixedLenByteArray::from(bytes.to_vec())),
+            _ => None,
+        }),
+        Kind::Bytes | Kind::Text | Kind::Json | Kind::Decimal { .. } => {
             put::<ByteArrayType>(writer, cells(), levels, |cell| match cell {
                 Cell::Bytes(bytes) => Some(ByteArray::from(bytes.to_vec())),
                 Cell::Text(text) => Some(ByteArray::from(text)),

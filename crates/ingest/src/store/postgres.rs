@@ -2,20 +2,26 @@
 //! batch with a row that is there already goes by way of a temporary table.
 
 use super::database::Database;
+use super::literal;
 use super::{
     Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
 };
 use crate::batch::{Batch, Source};
-use crate::column::{Kind, Provenance, Table, quoted};
+use crate::column::{Column, Kind, Provenance, Table, quoted};
 use crate::error::StoreError;
 use crate::rows::Cell;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Error, GenericClient, Row};
+use std::borrow::Cow;
 use std::io::Write;
+use weir_record::TimeUnit;
 
 /// Microseconds from 1970 to 2000, where PostgreSQL's time begins.
 const EPOCH: i64 = 946_684_800_000_000;
+
+/// The same in days.
+const EPOCH_DAYS: i32 = 10_957;
 
 /// After a batch with a row that was saved already, this many batches are saved by the way that bears such rows. After a
 /// reconnection the broker sends the messages in flight again, so more of them are likely.
@@ -72,6 +78,10 @@ enum Type {
     Text,
     Jsonb,
     Timestamp,
+    Date,
+    Time,
+    Numeric,
+    Uuid,
 }
 
 impl Type {
@@ -87,6 +97,10 @@ impl Type {
             "text" | "varchar" | "json" => Self::Text,
             "jsonb" => Self::Jsonb,
             "timestamptz" | "timestamp" => Self::Timestamp,
+            "date" => Self::Date,
+            "time" => Self::Time,
+            "numeric" => Self::Numeric,
+            "uuid" => Self::Uuid,
             _ => return None,
         })
     }
@@ -101,6 +115,15 @@ impl Type {
             Kind::Bytes => self == Self::Bytea,
             Kind::Text => self == Self::Text,
             Kind::Json => matches!(self, Self::Text | Self::Jsonb),
+            // An earlier weir made columns of numbers, texts and bytes for what has a type of its own.
+            Kind::Date => matches!(self, Self::Date | Self::Int4 | Self::Int8),
+            Kind::Time(TimeUnit::Millis) => matches!(self, Self::Time | Self::Int4 | Self::Int8),
+            Kind::Time(_) => matches!(self, Self::Time | Self::Int8),
+            // A timestamp of PostgreSQL ends at microseconds.
+            Kind::Timestamp { unit: TimeUnit::Nanos, .. } => self == Self::Int8,
+            Kind::Timestamp { .. } => matches!(self, Self::Timestamp | Self::Int8),
+            Kind::Decimal { .. } => matches!(self, Self::Numeric | Self::Bytea),
+            Kind::Uuid => matches!(self, Self::Uuid | Self::Text | Self::Bytea),
         }
     }
 
@@ -117,17 +140,24 @@ impl Type {
 }
 
 /// The type that a new table gets.
-fn type_of(kind: Kind) -> &'static str {
-    match kind {
+fn type_of(kind: Kind) -> Cow<'static, str> {
+    let name = match kind {
         Kind::Boolean => "boolean",
         Kind::Integer => "integer",
-        Kind::Long => "bigint",
+        Kind::Long | Kind::Timestamp { unit: TimeUnit::Nanos, .. } => "bigint",
         Kind::Float => "real",
         Kind::Double => "double precision",
         Kind::Bytes => "bytea",
         Kind::Text => "text",
         Kind::Json => "json",
-    }
+        Kind::Date => "date",
+        Kind::Time(_) => "time",
+        Kind::Timestamp { utc: true, .. } => "timestamptz",
+        Kind::Timestamp { utc: false, .. } => "timestamp",
+        Kind::Decimal { precision, scale } => return format!("numeric({precision}, {scale})").into(),
+        Kind::Uuid => "uuid",
+    };
+    name.into()
 }
 
 fn provenance_type(provenance: Provenance) -> &'static str {
@@ -292,9 +322,9 @@ impl Postgres {
         let mut types = Vec::new();
         for field in fields {
             let wanted = type_of(field.kind);
-            let found = find(&field.name, wanted)?;
+            let found = find(&field.name, &wanted)?;
             let fitting = Type::named(found).filter(|found| found.takes(field.kind));
-            types.push(fitting.ok_or_else(|| wrong(&field.name, found, wanted))?);
+            types.push(fitting.ok_or_else(|| wrong(&field.name, found, &wanted))?);
         }
         for provenance in Provenance::ALL {
             let (name, wanted) = (self.table.name_of(provenance), provenance_type(provenance));
@@ -320,6 +350,7 @@ impl Postgres {
         client: &mut impl GenericClient,
         statement: &str,
         types: &[Type],
+        columns: &[Column],
         batch: &Batch,
         part: &Part,
         buffer: &mut Vec<u8>,
@@ -331,8 +362,8 @@ impl Postgres {
             let (fields, provenance) = types.split_at(types.len() - Provenance::ALL.len());
             for row in part.rows.clone() {
                 buffer.extend_from_slice(&(types.len() as i16).to_be_bytes());
-                for (cell, kind) in batch.rows.cells(row).zip(fields) {
-                    put(cell, *kind, buffer);
+                for ((cell, kind), column) in batch.rows.cells(row).zip(fields).zip(columns) {
+                    put(cell, *kind, column.kind, buffer);
                 }
                 put_source(&batch.source(row), provenance, buffer);
                 if buffer.len() > COPY_PIECE {
@@ -352,13 +383,13 @@ impl Postgres {
     }
 
     fn write(&mut self, batch: &Batch, part: &Part) -> Result<Saved, Failed> {
-        let Self { client, types, statements, careful, buffer, .. } = self;
+        let Self { client, types, table: Table { columns, .. }, statements, careful, buffer, .. } = self;
         let Some(client) = client else {
             return Err(Failed::Link(std::io::ErrorKind::NotConnected.into()));
         };
         let rows = part.rows.len() as u64;
         if rows > 0 && part.dead.is_empty() && !part.again && *careful == 0 {
-            match Self::copy(client, &statements.copy, types, batch, part, buffer) {
+            match Self::copy(client, &statements.copy, types, columns, batch, part, buffer) {
                 Ok(()) => return Ok(Saved { rows, ..Saved::default() }),
                 Err(Failed::Database(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
                 Err(error) => return Err(error),
@@ -369,7 +400,7 @@ impl Postgres {
         let mut transaction = client.transaction()?;
         if rows > 0 {
             transaction.batch_execute(&statements.stage)?;
-            Self::copy(&mut transaction, &statements.copy_stage, types, batch, part, buffer)?;
+            Self::copy(&mut transaction, &statements.copy_stage, types, columns, batch, part, buffer)?;
             if part.again {
                 let before = transaction.query_one(&statements.again, &[])?;
                 saved.rows += before.get::<_, i64>(0) as u64;
@@ -533,9 +564,27 @@ impl Store for Postgres {
 
 /// Writes a value as the type of its column has it; behind its length.
 #[inline]
-fn put(cell: Cell<'_>, kind: Type, out: &mut Vec<u8>) {
+fn put(cell: Cell<'_>, kind: Type, meaning: Kind, out: &mut Vec<u8>) {
     match (cell, kind) {
         (Cell::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+        // Of what is far from any date the decoder has made a dead letter.
+        (Cell::Integer(days), Type::Date) => put_bytes(&(days - EPOCH_DAYS).to_be_bytes(), out),
+        (Cell::Integer(value), Type::Time) => put_bytes(&micros(value.into(), meaning).to_be_bytes(), out),
+        (Cell::Long(value), Type::Time) => put_bytes(&micros(value, meaning).to_be_bytes(), out),
+        (Cell::Long(value), Type::Timestamp) => {
+            put_bytes(&(micros(value, meaning) - EPOCH).to_be_bytes(), out);
+        }
+        (Cell::Bytes(bytes), Type::Numeric) => {
+            let at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            let scale = if let Kind::Decimal { scale, .. } = meaning { scale } else { 0 };
+            literal::put_numeric(bytes, scale, out);
+            let length = (out.len() - at - 4) as i32;
+            out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+        }
+        (Cell::Bytes(bytes), Type::Text) => {
+            put_bytes(literal::uuid(bytes).unwrap_or_default().as_bytes(), out);
+        }
         (Cell::Boolean(value), _) => put_bytes(&[value.into()], out),
         (Cell::Integer(value), Type::Int8) => put_bytes(&i64::from(value).to_be_bytes(), out),
         (Cell::Integer(value), _) => put_bytes(&value.to_be_bytes(), out),
@@ -550,6 +599,14 @@ fn put(cell: Cell<'_>, kind: Type, out: &mut Vec<u8>) {
             out.extend_from_slice(text.as_bytes());
         }
         (Cell::Text(text), _) => put_bytes(text.as_bytes(), out),
+    }
+}
+
+/// A time in microseconds.
+fn micros(value: i64, meaning: Kind) -> i64 {
+    match meaning {
+        Kind::Time(TimeUnit::Millis) | Kind::Timestamp { unit: TimeUnit::Millis, .. } => value * 1_000,
+        _ => value,
     }
 }
 

@@ -1,6 +1,7 @@
 //! SQLite: one file, in write-ahead mode, synchronised at each commit unless less is asked for.
 
 use super::checkpoint::Checkpointer;
+use super::literal;
 use super::{
     Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
 };
@@ -44,6 +45,8 @@ pub(crate) struct Sqlite {
     was_open: bool,
     /// Bytes of rows since it was asked.
     fresh: usize,
+    /// What each column of the record is written as: [`Kind::Long`] for a date in a column of numbers, for example.
+    kinds: Vec<Kind>,
     insert: String,
     bury: String,
     find: Find,
@@ -71,6 +74,7 @@ impl Sqlite {
             checkpointer: None,
             was_open: false,
             fresh: 0,
+            kinds: Vec::new(),
             insert,
             bury,
             find,
@@ -136,6 +140,18 @@ impl Sqlite {
         columns.collect()
     }
 
+    /// What each column of the record is written as, by the types that the columns of the table were declared with.
+    fn written_kinds(&self, connection: &Connection) -> rusqlite::Result<Vec<Kind>> {
+        let mut statement = connection.prepare("SELECT name, type FROM pragma_table_info(?)")?;
+        let declared = statement.query_map([&self.table.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let declared = declared.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
+        let kinds = self.table.columns.iter().map(|column| {
+            let found = declared.iter().find(|(name, _)| name.eq_ignore_ascii_case(&column.name));
+            written_as(column.kind, found.map_or("", |(_, declared)| declared))
+        });
+        Ok(kinds.collect())
+    }
+
     /// Whether the table has a column for each of the record's and of the provenance's, and no other that must be
     /// filled.
     fn fits(&self, columns: &[(String, bool)]) -> Result<(), StoreError> {
@@ -184,6 +200,7 @@ impl Sqlite {
                 self.words(&error)
             ))
         })?;
+        let kinds = self.written_kinds(&connection).map_err(fail)?;
         let dead = self.table.dead_letters();
         let create_dead = create_dead(&self.table) + &create_indexes(&self.table, &dead);
         connection.execute_batch(&create_dead).map_err(fail)?;
@@ -196,7 +213,7 @@ impl Sqlite {
                 return Err(without_indexes(&self.path.display(), name));
             }
         }
-        self.connection = Some(connection);
+        (self.connection, self.kinds) = (Some(connection), kinds);
         self.was_open = true;
         self.checkpointer = Some(Checkpointer::start(&self.path, self.durability));
         Ok(())
@@ -234,9 +251,9 @@ impl Sqlite {
             };
             for row in part.rows.clone() {
                 let mut position = 0;
-                for cell in batch.rows.cells(row) {
+                for (cell, kind) in batch.rows.cells(row).zip(&self.kinds) {
                     position += 1;
-                    bind(&mut insert.statement, position, cell)?;
+                    bind(&mut insert.statement, position, cell, *kind)?;
                 }
                 saved.count(insert.put(position, &batch.source(row))?, true);
             }
@@ -326,6 +343,20 @@ fn type_of(kind: Kind) -> &'static str {
         Kind::Float | Kind::Double => "REAL",
         Kind::Bytes => "BLOB",
         Kind::Text | Kind::Json => "TEXT",
+        // What SQLite's own functions of dates read; and decimals, of which a number of its own would lose digits.
+        Kind::Date | Kind::Time(_) | Kind::Timestamp { .. } | Kind::Decimal { .. } | Kind::Uuid => "TEXT",
+    }
+}
+
+/// What a value is written as into a column of this type: an earlier weir made columns of numbers and of bytes for what is a
+/// date, a time or a decimal.
+fn written_as(kind: Kind, column: &str) -> Kind {
+    match kind {
+        Kind::Date | Kind::Time(_) | Kind::Timestamp { .. } if column.eq_ignore_ascii_case("INTEGER") => {
+            Kind::Long
+        }
+        Kind::Decimal { .. } | Kind::Uuid if column.eq_ignore_ascii_case("BLOB") => Kind::Bytes,
+        kind => kind,
     }
 }
 
@@ -482,7 +513,7 @@ fn bind_source(statement: &mut Statement<'_>, after: usize, source: &Source<'_>)
 /// Binds a value so that all its bits come back. SQLite makes NULL of a NaN, and 0 of −0 in a column of numbers: these
 /// go in as the eight bytes of the double, most significant first.
 #[inline]
-fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>) -> rusqlite::Result<()> {
+fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>, kind: Kind) -> rusqlite::Result<()> {
     let double = |statement: &mut Statement<'_>, value: f64| {
         if value.is_nan() || value.to_bits() == (-0.0_f64).to_bits() {
             statement.raw_bind_parameter(position, &value.to_bits().to_be_bytes()[..])
@@ -490,6 +521,18 @@ fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>) -> rusql
             statement.raw_bind_parameter(position, value)
         }
     };
+    let literal = match (cell, kind) {
+        (Cell::Integer(days), Kind::Date) => literal::date(days),
+        (Cell::Integer(value), Kind::Time(unit)) => literal::time(value.into(), unit),
+        (Cell::Long(value), Kind::Time(unit)) => literal::time(value, unit),
+        (Cell::Long(value), Kind::Timestamp { unit, .. }) => literal::timestamp(value, unit),
+        (Cell::Bytes(bytes), Kind::Decimal { scale, .. }) => Some(literal::decimal(bytes, scale)),
+        (Cell::Bytes(bytes), Kind::Uuid) => literal::uuid(bytes),
+        _ => None,
+    };
+    if let Some(literal) = literal {
+        return statement.raw_bind_parameter(position, literal);
+    }
     match cell {
         Cell::Null => statement.raw_bind_parameter(position, Null),
         Cell::Boolean(value) => statement.raw_bind_parameter(position, value),

@@ -2,5 +2,7 @@
 
 mod bench;
 mod dead_letters;
+mod frames;
+mod logical;
 mod misfits;
 mod values;

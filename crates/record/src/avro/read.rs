@@ -7,9 +7,9 @@ use crate::{MAX_DEPTH, MAX_EMPTY_ITEMS, MAX_VALUES};
 
 /// Reads values, one after the other.
 pub(crate) struct Reader<'r> {
-    plan: &'r Plan,
-    tape: &'r mut Tape,
-    bytes: Bytes<'r>,
+    pub(super) plan: &'r Plan,
+    pub(super) tape: &'r mut Tape,
+    pub(super) bytes: Bytes<'r>,
     depth: usize,
     /// Items so far that take no byte.
     empty_items: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Bytes<'r> {
 /// Reads one record that begins at `at`, and gives the place after it.
 #[inline]
 pub(crate) fn record(plan: &Plan, tape: &mut Tape, input: &[u8], at: usize) -> Result<usize, Fault> {
-    let mut reader = Reader { plan, tape, bytes: Bytes { input, at }, depth: 0, empty_items: 0 };
+    let mut reader = Reader::new(plan, tape, Bytes { input, at });
     reader.record(plan.top)?;
     Ok(reader.bytes.at)
 }
@@ -92,6 +92,30 @@ impl<'r> Bytes<'r> {
         self.fault(if self.left() < 10 { Problem::Truncated(what) } else { Problem::IntegerTooLong })
     }
 
+    /// An `int`: a `long` of 32 bits.
+    #[inline]
+    pub(crate) fn int(&mut self) -> Result<i32, Fault> {
+        let begin = self.at;
+        let value = self.long("an int")?;
+        i32::try_from(value).map_err(|_| Fault::new(Problem::IntOutOfRange(value), begin))
+    }
+
+    /// Takes this many bytes.
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize, what: &'static str) -> Result<&'r [u8], Fault> {
+        if len > self.left() {
+            return self.fault(Problem::Truncated(what));
+        }
+        let bytes = &self.input[self.at..][..len];
+        self.at += len;
+        Ok(bytes)
+    }
+
+    /// Goes on at a place that is there.
+    pub(crate) fn jump(&mut self, at: usize) {
+        self.at = at.min(self.input.len());
+    }
+
     /// A length, and the place where its bytes begin. They are there.
     #[inline]
     pub(crate) fn sized(&mut self, what: &'static str) -> Result<&'r [u8], Fault> {
@@ -147,9 +171,14 @@ fn zig_zag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-impl Reader<'_> {
+impl<'r> Reader<'r> {
     #[inline]
-    fn record(&mut self, id: TypeId) -> Result<(), Fault> {
+    pub(super) fn new(plan: &'r Plan, tape: &'r mut Tape, bytes: Bytes<'r>) -> Self {
+        Self { plan, tape, bytes, depth: 0, empty_items: 0 }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, id: TypeId) -> Result<(), Fault> {
         let plan = self.plan;
         let fields = plan.fields(id);
         let (at, field_starts) = self.tape.begin_record(fields.len());
@@ -163,7 +192,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn value(&mut self, id: TypeId) -> Result<(), Fault> {
+    pub(super) fn value(&mut self, id: TypeId) -> Result<(), Fault> {
         let plan = self.plan;
         let cell = match plan.shape(id) {
             Shape::Null => Cell::Null,
@@ -171,12 +200,7 @@ impl Reader<'_> {
                 [byte @ (0 | 1)] => Cell::Boolean(*byte == 1),
                 [byte] => return Err(Fault::new(Problem::Boolean(*byte), self.bytes.at - 1)),
             },
-            Shape::Int => {
-                let begin = self.bytes.at;
-                let value = self.bytes.long("an int")?;
-                let small = i32::try_from(value);
-                Cell::Int(small.map_err(|_| Fault::new(Problem::IntOutOfRange(value), begin))?)
-            }
+            Shape::Int => Cell::Int(self.bytes.int()?),
             Shape::Long => Cell::Long(self.bytes.long("a long")?),
             Shape::Float => Cell::Float(f32::from_le_bytes(*self.bytes.array("a float")?)),
             Shape::Double => Cell::Double(f64::from_le_bytes(*self.bytes.array("a double")?)),
@@ -186,11 +210,7 @@ impl Reader<'_> {
             }
             Shape::String => self.text()?,
             Shape::Fixed(size) => {
-                let (len, left) = (*size as usize, self.bytes.left());
-                if len > left {
-                    return self.bytes.fault(Problem::Truncated("a fixed"));
-                }
-                self.bytes.at += len;
+                let len = self.bytes.take(*size as usize, "a fixed")?.len();
                 self.input(len)
             }
             Shape::Enum(symbols) => Cell::Symbol(self.index("the symbol", symbols.len())?),
@@ -212,24 +232,36 @@ impl Reader<'_> {
     }
 
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.descend()?;
+        read(self)?;
+        self.ascend();
+        Ok(())
+    }
+
+    /// Goes one level down in nesting, which ends.
+    #[inline]
+    pub(super) fn descend(&mut self) -> Result<(), Fault> {
         if self.depth >= MAX_DEPTH {
             return self.bytes.fault(Problem::TooDeep);
         }
         self.depth += 1;
-        read(self)?;
-        self.depth -= 1;
         Ok(())
+    }
+
+    #[inline]
+    pub(super) fn ascend(&mut self) {
+        self.depth -= 1;
     }
 
     /// The last `len` bytes.
     #[inline]
-    fn input(&self, len: usize) -> Cell {
+    pub(super) fn input(&self, len: usize) -> Cell {
         // A payload has no more bytes than fit: the decoder looks.
         Cell::Input { start: (self.bytes.at - len) as u32, len: len as u32 }
     }
 
     #[inline]
-    fn text(&mut self) -> Result<Cell, Fault> {
+    pub(super) fn text(&mut self) -> Result<Cell, Fault> {
         let text = self.bytes.sized("a string")?;
         match std::str::from_utf8(text) {
             Ok(_) => Ok(self.input(text.len())),
@@ -240,7 +272,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn index(&mut self, what: &'static str, count: usize) -> Result<u32, Fault> {
+    pub(super) fn index(&mut self, what: &'static str, count: usize) -> Result<u32, Fault> {
         let begin = self.bytes.at;
         let index = self.bytes.long(what)?;
         match u32::try_from(index) {
@@ -328,7 +360,7 @@ impl Reader<'_> {
     }
 
     /// Counts items that take no byte, before they are read.
-    fn count_empty(&mut self, least: u64, count: usize) -> Result<(), Fault> {
+    pub(super) fn count_empty(&mut self, least: u64, count: usize) -> Result<(), Fault> {
         if least == 0 {
             self.empty_items = self.empty_items.saturating_add(count);
             if self.empty_items > MAX_EMPTY_ITEMS {
@@ -340,7 +372,7 @@ impl Reader<'_> {
 
     /// Looks whether the record may have more values.
     #[inline]
-    fn room(&self) -> Result<(), Fault> {
+    pub(super) fn room(&self) -> Result<(), Fault> {
         if self.tape.cells.len() >= MAX_VALUES {
             return self.bytes.fault(Problem::TooManyValues);
         }

@@ -182,9 +182,48 @@ fn nearest(digits: u64, power: i32) -> u64 {
     ((exponent as u64 - 1) << 52) + mantissa
 }
 
+/// The whole number that a number of the grammar with a fraction or an exponent stands for, exactly; `None` if it has a
+/// fraction, or more than 64 bits.
+#[cold]
+pub(super) fn whole(text: &str) -> Option<i64> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (sign, before) = before.strip_prefix('-').map_or(("", before), |before| ("-", before));
+    let digits = format!("{before}{after}");
+    let digits = digits.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    let dropped = (digits.len() - significant.len()) as i64;
+    let zeros = exponent.parse::<i64>().ok()?.checked_sub(after.len() as i64)?.checked_add(dropped)?;
+    // No number of 64 bits has more than 19 digits.
+    let zeros = usize::try_from(zeros).ok().filter(|zeros| significant.len() + zeros <= 19)?;
+    format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_those_without_a_fraction_however_they_are_written() {
+        for (text, value) in [
+            ("1.0", 1),
+            ("-0.0", 0),
+            ("1e3", 1_000),
+            ("-12.50E+1", -125),
+            ("1200e-2", 12),
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("-9223372036854775808.00", i64::MIN),
+            ("0e999999999999999999", 0),
+        ] {
+            assert_eq!(whole(text), Some(value), "{text}");
+        }
+        for text in ["1.5", "1e-1", "9223372036854775808.0", "1e19", "1e999999999999999999999", "1.0e-1"] {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
     use proptest::prelude::*;
 
     fn double(text: &str) -> Option<f64> {

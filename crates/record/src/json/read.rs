@@ -1,8 +1,9 @@
 //! Reads a record out of JSON onto a tape.
 
 use super::cursor::{Cursor, Raw};
-use super::number::Decimal;
+use super::number::{Decimal, whole};
 use super::{INFINITY, MINUS_INFINITY, NAN, NAN_BITS};
+use crate::default::{self, MOST_BYTES};
 use crate::error::{Fault, Problem};
 use crate::plan::{Plan, RecordShape, Shape, TypeId};
 use crate::tape::{Cell, Tape};
@@ -22,12 +23,23 @@ pub(super) struct Reader<'r> {
     pub(super) plan: &'r Plan,
     pub(super) tape: &'r mut Tape,
     pub(super) cursor: Cursor<'r>,
+    /// Whether by Avro's own JSON encoding.
+    pub(super) avro: bool,
     depth: usize,
+    /// Bytes of default values so far.
+    defaults: usize,
 }
 
-/// Reads one record that begins at `at`, and gives the place after it.
-pub(crate) fn record(plan: &Plan, tape: &mut Tape, input: &[u8], at: usize) -> Result<usize, Fault> {
-    let mut reader = Reader { plan, tape, cursor: Cursor { input, at }, depth: 0 };
+/// Reads one record that begins at `at`, and gives the place after it; `avro`: by
+/// [`Format::AvroJson`](crate::Format::AvroJson).
+pub(crate) fn record(
+    plan: &Plan,
+    tape: &mut Tape,
+    input: &[u8],
+    at: usize,
+    avro: bool,
+) -> Result<usize, Fault> {
+    let mut reader = Reader { plan, tape, cursor: Cursor { input, at }, avro, depth: 0, defaults: 0 };
     reader.value(plan.top)?;
     Ok(reader.cursor.at)
 }
@@ -72,6 +84,14 @@ impl Number for f32 {
     }
     fn nan(bits: &str) -> Option<Self> {
         u32::from_str_radix(bits, 16).ok().map(Self::from_bits).filter(|value| value.is_nan())
+    }
+}
+
+/// Bytes that were made, of which there must be `size`.
+fn sized(start: usize, len: usize, size: Option<usize>, at: usize) -> Result<Cell, Fault> {
+    match size {
+        Some(expected) if expected != len => Err(Fault::new(Problem::Size { expected, found: len }, at)),
+        _ => Ok(Cell::Made { start: start as u32, len: len as u32 }),
     }
 }
 
@@ -157,18 +177,38 @@ impl<'r> Reader<'r> {
             more = self.cursor.more(b'}', "',' or '}'")?;
         }
         if found < fields.len() {
-            return self.missing(record, field_starts);
+            self.fill(record, field_starts)?;
         }
         self.tape.end(at, 0);
         Ok(())
     }
 
-    #[cold]
-    fn missing(&self, record: &RecordShape, field_starts: usize) -> Result<(), Fault> {
-        let field_starts = &self.tape.field_starts[field_starts..];
-        let missing = record.fields.iter().zip(field_starts).find(|(_, start)| **start == 0);
-        let name = missing.map(|(field, _)| field.name.clone()).unwrap_or_default();
-        Err(Fault::new(Problem::Missing(name), self.cursor.at - 1))
+    /// Puts their defaults into the fields that did not come, or null if they may be that.
+    fn fill(&mut self, record: &RecordShape, field_starts: usize) -> Result<(), Fault> {
+        let plan = self.plan;
+        for (number, field) in record.fields.iter().enumerate() {
+            if self.tape.field_starts[field_starts + number] != 0 {
+                continue;
+            }
+            self.tape.field_starts[field_starts + number] = self.tape.here();
+            let null = |id: &TypeId| matches!(plan.shape(*id), Shape::Null);
+            if let Some(default) = plan.default(field) {
+                self.defaults += default.bytes();
+                self.tape.append(default);
+                if self.defaults > MOST_BYTES || self.tape.cells.len() > MAX_VALUES {
+                    return self.cursor.fault(Problem::TooManyValues);
+                }
+            } else if let Shape::Union(branches) = plan.shape(field.id)
+                && let Some(branch) = branches.iter().position(null)
+            {
+                self.tape.cells.extend([Cell::Branch(branch as u32), Cell::Null]);
+            } else if null(&field.id) {
+                self.tape.cells.push(Cell::Null);
+            } else {
+                return Err(Fault::new(Problem::Missing(field.name.clone()), self.cursor.at - 1));
+            }
+        }
+        Ok(())
     }
 
     fn array(&mut self, item: TypeId) -> Result<(), Fault> {
@@ -265,8 +305,22 @@ impl<'r> Reader<'r> {
         Ok(Cell::Made { start: start as u32, len: made.len() as u32 })
     }
 
+    /// Bytes, a character each.
+    fn characters(&mut self, size: Option<usize>) -> Result<Cell, Fault> {
+        let raw = self.cursor.raw("a string")?;
+        let said = raw.said()?;
+        let bytes = std::str::from_utf8(&said).ok().and_then(default::bytes);
+        let Some(bytes) = bytes else { return Err(Fault::new(Problem::Latin, raw.at)) };
+        let start = self.tape.made.len();
+        self.tape.made.extend_from_slice(&bytes);
+        sized(start, bytes.len(), size, raw.at)
+    }
+
     /// Bytes in base64, as such or as the only item of an array.
     fn bytes(&mut self, size: Option<usize>) -> Result<Cell, Fault> {
+        if self.avro {
+            return self.characters(size);
+        }
         let listed = self.cursor.peek() == Some(b'[');
         self.cursor.at += usize::from(listed);
         let raw = self.cursor.raw("a string in base64")?;
@@ -280,12 +334,7 @@ impl<'r> Reader<'r> {
             .decode_slice(&said, &mut self.tape.made[start..])
             .map_err(|_| Fault::new(Problem::Base64, raw.at))?;
         self.tape.made.truncate(start + len);
-        match size {
-            Some(expected) if expected != len => {
-                Err(Fault::new(Problem::Size { expected, found: len }, raw.at))
-            }
-            _ => Ok(Cell::Made { start: start as u32, len: len as u32 }),
-        }
+        sized(start, len, size, raw.at)
     }
 
     #[inline]
@@ -293,11 +342,12 @@ impl<'r> Reader<'r> {
         let Some(b'-' | b'0'..=b'9') = self.cursor.peek() else {
             return self.cursor.unexpected("a number");
         };
-        let text = match self.cursor.number() {
-            Some((end, true)) => &self.cursor.input[self.cursor.at..end],
-            _ => return self.cursor.fault(Problem::Number(name)),
+        let Some((end, plain)) = self.cursor.number() else {
+            return self.cursor.fault(Problem::Number(name));
         };
-        let value = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+        let text = &self.cursor.input[self.cursor.at..end];
+        let text_of = std::str::from_utf8(text).ok();
+        let value = text_of.and_then(|text| if plain { text.parse().ok() } else { whole(text) });
         match value {
             Some(value) => {
                 self.cursor.at += text.len();

@@ -15,6 +15,9 @@ impl Reader<'_> {
         {
             return self.branch(branches, branch);
         }
+        if self.avro {
+            return self.named(branches);
+        }
         if let Some(inner) = plan.optional(branches)
             && let Some(branch) = branches.iter().position(|id| *id == inner)
         {
@@ -49,8 +52,18 @@ impl Reader<'_> {
         let (cursor, cells, made) = (self.cursor, self.tape.cells.len(), self.tape.made.len());
         let (field_starts, floats, doubles) =
             (self.tape.field_starts.len(), self.tape.floats.len(), self.tape.doubles.len());
-        for (number, id) in branches.iter().enumerate() {
-            if matches!(self.plan.shape(*id), Shape::Null | Shape::Map(_) | Shape::Record(_)) {
+        let is_whole = {
+            self.cursor.peek();
+            matches!(self.cursor.number(), Some((_, true)))
+        };
+        // `1.0` is a whole number only where no other branch takes it.
+        let plan = self.plan;
+        let is_last =
+            |number: &usize| !is_whole && matches!(plan.shape(branches[*number]), Shape::Int | Shape::Long);
+        let numbers = 0..branches.len();
+        let first = numbers.clone().filter(|number| !is_last(number));
+        for number in first.chain(numbers.filter(is_last)) {
+            if matches!(plan.shape(branches[number]), Shape::Null | Shape::Map(_) | Shape::Record(_)) {
                 continue;
             }
             if self.branch(branches, number).is_ok() {

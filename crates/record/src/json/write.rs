@@ -8,15 +8,15 @@ use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write;
 
-/// Appends a record.
-pub(crate) fn write(record: Record<'_>, out: &mut Vec<u8>) {
-    let mut text = Text(out);
+/// Appends a record; `avro`: by [`Format::AvroJson`](crate::Format::AvroJson).
+pub(crate) fn write(record: Record<'_>, out: &mut Vec<u8>, avro: bool) {
+    let mut text = Text { out, avro };
     text.value(record.view, record.id, record.at);
 }
 
 /// Appends a value.
 pub(crate) fn append(value: Value<'_>, out: &mut String) {
-    let mut text = Text(out);
+    let mut text = Text { out, avro: false };
     match value {
         Value::Null => text.push("null"),
         Value::Boolean(value) => text.push(if value { "true" } else { "false" }),
@@ -24,7 +24,7 @@ pub(crate) fn append(value: Value<'_>, out: &mut String) {
         Value::Long(value) => text.show(value),
         Value::Float(value) => text.float(value),
         Value::Double(value) => text.double(value),
-        Value::Bytes(bytes) | Value::Fixed(bytes) => text.base64(bytes),
+        Value::Bytes(bytes) | Value::Fixed(bytes) => text.bytes(bytes),
         Value::String(value) | Value::Enum(value) => text.string(value),
         Value::Array(array) => {
             let (view, id, at) = array.place();
@@ -60,12 +60,16 @@ impl Sink for String {
 }
 
 /// Writes values behind what is there.
-struct Text<'o, S>(&'o mut S);
+struct Text<'o, S> {
+    out: &'o mut S,
+    /// Whether by Avro's own JSON encoding.
+    avro: bool,
+}
 
 impl<S: Sink> Text<'_, S> {
     #[inline]
     fn push(&mut self, text: &str) {
-        self.0.push(text);
+        self.out.push(text);
     }
 
     fn show(&mut self, value: impl std::fmt::Display) {
@@ -103,7 +107,11 @@ impl<S: Sink> Text<'_, S> {
         self.push("\"");
     }
 
-    fn base64(&mut self, bytes: &[u8]) {
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.avro {
+            let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+            return self.string(&text);
+        }
         self.show(format_args!("\"{}\"", Base64Display::new(bytes, &STANDARD)));
     }
 
@@ -140,7 +148,7 @@ impl<S: Sink> Text<'_, S> {
             Cell::Input { .. } | Cell::Made { .. } if matches!(shape, Shape::String) => {
                 self.string(view.text(cell));
             }
-            Cell::Input { .. } | Cell::Made { .. } => self.base64(view.bytes(cell)),
+            Cell::Input { .. } | Cell::Made { .. } => self.bytes(view.bytes(cell)),
             Cell::Symbol(symbol) => {
                 if let Shape::Enum(symbols) = shape {
                     self.string(&symbols[symbol as usize]);
@@ -149,7 +157,8 @@ impl<S: Sink> Text<'_, S> {
             Cell::Branch(branch) => {
                 let Shape::Union(branches) = shape else { return at + 1 };
                 let inner = branches[branch as usize];
-                if view.plan.optional(branches).is_some() || matches!(view.plan.shape(inner), Shape::Null) {
+                let is_plain = !self.avro && view.plan.optional(branches).is_some();
+                if is_plain || matches!(view.plan.shape(inner), Shape::Null) {
                     return self.value(view, inner, at + 1);
                 }
                 self.push("{");

@@ -2,7 +2,8 @@
 
 use super::canonical;
 use super::fault::{SchemaError, SchemaFault};
-use crate::plan::{Field, Plan, RecordShape, Shape, Type, TypeId};
+use crate::logical::Logical;
+use crate::plan::{DefaultValue, Field, Plan, RecordShape, Shape, Type, TypeId};
 use crate::{MAX_DEPTH, MAX_SCHEMA, MAX_TYPES};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -78,7 +79,28 @@ impl Compiler {
         }
         let length = attributes.and_then(|it| it.get(LENGTH)).and_then(Value::as_u64);
         let length = length.and_then(|length| u32::try_from(length).ok());
-        self.types.push(Type { shape, name: name.into(), least: ENDLESS, length });
+        let logical = attributes.and_then(|attributes| Logical::read(&shape, attributes));
+        let fallback = match (&shape, attributes.and_then(|it| it.get("default"))) {
+            (Shape::Enum(symbols), Some(Value::String(default))) => {
+                symbols.iter().position(|symbol| **symbol == **default).map(|symbol| symbol as u32)
+            }
+            _ => None,
+        };
+        let is_named = matches!(shape, Shape::Record(_) | Shape::Enum(_) | Shape::Fixed(_));
+        let aliases = attributes.filter(|_| is_named).map(|attributes| {
+            let namespace = namespace_of(name);
+            texts(attributes.get("aliases")).map(|alias| full_name(alias, namespace).into()).collect()
+        });
+        let aliases = aliases.unwrap_or_default();
+        self.types.push(Type {
+            shape,
+            name: name.into(),
+            least: ENDLESS,
+            length,
+            aliases,
+            fallback,
+            logical,
+        });
         Ok(self.types.len() as TypeId - 1)
     }
 
@@ -171,7 +193,7 @@ impl Compiler {
         };
         // Its fields may name it.
         let id = self.push(&name, Shape::Record(RecordShape::new(Vec::new())), Some(attributes))?;
-        let inner = name.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
+        let inner = namespace_of(&name).to_owned();
         self.named.insert(name, id);
         let mut fields = Vec::with_capacity(list.len());
         let mut names = HashSet::new();
@@ -195,7 +217,9 @@ impl Compiler {
                 None => fail(attribute("type", "there, and a type")),
             };
             let id = made.map_err(|error| error.within(name))?;
-            fields.push(Field { name: name.as_str().into(), id });
+            let aliases = texts(field.get("aliases")).map(Into::into).collect();
+            let default = field.get("default").cloned().map(DefaultValue::new);
+            fields.push(Field { name: name.as_str().into(), id, aliases, default });
         }
         self.types[id as usize].shape = Shape::Record(RecordShape::new(fields));
         Ok(id)
@@ -225,6 +249,16 @@ fn attribute(name: &'static str, expected: &'static str) -> SchemaFault {
 
 fn full_name(name: &str, namespace: &str) -> String {
     if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
+}
+
+/// What stands before the last point of a full name.
+fn namespace_of(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(namespace, _)| namespace)
+}
+
+/// The texts of an array.
+fn texts(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn is_name(name: &str) -> bool {

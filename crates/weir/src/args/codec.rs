@@ -13,6 +13,16 @@ pub(crate) struct Codec {
     /// Different records to decode, made from the seed
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) records: u32,
+    /// Records in a message
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "payload")]
+    pub(crate) per_message: u32,
+    /// Every message is this file, with all records that are in it: JSON if its name ends with .json, else Avro
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) payload: Option<PathBuf>,
+    /// Print a line a repetition of each encoding and place, as the measurement that weir replaces: [decode, save, total] in
+    /// milliseconds
+    #[arg(long, requires = "save", conflicts_with = "quiet")]
+    pub(crate) original: bool,
     /// Who decodes: weir, apache-avro, serde_json, sonic-rs; by commas. The first of each encoding are
     /// compared, weir where none is named; the others stand beside them
     #[arg(
@@ -27,8 +37,8 @@ pub(crate) struct Codec {
     /// How often each encoding is measured, alternately
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) repetitions: u32,
-    /// What is around a record in Avro: schemaless, single-object or container
-    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "container"])]
+    /// What is around a record in Avro: schemaless, single-object, confluent, apicurio or container
+    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "confluent", "apicurio", "container"])]
     pub(crate) avro_encoding: String,
     /// Save the records as well: sqlite:FILE, postgres://user@host/database or parquet:DIR; may be repeated. The tables weir_codec_avro
     /// and weir_codec_json are emptied first

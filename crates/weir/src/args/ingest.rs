@@ -26,12 +26,17 @@ pub(crate) struct Ingest {
     /// The Avro schema of the records (.avsc) [default: none; payloads are saved as they come]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The messages")]
     pub(crate) schema: Option<PathBuf>,
-    /// How records are encoded: avro or json
-    #[arg(long, value_name = "FORMAT", default_value = "avro", value_parser = ["avro", "json"], help_heading = "The messages")]
+    /// How records are encoded: avro, json, or avro-json, Avro's own JSON
+    #[arg(long, value_name = "FORMAT", default_value = "avro", value_parser = ["avro", "json", "avro-json"], help_heading = "The messages")]
     pub(crate) format: String,
-    /// What is around records in Avro: schemaless, single-object or container
-    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "container"], help_heading = "The messages")]
+    /// What is around records in Avro: schemaless, single-object, confluent or apicurio (the id of the schema in four or eight
+    /// bytes), or container
+    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "confluent", "apicurio", "container"], help_heading = "The messages")]
     pub(crate) avro_encoding: String,
+    /// Where the schemas are that records were written by: http(s)://registry[/apis/ccompat/v7], or a file of JSON such as
+    /// {"7": "old.avsc"} [environment: WEIR_REGISTRY_USER and WEIR_REGISTRY_PASSWORD]
+    #[arg(long, value_name = "WHERE", requires = "schema", help_heading = "The messages")]
+    pub(crate) schema_registry: Option<String>,
     /// The table; made from the schema, or found to fit it [default: the schema's name]
     #[arg(long, value_name = "NAME", help_heading = "The table")]
     pub(crate) table: Option<String>,
