@@ -33,7 +33,7 @@ help:
 	@echo 'make check   formatting, lints, documentation, licences of what weir depends on, whether its crates can be published'
 	@echo 'make docs    the guide as a book: target/book/index.html (installs mdBook)'
 	@echo 'make screenshots   the pictures of the guide, in eight minutes'
-	@echo 'make release   static binary, Debian package, checksums and bill of materials in target/dist'
+	@echo 'make release   static binary, Debian package, checksums and bill of materials in target/shipped'
 	@echo 'make advisories   what RustSec knows of what weir depends on (from GitHub)'
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
 	@echo 'make bench   speed: CPU per client-second and its floor'
