@@ -20,7 +20,7 @@ CARGO_DENY_VERSION = 0.20.2
 # another one each time.
 FUZZ_SECONDS ?= 5
 FUZZ_SEED ?= 1
-TEST_THREADS ?= 8
+TEST_THREADS ?= 12
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
 	prometheus-node-exporter nats-server systemd python3-aiortc python3-paho-mqtt python3-venv coturn $(NODE_PACKAGES)
@@ -53,14 +53,14 @@ demo:
 # Fuzzing comes first, so that the last lines are those of the tests. Most tests wait for real servers and for seconds of a
 # run, not for a core: TEST_THREADS of them at a time.
 test: packages tools fuzz
-	@RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast
+	@RUST_TEST_THREADS=$(TEST_THREADS) .ci/tests
 
 packages:
 	@.ci/packages $(TEST_PACKAGES)
 
-# Unoptimised: they are built faster than they would then run. What is built for one serves the other.
+# Unoptimised and without debug information: they are built faster than they would then run. What is built for one serves the other.
 tools:
-	@export CARGO_TARGET_DIR="$(abspath $(TARGET))/tools"; \
+	@export CARGO_TARGET_DIR="$(abspath $(TARGET))/tools" CARGO_PROFILE_DEV_DEBUG=false; \
 	command -v cargo-deb >/dev/null || \
 		$(CARGO) install cargo-deb --version $(CARGO_DEB_VERSION) --locked --debug || exit 1; \
 	command -v cargo-deny >/dev/null || \
@@ -92,16 +92,9 @@ screenshots:
 	@$(CARGO) build --release --locked -p weir
 	@WEIR="$(TARGET)/release/weir" .ci/screenshots "$(TARGET)/screenshots"
 
-# RUSTC_BOOTSTRAP lets a stable compiler take the coverage flags. What is fuzzed has no unsafe code, so that an address sanitizer
-# would find nothing and cost a third of the build and half of the runs.
+# What is fuzzed has no unsafe code, so that an address sanitizer would find nothing and cost a third of the build and half of the runs.
 fuzz:
-	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --debug
-	@export RUSTC_BOOTSTRAP=1; \
-	$(CARGO) fuzz build --sanitizer none || exit 1; \
-	mkdir -p "$(TARGET)"; \
-	$(CARGO) fuzz list | xargs -P "$$(nproc)" -I@ sh -c '\
-		echo "fuzz: @ for $(FUZZ_SECONDS) s"; log="$(TARGET)/fuzz-@.log"; \
-		$(CARGO) fuzz run --sanitizer none @ -- -seed=$(FUZZ_SEED) -max_total_time=$(FUZZ_SECONDS) >"$$log" 2>&1 || { cat "$$log"; exit 255; }'
+	@.ci/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 bench:
 	@$(CARGO) bench --workspace --locked

@@ -36,7 +36,8 @@ fuzz_target!(|input: &[u8]| {
 fn resolved(format: Format, payload: &[u8]) {
     // A container says itself who wrote it.
     let plain = Format::Avro(Framing::Schemaless);
-    let mut decoder = Decoder::new(&READER, format).with_writers(Box::new(SCHEMA.clone())).written_by(&SCHEMA);
+    let mut decoder =
+        Decoder::new(&READER, format).with_writers(Box::new(SCHEMA.clone())).written_by(&SCHEMA);
     let mut records = decoder.records(payload);
     while let Some(Ok(record)) = records.next() {
         let mut encoder = Encoder::new(&READER, plain);

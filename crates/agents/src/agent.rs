@@ -1,12 +1,13 @@
-//! An agent's side of the dialogue: it waits to be called, runs what it is offered, and gives up a coordinator that is gone.
+//! An agent's side of the dialogue: it answers a coordinator's call, runs what it is offered, and gives a coordinator up that has fallen
+//! silent.
 
 use crate::frame::{
-    AgentName, AgentSays, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello, Instance, Item,
-    Offer, Watched,
+    AgentMessage, AgentName, CommonClock, CoordinatorMessage, FromAgent, FromCoordinator, Hello, Instance,
+    Item, Offer, Watched,
 };
-use crate::machine::{Machine, Outgoing};
 use crate::offset::{self, ClockOffset, Exchange, OffsetMeter};
 use crate::outbox::{KEPT_FOR, Outbox};
+use crate::state_machine::{Outgoing, StateMachine};
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_engine::agents::{AgentEnd, SecondLines};
@@ -14,58 +15,58 @@ use weir_engine::kernel_clock::KernelClock;
 use weir_metrics::Moment;
 use weir_observe::Elsewhere;
 
-/// Time between two signs of life.
-const BEAT: Duration = Duration::from_secs(1);
-/// A coordinator that was silent for this long is gone.
+/// Time between two heartbeats.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A coordinator that was silent for this long is given up: ten of its heartbeats are missing.
 const GONE_AFTER: Duration = Duration::from_secs(10);
 
-/// What becomes of an agent.
+/// What an agent reports to its owner.
 #[derive(Debug, PartialEq)]
 pub enum AgentEvent {
-    /// NATS is there, or not any more.
+    /// The connection to NATS is up, or down.
     Connected(bool),
-    /// It is to run this.
+    /// A coordinator offers it a part of a run.
     Offered(Box<Offer>),
-    /// Second 0 begins at this moment of its own clock.
+    /// Second 0 of the run begins at this moment of its own clock.
     Begin(Moment),
-    /// The common wall clock says this at the zero of its own monotonic one, in nanoseconds since the Unix epoch.
+    /// What the wall clock of the run shows at the zero of its own monotonic clock, in nanoseconds since the Unix epoch.
     WallAtZero(u64),
-    /// A message of so many bytes was not sent: the server takes none of that size.
+    /// A message of this many bytes could not be sent: the NATS server does not accept messages of that size.
     TooLarge(usize),
-    /// It is to end its run now, and why.
+    /// It has to end its run now, with the reason.
     Stop(&'static str),
-    /// The run is over for the coordinator, or has none any more.
+    /// The coordinator has finished the run, or was given up.
     Over {
-        /// Whether the coordinator has all that was sent.
+        /// Whether the coordinator has received every item.
         is_kept: bool,
     },
 }
 
-/// What an agent does.
+/// What the owner of an agent asks it to do.
 #[derive(Debug)]
 pub enum AgentCommand {
-    /// It is ready to run what it was offered.
+    /// Accept the offer.
     Accept,
-    /// It will not.
+    /// Refuse the offer, with the reason.
     Refuse(String),
-    /// It watches, and is ready to go on with that through a run.
+    /// Accept the offer as an agent that watches processes and makes no load.
     Watch,
-    /// What it has read, and when, by its own clock.
+    /// Send what was read of the watched processes.
     Watched {
-        /// What.
+        /// What was read.
         watched: Watched,
-        /// For how long its machine is up.
+        /// Uptime of its machine at that moment.
         uptime_seconds: f64,
-        /// When.
+        /// When it was read, by its own clock.
         at: Moment,
     },
-    /// It has begun, so long after the common moment.
+    /// Its run has begun, this long after the moment at which all agents were to begin.
     Begun(Duration),
-    /// A second is over.
+    /// A second of its run is over.
     Second(SecondLines),
     /// Its run is over.
     Ended(AgentEnd),
-    /// What its kernel says of its clock now.
+    /// What `adjtimex` says of its clock now.
     Clock(KernelClock),
 }
 
@@ -76,7 +77,7 @@ pub struct Agent {
     instance: Instance,
     hello: Hello,
     work: Option<Work>,
-    /// Since when NATS is there, if it is.
+    /// Since when the connection to NATS is up, if it is.
     connected: Option<Moment>,
     outgoing: VecDeque<FromAgent>,
     events: VecDeque<AgentEvent>,
@@ -89,12 +90,12 @@ struct Work {
     phase: Phase,
     meter: OffsetMeter,
     outbox: Outbox<Item>,
-    /// The clock of the run, once it has begun, and how far it may be off at the most.
+    /// The clock of the run, once it has begun, and the largest error that it may have had so far.
     clock: Option<(CommonClock, Duration)>,
-    /// When the coordinator was heard last.
+    /// When the last message of the coordinator arrived.
     heard: Moment,
-    /// When the last sign of life was given.
-    beat: Option<Moment>,
+    /// When the last heartbeat was sent.
+    heartbeat: Option<Moment>,
     is_stopped: bool,
 }
 
@@ -102,31 +103,31 @@ struct Work {
 enum Phase {
     Offered,
     Accepted,
-    /// It makes no load.
+    /// It watches processes and makes no load.
     Watching,
     Begun,
     Ended,
 }
 
 impl Agent {
-    /// One of this name, in this process, on this machine.
+    /// An agent of this name, in this process, on this machine.
     pub fn new(name: AgentName, instance: Instance, hello: Hello) -> Self {
         let (outgoing, events) = (VecDeque::new(), VecDeque::new());
         Self { name, instance, hello, work: None, connected: None, outgoing, events }
     }
 
-    fn say(&mut self, says: AgentSays) {
+    fn send(&mut self, message: AgentMessage) {
         let run = self.work.as_ref().map_or_else(String::new, |work| work.run.clone());
-        self.outgoing.push_back(FromAgent { from: self.instance, run, says });
+        self.outgoing.push_back(FromAgent { from: self.instance, run, message });
     }
 
-    fn say_hello(&mut self) {
+    fn send_hello(&mut self) {
         let hello = Hello { is_busy: self.work.is_some(), ..self.hello.clone() };
-        self.say(AgentSays::Hello(Box::new(hello)));
+        self.send(AgentMessage::Hello(Box::new(hello)));
     }
 
     fn take_offer(&mut self, by: Instance, run: String, offer: Box<Offer>, now: Moment) {
-        // One that has a run takes no other, and needs the same one once.
+        // A busy agent takes no other offer, and the offer that it has is repeated until the coordinator has its answer.
         if self.work.is_none() {
             self.work = Some(Work {
                 by,
@@ -136,7 +137,7 @@ impl Agent {
                 outbox: Outbox::default(),
                 clock: None,
                 heard: now,
-                beat: None,
+                heartbeat: None,
                 is_stopped: false,
             });
             self.events.push_back(AgentEvent::Offered(offer));
@@ -155,7 +156,7 @@ impl Agent {
         }
     }
 
-    /// Is done with the run, whatever the coordinator has of it.
+    /// Drops the run, whether or not the coordinator has received all of it.
     fn leave(&mut self) {
         if let Some(work) = self.work.take() {
             let is_kept = work.phase == Phase::Ended && work.outbox.is_empty();
@@ -164,15 +165,15 @@ impl Agent {
     }
 }
 
-/// How far an offset may be off until the next one is measured: half of the round trip, and what the kernels of both machines are
-/// about to move their clocks by.
+/// The largest error of an offset until the next one is measured: half of the round trip, and by how much the kernels of both machines
+/// may adjust their clocks meanwhile.
 fn bound(offset: ClockOffset, common: CommonClock, own: Option<KernelClock>) -> Duration {
     let moves = own.map_or(Duration::ZERO, |own| own.moves_within(offset::EVERY));
     let bound = offset.bound.saturating_add(moves);
     bound.saturating_add(Duration::from_nanos(common.moves))
 }
 
-impl Machine for Agent {
+impl StateMachine for Agent {
     type Command = AgentCommand;
     type Event = AgentEvent;
 
@@ -181,23 +182,23 @@ impl Machine for Agent {
     }
 
     fn handle_message(&mut self, _subject: &str, bytes: &[u8], now: Moment) {
-        // Who may speak here is for NATS to say; what is no message is none.
-        let Ok(FromCoordinator { from, to, run, says }) = serde_json::from_slice(bytes) else { return };
+        // The permissions of the NATS server decide who may publish here; malformed messages are ignored.
+        let Ok(FromCoordinator { from, to, run, message }) = serde_json::from_slice(bytes) else { return };
         if to.is_some_and(|to| to != self.instance) {
             return;
         }
-        match says {
-            CoordinatorSays::Call => return self.say_hello(),
-            CoordinatorSays::Offer(offer) => return self.take_offer(from, run, offer, now),
+        match message {
+            CoordinatorMessage::Call => return self.send_hello(),
+            CoordinatorMessage::Offer(offer) => return self.take_offer(from, run, offer, now),
             _ => {}
         }
         let Some(work) = self.work.as_mut().filter(|work| work.by == from && work.run == run) else { return };
         work.heard = now;
-        match says {
-            CoordinatorSays::Time { asked, received, answered } => {
+        match message {
+            CoordinatorMessage::Time { asked, received, answered } => {
                 work.meter.handle(Exchange { asked, received, answered, heard: now.as_nanos() });
             }
-            CoordinatorSays::Begin(clock) => {
+            CoordinatorMessage::Begin(clock) => {
                 let Some(offset) = work.meter.at(now) else { return };
                 if work.phase == Phase::Watching {
                     self.events.push_back(AgentEvent::Begin(offset.here(clock.origin)));
@@ -208,16 +209,16 @@ impl Machine for Agent {
                     self.events.push_back(AgentEvent::Begin(offset.here(clock.origin)));
                 }
             }
-            CoordinatorSays::Beat(received) => work.outbox.acknowledge(received),
-            CoordinatorSays::Stop => self.stop("the coordinator says so"),
-            CoordinatorSays::Done => {
+            CoordinatorMessage::Heartbeat(received) => work.outbox.acknowledge(received),
+            CoordinatorMessage::Stop => self.stop("the coordinator says so"),
+            CoordinatorMessage::Done => {
                 work.outbox.acknowledge(u64::MAX);
                 match work.phase {
                     Phase::Begun => self.stop("the coordinator is done"),
                     _ => self.leave(),
                 }
             }
-            CoordinatorSays::Call | CoordinatorSays::Offer(_) => {}
+            CoordinatorMessage::Call | CoordinatorMessage::Offer(_) => {}
         }
     }
 
@@ -227,7 +228,7 @@ impl Machine for Agent {
     }
 
     fn handle_dropped(&mut self) {
-        // What a coordinator says is said again.
+        // A coordinator repeats its messages until they are answered.
     }
 
     fn handle_too_large(&mut self, _subject: &str, bytes: usize) {
@@ -248,10 +249,10 @@ impl Machine for Agent {
                 let Some(offset) = work.meter.at(at).filter(|_| self.connected.is_some()) else { return };
                 let elsewhere = Elsewhere { at_ns: offset.there(at), uptime_seconds };
                 watched.targets.iter_mut().for_each(|target| target.elsewhere = Some(elsewhere));
-                self.say(AgentSays::Watched(Box::new(watched)));
+                self.send(AgentMessage::Watched(Box::new(watched)));
             }
             AgentCommand::Refuse(words) => {
-                self.say(AgentSays::Refused(words));
+                self.send(AgentMessage::Refused(words));
                 self.work = None;
             }
             AgentCommand::Begun(late) => {
@@ -287,9 +288,9 @@ impl Machine for Agent {
         let is_asked = work.meter.poll(now);
         let is_ready =
             matches!(work.phase, Phase::Accepted | Phase::Watching) && work.meter.at(now).is_some();
-        let beat = work.beat.is_none_or(|beat| now.since(beat) >= BEAT);
-        if beat {
-            work.beat = Some(now);
+        let is_heartbeat_due = work.heartbeat.is_none_or(|last| now.since(last) >= HEARTBEAT);
+        if is_heartbeat_due {
+            work.heartbeat = Some(now);
             if let (Some((clock, bound)), Some(offset)) = (&mut work.clock, work.meter.at(now)) {
                 *bound = self::bound(offset, *clock, self.hello.clock).max(*bound);
                 self.events.push_back(AgentEvent::WallAtZero(offset.wall_at_zero(clock.wall_at_zero)));
@@ -297,13 +298,13 @@ impl Machine for Agent {
         }
         let items: Vec<_> = std::iter::from_fn(|| work.outbox.poll(now)).collect();
         if is_asked {
-            self.say(AgentSays::Time(now.as_nanos()));
+            self.send(AgentMessage::Time(now.as_nanos()));
         }
-        if beat {
-            self.say(if is_ready { AgentSays::Accepted } else { AgentSays::Beat });
+        if is_heartbeat_due {
+            self.send(if is_ready { AgentMessage::Accepted } else { AgentMessage::Heartbeat });
         }
         for (number, oldest, item) in items {
-            self.say(AgentSays::Item { number, oldest, item: Box::new(item) });
+            self.send(AgentMessage::Item { number, oldest, item: Box::new(item) });
         }
     }
 

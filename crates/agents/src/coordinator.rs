@@ -1,52 +1,53 @@
-//! A coordinator's side of the dialogue: it calls agents, offers each its part, has them begin together, and takes what they
+//! A coordinator's side of the dialogue: it calls agents, offers each of them its part, lets them begin together, and receives what they
 //! send until each has ended or is lost.
 
 use crate::frame::{
-    ALL_UP, AgentName, AgentSays, CALL, CommonClock, CoordinatorSays, FromAgent, FromCoordinator, Hello,
-    Instance, Item, Offer, Watched,
+    ALL_UP, AgentMessage, AgentName, CALL, CommonClock, CoordinatorMessage, FromAgent, FromCoordinator,
+    Hello, Instance, Item, Offer, Watched,
 };
 use crate::inbox::Inbox;
-use crate::machine::{Machine, Outgoing};
 use crate::outbox::KEPT_FOR;
+use crate::state_machine::{Outgoing, StateMachine};
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_engine::agents::AgentReport;
 use weir_metrics::Moment;
 
-/// Time between two signs of life, and two calls.
-const BEAT: Duration = Duration::from_secs(1);
-/// An agent that was silent for this long is lost.
+/// Time between two heartbeats, and between two calls.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// An agent that was silent for this long is lost: three of its heartbeats are missing.
 const LOST_AFTER: Duration = Duration::from_secs(3);
-/// What offers are on their way for beside that: 10 MB a second, of all of them together.
+/// How fast offers are assumed to travel, all of them together: an agent cannot answer before its offer has arrived, and is given that
+/// much longer.
 const OFFER_BYTES_A_SECOND: f64 = 10e6;
 
-/// What becomes of a coordinator's agents. A number is a position in what was offered.
+/// What a coordinator reports of its agents to its owner. The number of an agent is its position in the list of offers.
 #[derive(Debug)]
 pub enum CoordinatorEvent {
-    /// One is there.
-    Heard(AgentName, Instance, Box<Hello>),
-    /// One is ready to begin.
+    /// An agent answered the call.
+    Hello(AgentName, Instance, Box<Hello>),
+    /// An agent is ready to begin.
     Accepted(u16),
-    /// One will not run its part, and why.
+    /// An agent refuses its part, with the reason.
     Refused(u16, String),
-    /// What one that watches has read.
+    /// What an agent has read of the processes that it watches.
     Watched(u16, Box<Watched>),
-    /// What came from one.
+    /// What an agent reports of its run.
     Report(u16, AgentReport),
 }
 
-/// What a coordinator does.
+/// What the owner of a coordinator asks it to do.
 #[derive(Debug)]
 pub enum CoordinatorCommand {
-    /// Calls agents until something is offered.
+    /// Call agents until an offer is made.
     Call,
-    /// Offers each of these its part.
+    /// Offer each of these agents its part.
     Offer(Vec<(AgentName, Instance, Offer)>),
-    /// Has all begin, by its own clock.
+    /// Let all agents begin, at a moment of its own clock.
     Begin(CommonClock),
-    /// Has all end now.
+    /// Let all agents end now.
     Stop,
-    /// Needs nothing more.
+    /// Nothing more is needed of the agents.
     Done,
 }
 
@@ -57,14 +58,15 @@ pub struct Coordinator {
     run: String,
     is_calling: bool,
     members: Vec<Member>,
-    /// How long offers may be on their way.
-    on_the_way: Duration,
-    /// When they were sent last.
+    /// How long the offers take to arrive.
+    offer_transit: Duration,
+    /// When the offers were sent last.
     offered: Option<Moment>,
     begin: Option<CommonClock>,
     is_stopping: bool,
-    beat: Option<Moment>,
-    /// Since when NATS is there, or not there.
+    /// When the last heartbeats were sent.
+    heartbeat: Option<Moment>,
+    /// Whether the connection to NATS is up, and since when it is or is not.
     connection: (bool, Moment),
     outgoing: VecDeque<Outgoing>,
     events: VecDeque<CoordinatorEvent>,
@@ -74,13 +76,13 @@ pub struct Coordinator {
 struct Member {
     name: AgentName,
     instance: Instance,
-    /// Until it answers.
+    /// Its offer, until it has answered.
     offer: Option<Offer>,
     state: MemberState,
     heard: Moment,
     inbox: Inbox<Item>,
     sent_garbage: bool,
-    /// Whether it makes no load, and is there until the end.
+    /// Whether it watches processes and makes no load; it is then needed until the end.
     watches: bool,
 }
 
@@ -89,80 +91,80 @@ enum MemberState {
     Offered,
     Accepted,
     Begun,
-    /// It has ended, was lost, or has refused.
+    /// It has ended, has refused, or is lost.
     Gone,
 }
 
 impl Coordinator {
-    /// One of this process, for a run of this name.
+    /// A coordinator in this process, for the run of this identifier.
     pub fn new(instance: Instance, run: String) -> Self {
         Self {
             instance,
             run,
             is_calling: false,
             members: Vec::new(),
-            on_the_way: Duration::ZERO,
+            offer_transit: Duration::ZERO,
             offered: None,
             begin: None,
             is_stopping: false,
-            beat: None,
+            heartbeat: None,
             connection: (false, Moment::default()),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
         }
     }
 
-    fn say(&mut self, subject: String, to: Option<Instance>, says: CoordinatorSays) {
+    fn send(&mut self, subject: String, to: Option<Instance>, message: CoordinatorMessage) {
         let run = if to.is_some() { self.run.clone() } else { String::new() };
-        let frame = FromCoordinator { from: self.instance, to, run, says };
+        let frame = FromCoordinator { from: self.instance, to, run, message };
         let bytes = serde_json::to_vec(&frame).expect("a frame is JSON");
         self.outgoing.push_back(Outgoing { subject, bytes });
     }
 
-    fn tell(&mut self, member: usize, says: CoordinatorSays) {
+    fn send_to(&mut self, member: usize, message: CoordinatorMessage) {
         let Member { name, instance, .. } = &self.members[member];
-        self.say(name.down(), Some(*instance), says);
+        self.send(name.down(), Some(*instance), message);
     }
 
-    /// Tells all that are not gone.
-    fn tell_all(&mut self, says: &CoordinatorSays) {
+    /// Sends a message to all agents that are not gone.
+    fn send_to_all(&mut self, message: &CoordinatorMessage) {
         for member in 0..self.members.len() {
             if self.members[member].state != MemberState::Gone {
-                self.tell(member, says.clone());
+                self.send_to(member, message.clone());
             }
         }
     }
 
-    fn take(&mut self, number: usize, says: AgentSays, now: Moment) {
+    fn receive(&mut self, number: usize, message: AgentMessage, now: Moment) {
         let member = &mut self.members[number];
         member.heard = now;
         member.offer = None;
-        match says {
-            AgentSays::Time(asked) => {
-                // It leaves with the next frame, before anything else is done.
+        match message {
+            AgentMessage::Time(asked) => {
+                // The answer leaves before anything else is handled, so that it was received and answered at the same moment.
                 let answered = now.as_nanos();
-                self.tell(number, CoordinatorSays::Time { asked, received: now.as_nanos(), answered });
+                self.send_to(number, CoordinatorMessage::Time { asked, received: now.as_nanos(), answered });
             }
-            AgentSays::Accepted if member.state == MemberState::Offered => {
+            AgentMessage::Accepted if member.state == MemberState::Offered => {
                 member.state = MemberState::Accepted;
                 self.events.push_back(CoordinatorEvent::Accepted(number as u16));
             }
-            AgentSays::Accepted => {
-                // The moment to begin has not come there.
+            AgentMessage::Accepted => {
+                // It still says that it is ready: the message with the moment to begin has not arrived.
                 if let Some(begin) = self.begin {
-                    self.tell(number, CoordinatorSays::Begin(begin));
+                    self.send_to(number, CoordinatorMessage::Begin(begin));
                 }
             }
-            AgentSays::Refused(words) => self.lose(number, words),
-            AgentSays::Watched(watched) if member.watches => {
+            AgentMessage::Refused(words) => self.lose(number, words),
+            AgentMessage::Watched(watched) if member.watches => {
                 self.events.push_back(CoordinatorEvent::Watched(number as u16, watched));
             }
-            AgentSays::Item { number: item_number, oldest, item } if !member.watches => {
+            AgentMessage::Item { number: item_number, oldest, item } if !member.watches => {
                 let missing = member.inbox.missing;
                 for item in member.inbox.take(item_number, oldest, *item) {
-                    // Nothing comes after the end, whatever was sent as if it did.
+                    // Items after the end are malformed: they are ignored.
                     if self.members[number].state != MemberState::Gone {
-                        self.take_item(number, item);
+                        self.receive_item(number, item);
                     }
                 }
                 let missing = self.members[number].inbox.missing - missing;
@@ -174,11 +176,14 @@ impl Coordinator {
                     self.report(number, AgentReport::Trouble(words));
                 }
             }
-            AgentSays::Hello(_) | AgentSays::Beat | AgentSays::Watched(_) | AgentSays::Item { .. } => {}
+            AgentMessage::Hello(_)
+            | AgentMessage::Heartbeat
+            | AgentMessage::Watched(_)
+            | AgentMessage::Item { .. } => {}
         }
     }
 
-    fn take_item(&mut self, number: usize, item: Item) {
+    fn receive_item(&mut self, number: usize, item: Item) {
         let report = match item {
             Item::Begun { late_seconds, clock_bound_seconds } => {
                 self.members[number].state = MemberState::Begun;
@@ -197,13 +202,13 @@ impl Coordinator {
         self.events.push_back(CoordinatorEvent::Report(number as u16, report));
     }
 
-    /// Whether an agent is to end its clients.
+    /// Whether an agent was asked to end its clients and still has to.
     fn is_stopped(&self, number: usize) -> bool {
         let member = &self.members[number];
         self.is_stopping && !member.watches && member.state != MemberState::Gone
     }
 
-    /// Gives an agent up.
+    /// Gives an agent up, with the reason.
     fn lose(&mut self, number: usize, words: String) {
         let before = std::mem::replace(&mut self.members[number].state, MemberState::Gone);
         if before == MemberState::Gone {
@@ -216,10 +221,10 @@ impl Coordinator {
         }
     }
 
-    /// Why an agent is lost, if it is.
+    /// The reason why an agent is lost, if it is.
     fn loss(&self, member: &Member, now: Moment) -> Option<String> {
         let ((is_up, since), heard) = (self.connection, member.heard);
-        let patience = if member.offer.is_some() { LOST_AFTER + self.on_the_way } else { LOST_AFTER };
+        let patience = if member.offer.is_some() { LOST_AFTER + self.offer_transit } else { LOST_AFTER };
         let lost = if is_up { now.since(heard.max(since)) >= patience } else { now.since(since) >= KEPT_FOR };
         let silent = now.since(heard).as_secs_f64();
         lost.then(|| {
@@ -228,12 +233,12 @@ impl Coordinator {
     }
 }
 
-/// Bytes of an offer, about.
+/// Size of an offer on the wire, without its envelope.
 fn size(offer: &Offer) -> usize {
     serde_json::to_vec(offer).map_or(0, |bytes| bytes.len())
 }
 
-impl Machine for Coordinator {
+impl StateMachine for Coordinator {
     type Command = CoordinatorCommand;
     type Event = CoordinatorEvent;
 
@@ -244,7 +249,7 @@ impl Machine for Coordinator {
     fn handle_message(&mut self, subject: &str, bytes: &[u8], now: Moment) {
         let name = subject.rsplit_once('.').and_then(|(_, name)| name.parse::<AgentName>().ok());
         let Some(name) = name else { return };
-        let Ok(FromAgent { from, run, says }) = serde_json::from_slice(bytes) else {
+        let Ok(FromAgent { from, run, message }) = serde_json::from_slice(bytes) else {
             let member = self.members.iter().position(|it| it.name == name && !it.sent_garbage);
             if let Some(number) = member.filter(|_| self.begin.is_some()) {
                 self.members[number].sent_garbage = true;
@@ -255,14 +260,14 @@ impl Machine for Coordinator {
             return;
         };
         let member = self.members.iter().position(|it| it.instance == from && it.name == name);
-        match (member, says) {
-            (_, AgentSays::Hello(hello)) => {
-                self.events.push_back(CoordinatorEvent::Heard(name, from, hello));
+        match (member, message) {
+            (_, AgentMessage::Hello(hello)) => {
+                self.events.push_back(CoordinatorEvent::Hello(name, from, hello));
             }
-            (Some(number), says) if run == self.run && self.members[number].state != MemberState::Gone => {
-                self.take(number, says, now);
+            (Some(number), message) if run == self.run && self.members[number].state != MemberState::Gone => {
+                self.receive(number, message, now);
             }
-            // Of another run, or of one that was given up.
+            // From another run, or from an agent that was given up.
             _ => {}
         }
     }
@@ -307,31 +312,31 @@ impl Machine for Coordinator {
                     inbox: Inbox::default(),
                     sent_garbage: false,
                 };
-                // All of one run are about of one size.
+                // Offers of one run have about the same size: they differ in their segments only.
                 let largest = offers.iter().map(|(_, _, offer)| size(offer)).max().unwrap_or(0);
                 let bytes = largest as f64 * offers.len() as f64;
-                self.on_the_way = Duration::from_secs_f64(bytes / OFFER_BYTES_A_SECOND);
+                self.offer_transit = Duration::from_secs_f64(bytes / OFFER_BYTES_A_SECOND);
                 self.members = offers.into_iter().map(member).collect();
             }
             CoordinatorCommand::Begin(clock) => {
                 self.begin = Some(clock);
-                self.tell_all(&CoordinatorSays::Begin(clock));
+                self.send_to_all(&CoordinatorMessage::Begin(clock));
             }
             CoordinatorCommand::Stop => {
                 self.is_stopping = true;
                 for member in 0..self.members.len() {
                     if self.is_stopped(member) {
-                        self.tell(member, CoordinatorSays::Stop);
+                        self.send_to(member, CoordinatorMessage::Stop);
                     }
                 }
             }
             CoordinatorCommand::Done => {
                 for member in 0..self.members.len() {
-                    self.tell(member, CoordinatorSays::Done);
+                    self.send_to(member, CoordinatorMessage::Done);
                 }
             }
         }
-        (self.beat, self.offered) = (None, None);
+        (self.heartbeat, self.offered) = (None, None);
     }
 
     fn handle_timeout(&mut self, now: Moment) {
@@ -343,31 +348,31 @@ impl Machine for Coordinator {
                 self.lose(number, words);
             }
         }
-        if self.beat.is_some_and(|beat| now.since(beat) < BEAT) {
+        if self.heartbeat.is_some_and(|last| now.since(last) < HEARTBEAT) {
             return;
         }
-        self.beat = Some(now);
-        // Large ones are not sent again before the others are through.
-        let is_to_offer = self.offered.is_none_or(|then| now.since(then) >= BEAT + self.on_the_way);
+        self.heartbeat = Some(now);
+        // Offers are not repeated before the last ones have had the time to arrive.
+        let is_to_offer = self.offered.is_none_or(|then| now.since(then) >= HEARTBEAT + self.offer_transit);
         if is_to_offer {
             self.offered = Some(now);
         }
         if self.is_calling {
-            self.say(CALL.to_owned(), None, CoordinatorSays::Call);
+            self.send(CALL.to_owned(), None, CoordinatorMessage::Call);
         }
         for number in 0..self.members.len() {
             let member = &self.members[number];
-            let says = match (&member.offer, member.state) {
+            let message = match (&member.offer, member.state) {
                 (_, MemberState::Gone) => {
-                    // It may still wait for what is known to have come.
-                    CoordinatorSays::Beat(member.inbox.received())
+                    // It may still wait for the acknowledgement of its last items.
+                    CoordinatorMessage::Heartbeat(member.inbox.received())
                 }
                 (Some(_), _) if !is_to_offer => continue,
-                (Some(offer), _) => CoordinatorSays::Offer(Box::new(offer.clone())),
-                (None, _) if self.is_stopped(number) => CoordinatorSays::Stop,
-                (None, _) => CoordinatorSays::Beat(member.inbox.received()),
+                (Some(offer), _) => CoordinatorMessage::Offer(Box::new(offer.clone())),
+                (None, _) if self.is_stopped(number) => CoordinatorMessage::Stop,
+                (None, _) => CoordinatorMessage::Heartbeat(member.inbox.received()),
             };
-            self.tell(number, says);
+            self.send_to(number, message);
         }
     }
 

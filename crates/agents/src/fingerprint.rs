@@ -1,4 +1,5 @@
-//! A certificate that is known by its fingerprint: that of a server which was started for one run, and which nobody else vouches for.
+//! Certificate pinning: the certificate of a server that was started for one run is signed by no authority, and is known by its
+//! fingerprint.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,17 +15,17 @@ use std::sync::Arc;
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of a certificate in DER.
+    /// The fingerprint of a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, certificate).as_ref());
         Self(bytes)
     }
 
-    /// A client that takes this certificate and no other.
+    /// TLS settings of a client that accepts this certificate only.
     ///
     /// # Errors
-    /// TLS has no version that both know.
+    /// The cryptography provider supports no version of TLS.
     pub(crate) fn client(self) -> Result<ClientConfig, Error> {
         let provider = Arc::new(provider::default_provider());
         let verifier = Arc::new(Pinned { fingerprint: self, provider: Arc::clone(&provider) });
@@ -42,7 +43,7 @@ impl fmt::Display for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = String;
 
-    /// 64 hexadecimal digits; colons between them, as `openssl` writes them, are left out.
+    /// Parses 64 hexadecimal digits; colons between them, as `openssl` prints them, are skipped.
     fn from_str(text: &str) -> Result<Self, String> {
         let digits: String = text.chars().filter(|c| *c != ':').collect();
         let wrong = || "a fingerprint is the SHA-256 of a certificate: 64 hexadecimal digits".to_owned();
@@ -57,6 +58,7 @@ impl FromStr for Fingerprint {
     }
 }
 
+/// Accepts one certificate.
 #[derive(Debug)]
 struct Pinned {
     fingerprint: Fingerprint,
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_is_read_as_it_is_shown_and_as_openssl_shows_it() {
+    fn a_fingerprint_is_parsed_as_it_is_displayed_and_as_openssl_prints_it() {
         let fingerprint = Fingerprint::of(b"a certificate");
         let shown = fingerprint.to_string();
         assert_eq!(shown.parse(), Ok(fingerprint));

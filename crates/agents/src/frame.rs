@@ -6,7 +6,7 @@
 //! | `weir.down.NAME` | a coordinator | the agents of that name |
 //! | `weir.up.NAME` | an agent of that name | every coordinator |
 //!
-//! An agent publishes on one subject and reads two, so that a server's permissions can hold it to them.
+//! An agent publishes on one subject and subscribes to two, so that permissions of the NATS server can restrict it to them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_observe::{TargetEnvironment, TargetSample};
 
-/// Where agents are called.
+/// The subject on which coordinators call all agents.
 pub const CALL: &str = "weir.call";
-/// Where a coordinator hears all agents.
+/// The subjects on which all agents publish.
 pub const ALL_UP: &str = "weir.up.*";
-/// Longest name of an agent: that of a host.
+/// Longest name of an agent: as long as a host name may be on Linux (`HOST_NAME_MAX`).
 const LONGEST_NAME: usize = 64;
 
 /// The name of an agent, which is a part of its subjects.
@@ -30,12 +30,12 @@ const LONGEST_NAME: usize = 64;
 pub struct AgentName(String);
 
 impl AgentName {
-    /// Where the agent speaks.
+    /// The subject on which the agent publishes.
     pub fn up(&self) -> String {
         format!("weir.up.{self}")
     }
 
-    /// Where it is spoken to.
+    /// The subject that the agent subscribes to.
     pub fn down(&self) -> String {
         format!("weir.down.{self}")
     }
@@ -74,176 +74,177 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// One process, so that one that was started again is not taken for the one before.
+/// A random number of a process: an agent that was started again has the same name and another number.
 pub type Instance = u64;
 
-/// What an agent says.
+/// A message of an agent, with its sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FromAgent {
-    /// Its process.
+    /// The process that sent it.
     pub from: Instance,
-    /// The run that it is about; empty outside of runs.
+    /// The identifier of the run that it is about; empty outside of runs.
     pub run: String,
-    /// What it says.
-    pub says: AgentSays,
+    /// The message.
+    pub message: AgentMessage,
 }
 
-/// What an agent can say.
+/// What an agent can send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgentSays {
-    /// Who it is: the answer to a call.
+pub enum AgentMessage {
+    /// What it is and what it can do: the answer to a call.
     Hello(Box<Hello>),
-    /// It is there.
-    Beat,
-    /// What is the time? By its own clock it is this.
+    /// It is alive.
+    Heartbeat,
+    /// A request for the time, with the time by its own clock.
     Time(u64),
     /// It is ready to begin.
     Accepted,
-    /// It will not run this, and why.
+    /// It refuses the offer, with the reason.
     Refused(String),
     /// What it has read of the processes that it watches.
     Watched(Box<Watched>),
     /// An item of its run.
     Item {
-        /// From 1, one more each.
+        /// Its number: items are numbered from 1.
         number: u64,
-        /// The oldest item that it could still send again.
+        /// The oldest item that it still keeps, and could send again.
         oldest: u64,
         /// The item.
         item: Box<Item>,
     },
 }
 
-/// What a run on an agent consists of, in this order.
+/// What an agent sends of its run, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
-    /// It has begun.
+    /// The run has begun.
     Begun {
-        /// How long after the common moment.
+        /// How long after the moment at which all agents were to begin.
         late_seconds: f64,
-        /// How far its clock may be from what it was taken for.
+        /// The largest error of the offset between its clock and the coordinator's.
         clock_bound_seconds: f64,
     },
     /// A second, or a part of it.
     Second(SecondLines),
-    /// It is over.
+    /// The run is over.
     Ended(AgentEnd),
 }
 
 /// What an agent has read of the processes that it watches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
-    /// The processes, at the same places every time. When they were read is said by the coordinator's clock.
+    /// The processes, always in the same order. The time of the reading is by the coordinator's clock.
     pub targets: Vec<TargetSample>,
-    /// What they are; before the run begins.
+    /// Descriptions of the processes; sent before the run begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub described: Vec<TargetEnvironment>,
 }
 
-/// Who an agent is.
+/// What an agent is and what it can do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// The version of its weir.
     pub version: String,
-    /// What its weir counts: two that differ here cannot be added up.
+    /// A digest of the figures that its weir counts: those of two agents can be added up only if their digests are equal.
     pub figures: String,
-    /// Its machine.
+    /// The name of its machine.
     pub hostname: String,
-    /// Cores that it may use.
+    /// Number of cores that it may use.
     pub cores: u32,
-    /// Descriptors that it may have.
+    /// Number of descriptors that it may open.
     pub descriptors: u64,
-    /// Local ports that its clients may have towards one server, on all of its addresses, where that is known.
+    /// Number of local ports that its clients can use towards one server, on all of its addresses, if that is known.
     #[serde(default)]
     pub ports: Option<u64>,
     /// `--label` pairs.
     pub labels: BTreeMap<String, String>,
-    /// Clients that its owner lets it be given, at most.
+    /// The largest number of clients that its owner lets it run (`--most`).
     pub most: Option<u32>,
-    /// The targets that its owner lets it load.
+    /// The networks that its owner lets it load (`--only`).
     pub only: Vec<String>,
-    /// What it watches on its machine; one that watches makes no load.
+    /// The processes that it watches on its machine; an agent that watches makes no load.
     #[serde(default)]
     pub watches: Vec<String>,
-    /// What its kernel says of its clock, where it may be asked.
+    /// What `adjtimex` says of its clock, if it may be called.
     #[serde(default)]
     pub clock: Option<KernelClock>,
-    /// Whether it has a run.
+    /// Whether it is part of a run already.
     pub is_busy: bool,
 }
 
-/// What a coordinator says.
+/// A message of a coordinator, with its sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FromCoordinator {
-    /// Its process.
+    /// The process that sent it.
     pub from: Instance,
-    /// The agent's process; none for every agent.
+    /// The process of the agent that it is for; `None` for all agents.
     pub to: Option<Instance>,
-    /// The run that it is about; empty outside of runs.
+    /// The identifier of the run that it is about; empty outside of runs.
     pub run: String,
-    /// What it says.
-    pub says: CoordinatorSays,
+    /// The message.
+    pub message: CoordinatorMessage,
 }
 
-/// What a coordinator can say.
+/// What a coordinator can send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CoordinatorSays {
-    /// Who is there?
+pub enum CoordinatorMessage {
+    /// Asks every agent for its [`Hello`].
     Call,
-    /// What is to be run.
+    /// Offers a part of a run.
     Offer(Box<Offer>),
-    /// The time.
+    /// The answer to a request for the time.
     Time {
-        /// As it stood in the question.
+        /// When the request left, by the agent's clock: copied from it.
         asked: u64,
-        /// When the question came, by the coordinator's clock.
+        /// When the request arrived, by the coordinator's clock.
         received: u64,
-        /// When this left.
+        /// When the answer left, by the coordinator's clock.
         answered: u64,
     },
-    /// When all begin, and which wall clock they follow.
+    /// The moment at which all agents begin, and the wall clock that they share.
     Begin(CommonClock),
-    /// It is there, and has all items up to this number.
-    Beat(u64),
-    /// End now.
+    /// It is alive, and has received all items up to this number.
+    Heartbeat(u64),
+    /// Asks the agent to end its run now.
     Stop,
-    /// The run is over, or was never begun: nothing more is needed.
+    /// The run is over, or will not begin: nothing more is needed of the agent.
     Done,
 }
 
-/// The clock that all agents of a run have in common: their coordinator's.
+/// The clock that all agents of a run share: the coordinator's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonClock {
-    /// When second 0 begins, on its monotonic clock.
+    /// When second 0 of the run begins, by the coordinator's monotonic clock.
     pub origin: u64,
-    /// What its wall clock says at its monotonic zero, in nanoseconds since the Unix epoch.
+    /// What the coordinator's wall clock shows at the zero of its monotonic clock, in nanoseconds since the Unix epoch.
     pub wall_at_zero: u64,
-    /// By how much its kernel is about to move it until the next offset is measured, in nanoseconds.
+    /// By how much its kernel may adjust it until the next offset is measured, in nanoseconds.
     #[serde(default)]
     pub moves: u64,
 }
 
-/// What an agent is to run.
+/// A part of a run that is offered to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
     /// The version of the coordinator's weir.
     pub version: String,
-    /// What its weir counts.
+    /// A digest of the figures that its weir counts.
     pub figures: String,
     /// The scenario, as JSON.
     pub scenario: serde_json::Value,
-    /// What the coordinator found at each workload's URLs: an agent that finds something else would make another load.
+    /// The targets that the coordinator found at each workload's URLs: an agent that finds other ones refuses, because its load would
+    /// differ.
     pub targets: Vec<Vec<String>>,
-    /// The files that the scenario names.
+    /// The files that the scenario names, with their contents.
     pub files: Vec<SentFile>,
-    /// The agent's part; none for one that watches.
+    /// The agent's segment of the plan; `None` for an agent that watches.
     pub segment: Option<Segment>,
 }
 
-/// A file that a scenario names.
+/// A file that a scenario names, with its contents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SentFile {
     /// Its path in the scenario.
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_be_another_subject() {
+    fn a_name_with_a_character_that_means_something_in_a_subject_is_refused() {
         assert_eq!("a-1".parse::<AgentName>().unwrap().up(), "weir.up.a-1");
         for text in ["", "*", ">", "a.b", "a b", "ä", &"a".repeat(65)] {
             assert!(text.parse::<AgentName>().is_err(), "{text}");

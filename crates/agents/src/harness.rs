@@ -1,25 +1,24 @@
-//! A coordinator and an agent that hear each other and what anybody else says: what the fuzz target `agents` shares with its
+//! A coordinator and an agent that exchange messages while others publish on their subjects: what the fuzz target `agents` shares with its
 //! tests. Nothing here is part of a run.
 
 use crate::agent::{Agent, AgentCommand, AgentEvent};
 use crate::coordinator::{Coordinator, CoordinatorCommand, CoordinatorEvent};
 use crate::frame::{AgentName, CommonClock, Hello, Offer};
-use crate::machine::Machine;
+use crate::state_machine::StateMachine;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use weir_engine::agents::{AgentEnd, AgentReport, SecondLines};
 use weir_engine::plan::Segment;
 use weir_metrics::Moment;
 
-/// The processes of the coordinator and of its agents: what is sent as one of them is believed to be its.
+/// The processes of the coordinator and of its agents. A message with one of these numbers is taken for one of that process.
 const COORDINATOR: u64 = 1;
 const AGENT: u64 = 2;
 const WATCHER: u64 = 3;
 
-/// Plays a dialogue into which these bytes are spoken, one message after the other with a zero byte between them. The first
-/// byte of each says what it is: `a` is sent as agent a, `w` as the agent that watches, `z` as one that has no part, `c` as the
-/// coordinator; `t` lets time pass, `n` takes NATS away and gives it back, `d` drops messages. Says how many seconds the
-/// coordinator was told.
+/// Runs a dialogue into which these bytes are injected: messages that are separated by zero bytes. The first byte of each is its kind:
+/// `a` is sent as agent a, `w` as the agent that watches, `z` as an agent without a part, `c` as the coordinator; `t` lets time pass, `n`
+/// takes the connection down or up again, `d` drops messages. Returns the number of seconds that the coordinator received.
 pub fn dialogue(bytes: &[u8]) -> u64 {
     let mut play = Play::new();
     play.pump();
@@ -54,9 +53,9 @@ struct Play {
     agent: Agent,
     now: Moment,
     is_up: bool,
-    /// Agents that have ended, or were lost.
+    /// Agents that have ended or are lost.
     over: BTreeSet<u16>,
-    /// Seconds that the coordinator was told.
+    /// Number of seconds that the coordinator received.
     seconds: u64,
 }
 
@@ -78,14 +77,14 @@ impl Play {
         CommonClock { origin: self.now.as_nanos() + 1_000_000_000, wall_at_zero: 7, moves: 0 }
     }
 
-    /// Lets them talk until neither has more to say.
+    /// Delivers messages until neither side has more to send.
     fn pump(&mut self) {
         self.coordinator.handle_timeout(self.now);
         self.agent.handle_timeout(self.now);
         for _ in 0..100 {
-            let mut is_silent = true;
+            let mut is_idle = true;
             while let Some(sent) = self.coordinator.poll_send() {
-                is_silent = false;
+                is_idle = false;
                 if self.is_up && self.agent.subjects().contains(&sent.subject) {
                     self.agent.handle_message(&sent.subject, &sent.bytes, self.now);
                 }
@@ -94,16 +93,16 @@ impl Play {
                 self.answer(&event);
             }
             while let Some(sent) = self.agent.poll_send() {
-                is_silent = false;
-                assert_eq!(sent.subject, "weir.up.a", "an agent speaks as itself");
+                is_idle = false;
+                assert_eq!(sent.subject, "weir.up.a", "an agent publishes on its own subject");
                 if self.is_up {
                     self.coordinator.handle_message(&sent.subject, &sent.bytes, self.now);
                 }
             }
             while let Some(event) = self.coordinator.poll_event() {
-                self.judge(event);
+                self.check(event);
             }
-            if is_silent {
+            if is_idle {
                 return;
             }
             self.agent.handle_timeout(self.now);
@@ -127,22 +126,22 @@ impl Play {
         }
     }
 
-    fn judge(&mut self, event: CoordinatorEvent) {
+    fn check(&mut self, event: CoordinatorEvent) {
         match event {
-            CoordinatorEvent::Heard(..) => {}
+            CoordinatorEvent::Hello(..) => {}
             CoordinatorEvent::Accepted(agent) | CoordinatorEvent::Refused(agent, _) => assert!(agent < 2),
             CoordinatorEvent::Watched(agent, _) => {
-                assert_eq!(agent, 1, "one that has a part watches nothing");
+                assert_eq!(agent, 1, "an agent with a segment watches nothing");
             }
             CoordinatorEvent::Report(agent, report) => {
                 assert!(agent < 2);
                 match report {
                     AgentReport::Ended(_) | AgentReport::Lost(_) => {
-                        assert!(self.over.insert(agent), "it ends once");
+                        assert!(self.over.insert(agent), "an agent ends once");
                     }
                     AgentReport::Second(_) | AgentReport::Begun { .. } => {
-                        assert_eq!(agent, 0, "one that watches makes no load");
-                        assert!(!self.over.contains(&agent), "nothing comes after the end");
+                        assert_eq!(agent, 0, "an agent that watches makes no load");
+                        assert!(!self.over.contains(&agent), "nothing is reported after the end");
                         self.seconds += u64::from(matches!(report, AgentReport::Second(_)));
                     }
                     AgentReport::Trouble(words) => assert!(!words.is_empty()),
@@ -157,14 +156,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_inputs_that_fuzzing_begins_with_are_dialogues() {
+    fn the_corpus_of_the_fuzz_target_reaches_the_state_machines() {
         let nothing = dialogue(b"");
-        assert_eq!(nothing, 1, "an agent that nobody disturbs has sent its second");
+        assert_eq!(nothing, 1, "without injected messages the agent's second arrives");
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/seconds")), 3);
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/repeated")), 2);
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/foreign")), 1);
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/gone")), 1);
-        // What was waiting for an item that turned out to be the last is not taken any more.
+        // Items that waited for the one that ends the run are ignored.
         assert_eq!(dialogue(include_bytes!("../../../fuzz/corpus/agents/after-the-end")), 1);
     }
 }

@@ -1,19 +1,20 @@
-//! Items of one agent's run as they come in: each counts once, in order, and what will never come is named.
+//! Items of one agent's run as they arrive: each counts once and in order, and those that will never arrive are counted.
 
 use std::collections::BTreeMap;
 
-/// Items that may be ahead of one that is missing: more than an agent makes in the time for which it keeps them.
+/// How many items are kept while an earlier one is missing: an agent makes fewer than 1,000 in the 30 s for which it keeps them.
 const MOST_AHEAD: usize = 1_000;
 
-/// What came of one agent's run.
+/// The items of one agent's run that have arrived.
 #[derive(Debug)]
 pub struct Inbox<Item> {
-    /// The number of the item that is due.
+    /// The number of the next item in order.
     next: u64,
+    /// Items that arrived before an earlier one, by number.
     ahead: BTreeMap<u64, Item>,
-    /// Items that came more than once.
+    /// Number of items that arrived more than once.
     pub repeated: u64,
-    /// Items that never came.
+    /// Number of items that never arrived.
     pub missing: u64,
 }
 
@@ -24,12 +25,13 @@ impl<Item> Default for Inbox<Item> {
 }
 
 impl<Item> Inbox<Item> {
-    /// The last item before which none is missing.
+    /// The number of the last item up to which none is missing.
     pub fn received(&self) -> u64 {
         self.next - 1
     }
 
-    /// Takes an item whose sender could send those from `oldest` on again; the items that it completes, in order.
+    /// Takes an item, and returns those that are complete with it, in order. Its sender still keeps items from `oldest` on; earlier ones
+    /// will not be sent again.
     pub fn take(&mut self, number: u64, oldest: u64, item: Item) -> Vec<Item> {
         if number < self.next || self.ahead.contains_key(&number) {
             self.repeated += 1;
@@ -43,7 +45,7 @@ impl<Item> Inbox<Item> {
             if let Some(item) = self.ahead.remove(&self.next) {
                 whole.push(item);
             } else if self.next < oldest {
-                // What the sender has given up does not come.
+                // The sender no longer keeps these.
                 let upto = self.ahead.keys().next().map_or(oldest, |ahead| oldest.min(*ahead));
                 self.missing += upto - self.next;
                 self.next = upto;
@@ -71,18 +73,18 @@ mod tests {
         assert!(inbox.take(1, 1, 'a').is_empty());
         assert!(inbox.take(3, 1, 'c').is_empty());
         assert_eq!(inbox.take(2, 1, 'b'), ['b', 'c']);
-        // Four and five were given up.
+        // The sender no longer keeps four and five.
         assert_eq!(inbox.take(6, 6, 'f'), ['f']);
         assert_eq!((inbox.repeated, inbox.missing, inbox.received()), (1, 2, 6));
-        // Numbers from nowhere move nothing.
+        // A number that is far ahead changes nothing.
         assert!(inbox.take(u64::MAX, 1, 'x').is_empty());
         assert_eq!(inbox.received(), 6);
     }
 
     proptest! {
-        /// Whatever a way loses, repeats and reorders for a while, the items come out once, whole and in order.
+        /// Whatever the network loses, repeats and reorders, each item is returned once and in order.
         #[test]
-        fn items_come_out_once_and_in_order_over_a_bad_way(
+        fn items_are_returned_once_and_in_order_whatever_the_network_does(
             fates in prop::collection::vec(0u8..4, 0..60),
             count in 1u64..20,
         ) {
@@ -107,7 +109,7 @@ mod tests {
                 now = now + Duration::from_secs(2);
             }
             let expected: Vec<_> = (1..=count).collect();
-            // What was lost for longer than it is kept is missing, and counted.
+            // An item that was lost for longer than it is kept is counted as missing.
             prop_assert_eq!(out.len() as u64 + inbox.missing, count);
             if inbox.missing == 0 { prop_assert_eq!(out, expected) } else { prop_assert!(out.is_sorted()) }
         }

@@ -1,8 +1,8 @@
-//! Agents and their coordinator: who is there, what each is to do, and its seconds on the way back.
+//! Agents and their coordinator: which agents there are, what each of them runs, and the seconds of its run on their way back.
 //!
-//! The dialogue is made of state machines without sockets and clocks: [`Agent`], [`Coordinator`], and what both stand on
-//! ([`machine`], [`frame`], [`offset`], [`outbox`], [`inbox`], [`parts`]). `nats` is the one shell around them: it carries their frames over NATS, on
-//! a thread of its own. What a scenario means is not known here.
+//! Both sides of the dialogue are state machines without sockets and clocks: [`Agent`] and [`Coordinator`], and what both are made of
+//! ([`state_machine`], [`frame`], [`offset`], [`outbox`], [`inbox`], [`parts`]). `nats` is the only shell around them: it carries their
+//! frames over NATS, on a thread of its own. This crate does not know what a scenario means.
 
 pub mod agent;
 pub mod coordinator;
@@ -12,7 +12,6 @@ pub mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod harness;
 pub mod inbox;
-pub mod machine;
 #[cfg(feature = "nats")]
 pub mod nats;
 pub mod offset;
@@ -20,6 +19,7 @@ pub mod outbox;
 pub mod parts;
 #[cfg(feature = "nats")]
 pub mod spawn;
+pub mod state_machine;
 
 pub use agent::{Agent, AgentCommand, AgentEvent};
 pub use coordinator::{Coordinator, CoordinatorCommand, CoordinatorEvent};

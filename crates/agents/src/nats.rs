@@ -1,8 +1,8 @@
-//! The shell: carries the frames of a state machine over NATS, on a thread with a runtime of its own.
+//! The shell: carries the messages of a state machine over NATS, on a thread with a tokio runtime of its own.
 
 use crate::fingerprint::Fingerprint;
-use crate::machine::{Machine, Outgoing};
-use crate::parts::{self, Joiner};
+use crate::parts::{self, Reassembler};
+use crate::state_machine::{Outgoing, StateMachine};
 use async_nats::client::PublishErrorKind;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
@@ -15,30 +15,30 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use weir_shard::clock;
 
-/// How often a machine is asked what is due.
+/// Time between two calls of [`StateMachine::handle_timeout`].
 const TICK: Duration = Duration::from_millis(50);
-/// Time between two attempts to reach a server that is gone.
-const RECONNECT: Duration = Duration::from_millis(250);
-/// How long the first attempt may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the last frames may take to leave.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// Messages of a subscription that may wait for the machine, before the library drops some: ten seconds of 1,000 agents with four
-/// workloads are 40,000.
-const MOST_WAITING: usize = 1 << 16;
+/// Time between two attempts to reconnect.
+const RECONNECT_DELAY: Duration = Duration::from_millis(250);
+/// How long the first attempt to connect may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the last messages may take to leave.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of messages of a subscription that may wait for the state machine before the client library drops some: ten seconds of 1,000
+/// agents with four workloads are 40,000.
+const QUEUE_LIMIT: usize = 1 << 16;
 
-/// A NATS server, and who one is there.
+/// A NATS server, and how to authenticate there.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NatsServer {
     /// `nats://host:4222`, or `tls://host:4222`.
     pub url: String,
-    /// The token that it asks for.
+    /// The token to authenticate with.
     pub token: Option<String>,
-    /// The credentials that it asks for, in a file of `nsc`.
+    /// The file of credentials (`nsc`) to authenticate with.
     pub credentials: Option<PathBuf>,
-    /// Certificates to trust, in a PEM file.
+    /// A PEM file with the authorities to trust.
     pub authorities: Option<PathBuf>,
-    /// The one certificate to trust.
+    /// The fingerprint of the only certificate to trust.
     pub fingerprint: Option<Fingerprint>,
 }
 
@@ -51,23 +51,23 @@ impl std::fmt::Debug for NatsServer {
 /// A NATS server that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
-    /// Nothing answers there: start `nats-server`, or give its address.
+    /// No NATS server answers there: start `nats-server`, or give its address.
     #[error("NATS at {place}: {words}; is a nats-server there?")]
     Unreachable {
-        /// The server, without secrets.
+        /// The URL of the server, without secrets.
         place: String,
-        /// What was said.
+        /// The reason, in the words of the system or the library.
         words: String,
     },
-    /// It does not take these credentials.
+    /// The server refuses these credentials.
     #[error("NATS at {0} refuses these credentials; give --nats-token-file or --creds")]
     Refused(String),
-    /// The file of credentials, or that of certificates, cannot be used.
+    /// The file of credentials or of certificates cannot be used.
     #[error("{path}: {words}")]
     File {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// What is wrong.
+        /// The reason.
         words: String,
     },
     /// The thread or its runtime could not be started.
@@ -75,34 +75,34 @@ pub enum NatsError {
     Thread(#[from] io::Error),
 }
 
-/// A machine whose frames are being carried.
+/// A state machine whose messages are being carried over NATS.
 #[derive(Debug)]
-pub struct Link<M: Machine> {
+pub struct Link<M: StateMachine> {
     commands: Option<UnboundedSender<M::Command>>,
     events: Receiver<M::Event>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<M: Machine> Link<M> {
-    /// Tells the machine to do something.
+impl<M: StateMachine> Link<M> {
+    /// Passes a command to the state machine.
     pub fn send(&self, command: M::Command) {
         if let Some(commands) = &self.commands {
-            // The thread ends with this value only.
+            // The thread does not end before this value is dropped.
             let _ = commands.send(command);
         }
     }
 
-    /// What has become of the machine, within this time.
+    /// The next event of the state machine, if there is one within this time.
     ///
     /// # Errors
-    /// Nothing has, or the thread has ended.
+    /// There was none, or the thread has ended.
     pub fn event(&self, within: Duration) -> Result<M::Event, RecvTimeoutError> {
         self.events.recv_timeout(within)
     }
 }
 
-impl<M: Machine> Drop for Link<M> {
-    /// What was said last is on its way before the thread ends.
+impl<M: StateMachine> Drop for Link<M> {
+    /// Waits until the last messages have left.
     fn drop(&mut self) {
         self.commands = None;
         if let Some(thread) = self.thread.take() {
@@ -111,22 +111,22 @@ impl<M: Machine> Drop for Link<M> {
     }
 }
 
-/// What a server is shown as: without user and password.
+/// The URL of a server without user and password.
 fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, place)| place))
 }
 
-/// Connects a machine; the first attempt is waited for.
+/// Connects a state machine to a server, and waits for the first attempt.
 ///
 /// # Errors
-/// The server is not there, or refuses.
-pub fn connect<M: Machine + 'static>(server: &NatsServer, machine: M) -> Result<Link<M>, NatsError> {
-    connect_holding(server, machine, MOST_WAITING)
+/// The server does not answer, or refuses the credentials.
+pub fn connect<M: StateMachine + 'static>(server: &NatsServer, machine: M) -> Result<Link<M>, NatsError> {
+    connect_with_limit(server, machine, QUEUE_LIMIT)
 }
 
-/// The same with this many messages of a subscription that may wait for the machine.
-fn connect_holding<M: Machine + 'static>(
+/// The same, with a limit of messages of a subscription that may wait for the state machine.
+fn connect_with_limit<M: StateMachine + 'static>(
     server: &NatsServer,
     machine: M,
     waiting: usize,
@@ -152,25 +152,24 @@ fn connect_holding<M: Machine + 'static>(
     Ok(Link { commands: Some(command), events, thread: Some(thread) })
 }
 
-struct Carrier<M: Machine> {
+struct Carrier<M: StateMachine> {
     machine: M,
     client: async_nats::Client,
     messages: futures_util::stream::SelectAll<async_nats::Subscriber>,
-    changes: UnboundedReceiver<Change>,
+    changes: UnboundedReceiver<ConnectionChange>,
     events: Sender<M::Event>,
-    /// What comes in parts.
-    joiner: Joiner,
+    reassembler: Reassembler,
     is_up: bool,
 }
 
-/// What the client library tells of its connection.
-enum Change {
+/// What the client library reports of its connection.
+enum ConnectionChange {
     Up,
     Down,
     Dropped,
 }
 
-impl<M: Machine> Carrier<M> {
+impl<M: StateMachine> Carrier<M> {
     async fn connect(
         server: &NatsServer,
         mut machine: M,
@@ -185,18 +184,18 @@ impl<M: Machine> Carrier<M> {
         let (change, changes) = unbounded_channel();
         let mut options = async_nats::ConnectOptions::new()
             .name("weir")
-            .connection_timeout(PATIENCE)
+            .connection_timeout(CONNECT_TIMEOUT)
             .ping_interval(Duration::from_secs(10))
             .subscription_capacity(waiting)
-            .reconnect_delay_callback(|_| RECONNECT)
+            .reconnect_delay_callback(|_| RECONNECT_DELAY)
             .ignore_discovered_servers()
             .event_callback(move |event| {
                 let change = change.clone();
                 async move {
                     let change_to = match event {
-                        async_nats::Event::Connected => Change::Up,
-                        async_nats::Event::Disconnected | async_nats::Event::Closed => Change::Down,
-                        async_nats::Event::SlowConsumer(_) => Change::Dropped,
+                        async_nats::Event::Connected => ConnectionChange::Up,
+                        async_nats::Event::Disconnected | async_nats::Event::Closed => ConnectionChange::Down,
+                        async_nats::Event::SlowConsumer(_) => ConnectionChange::Dropped,
                         _ => return,
                     };
                     let _ = change.send(change_to);
@@ -209,7 +208,7 @@ impl<M: Machine> Carrier<M> {
             let client = fingerprint.client().map_err(|error| unreachable(error.to_string()))?;
             options = options.tls_client_config(client).require_tls(true);
         }
-        // The library reads them, and does not use them.
+        // The library parses user and password of a URL, and does not use them.
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         options = match (address.username().map(decoded), address.password().map(decoded)) {
             (Some(user), Some(password)) => options.user_and_password(user, password),
@@ -224,7 +223,7 @@ impl<M: Machine> Carrier<M> {
             options = options.credentials(&text).map_err(|error| file(path, error))?;
         }
         if let Some(path) = &server.authorities {
-            // The library reads it when it connects, and then blames the connection.
+            // The library reads this file when it connects, and would report a missing one as a failed connection.
             std::fs::File::open(path).map_err(|error| file(path, error))?;
             options = options.add_root_certificates(path.clone()).require_tls(true);
         }
@@ -242,20 +241,20 @@ impl<M: Machine> Carrier<M> {
         }
         client.flush().await.map_err(|error| unreachable(error.to_string()))?;
         machine.handle_connection(true, clock::now());
-        let (messages, joiner) = (select_all(subscriptions), Joiner::default());
-        Ok(Self { machine, client, messages, changes, events, joiner, is_up: true })
+        let (messages, reassembler) = (select_all(subscriptions), Reassembler::default());
+        Ok(Self { machine, client, messages, changes, events, reassembler, is_up: true })
     }
 
-    /// Until nobody has a command any more.
+    /// Carries messages until the sender of commands is dropped.
     async fn carry(mut self, mut commands: UnboundedReceiver<M::Command>) {
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
                 biased;
-                Some(change) = self.changes.recv() => self.take(&change),
+                Some(change) = self.changes.recv() => self.handle_change(&change),
                 Some(message) = self.messages.next() => {
                     let now = clock::now();
-                    if let Some(whole) = self.joiner.take(&message.subject, &message.payload) {
+                    if let Some(whole) = self.reassembler.take(&message.subject, &message.payload) {
                         self.machine.handle_message(&message.subject, &whole, now);
                     }
                 }
@@ -267,22 +266,22 @@ impl<M: Machine> Carrier<M> {
             }
             self.send().await;
             while let Some(event) = self.machine.poll_event() {
-                // Whoever listened has gone, and says so by its commands.
+                // The receiver is dropped together with the sender of commands, which ends this loop.
                 let _ = self.events.send(event);
             }
         }
-        let _ = tokio::time::timeout(FAREWELL, self.client.flush()).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.client.flush()).await;
     }
 
-    fn take(&mut self, change: &Change) {
+    fn handle_change(&mut self, change: &ConnectionChange) {
         match change {
-            // The first is told of before this one is read.
-            Change::Up if self.is_up => {}
-            Change::Up | Change::Down => {
-                self.is_up = matches!(change, Change::Up);
+            // The first connection was reported to the state machine already.
+            ConnectionChange::Up if self.is_up => {}
+            ConnectionChange::Up | ConnectionChange::Down => {
+                self.is_up = matches!(change, ConnectionChange::Up);
                 self.machine.handle_connection(self.is_up, clock::now());
             }
-            Change::Dropped => self.machine.handle_dropped(),
+            ConnectionChange::Dropped => self.machine.handle_dropped(),
         }
     }
 
@@ -299,7 +298,8 @@ impl<M: Machine> Carrier<M> {
             };
             for part in parts {
                 let sent = self.client.publish(subject.clone(), part.into()).await;
-                // A connection that ends meanwhile is told of by the library, and so is a server that took more before.
+                // The library reports a connection that ends meanwhile as a change. A server that it has reconnected to may accept less
+                // than the one before.
                 if sent.is_err_and(|error| error.kind() == PublishErrorKind::MaxPayloadExceeded) {
                     self.machine.handle_too_large(&subject, size);
                     break;
@@ -322,40 +322,40 @@ mod tests {
         assert!(!format!("{server:?}").contains("cret"));
     }
 
-    /// Tells what it hears, and sends what it is told to.
+    /// Reports what it receives, and sends the payloads of its commands.
     #[derive(Default)]
     struct Echo {
-        heard: Option<Heard>,
+        received: Option<Received>,
         to_send: Option<Vec<u8>>,
-        /// How long it takes for a message.
+        /// How long it takes to handle a message.
         pause: Duration,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq)]
-    enum Heard {
-        /// A message of so many bytes, all of them this one.
+    enum Received {
+        /// A message of this length, in which each byte has this value.
         Message(usize, u8),
         Dropped,
         TooLarge(usize),
     }
 
-    impl Machine for Echo {
+    impl StateMachine for Echo {
         type Command = Vec<u8>;
-        type Event = Heard;
+        type Event = Received;
         fn subjects(&self) -> Vec<String> {
             vec!["echo".to_owned()]
         }
         fn handle_message(&mut self, _: &str, bytes: &[u8], _: Moment) {
             std::thread::sleep(self.pause);
             let of = bytes.iter().copied().reduce(|a, b| if a == b { a } else { 0 });
-            self.heard = Some(Heard::Message(bytes.len(), of.unwrap_or(0)));
+            self.received = Some(Received::Message(bytes.len(), of.unwrap_or(0)));
         }
         fn handle_connection(&mut self, _: bool, _: Moment) {}
         fn handle_dropped(&mut self) {
-            self.heard = Some(Heard::Dropped);
+            self.received = Some(Received::Dropped);
         }
         fn handle_too_large(&mut self, _: &str, bytes: usize) {
-            self.heard = Some(Heard::TooLarge(bytes));
+            self.received = Some(Received::TooLarge(bytes));
         }
         fn handle_command(&mut self, bytes: Vec<u8>, _: Moment) {
             self.to_send = Some(bytes);
@@ -364,8 +364,8 @@ mod tests {
         fn poll_send(&mut self) -> Option<Outgoing> {
             self.to_send.take().map(|bytes| Outgoing { subject: "echo".to_owned(), bytes })
         }
-        fn poll_event(&mut self) -> Option<Heard> {
-            self.heard.take()
+        fn poll_event(&mut self) -> Option<Received> {
+            self.received.take()
         }
     }
 
@@ -376,27 +376,27 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_several_megabytes_comes_through_a_server_that_takes_one() {
+    fn a_message_of_several_megabytes_arrives_through_a_server_with_a_max_payload_of_one() {
         let nats = weir_testing::NatsServer::start();
         let link = connect(&local(&nats), Echo::default()).unwrap();
         for size in [100, 1 << 20, 7_654_321] {
             link.send(vec![b'x'; size]);
-            assert_eq!(link.event(SOON), Ok(Heard::Message(size, b'x')));
+            assert_eq!(link.event(SOON), Ok(Received::Message(size, b'x')));
         }
         link.send(vec![b'x'; parts::LARGEST + 1]);
-        assert_eq!(link.event(SOON), Ok(Heard::TooLarge(parts::LARGEST + 1)));
+        assert_eq!(link.event(SOON), Ok(Received::TooLarge(parts::LARGEST + 1)));
     }
 
     #[test]
-    fn messages_that_the_client_library_drops_are_noticed() {
+    fn messages_that_the_client_library_drops_are_reported() {
         let nats = weir_testing::NatsServer::start();
         let pause = Duration::from_millis(5);
-        let link = connect_holding(&local(&nats), Echo { pause, ..Echo::default() }, 4).unwrap();
+        let link = connect_with_limit(&local(&nats), Echo { pause, ..Echo::default() }, 4).unwrap();
         let mut flood = nats.client();
         (0..5_000).for_each(|_| flood.publish("echo", b"x"));
         let began = std::time::Instant::now();
-        while link.event(SOON) != Ok(Heard::Dropped) {
-            assert!(began.elapsed() < SOON, "nothing was said of messages that were dropped");
+        while link.event(SOON) != Ok(Received::Dropped) {
+            assert!(began.elapsed() < SOON, "dropped messages are not reported");
         }
     }
 

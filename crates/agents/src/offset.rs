@@ -1,22 +1,22 @@
-//! How far another machine's clock is from one's own: four timestamps an exchange (RFC 5905, section 8), eight exchanges in
-//! a row, of which the one with the shortest round trip counts.
+//! The offset between another machine's clock and this one's: four timestamps an exchange (RFC 5905, section 8) and eight
+//! exchanges a burst, of which the one with the shortest round trip counts.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
 
-/// Exchanges of a burst.
+/// Number of exchanges in a burst.
 const BURST: u32 = 8;
 /// Time between the beginnings of two bursts.
 pub const EVERY: Duration = Duration::from_secs(5);
-/// Bursts that the drift is taken from: a minute of them.
+/// Number of bursts that the drift is computed from: those of a minute.
 const BURSTS: usize = 12;
-/// The largest drift that is believed: what `adjtimex` lets a clock be slewed by, 500 ppm.
+/// The largest drift that is taken for real: `adjtimex` slews a clock by 500 ppm at most.
 const MOST_DRIFT: f64 = 500e-6;
-/// How long an answer is waited for before the question is put again.
+/// How long an answer is waited for before the request is sent again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The other clock minus one's own.
+/// The other machine's clock minus this machine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
     /// In nanoseconds.
@@ -25,21 +25,21 @@ pub struct ClockOffset {
     pub bound: Duration,
 }
 
-/// One exchange: asked and heard by one's own clock, received and answered by the other.
+/// One exchange of RFC 5905's timestamps T1 to T4: the first and the last by this machine's clock, the others by the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the question left.
+    /// When the request left (T1).
     pub asked: u64,
-    /// When it came.
+    /// When the request arrived (T2).
     pub received: u64,
-    /// When the answer left.
+    /// When the answer left (T3).
     pub answered: u64,
-    /// When that came.
+    /// When the answer arrived (T4).
     pub heard: u64,
 }
 
 impl Exchange {
-    /// What it tells; nothing if it cannot have been.
+    /// The offset that it gives; `None` if no such exchange is possible.
     pub fn offset(self) -> Option<ClockOffset> {
         let Self { asked, received, answered, heard } = self;
         let way = heard.checked_sub(asked)?.checked_sub(answered.checked_sub(received)?)?;
@@ -50,19 +50,19 @@ impl Exchange {
 }
 
 impl ClockOffset {
-    /// A moment of the other clock, on one's own.
+    /// A moment of the other machine's clock, by this one's.
     pub fn here(self, there: u64) -> Moment {
         let nanos = i128::from(there) - i128::from(self.nanos);
         Moment::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// A moment of one's own, on the other clock.
+    /// A moment of this machine's clock, by the other's.
     pub fn there(self, here: Moment) -> u64 {
         let nanos = i128::from(here.as_nanos()) + i128::from(self.nanos);
         u64::try_from(nanos.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// What the other machine's wall clock says at one's own monotonic zero, if it says this at its own.
+    /// What the other machine's wall clock shows at the zero of this machine's monotonic clock, if it shows `there` at the zero of its own.
     pub fn wall_at_zero(self, there: u64) -> u64 {
         there.saturating_add_signed(self.nanos)
     }
@@ -71,25 +71,25 @@ impl ClockOffset {
 /// Measures the offset, burst after burst.
 #[derive(Debug, Default)]
 pub struct OffsetMeter {
-    /// Of whole bursts: the exchange that counts, and when it was.
+    /// Of each complete burst, the offset of the exchange that counts, and when that ended.
     bursts: VecDeque<(Moment, ClockOffset)>,
-    /// Of the burst that is under way.
+    /// The same of the current burst so far.
     best: Option<(Moment, ClockOffset)>,
     exchanges: u32,
     burst_began: Option<Moment>,
-    /// The question that is under way.
+    /// When the request left whose answer is waited for.
     asked: Option<Moment>,
 }
 
 impl OffsetMeter {
-    /// What is known, once a burst is over: what the last one told, and how far the clocks have drifted apart since.
+    /// The offset at a moment, once a burst is complete: that of the last burst, and the drift since then.
     pub fn at(&self, now: Moment) -> Option<ClockOffset> {
         let (then, offset) = self.bursts.back()?;
         let drifted = self.drift() * now.since(*then).as_nanos() as f64;
         Some(ClockOffset { nanos: offset.nanos.saturating_add(drifted as i64), ..*offset })
     }
 
-    /// The slope of the line through all bursts that are kept, by least squares.
+    /// The drift: the slope of the line through all bursts that are kept, by least squares.
     fn drift(&self) -> f64 {
         let Some((first, base)) = self.bursts.front().filter(|_| self.bursts.len() > 2) else { return 0.0 };
         let points = || {
@@ -105,7 +105,7 @@ impl OffsetMeter {
         if below > 0.0 { (above / below).clamp(-MOST_DRIFT, MOST_DRIFT) } else { 0.0 }
     }
 
-    /// Whether to ask for the time now.
+    /// Whether a request for the time is due now.
     pub fn poll(&mut self, now: Moment) -> bool {
         if self.asked.is_some_and(|asked| now.since(asked) < PATIENCE) {
             return false;
@@ -123,7 +123,7 @@ impl OffsetMeter {
     /// Takes an answer.
     pub fn handle(&mut self, exchange: Exchange) {
         if self.asked.map(Moment::as_nanos) != Some(exchange.asked) {
-            // One that was given up, or was never asked for.
+            // The answer to a request that was given up, or that was never sent.
             return;
         }
         self.asked = None;
@@ -150,7 +150,7 @@ mod tests {
         let mut meter = OffsetMeter::default();
         let mut now = Moment::from_nanos(1_000_000_000);
         let ahead = 3_000_000_000;
-        // There in 1 ms; back in 1 ms of one exchange, and in 40 ms of the others.
+        // Each request takes 1 ms; the answer takes 1 ms in one exchange, and 40 ms in the others.
         for number in 0..8 {
             assert!(meter.at(now).is_none());
             assert!(meter.poll(now) && !meter.poll(now));
@@ -168,7 +168,7 @@ mod tests {
         assert!(meter.poll(now + EVERY));
     }
 
-    /// An answer at once, of a clock that gains this much a second.
+    /// An answer without delay, from a clock that gains this much a second.
     fn answer(meter: &mut OffsetMeter, now: Moment, gain: f64) {
         let there = (now.as_nanos() as f64 * (1.0 + gain)) as u64 + 7_000_000_000;
         meter.handle(Exchange {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_between_two_bursts_is_followed_by_a_line() {
+    fn drift_between_two_bursts_is_extrapolated_by_a_line() {
         let (mut meter, gain) = (OffsetMeter::default(), 40e-6);
         let mut now = Moment::from_nanos(1_000_000_000);
         for _ in 0..400 {
@@ -189,7 +189,7 @@ mod tests {
             }
             now = now + Duration::from_millis(250);
         }
-        // Five seconds after the last burst a clock of 40 ppm is 200 µs further.
+        // Five seconds after the last burst, a clock that gains 40 ppm is 200 µs ahead of what the burst gave.
         let true_offset = |now: Moment| 7_000_000_000 + (now.as_nanos() as f64 * gain) as i64;
         let later = now + Duration::from_secs(4);
         let error = meter.at(later).unwrap().nanos - true_offset(later);
@@ -216,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn made_up_times_are_not_believed(asked: u64, received: u64, answered: u64, heard: u64) {
+        fn impossible_timestamps_give_no_offset(asked: u64, received: u64, answered: u64, heard: u64) {
             let exchange = Exchange { asked, received, answered, heard };
             if let Some(offset) = exchange.offset() {
                 prop_assert!(heard >= asked && answered >= received);

@@ -1,16 +1,15 @@
-//! Items of a run on their way to the coordinator: kept until it has them, sent again if it has not, and for half a minute at
-//! most.
+//! Items of a run on their way to the coordinator: kept and sent again until they are acknowledged, for 30 s at most.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
 
-/// For how long an item is kept that the coordinator does not have: longer than a NATS server needs to be started again.
+/// How long an item is kept without an acknowledgement: longer than a NATS server needs to be started again.
 pub const KEPT_FOR: Duration = Duration::from_secs(30);
-/// How long an item may be on its way before it is sent again: two beats of the coordinator.
+/// How long an acknowledgement is waited for before an item is sent again: two heartbeats of the coordinator, which carry them.
 const RESENT_AFTER: Duration = Duration::from_secs(2);
 
-/// Items that the coordinator does not have.
+/// Items that are not acknowledged.
 #[derive(Debug)]
 pub struct Outbox<Item> {
     waiting: VecDeque<Waiting<Item>>,
@@ -23,7 +22,7 @@ struct Waiting<Item> {
     number: u64,
     item: Item,
     made: Moment,
-    /// When it was sent last.
+    /// When it was sent last, if it was.
     sent: Option<Moment>,
 }
 
@@ -40,19 +39,20 @@ impl<Item: Clone> Outbox<Item> {
         self.next += 1;
     }
 
-    /// The coordinator has all items up to this one.
+    /// The coordinator has received all items up to this number.
     pub fn acknowledge(&mut self, number: u64) {
         while self.waiting.front().is_some_and(|it| it.number <= number) {
             self.waiting.pop_front();
         }
     }
 
-    /// Whether the coordinator has all.
+    /// Whether every item is acknowledged.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Gives up what is too old; the next item to be sent, with its number and that of the oldest item that is kept.
+    /// Drops items that are too old, and returns the next one to be sent: its number, the number of the oldest item that is kept, and the
+    /// item.
     pub fn poll(&mut self, now: Moment) -> Option<(u64, u64, Item)> {
         while self.waiting.front().is_some_and(|it| now.since(it.made) > KEPT_FOR) {
             self.waiting.pop_front();

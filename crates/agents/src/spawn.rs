@@ -1,4 +1,4 @@
-//! A `nats-server` for one run: with TLS, a token and a certificate that nobody has used before.
+//! A `nats-server` for one run, with TLS, and with a token and a certificate that are made for it.
 
 use crate::fingerprint::Fingerprint;
 use crate::nats::NatsServer;
@@ -12,15 +12,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long it may take to listen.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+/// How long the server may take until it listens.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A `nats-server` that ends with this value.
+/// A `nats-server` that is ended when this value is dropped.
 #[derive(Debug)]
 pub struct SpawnedNats {
     child: Child,
-    /// Where it is, with its token and its fingerprint.
+    /// Its URL, its token and the fingerprint of its certificate.
     pub server: NatsServer,
     folder: TempDir,
 }
@@ -28,29 +28,29 @@ pub struct SpawnedNats {
 /// A `nats-server` that could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// There is none: install it (Debian: `apt-get install nats-server`), or give the URL of one that runs.
+    /// The program is missing: install it (Debian: `apt-get install nats-server`), or give the URL of one that runs.
     #[error(
         "nats-server: {0}; install it (Debian: apt-get install nats-server), or give the URL of one that runs"
     )]
     Program(io::Error),
-    /// What it needs could not be made.
+    /// Certificate, token or configuration could not be made.
     #[error("what nats-server needs could not be made: {0}")]
     Material(String),
-    /// It ended at once, or does not listen.
+    /// The server ended at once, or does not listen.
     #[error("nats-server does not listen at {address}: {words}")]
     Silent {
-        /// Where.
+        /// The address at which it was to listen.
         address: SocketAddr,
-        /// What it said last.
+        /// The last line of its log.
         words: String,
     },
 }
 
 impl SpawnedNats {
-    /// Starts one there; port 0 picks a free one.
+    /// Starts a server at an address; port 0 takes a free port.
     ///
     /// # Errors
-    /// It is not installed, or cannot listen there.
+    /// `nats-server` is not installed, or cannot listen there.
     pub fn start(listen: SocketAddr) -> Result<Self, SpawnError> {
         let material = |error: &dyn std::fmt::Display| SpawnError::Material(error.to_string());
         let folder = tempfile::tempdir().map_err(|error| material(&error))?;
@@ -82,7 +82,7 @@ impl SpawnedNats {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C is for weir, which has something to say by it.
+            // Ctrl-C on a terminal must reach weir alone: it still needs the server to end its agents.
             .process_group(0)
             .spawn()
             .map_err(SpawnError::Program)?;
@@ -97,7 +97,7 @@ impl SpawnedNats {
         Ok(spawned)
     }
 
-    /// Its process, which is a group of its own.
+    /// Its process identifier, which is also that of its process group.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -105,12 +105,12 @@ impl SpawnedNats {
     fn wait(&mut self, address: SocketAddr) -> Result<(), SpawnError> {
         let began = Instant::now();
         while TcpStream::connect(address).is_err() {
-            if began.elapsed() > PATIENCE || !matches!(self.child.try_wait(), Ok(None)) {
+            if began.elapsed() > LISTEN_TIMEOUT || !matches!(self.child.try_wait(), Ok(None)) {
                 let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
                 let words = log.lines().last().unwrap_or("it said nothing").chars().take(200).collect();
                 return Err(SpawnError::Silent { address, words });
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl SpawnedNats {
 
 impl Drop for SpawnedNats {
     fn drop(&mut self) {
-        // One that has ended needs no signal.
+        // Fails if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

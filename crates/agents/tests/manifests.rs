@@ -1,4 +1,4 @@
-//! The manifests in `deploy/kubernetes` are objects of Kubernetes' own API: each key is one of a type, and nothing else is in them.
+//! The manifests in `deploy/kubernetes` are objects of Kubernetes' API, and have no key that their types do not have.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -21,12 +21,12 @@ fn documents(name: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Reads an object as its type. A key that the type does not have is lost on the way, and so the two differ.
+/// Reads an object as its type. A key that the type does not have is not in what is written again, and the two differ.
 fn strictly<T: DeserializeOwned + Serialize>(object: &Value) -> T {
     let typed: T =
         serde_json::from_value(object.clone()).unwrap_or_else(|error| panic!("{error}: {object:#}"));
     let again = serde_json::to_value(&typed).unwrap();
-    assert_eq!(again, *object, "a key that is none");
+    assert_eq!(again, *object, "an unknown key");
     typed
 }
 
@@ -35,7 +35,7 @@ fn job() -> Job {
 }
 
 #[test]
-fn every_object_is_one_of_the_api_and_has_no_key_of_another() {
+fn every_object_has_a_type_of_the_api_and_no_unknown_key() {
     let kustomization = documents("kustomization.yaml").remove(0);
     let resources = kustomization["resources"].as_array().unwrap();
     let mut kinds = BTreeSet::new();
@@ -47,12 +47,12 @@ fn every_object_is_one_of_the_api_and_has_no_key_of_another() {
             "NetworkPolicy" => drop(strictly::<NetworkPolicy>(&object)),
             "PersistentVolumeClaim" => drop(strictly::<PersistentVolumeClaim>(&object)),
             "Service" => drop(strictly::<Service>(&object)),
-            kind => panic!("{kind} is looked at by nobody"),
+            kind => panic!("{kind} is not checked"),
         }
         kinds.insert(kind.to_owned());
     }
     assert_eq!(kinds.len(), 5, "{kinds:?}");
-    // The files that the generators name are there.
+    // The files that the generators name exist.
     for generator in kustomization["configMapGenerator"].as_array().unwrap() {
         let files = generator["files"].as_array().or_else(|| generator["envs"].as_array()).unwrap();
         assert!(files.iter().all(|file| folder().join(file.as_str().unwrap()).is_file()), "{generator}");
@@ -60,7 +60,7 @@ fn every_object_is_one_of_the_api_and_has_no_key_of_another() {
 }
 
 #[test]
-#[should_panic(expected = "a key that is none")]
+#[should_panic(expected = "an unknown key")]
 fn a_key_that_is_misspelt_is_found() {
     let mut job = documents("job.yaml").remove(0);
     job["spec"]["backofLimitPerIndex"] = 0.into();
@@ -68,7 +68,7 @@ fn a_key_that_is_misspelt_is_found() {
 }
 
 #[test]
-fn the_job_has_a_coordinator_and_agents_none_of_which_is_started_again() {
+fn the_job_has_a_coordinator_and_agents_and_restarts_none_of_them() {
     let spec = job().spec.unwrap();
     assert_eq!(spec.completion_mode.as_deref(), Some("Indexed"));
     let settings = std::fs::read_to_string(folder().join("settings.env")).unwrap();
@@ -81,7 +81,7 @@ fn the_job_has_a_coordinator_and_agents_none_of_which_is_started_again() {
     );
     let success = spec.success_policy.unwrap();
     assert_eq!(success.rules[0].succeeded_indexes.as_deref(), Some("0"));
-    // Each way to end but the good one falls under exactly one rule.
+    // Each exit code other than 0 matches exactly one rule.
     let rules = spec.pod_failure_policy.unwrap().rules;
     let codes = |action: &str| {
         rules.iter().find(|rule| rule.action == action).unwrap().on_exit_codes.clone().unwrap()
@@ -94,7 +94,7 @@ fn the_job_has_a_coordinator_and_agents_none_of_which_is_started_again() {
     let spread = pod.topology_spread_constraints.unwrap();
     assert_eq!(spread[0].topology_key, "kubernetes.io/hostname");
     assert_eq!(pod.restart_policy.as_deref(), Some("Never"));
-    // What is secret is named, and stands nowhere.
+    // Secrets are referenced, and no value is written out.
     let env = pod.containers[0].env.as_ref().unwrap();
     assert!(env.iter().all(|it| it.value.is_none()), "{env:?}");
     let claims: Vec<_> =
@@ -103,7 +103,7 @@ fn the_job_has_a_coordinator_and_agents_none_of_which_is_started_again() {
 }
 
 #[test]
-fn what_the_job_and_ssh_run_are_scripts() {
+fn the_commands_of_the_job_and_ssh_sh_are_valid_shell() {
     let command = job().spec.unwrap().template.spec.unwrap().containers.remove(0).command.unwrap();
     assert_eq!(command[..2], ["/bin/sh", "-c"]);
     let parses = |words: &[&str]| Command::new("sh").arg("-n").args(words).status().unwrap().success();
@@ -111,7 +111,7 @@ fn what_the_job_and_ssh_run_are_scripts() {
     assert!(parses(&[&folder().join("../ssh.sh").display().to_string()]));
 }
 
-/// Agents wait for a coordinator, so that the job has to end with it whichever way it ends.
+/// Agents would wait for another coordinator: the job must end with its coordinator, whatever that ended with.
 #[test]
 fn a_coordinator_ends_with_a_code_that_ends_the_job() {
     let command = job().spec.unwrap().template.spec.unwrap().containers.remove(0).command.unwrap();

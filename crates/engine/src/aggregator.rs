@@ -450,7 +450,7 @@ impl Aggregator {
         let asked = scenario.asked();
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
         let judged = asked.iter().map(|threshold| match threshold.server_figure() {
-            Some(_) => threshold.judge_growth(&summary.growth),
+            Some(_) => threshold.judge_growth(&summary),
             None => threshold.judge(&summary.workloads),
         });
         // A default threshold without a value is left out: the rate of the source may be unknown.

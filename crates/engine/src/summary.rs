@@ -476,6 +476,10 @@ pub struct StageSummary {
     pub figures: Figures,
     /// The target's processes over the window, one entry a watched target.
     pub targets: Vec<ProcessLoad>,
+    /// Watched targets on other machines of which nothing was heard any more when the window ended: what they used is unknown, and
+    /// thresholds on processes fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
     /// weir itself over the window.
     pub generator: Option<ProcessLoad>,
     /// The host over the window.

@@ -3,10 +3,10 @@
 mod samples;
 mod seconds;
 
-use crate::growth::{SERVER_FIGURES, TargetGrowth};
+use crate::growth::SERVER_FIGURES;
 use crate::server_load::{self, ServerLoad};
 use crate::summary::{
-    FigureValue, Figures, StageSummary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
+    FigureValue, Figures, StageSummary, Summary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
 };
 use crate::units::{BaseUnit, FigureUnit};
 use serde::{Deserialize, Serialize};
@@ -385,9 +385,13 @@ impl Threshold {
         }
     }
 
-    /// Compares the growth of each watched process; the value is the largest. None fails.
-    pub(crate) fn judge_growth(&self, growth: &[TargetGrowth]) -> ThresholdResult {
-        self.judge_value(|figure| growth.iter().filter_map(|it| it.bound(figure)).reduce(f64::max))
+    /// Compares the growth of each watched process; the value is the largest. None fails, and so does one that is not known because
+    /// the process was not heard of any more.
+    pub(crate) fn judge_growth(&self, summary: &Summary) -> ThresholdResult {
+        let mut stages = summary.workloads.iter().flat_map(|it| &it.stages);
+        let is_unheard = stages.any(|it| !it.unheard.is_empty());
+        let bounds = summary.growth.iter().filter(|_| !is_unheard);
+        self.judge_value(|figure| bounds.filter_map(|it| it.bound(figure)).reduce(f64::max))
     }
 
     /// Compares the total that `look_up` knows under the figure's name. None fails.
@@ -431,12 +435,12 @@ impl Threshold {
             .iter()
             .flat_map(|(_, it)| &it.stages)
             .any(|stage| stage.window_is_void && self.is_rate_of(stage));
-        // A window in which nobody knows of a process is no window in which it did well.
+        // A process of which nothing is known may have used anything: what the others used does not make up for it.
         let is_unheard = self.server_load().is_some()
             && asked
                 .iter()
                 .flat_map(|(_, it)| &it.stages)
-                .any(|it| it.host.is_some() && it.targets.is_empty());
+                .any(|it| it.host.is_some() && it.targets.is_empty() || !it.unheard.is_empty());
         let values = asked
             .iter()
             .filter(|_| !is_unheard)

@@ -462,6 +462,7 @@ mod tests {
             frames_ahead: 0.0,
             figures: Figures(figures.collect()),
             targets: Vec::new(),
+            unheard: Vec::new(),
             generator: None,
             host: None,
             machines: Vec::new(),
@@ -477,6 +478,7 @@ mod tests {
             seconds: 10.0,
             samples: 11,
             targets: Vec::new(),
+            unheard: Vec::new(),
             generator: ProcessSummary::default(),
             host: HostSummary { own_steal_ratio: Some(steal_ratio), ..HostSummary::default() },
             others: OthersSummary {

@@ -12,7 +12,9 @@ use weir_metrics::common::{
     PLAYING, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
-use weir_observe::{HostSample, NetworkCounters, ProcessSample, Sample};
+use weir_observe::{
+    Elsewhere, HostSample, NetworkCounters, ProcessSample, Sample, TargetSample, TargetState, Watch,
+};
 
 /// Two streams of different rates, and viewers of the second.
 const TWO_STREAMS: &str = "
@@ -406,6 +408,49 @@ fn sample(at_seconds: f64, cpu_seconds: f64) -> Sample {
         machines: Vec::new(),
         others: Vec::new(),
     }
+}
+
+/// A target on another machine that uses a tenth of a core, as it was read there at a second.
+fn elsewhere(pid: u32, read_at: u32) -> TargetSample {
+    TargetSample {
+        watch: Watch::Pid(pid),
+        state: TargetState::Running,
+        process: ProcessSample {
+            processes: 1,
+            cpu_seconds: 0.1 * f64::from(read_at),
+            ..ProcessSample::default()
+        },
+        ports: Vec::new(),
+        connections: None,
+        elsewhere: Some(Elsewhere { at_ns: u64::from(read_at) * 1_000_000_000, uptime_seconds: 1_000.0 }),
+    }
+}
+
+#[test]
+fn of_two_watched_machines_one_that_is_heard_of_does_not_answer_for_one_that_is_not() {
+    let scenario = Scenario::parse(&format!("{TWO_STREAMS}thresholds: [server.cpu < 80%]")).unwrap();
+    let judged = |heard_until: u32| {
+        let mut aggregator = aggregator_of(TWO_STREAMS);
+        for at in 0..=5 {
+            if at < 5 {
+                let mut figures = Recorder::new(SCHEMA);
+                figures.count(PLAYED, 1);
+                aggregator.interval(&Interval {
+                    key: IntervalKey { second: at, workload: 2, server: None },
+                    figures,
+                });
+            }
+            let targets = vec![elsewhere(7, at.min(heard_until)), elsewhere(8, at)];
+            aggregator.sample(Sample { targets, ..sample(f64::from(at), 0.1 * f64::from(at)) });
+        }
+        let summary = finish_as(&aggregator, &scenario);
+        let (stage, threshold) = (&summary.workloads[2].stages[0], &summary.thresholds[0]);
+        let labels: Vec<_> = stage.targets.iter().map(|it| it.label.clone()).collect();
+        (labels, stage.unheard.clone(), threshold.value.is_some(), threshold.passed)
+    };
+    let [lost, heard] = ["pid=7", "pid=8"].map(str::to_owned);
+    assert_eq!(judged(5), (vec![lost.clone(), heard.clone()], vec![], true, true));
+    assert_eq!(judged(1), (vec![heard], vec![lost], false, false));
 }
 
 #[test]

@@ -21,10 +21,6 @@ pub struct Window {
     pub to_ns: u64,
 }
 
-/// A target on another machine that was heard of last this long before a window's end is not known in that window: it is read
-/// once a second, and who reads it is lost after as long.
-const UNHEARD_NS: u64 = 3_000_000_000;
-
 /// What the samples of a window come to: `min`, `p95` and `max` are taken over the intervals between
 /// samples, means over the whole window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,9 +29,11 @@ pub struct UsageSummary {
     pub seconds: f64,
     /// Samples in the window.
     pub samples: u64,
-    /// The targets, in the order in which they were asked for. One on another machine that was not heard of for the last 3 s is
-    /// left out.
+    /// The targets, in the order in which they were asked for, without the unheard ones.
     pub targets: Vec<TargetSummary>,
+    /// Targets on other machines of which nothing was heard in the last 3 s: what they used over the window is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<Watch>,
     /// weir itself.
     pub generator: ProcessSummary,
     /// The machine.
@@ -169,6 +167,7 @@ impl Usage {
             seconds: series.whole.seconds,
             samples: samples.len() as u64,
             targets: (0..series.whole.targets.len()).filter_map(|index| series.target(index)).collect(),
+            unheard: (0..series.whole.targets.len()).filter_map(|index| series.unheard(index)).collect(),
             generator: series.process(
                 |sample| Some(&sample.generator),
                 |usage| Some(&usage.generator),
@@ -202,12 +201,22 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
+    /// A target as it was read last.
+    fn last(&self, index: usize) -> Option<&TargetSample> {
+        self.samples.iter().rev().find_map(|sample| sample.targets.get(index))
+    }
+
+    /// A target whose readings ended before the window did.
+    fn unheard(&self, index: usize) -> Option<Watch> {
+        let (last, end) = (self.last(index)?, self.samples.last()?);
+        last.is_unheard(end.at_ns).then(|| last.watch.clone())
+    }
+
     fn target(&self, index: usize) -> Option<TargetSummary> {
         let samples = || self.samples.iter().filter_map(|sample| sample.targets.get(index));
-        let last = samples().next_back()?;
-        let end = self.samples.last()?.at_ns;
-        // What is read on another machine may not be heard of any more: figures of the time before are none of this window.
-        if last.elsewhere.is_some_and(|it| end.saturating_sub(it.at_ns) > UNHEARD_NS) {
+        let last = self.last(index)?;
+        // Figures of the time before its readings ended are not figures of this window.
+        if self.unheard(index).is_some() {
             return None;
         }
         // Each count once, not each sample that repeats it.

@@ -42,7 +42,16 @@ pub struct Elsewhere {
     pub uptime_seconds: f64,
 }
 
+/// A target on another machine is read once a second, and the agent that reads it is lost after three: what was read longer ago than this
+/// is not known any more.
+const UNHEARD_NS: u64 = 3_000_000_000;
+
 impl TargetSample {
+    /// Whether this was read on another machine too long before `at_ns` to say anything of that moment.
+    pub fn is_unheard(&self, at_ns: u64) -> bool {
+        self.elsewhere.is_some_and(|it| at_ns.saturating_sub(it.at_ns) > UNHEARD_NS)
+    }
+
     /// Seconds between two samples of a target, and the uptime of its machine at the first; those of weir's own machine for
     /// what was read there.
     pub(crate) fn stretch(earlier: &Self, later: &Self, here: (f64, f64)) -> (f64, f64) {

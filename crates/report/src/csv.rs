@@ -91,6 +91,11 @@ fn row(summary: &Summary, workload: &WorkloadSummary, stage: &StageSummary) -> R
         let prefix = if number == 1 { "target".to_owned() } else { format!("target{number}") };
         process(&mut row, &prefix, target);
     }
+    // What it used is unknown, and has no value.
+    for (number, label) in (stage.targets.len() + 1..).zip(&stage.unheard) {
+        let prefix = if number == 1 { "target".to_owned() } else { format!("target{number}") };
+        row.push((format!("{prefix}_label"), word(label)));
+    }
     if let Some(generator) = &stage.generator {
         process(&mut row, "generator", generator);
     }

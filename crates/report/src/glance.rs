@@ -151,7 +151,12 @@ fn limit(summary: &Summary) -> Glance {
     let said = loads.iter().map(|it| format!("{}: {} of {}", it.name, percent(it.share * 100.0), it.limit));
     lines.extend(said.take(MOST_LINES));
     lines.push(format!("at {}, in its window", several(stage.clients.into(), "client")));
-    if stage.targets.is_empty() {
+    let names = Names::new(&summary.run);
+    let unheard = stage.unheard.iter();
+    lines.extend(
+        unheard.map(|label| format!("{}: unknown, nothing was heard of it at the end", names.of(label))),
+    );
+    if stage.targets.is_empty() && stage.unheard.is_empty() {
         lines.push("The server was not watched: --watch says what it used".to_owned());
     }
     Glance { question, answer, lines, tone }

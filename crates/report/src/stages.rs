@@ -36,7 +36,7 @@ pub(crate) fn table(workload: &WorkloadSummary, others: &[WorkloadSummary], name
     if !workload.background && others.iter().any(|other| other.background) {
         columns.insert(1, Column::number("Background").narrow("Back-\nground"));
         let servers = workload.stages.iter().flat_map(|stage| {
-            let below = stage.targets.len().saturating_sub(1);
+            let below = (stage.targets.len() + stage.unheard.len()).saturating_sub(1);
             std::iter::once(background(stage, others)).chain(vec![Cell::text(""); below])
         });
         for (row, cell) in rows.iter_mut().zip(servers) {
@@ -233,7 +233,10 @@ fn rows(
     (timing, has, messages): (Timing, Has, Messages),
     names: &Names<'_>,
 ) -> Vec<Vec<Cell>> {
-    let mut servers = stage.targets.iter().map(|load| server(load, names));
+    let unheard = stage.unheard.iter().map(|label| {
+        [Cell::text(names.of(label)), Cell::text("unknown").tone(Tone::Doubtful), Cell::nothing()]
+    });
+    let mut servers = stage.targets.iter().map(|load| server(load, names)).chain(unheard);
     let mut first =
         servers.next().unwrap_or_else(|| [Cell::nothing(), Cell::nothing(), Cell::nothing()]).to_vec();
     first.push(connections(stage));

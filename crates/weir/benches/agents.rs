@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use weir_agents::connect;
-use weir_agents::frame::{AgentSays, CALL, CoordinatorSays, FromAgent, FromCoordinator, Hello, Item};
-use weir_agents::machine::{Machine, Outgoing};
+use weir_agents::frame::{AgentMessage, CALL, CoordinatorMessage, FromAgent, FromCoordinator, Hello, Item};
+use weir_agents::state_machine::{Outgoing, StateMachine};
 use weir_engine::agents::{AgentEnd, SecondLines};
 use weir_metrics::Moment;
 use weir_testing::{Kept, NatsServer, free_port};
@@ -29,9 +29,9 @@ struct Swarm {
 }
 
 impl Swarm {
-    fn say(&mut self, agent: u64, says: AgentSays) {
-        let run = if matches!(says, AgentSays::Hello(_)) { String::new() } else { self.run.clone() };
-        let bytes = serde_json::to_vec(&FromAgent { from: agent, run, says }).unwrap();
+    fn send(&mut self, agent: u64, message: AgentMessage) {
+        let run = if matches!(message, AgentMessage::Hello(_)) { String::new() } else { self.run.clone() };
+        let bytes = serde_json::to_vec(&FromAgent { from: agent, run, message }).unwrap();
         self.outgoing.push(Outgoing { subject: format!("weir.up.s{agent:04}"), bytes });
     }
 
@@ -56,7 +56,7 @@ impl Swarm {
     }
 }
 
-impl Machine for Swarm {
+impl StateMachine for Swarm {
     type Command = ();
     type Event = ();
 
@@ -65,21 +65,23 @@ impl Machine for Swarm {
     }
 
     fn handle_message(&mut self, _: &str, bytes: &[u8], now: Moment) {
-        let Ok(FromCoordinator { to, run, says, .. }) = serde_json::from_slice(bytes) else { return };
-        match says {
-            CoordinatorSays::Call => {
+        let Ok(FromCoordinator { to, run, message, .. }) = serde_json::from_slice(bytes) else { return };
+        match message {
+            CoordinatorMessage::Call => {
                 for agent in 0..AGENTS {
-                    self.say(agent, AgentSays::Hello(Box::new(Hello { cores: 1, ..Hello::default() })));
+                    self.send(agent, AgentMessage::Hello(Box::new(Hello { cores: 1, ..Hello::default() })));
                 }
             }
-            CoordinatorSays::Offer(_) => {
+            CoordinatorMessage::Offer(_) => {
                 self.run = run;
-                self.say(to.unwrap(), AgentSays::Accepted);
+                self.send(to.unwrap(), AgentMessage::Accepted);
             }
-            CoordinatorSays::Begin(_) => {
+            CoordinatorMessage::Begin(_) => {
                 self.begun.get_or_insert(now);
             }
-            CoordinatorSays::Beat(_) if self.begun.is_none() => self.say(to.unwrap(), AgentSays::Beat),
+            CoordinatorMessage::Heartbeat(_) if self.begun.is_none() => {
+                self.send(to.unwrap(), AgentMessage::Heartbeat);
+            }
             _ => {}
         }
     }
@@ -101,7 +103,7 @@ impl Machine for Swarm {
                 Item::Second(self.second(sent))
             };
             self.sent[agent as usize] = number;
-            self.say(agent, AgentSays::Item { number, oldest: number, item: Box::new(item) });
+            self.send(agent, AgentMessage::Item { number, oldest: number, item: Box::new(item) });
         }
     }
 

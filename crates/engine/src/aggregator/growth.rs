@@ -40,6 +40,10 @@ impl Aggregator {
             .map(|sample| (self.seconds_of(sample), sample))
             .filter(|(seconds, sample)| within.contains(seconds) && target < sample.targets.len())
             .collect();
+        // What was read last stands in each sample after it, as if nothing had grown.
+        if samples.last().is_some_and(|(_, sample)| sample.targets[target].is_unheard(sample.at_ns)) {
+            return None;
+        }
         let moments = |value: fn(&ProcessSample) -> Option<f64>| {
             let moment = |(seconds, sample): &(f64, &Sample)| {
                 let value = value(&sample.targets[target].process)?;

@@ -79,6 +79,8 @@ impl StageAggregator {
                     })
                     .collect()
             }),
+            unheard: usage
+                .map_or_else(Vec::new, |usage| usage.unheard.iter().map(ToString::to_string).collect()),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, environment)),
             ..self.row(&self.window, self.span.window_begin, client_bps)
@@ -121,6 +123,7 @@ impl StageAggregator {
             frames_ahead: if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) as f64 } else { 0.0 },
             figures: Figures(figures),
             targets: Vec::new(),
+            unheard: Vec::new(),
             generator: None,
             host: None,
             machines: Vec::new(),

@@ -325,7 +325,10 @@ impl TrialSlices {
             }),
             cost: None,
         };
-        outcome.cost = Cost::of(&outcome, row.is_some_and(|row| row.messages.is_some()));
+        // Of what the processes used together, a part is no measure.
+        if row.is_none_or(|row| row.unheard.is_empty()) {
+            outcome.cost = Cost::of(&outcome, row.is_some_and(|row| row.messages.is_some()));
+        }
         outcome
     }
 }

@@ -60,7 +60,9 @@ impl SweepCell {
         let load = summary.workloads.iter().filter(|workload| !workload.background);
         let asked = load.clone().find(|workload| workload.role == Role::Play).or(load.clone().next());
         let stage = asked.and_then(|workload| workload.stages.last());
-        let targets = stage.map_or(&[][..], |stage| &stage.targets);
+        // Of what the processes used together, a part is no measure.
+        let known = stage.filter(|stage| stage.unheard.is_empty());
+        let targets = known.map_or(&[][..], |stage| &stage.targets);
         Self {
             variant: run.variant.clone(),
             repetition: run.repetition,

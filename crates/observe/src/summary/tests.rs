@@ -80,7 +80,8 @@ fn a_target_on_another_machine_that_is_not_heard_of_any_more_has_no_figures() {
     heard(&mut samples, 5);
     assert_eq!(Usage::summary(&samples, ALL).unwrap().targets.len(), 1, "the last one is 3 s old");
     heard(&mut samples, 4);
-    assert!(Usage::summary(&samples, ALL).unwrap().targets.is_empty());
+    let summary = Usage::summary(&samples, ALL).unwrap();
+    assert_eq!((summary.targets, summary.unheard), (vec![], vec![Watch::Pid(100)]));
     let before = Window { from_ns: 0, to_ns: 5 * SECOND };
     assert_eq!(Usage::summary(&samples, before).unwrap().targets.len(), 1, "a window before knows it");
 }

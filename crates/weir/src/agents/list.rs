@@ -23,7 +23,7 @@ pub(crate) fn list(args: &AgentList) -> Result<Exit, Failure> {
     let began = Instant::now();
     let mut heard: BTreeMap<(AgentName, Instance), Hello> = BTreeMap::new();
     while let Some(left) = PATIENCE.checked_sub(began.elapsed()) {
-        if let Ok(CoordinatorEvent::Heard(name, instance, hello)) = link.event(left) {
+        if let Ok(CoordinatorEvent::Hello(name, instance, hello)) = link.event(left) {
             heard.insert((name, instance), *hello);
         }
     }

@@ -122,7 +122,7 @@ fn call(
             return Err(interrupted());
         }
         match link.event(TICK) {
-            Ok(CoordinatorEvent::Heard(name, instance, hello)) => {
+            Ok(CoordinatorEvent::Hello(name, instance, hello)) => {
                 if hello.is_busy {
                     free.remove(&(name.clone(), instance));
                     watching.remove(&(name, instance));

@@ -338,8 +338,8 @@ fn garbage_and_intervals_of_another_run_change_nothing() {
     let mut nats = crew.nats.client();
     for subject in ["weir.up.a", "weir.up.nobody", "weir.up.", "weir.down.a", "weir.call"] {
         nats.publish(subject, b"\xff\0 no JSON");
-        nats.publish(subject, b"{\"from\":1,\"to\":null,\"run\":\"x\",\"says\":\"stop\"}");
-        let ended = br#"{"from":1,"run":"x","says":{"item":{"number":1,"oldest":1,"item":{"ended":{"cut_short":null,"clock_bound_seconds":0.0,"reasons":[],"loads":[]}}}}}"#;
+        nats.publish(subject, b"{\"from\":1,\"to\":null,\"run\":\"x\",\"message\":\"stop\"}");
+        let ended = br#"{"from":1,"run":"x","message":{"item":{"number":1,"oldest":1,"item":{"ended":{"cut_short":null,"clock_bound_seconds":0.0,"reasons":[],"loads":[]}}}}}"#;
         nats.publish(subject, ended);
     }
     nats.flush();
@@ -432,7 +432,7 @@ fn an_agent_refuses_another_version_and_whatever_is_no_load() {
             "version": version, "figures": figures, "scenario": scenario, "targets": [[]], "files": [],
             "segment": {"index": 0, "of": 1},
         });
-        let frame = json!({"from": 1, "to": null, "run": run, "says": {"offer": offer}});
+        let frame = json!({"from": 1, "to": null, "run": run, "message": {"offer": offer}});
         nats.publish("weir.down.a", frame.to_string().as_bytes());
         nats.flush();
     };

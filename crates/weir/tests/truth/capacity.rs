@@ -1,7 +1,7 @@
 //! How many clients a server carries: found to the client where a limit is known, and said as it is where nothing is.
 
 use crate::support::{
-    A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, alone, free_port, origin_process,
+    A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, origin_process,
     row_of, says, says_on_its_page, shared, soon, weir,
 };
 use serde_json::Value;
@@ -106,7 +106,8 @@ fn nginx_carries_as_many_viewers_as_its_worker_has_connections_for() {
 
 #[test]
 fn an_origin_whose_viewers_cost_a_fortieth_of_a_core_carries_no_more_than_its_core_allows() {
-    let _machine = alone();
+    // Whatever else takes of the core, no more than forty are carried: what is asked holds on a busy machine, too.
+    let _machine = shared();
     // One worker has one core: forty viewers at 25 ms a second, what it sends them included.
     let flags = ["--workers", "1", "--merge", "0s", "--fault", "burn 25ms each=viewer"];
     let (server, address) = origin_process(&flags);

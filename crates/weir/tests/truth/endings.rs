@@ -70,6 +70,31 @@ fn a_server_that_falls_silent_is_named_by_its_phase() {
 }
 
 #[test]
+fn a_server_that_falls_silent_and_keeps_its_viewers_is_said_and_does_not_pass() {
+    let _machine = shared();
+    let air = air(&config(&["stall at=3s for=1h"]));
+    let run = measure("-c 6 --timeout 2s -d 14s --warmup 1s --drain 200ms".split(' ').fold(
+        vec!["play", &air.url],
+        |mut all, word| {
+            all.push(word);
+            all
+        },
+    ));
+    // Nobody failed, and nobody plays: each found out once.
+    assert_eq!((run.code, run.well(), run.total("played"), run.total("starved")), (99, 6, 6.0, 6.0));
+    assert_eq!(run.stage(0)["window_is_void"], true);
+    assert!(run.stage(0)["playing_mean"].as_f64().unwrap() < 4.0, "{}", run.stage(0)["playing_mean"]);
+    let warnings = run.summary["warnings"].to_string();
+    assert!(warnings.contains("no media since second"), "{warnings}");
+    let judged = run.summary["thresholds"].as_array().unwrap();
+    let failed: Vec<_> =
+        judged.iter().filter(|it| it["passed"] == false).map(|it| &it["expression"]).collect();
+    assert_eq!(failed, ["bitrate.ratio >= 90%", "starved.ratio <= 1%"]);
+    let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    assert!(text.contains("no window") && text.contains("the source or the server"), "{text}");
+}
+
+#[test]
 fn a_server_that_consents_and_sends_nothing_has_no_media() {
     let _machine = shared();
     let origin = Origin::start(&config(&[])).unwrap();

@@ -5,14 +5,16 @@
 
 mod support;
 
+mod a_quiet_machine;
 mod agents;
 mod aiortc;
-mod alone;
 mod background;
 mod best_setting;
 mod brokers;
 mod capacity;
 mod check;
+mod chromium;
+mod churn;
 mod codec;
 mod counts;
 mod dashboard;
@@ -34,6 +36,7 @@ mod mirakurun;
 mod mqtt;
 mod nginx;
 mod output;
+mod package;
 mod pion;
 mod places;
 mod postgresql_tls;

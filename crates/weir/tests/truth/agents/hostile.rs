@@ -12,12 +12,12 @@ fn hello(crew: &Crew) -> Value {
     nats.flush();
     nats.publish(
         "weir.call",
-        json!({"from": 9, "to": null, "run": "", "says": "call"}).to_string().as_bytes(),
+        json!({"from": 9, "to": null, "run": "", "message": "call"}).to_string().as_bytes(),
     );
     loop {
         let said: Value = serde_json::from_slice(&nats.message().unwrap()).unwrap();
-        if said["says"]["hello"].is_object() {
-            return said["says"].clone();
+        if said["message"]["hello"].is_object() {
+            return said["message"].clone();
         }
     }
 }
@@ -25,28 +25,28 @@ fn hello(crew: &Crew) -> Value {
 /// Answers as agent h in a process of this number until the connection ends: it accepts whatever it is offered, and sends these
 /// items when it is to begin.
 fn pretend(mut nats: RawClient, number: u64, hello: &Value, items: &[Value]) {
-    let say = |nats: &mut RawClient, run: &Value, says: &Value| {
-        let frame = json!({"from": number, "run": run, "says": says});
+    let send = |nats: &mut RawClient, run: &Value, message: &Value| {
+        let frame = json!({"from": number, "run": run, "message": message});
         nats.publish("weir.up.h", frame.to_string().as_bytes());
     };
     let mut has_begun = false;
     while let Some(message) = nats.message() {
         let said: Value = serde_json::from_slice(&message).unwrap();
-        if said["says"] == "call" {
-            say(&mut nats, &"".into(), hello);
+        if said["message"] == "call" {
+            send(&mut nats, &"".into(), hello);
         } else if said["to"] != number {
             continue;
-        } else if said["says"]["offer"].is_object() {
-            say(&mut nats, &said["run"], &"accepted".into());
-        } else if said["says"]["begin"].is_object() && !std::mem::replace(&mut has_begun, true) {
+        } else if said["message"]["offer"].is_object() {
+            send(&mut nats, &said["run"], &"accepted".into());
+        } else if said["message"]["begin"].is_object() && !std::mem::replace(&mut has_begun, true) {
             for (position, item) in (1..).zip(items) {
-                say(
+                send(
                     &mut nats,
                     &said["run"],
                     &json!({"item": {"number": position, "oldest": 1, "item": item}}),
                 );
             }
-        } else if said["says"] == "done" {
+        } else if said["message"] == "done" {
             return;
         }
     }

@@ -12,8 +12,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 use weir_origin::{Origin, OriginConfig, RTC, RTMP};
 
-/// How many machines make the load.
-const NUMBERS: [usize; 3] = [1, 2, 4];
+/// Tests something with one, two and four machines that make the load, beside each other: they share nothing.
+fn with_each_number(test: impl Fn(usize) + Sync) {
+    let test = &test;
+    std::thread::scope(|scope| {
+        for others in [1, 2, 4] {
+            scope.spawn(move || test(others));
+        }
+    });
+}
 
 /// The run directories that the agents have kept.
 fn kept(crew: &Crew, machines: &Machines) -> Vec<PathBuf> {
@@ -53,7 +60,7 @@ fn viewers(crew: &Crew, machines: &Machines, url: &str, flags: &[&str]) -> Measu
 #[test]
 fn what_viewers_on_several_machines_got_of_nginx_is_what_nginx_has_sent() {
     let _machine = shared();
-    for others in NUMBERS {
+    with_each_number(|others| {
         let machines = Machines::start(others);
         machines.at(0, || {
             let (crew, nginx) = (Crew::on(&machines), Nginx::at(FIRST, 256));
@@ -76,13 +83,13 @@ fn what_viewers_on_several_machines_got_of_nginx_is_what_nginx_has_sent() {
             let spreads = ["startup", "connect", "handshake", "latency"];
             assert_adds_up(&run, 0, &kept(&crew, &machines), &counters, &spreads);
         });
-    }
+    });
 }
 
 #[test]
 fn what_viewers_on_several_machines_got_by_webrtc_is_what_the_origin_has_sent() {
     let _machine = shared();
-    for others in NUMBERS {
+    with_each_number(|others| {
         let machines = Machines::start(others);
         machines.at(0, || {
             let crew = Crew::on(&machines);
@@ -109,7 +116,7 @@ fn what_viewers_on_several_machines_got_by_webrtc_is_what_the_origin_has_sent() 
             let spreads = ["startup", "connect", "latency"];
             assert_adds_up(&run, 0, &kept(&crew, &machines), &counters, &spreads);
         });
-    }
+    });
 }
 
 /// What mosquitto says of itself under this topic of `$SYS/broker`, when it says it next.
@@ -125,7 +132,7 @@ fn said_by(broker: &Mosquitto, topic: &str) -> u64 {
 #[test]
 fn what_machines_publish_and_receive_is_what_mosquitto_has_counted() {
     let _machine = shared();
-    for others in NUMBERS {
+    with_each_number(|others| {
         let machines = Machines::start(others);
         machines.at(0, || {
             let lines = format!(
@@ -158,7 +165,7 @@ fn what_machines_publish_and_receive_is_what_mosquitto_has_counted() {
             let spreads = ["send_lag", "mqtt.acknowledge_time", "mqtt.response_time"];
             assert_adds_up(&run, 1, &kept, &counters, &spreads);
         });
-    }
+    });
 }
 
 /// Viewers on two machines of a stream of the first, and what becomes of them.

@@ -5,7 +5,7 @@ use crate::support::{
     CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, Run, measure, origin_process, report, says, shared, soon,
     start_measuring, weir,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// An origin that burns 300 ms of each second on a thread of its own, and the URL of a stream on it.
 fn burning() -> (Kept, String) {
@@ -93,12 +93,14 @@ fn a_threshold_on_processes_that_nobody_watches_is_refused_and_so_is_a_server_th
 }
 
 #[test]
-fn a_run_goes_on_when_the_agent_that_watches_is_gone_and_says_so() {
+fn a_run_goes_on_when_agents_that_watch_are_gone_and_the_one_that_is_left_does_not_answer_for_the_other() {
     let _machine = shared();
     let (server, url) = burning();
     let mut crew = Crew::start(1);
-    crew.add("w", &["--watch", &format!("pid={}", server.pid())]);
-    crew.wait(2);
+    let watch = format!("pid={}", server.pid());
+    crew.add("v", &["--watch", &watch]);
+    crew.add("w", &["--watch", &watch]);
+    crew.wait(3);
     let mut command = weir();
     command.args([
         "play",
@@ -118,21 +120,39 @@ fn a_run_goes_on_when_the_agent_that_watches_is_gone_and_says_so() {
     let measuring = start_measuring(command.args(crew.words(1)).args(["--accept", CHECKS_OF_THE_MACHINE]));
     let text = || std::fs::read_to_string(measuring.directory().join("observe.ndjson")).unwrap_or_default();
     soon("it is read", || text().lines().count() > 2);
-    crew.agents[1].kill();
-    // A line may be half written.
-    let silent = |line: &str| {
+    crew.agents[2].kill();
+    // Targets are in the order of the agents' names. A line may be half written.
+    let silent = |line: &str, target: usize| {
         let sample: Value = serde_json::from_str(line).ok()?;
-        let read = sample["targets"][0]["elsewhere"]["at_ns"].as_u64()?;
+        let read = sample["targets"][target]["elsewhere"]["at_ns"].as_u64()?;
         Some(sample["at_ns"].as_u64()?.saturating_sub(read))
     };
-    soon("it is silent for long", || text().lines().filter_map(silent).any(|it| it > 6_000_000_000));
+    let is_silent = |target: usize| {
+        text().lines().filter_map(|line| silent(line, target)).any(|silent| silent > 6_000_000_000)
+    };
+    soon("w is silent for long", || is_silent(1));
+    let half = says(["report", measuring.directory().to_str().unwrap(), "--json", "-"]);
+    let half: Value = serde_json::from_str(&half.out).unwrap_or_else(|error| panic!("{error}: {}", half.err));
+    let stage = &half["workloads"][0]["stages"][0];
+    assert_eq!(
+        (stage["targets"].as_array().unwrap().len(), &stage["unheard"]),
+        (1, &json!([watch])),
+        "{stage:#}"
+    );
+    // Half of what the server's processes used is unknown, and nobody knows whether they would have passed.
+    assert_eq!(half["thresholds"][0]["passed"], false);
+    crew.agents[1].kill();
+    soon("v is silent for long", || is_silent(0));
     measuring.process.interrupt();
     let run = measuring.finish();
     assert_eq!(run.code, 105, "{}", run.err);
     let warnings = run.summary["warnings"].to_string();
-    assert!(warnings.contains("agent w, which watched the target, is not there any more"), "{warnings}");
-    // What was read before is no figure of the window, and nobody knows whether the server would have passed.
-    assert_eq!(targets(&run), &[] as &[Value]);
+    for name in ["v", "w"] {
+        let words = format!("agent {name}, which watched the target, is not there any more");
+        assert!(warnings.contains(&words), "{warnings}");
+    }
+    // What was read before is not a figure of the window.
+    assert_eq!((targets(&run), &run.stage(0)["unheard"]), (&[] as &[Value], &json!([watch, watch])));
     let threshold = &run.summary["thresholds"][0];
     assert_eq!((&threshold["passed"], &threshold["value"]), (&false.into(), &Value::Null), "{threshold:#}");
     crew.wait(1);

@@ -1,6 +1,6 @@
 //! The origin holds every unit back by a known time.
 
-use crate::support::{Run, air, alone, config, measure};
+use crate::support::{Run, air, config, measure, quiet};
 
 const DELAY: f64 = 0.080;
 
@@ -9,7 +9,7 @@ const RESOLUTION: f64 = 0.002;
 
 #[test]
 fn a_delay_of_80_ms_is_80_ms_of_latency() {
-    let _machine = alone();
+    let _machine = quiet();
     let air = air(&config(&["delay 80ms viewers=3..4"]));
     // Two viewers without the delay, then two with it, of the same stream and the same minute.
     let plain = watch(&air.url);

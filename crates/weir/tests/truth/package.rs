@@ -1,5 +1,6 @@
 //! The Debian package: what is in it is installed by dpkg, and what was installed runs.
 
+use crate::support::shared;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -43,6 +44,7 @@ fn install(root: &Path) {
 
 #[test]
 fn the_package_is_installed_with_its_pages_and_units_and_its_demo_runs() {
+    let _machine = shared();
     let root = tempfile::tempdir().unwrap();
     install(root.path());
     let weir = root.path().join("usr/bin/weir");

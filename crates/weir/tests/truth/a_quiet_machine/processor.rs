@@ -1,6 +1,6 @@
 //! The CPU of a server and of one of its threads.
 
-use crate::support::{Kept, Run, alone, measure, origin_process, play, soon};
+use crate::support::{Kept, Run, measure, origin_process, play, quiet, soon};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn beside(pid: u32, run: impl FnOnce() -> Run) -> (Run, Used) {
 
 #[test]
 fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
-    let _machine = alone();
+    let _machine = quiet();
     let (server, address) = burning();
     let (run, Used { process, busy }) = beside(server.pid(), || {
         let flags = "-c 2 -d 9s --warmup 1s --drain 200ms --timeout 30s --watch";
@@ -79,7 +79,7 @@ fn a_server_that_burns_and_its_thread_are_reported_within_three_points() {
 
 #[test]
 fn thresholds_on_the_servers_cpu_are_judged_on_what_it_burnt() {
-    let _machine = alone();
+    let _machine = quiet();
     let (server, address) = burning();
     let asked =
         ["server.cpu < 1%", "server.cpu < 400%", "thread.busy.cpu < 1%", "server.busiest_thread < 400%"];

@@ -1,7 +1,7 @@
 //! Runs of a server against runs of the same one with a fault: what the fault did is found, from the other side as well, and what
 //! cannot be compared is not.
 
-use crate::support::{CHECKS_OF_THE_MACHINE, Said, alone, free_port, says};
+use crate::support::{CHECKS_OF_THE_MACHINE, Said, free_port, quiet, says};
 use serde_json::Value;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn startup(comparison: &Value) -> &Value {
 
 #[test]
 fn a_second_of_delay_is_worse_one_way_and_better_the_other_and_two_runs_tell_nothing() {
-    let _machine = alone();
+    let _machine = quiet();
     let folder = tempfile::tempdir().unwrap();
     let text = SCENARIO.replace("WEIR", env!("CARGO_BIN_EXE_weir")).replace("PORT", &free_port().to_string());
     std::fs::write(folder.path().join("s.yaml"), text).unwrap();

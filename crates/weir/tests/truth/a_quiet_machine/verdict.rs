@@ -1,7 +1,7 @@
 //! A generator that has too little CPU says so, and its run does not count.
 
 use crate::rtc::{count, on_air, whep};
-use crate::support::{Air, Kept, Mosquitto, Run, air, alone, config, program, start_measuring, weir};
+use crate::support::{Air, Kept, Mosquitto, Run, air, alone, config, program, quiet, start_measuring, weir};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -83,7 +83,7 @@ fn viewers_without_cpu_saturate_their_thread_and_the_run_is_invalid() {
 
 #[test]
 fn a_generator_that_was_stopped_for_a_while_does_not_blame_the_server() {
-    let _machine = alone();
+    let _machine = quiet();
     let air = on_air(&[]);
     let mut command = weir();
     command.args(["play", &whep(&air), "-c", "12", "-d", "8s", "--warmup", "2s", "--drain", "200ms"]);
@@ -103,7 +103,7 @@ fn a_generator_that_was_stopped_for_a_while_does_not_blame_the_server() {
 /// Stopped five times for 0.9 s, each time too short to look like a failure.
 #[test]
 fn a_subscriber_that_stood_still_does_not_show_its_own_delay_as_the_brokers() {
-    let _machine = alone();
+    let _machine = quiet();
     let broker = Mosquitto::start();
     let url = broker.url("still/a");
     let mut publisher = weir();

@@ -1,0 +1,16 @@
+//! Tests that need a quiet machine or all of it, and those that stand in one file with them.
+//!
+//! Their module comes first in the alphabet, in which tests are begun: nothing else runs then, so that nothing has to come to its
+//! end for them. [`quiet`](crate::support::quiet) is for a small load whose times are measured, [`alone`](crate::support::alone) for one
+//! that takes every core.
+
+mod chromium;
+mod churn;
+mod compare;
+mod interruptions;
+mod latency;
+mod machine;
+mod processor;
+mod republish;
+mod stalls;
+mod verdict;

@@ -1,0 +1,124 @@
+//! Clients that follow each other in their places.
+
+use crate::support::{Kept, Run, measure, play, shared, weir};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// `weir origin` in a process of its own, and its URLs by scheme.
+pub(crate) struct Server {
+    pub(crate) process: Kept,
+    urls: BTreeMap<String, String>,
+}
+
+impl Server {
+    pub(crate) fn start(arguments: &[&str], schemes: usize) -> Self {
+        let mut command = weir();
+        command.arg("origin").args(arguments).stdout(Stdio::piped());
+        let mut process = Kept::start(&mut command);
+        let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+        let urls = lines.take(schemes).map(|line| {
+            let line = line.unwrap();
+            let url = line.strip_prefix("listening on ").unwrap();
+            (url.split_once("://").unwrap().0.to_owned(), url.to_owned())
+        });
+        let urls = urls.collect();
+        Self { process, urls }
+    }
+
+    pub(crate) fn url(&self, scheme: &str, path: &str) -> String {
+        let url = self.urls.get(scheme).unwrap_or_else(|| panic!("{scheme} is not in {:?}", self.urls));
+        format!("{url}{path}")
+    }
+}
+
+/// A publisher that is there as long as the test.
+pub(crate) fn publish(url: &str, flags: &[&str]) -> Kept {
+    let mut command = weir();
+    command.args(["publish", url, "-d", "100s", "-q", "--no-tui", "-o"]);
+    let folder = tempfile::tempdir().unwrap().keep();
+    command.arg(folder.join("run")).args(flags).stdout(Stdio::null()).stderr(Stdio::null());
+    Kept::start(&mut command)
+}
+
+/// What holds of every run whose clients follow each other and of which nothing fails.
+pub(crate) fn check(run: &Run, places: u64) {
+    let turnover = &run.workloads()[0]["turnover"];
+    let number = |key: &str| turnover[key].as_u64().unwrap();
+    assert!(run.failures().is_empty(), "a planned end is no failure: {:?}", run.failures());
+    assert!(number("started") >= 3 * places, "others came in their places: {turnover:#}");
+    // On a busy machine a life may be over before it began.
+    assert_eq!(
+        number("started") + run.slots("missed"),
+        run.slots("planned"),
+        "every planned start ends in one way"
+    );
+    assert_eq!(run.well(), number("started"));
+    let never_played = number("started") - run.total("played") as u64;
+    assert!(number("exits_before_start") <= never_played, "{turnover:#}");
+    assert_eq!(run.total("exits_before_start") as u64, number("exits_before_start"));
+}
+
+#[test]
+fn clients_of_every_protocol_follow_each_other() {
+    let _machine = shared();
+    let listen =
+        ["--rtmp", ":0", "--rtc", ":0", "--http", ":0", "--http-flv", ":0", "--mqtt", ":0", "--merge", "0s"];
+    let server = Server::start(&listen, 8);
+    let live = server.url("rtmp", "/live/a");
+    let _publisher = publish(&live, &["--gop", "200ms"]);
+    let topic = server.url("mqtt", "/sensors/a");
+    let _messages = publish(&topic, &["--rate", "50/s"]);
+    // Beside each other: each has clients of its own.
+    std::thread::scope(|scope| {
+        for (scheme, path) in [
+            ("rtmp", "/live/a"),
+            ("http+flv", "/live/a.flv"),
+            ("whep+http", "/live/a"),
+            ("ws", "/live/a"),
+            ("http", "/1.ts"),
+            ("mqtt", "/sensors/#"),
+        ] {
+            let url = server.url(scheme, path);
+            scope.spawn(move || {
+                check(&play(&url, "-c 4 --arrival 20/s --life exp:700ms -d 6s --drain 2s"), 4);
+            });
+        }
+    });
+    std::thread::scope(|scope| {
+        for (scheme, path, flags) in [
+            ("rtmp", "/live/s{i}", "--streams 4"),
+            ("whip+http", "/whip/live/w{i}", "--streams 4"),
+            ("mqtt", "/t/{client}", "-c 4 --rate 50/s --qos 1"),
+        ] {
+            let url = server.url(scheme, path);
+            let flags = format!("{flags} --life 1s -d 6s --drain 2s");
+            scope.spawn(move || {
+                check(&measure(["publish", &url].into_iter().chain(flags.split(' '))), 4);
+            });
+        }
+    });
+}
+
+#[test]
+fn lives_are_those_of_the_seed() {
+    let _machine = shared();
+    let server = Server::start(&["--rtmp", ":0", "--merge", "0s"], 1);
+    let url = server.url("rtmp", "/live/a");
+    let _publisher = publish(&url, &["--gop", "200ms"]);
+    let planned = |seed: &str| {
+        let flags = format!("-c 6 --life exp:500ms --arrival poisson:50/s -d 5s --seed {seed}");
+        let run = play(&url, &flags);
+        check(&run, 6);
+        run.slots("planned")
+    };
+    let [first, again, other] = std::thread::scope(|scope| {
+        let planned = &planned;
+        ["7", "7", "1"].map(|seed| scope.spawn(move || planned(seed))).map(|run| run.join().unwrap())
+    });
+    assert_eq!(again, first);
+    assert!(
+        other != first || ["2", "3"].iter().any(|seed| planned(seed) != first),
+        "another seed, another plan"
+    );
+}
