@@ -435,10 +435,8 @@ fn of_two_watched_machines_one_that_is_heard_of_does_not_answer_for_one_that_is_
             if at < 5 {
                 let mut figures = Recorder::new(SCHEMA);
                 figures.count(PLAYED, 1);
-                aggregator.interval(&Interval {
-                    key: IntervalKey { second: at, workload: 2, server: None },
-                    figures,
-                });
+                aggregator
+                    .interval(&Interval::new(IntervalKey { second: at, workload: 2, server: None }, figures));
             }
             let targets = vec![elsewhere(7, at.min(heard_until)), elsewhere(8, at)];
             aggregator.sample(Sample { targets, ..sample(f64::from(at), 0.1 * f64::from(at)) });

@@ -68,14 +68,14 @@ impl Running {
         for counter in [PLANNED, STARTED, PLAYED] {
             figures.count(counter, value(4) % 2);
         }
-        if value(5) % 11 == 0 {
+        if value(5).is_multiple_of(11) {
             figures.fail(Failure::Reset);
         }
         (0..value(4) % 2).for_each(|_| figures.record(STARTUP, 1_000 + value(6)));
         figures.record_signed(LATENCY, value(7) as i64 - 10_000);
         figures.record_signed(DRIFT, value(8) as i64 - 30_000);
         let nothing = Recorder::new(SCHEMA);
-        let of_servers = if second % 2 == 0 { [&figures, &nothing] } else { [&nothing, &figures] };
+        let of_servers = if second.is_multiple_of(2) { [&figures, &nothing] } else { [&nothing, &figures] };
         for (server, figures) in [(None, &figures), (Some(0), of_servers[0]), (Some(1), of_servers[1])] {
             let key = IntervalKey { second, workload: 0, server };
             let interval = Interval::new(key, figures.clone());
