@@ -68,7 +68,7 @@ workloads:
 # watch: [name=nginx]            # the server's processes, if it runs on this machine: CPU, memory, threads
 thresholds:                      # what is asked, exit code 99 if it fails; `weir figures` lists what can be asked for
   - failed.ratio <= 1%
-  - startup.p99 < 2s
+  - startup.p99 < 3s
 ",
         many = clients * 2,
     ))
