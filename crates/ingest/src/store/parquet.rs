@@ -27,10 +27,15 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use weir_record::TimeUnit;
 
 /// Where dead letters go, within the directory.
 const DEAD: &str = "dead";
+
+/// How often a lock is tried, and how long after each other: for a second.
+const TRIES: u32 = 50;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// A directory of files.
 pub(crate) struct Parquet {
@@ -175,7 +180,7 @@ impl Parquet {
         std::fs::create_dir_all(&dead_directory).map_err(|error| self.fail_io(&error))?;
         if self.lock.is_none() {
             let lock = File::create(self.directory.join(".lock")).map_err(|error| self.fail_io(&error))?;
-            if lock.try_lock().is_err() {
+            if !is_locked(&lock) {
                 return Err(StoreError::Unfit(format!(
                     "{}: another ingester writes there; give each a directory of its own",
                     self.name()
@@ -428,6 +433,17 @@ impl Store for Parquet {
     fn name(&self) -> String {
         format!("parquet:{}", self.directory.display())
     }
+}
+
+/// Locks a file, which may take a moment though nobody writes there any more: a process that another thread of the earlier holder
+/// has just forked holds the lock as well, until it has become another program (flock(2)).
+fn is_locked(file: &File) -> bool {
+    (0..TRIES).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(BETWEEN_TRIES);
+        }
+        file.try_lock().is_ok()
+    })
 }
 
 /// The files of a directory that such a store has written; none if there is no such directory.

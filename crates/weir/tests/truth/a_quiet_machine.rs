@@ -4,6 +4,7 @@
 //! end for them. [`quiet`](crate::support::quiet) is for a small load whose times are measured, [`alone`](crate::support::alone) for one
 //! that takes every core.
 
+mod capacity;
 mod chromium;
 mod churn;
 mod compare;
