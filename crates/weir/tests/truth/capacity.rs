@@ -1,8 +1,8 @@
 //! How many clients a server carries: found to the client where a limit is known, and said as it is where nothing is.
 
 use crate::support::{
-    A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, origin_process,
-    row_of, says, says_on_its_page, shared, soon, weir,
+    A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, row_of, says,
+    says_on_its_page, shared, soon, weir,
 };
 use serde_json::Value;
 use std::net::TcpStream;
