@@ -1,7 +1,7 @@
 //! Messages that another consumer takes: what became of them is what it has in its table.
 
 use crate::ingest_runs::{ASKED, Asked, Experiment, SCHEMA, number};
-use crate::support::{Gateway, Ingester, Mosquitto, Postgresql, free_port, says, shared, soon};
+use crate::support::{Gateway, Ingester, Mosquitto, Postgresql, free_port, quiet, says, shared, soon};
 use std::path::Path;
 use weir_origin::{ANY_PORT, MQTT, Origin, OriginConfig};
 
@@ -35,7 +35,7 @@ fn wait_for_file(file: &Path) {
 
 #[test]
 fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
-    let _machine = shared();
+    let _machine = quiet();
     let (broker, server) = (Mosquitto::with(LOSSLESS), Postgresql::start());
     let file = server.password_file();
     let other =
