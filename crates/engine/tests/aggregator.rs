@@ -1,5 +1,8 @@
 //! What a run comes to, from intervals that were made up.
 
+mod facts;
+
+use facts::facts_of;
 use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
@@ -29,22 +32,7 @@ const SCHEMA: Schema = Schema::new(&[]);
 
 fn aggregator_of(text: &str) -> Aggregator {
     let scenario = Scenario::parse(text).unwrap();
-    let facts = scenario.workloads.iter().map(|spec| {
-        let (role, urls) = spec.verb().unwrap();
-        let facts = WorkloadFacts {
-            background: false,
-            servers: Vec::new(),
-            name: spec.label(),
-            role,
-            protocol: "rtmp".to_owned(),
-            targets: urls.to_vec(),
-            expect: None,
-            frame_time_seconds: None,
-            messages_per_second: None,
-            timeout_seconds: 10.0,
-        };
-        (facts, SCHEMA)
-    });
+    let facts = scenario.workloads.iter().map(|spec| (facts_of(spec), SCHEMA));
     Aggregator::new(scenario.plan().unwrap(), facts.collect(), 0)
 }
 

@@ -1,10 +1,12 @@
 //! A run directory comes from disk: whatever numbers stand in it, it is read or refused with a line.
 
+mod facts;
+
+use facts::facts_of;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use weir_engine::EventLine;
-use weir_engine::WorkloadFacts;
 use weir_engine::record::{self, RecordError, RecordWriter, RunHead};
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::{Outcome, Role, RunFacts};
@@ -19,28 +21,13 @@ const SCHEMA: Schema = Schema::new(&[]);
 /// Writes a run of 12 s.
 fn write(directory: &Path) {
     let scenario = Scenario::parse(SCENARIO).unwrap();
-    let workloads = scenario.workloads.iter().map(|spec| {
-        let (role, urls) = spec.verb().unwrap();
-        WorkloadFacts {
-            background: false,
-            servers: Vec::new(),
-            name: spec.label(),
-            role,
-            protocol: "rtmp".to_owned(),
-            targets: urls.to_vec(),
-            expect: None,
-            frame_time_seconds: None,
-            messages_per_second: None,
-            timeout_seconds: 10.0,
-        }
-    });
+    let workloads: Vec<_> = scenario.workloads.iter().map(facts_of).collect();
     let run = RunFacts {
         name: "x".to_owned(),
         started_at_seconds: 1.7e9,
         duration_seconds: 12.0,
         ..RunFacts::default()
     };
-    let workloads: Vec<_> = workloads.collect();
     assert_eq!(workloads[1].role, Role::Play);
     let head = RunHead { run, origin_ns: 5_000_000_000, scenario, workloads, segment: None };
     let mut writer = RecordWriter::create(directory, &head).unwrap();

@@ -1,12 +1,15 @@
 //! Runs of hours: what stands in their directories is less than was counted, and comes to the same.
 
+mod facts;
+
+use facts::facts_of;
 use proptest::prelude::*;
 use std::ops::Range;
 use std::path::Path;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::record::{self, RecordWriter, RunHead};
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{Outcome, Role, RunFacts};
+use weir_engine::summary::{Outcome, RunFacts};
 use weir_engine::{EventLine, WorkloadFacts};
 use weir_metrics::common::{
     DRIFT, LATENCY, MEDIA, PLANNED, PLAYED, PLAYING, SHARD_BUSY, SOURCE, SOURCE_TIME, STALLS, STARTED,
@@ -21,20 +24,8 @@ const DAY: &str = "{warmup: 3s, workloads: [{play: [rtmp://h/live/a, rtmp://i/li
     stages: [{clients: 4, hold: 8201s}, {clients: 8, hold: 100s}, {clients: 4, hold: 91701s}]}]}";
 
 fn facts(scenario: &Scenario) -> WorkloadFacts {
-    let (role, urls) = scenario.workloads[0].verb().unwrap();
-    assert_eq!(role, Role::Play);
-    WorkloadFacts {
-        background: false,
-        servers: vec!["h:1935".to_owned(), "i:1935".to_owned()],
-        name: scenario.workloads[0].label(),
-        role,
-        protocol: "rtmp".to_owned(),
-        targets: urls.to_vec(),
-        expect: None,
-        frame_time_seconds: None,
-        messages_per_second: None,
-        timeout_seconds: 10.0,
-    }
+    let servers = vec!["h:1935".to_owned(), "i:1935".to_owned()];
+    WorkloadFacts { servers, ..facts_of(&scenario.workloads[0]) }
 }
 
 /// A run that is counted and written down at once.

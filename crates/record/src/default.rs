@@ -113,13 +113,13 @@ impl Maker<'_> {
 
     /// The first branch that the value is one of; usually that is the first of all.
     fn union(&mut self, branches: &[TypeId], json: &Value, depth: usize) -> Option<()> {
-        let before = self.tape.clone();
+        let before = self.tape.position();
         for (number, branch) in branches.iter().enumerate() {
             self.tape.cells.push(Cell::Branch(number as u32));
             if self.value(*branch, json, depth + 1).is_some() {
                 return Some(());
             }
-            self.tape.clone_from(&before);
+            self.tape.rewind(before);
         }
         None
     }

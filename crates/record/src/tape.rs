@@ -61,6 +61,16 @@ pub(crate) struct Tape {
     pub(crate) made: Vec<u8>,
 }
 
+/// A place on a tape: how long its lists are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TapePosition {
+    cells: usize,
+    field_starts: usize,
+    floats: usize,
+    doubles: usize,
+    made: usize,
+}
+
 /// Memory that is kept between two records, per list, in bytes. One huge record is not to be paid for ever after.
 const KEPT: usize = 1 << 20;
 
@@ -81,6 +91,26 @@ impl Tape {
             Cell::Array { end, .. } | Cell::Map { end, .. } | Cell::Record { end, .. } => end,
             _ => at + 1,
         }
+    }
+
+    /// The place of what comes next.
+    pub(crate) fn position(&self) -> TapePosition {
+        TapePosition {
+            cells: self.cells.len(),
+            field_starts: self.field_starts.len(),
+            floats: self.floats.len(),
+            doubles: self.doubles.len(),
+            made: self.made.len(),
+        }
+    }
+
+    /// Takes back what was appended behind a place.
+    pub(crate) fn rewind(&mut self, to: TapePosition) {
+        self.cells.truncate(to.cells);
+        self.field_starts.truncate(to.field_starts);
+        self.floats.truncate(to.floats);
+        self.doubles.truncate(to.doubles);
+        self.made.truncate(to.made);
     }
 
     /// The number of the next cell.

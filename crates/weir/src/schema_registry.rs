@@ -264,9 +264,7 @@ mod tests {
 
     #[test]
     fn a_registry_that_does_not_answer_is_left_alone_and_its_password_is_not_shown() {
-        // The port is another's: bound, and never listened on.
-        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let place = format!("http://me:s3cr3t@{}", socket.local_addr().unwrap());
+        let place = format!("http://me:s3cr3t@127.0.0.1:{}", weir_testing::free_port());
         let mut registry = writer_schemas(&place, &HttpTrust::System).unwrap();
         let first = registry.find(WriterId::Id(1)).unwrap_err();
         assert!(first.ends_with("connection refused: nothing listens there"), "{first}");

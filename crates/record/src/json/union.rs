@@ -49,9 +49,7 @@ impl Reader<'_> {
     /// Anything but an object: the first branch that can hold it. No two branches are arrays, and so what was tried in
     /// vain is never tried again at every level.
     fn plain(&mut self, branches: &[TypeId]) -> Result<(), Fault> {
-        let (cursor, cells, made) = (self.cursor, self.tape.cells.len(), self.tape.made.len());
-        let (field_starts, floats, doubles) =
-            (self.tape.field_starts.len(), self.tape.floats.len(), self.tape.doubles.len());
+        let (cursor, before) = (self.cursor, self.tape.position());
         let is_whole = {
             self.cursor.peek();
             matches!(self.cursor.number(), Some((_, true)))
@@ -70,11 +68,7 @@ impl Reader<'_> {
                 return Ok(());
             }
             self.cursor = cursor;
-            self.tape.cells.truncate(cells);
-            self.tape.made.truncate(made);
-            self.tape.field_starts.truncate(field_starts);
-            self.tape.floats.truncate(floats);
-            self.tape.doubles.truncate(doubles);
+            self.tape.rewind(before);
         }
         let found = self.cursor.found();
         self.cursor.fault(Problem::NoBranch(found))
