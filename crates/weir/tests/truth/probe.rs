@@ -52,15 +52,17 @@ fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
         ..ASKED
     };
     let ran = Experiment::of(&broker.address(), &asked).run();
-    assert_eq!(ran.said.code, Some(0), "{}", ran.said.err);
-    assert_eq!((ran.total("published"), ran.total("counted"), ran.total("lost")), (600, 600, 0));
+    let theirs = other.stop();
+    let told = format!("{}{}{:#}\n{:#?}", ran.said.err, theirs.err, theirs.summary, ran.ingested);
+    assert_eq!(ran.said.code, Some(0), "{told}");
+    assert_eq!((ran.total("published"), ran.total("counted"), ran.total("lost")), (600, 600, 0), "{told}");
     for repetition in &ran.ingested {
         assert_eq!((&repetition["classic"][0], &repetition["classic"][1]), (&0.into(), &300.into()));
         let stretch = |edge| repetition["commit"][edge].as_f64().unwrap();
         assert!(stretch("last_seconds") - stretch("first_seconds") > 0.8, "{repetition:#}");
         assert!(repetition["decode_seconds"].is_null());
     }
-    assert_eq!(other.stop().total("saved"), 600);
+    assert_eq!(theirs.total("saved"), 600, "{told}");
 }
 
 #[test]
