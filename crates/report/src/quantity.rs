@@ -77,6 +77,7 @@ pub(crate) fn percent(percent: f64) -> String {
         p if p.abs() < 9.95 => format!("{p:.1}%"),
         p => format!("{p:.0}%"),
     }
+    .replace('-', "−")
 }
 
 /// A part of a whole, where the last parts in a hundred matter: `99.6%`.
@@ -87,6 +88,7 @@ pub(crate) fn share(ratio: f64) -> String {
         p if p.abs() < 0.095 || (p > 99.95 && p < 100.0) => format!("{p:.2}%"),
         p => format!("{p:.1}%"),
     }
+    .replace('-', "−")
 }
 
 /// A number that need not be whole: whole from 100 up.
@@ -97,8 +99,8 @@ pub(crate) fn number(value: f64) -> String {
             let sign = if v.round() < 0.0 { "−" } else { "" };
             format!("{sign}{}", count(v.abs().round() as u64))
         }
-        v if v.abs() < 0.995 => format!("{v:.3}"),
-        v => format!("{v:.1}"),
+        v if v.abs() < 0.995 => format!("{v:.3}").replace('-', "−"),
+        v => format!("{v:.1}").replace('-', "−"),
     }
 }
 
@@ -176,6 +178,8 @@ mod tests {
     fn numbers_and_spans_read_as_people_write_them() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([2_499.6, 12.34, 7.0, -3.0].map(number), ["2,500", "12.3", "7", "−3"]);
+        assert_eq!([-0.25, -69.8].map(number), ["−0.250", "−69.8"]);
+        assert_eq!((percent(-3.44).as_str(), share(-0.24).as_str()), ("−3.4%", "−24.0%"));
         let spans = [3.25, 45.0, 59.7, 605.0, 7_800.0].map(|it| span(it).replace(TIE, " "));
         assert_eq!(spans, ["3.2 s", "45 s", "1 min", "10 min 5 s", "2 h 10 min"]);
         assert_eq!(
