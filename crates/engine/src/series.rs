@@ -7,7 +7,7 @@ mod summary;
 pub use crate::units::FigureUnit;
 pub use figures::SeriesFigure;
 pub use summary::{
-    Counted, Difference, Ending, LAYOUT, RunFailure, SeriesFacts, SeriesRun, SeriesSummary,
+    Counted, Difference, Ending, FEWEST_PAIRS, LAYOUT, RunFailure, SeriesFacts, SeriesRun, SeriesSummary,
     VariantComparison, VariantSummary, VariantThreshold,
 };
 

@@ -89,6 +89,7 @@ fn document(summary: &CapacitySummary) -> Document {
 fn badges(summary: &CapacitySummary) -> Vec<Badge> {
     let badge = |text: &str, tone| Badge { text: text.to_owned(), tone };
     let mut badges = vec![match summary.answer.evidence {
+        Evidence::Void if summary.ending == Ending::Running => badge("no trial yet", Tone::Doubtful),
         Evidence::Found => badge("found", Tone::Good),
         Evidence::AtLeast => badge("at least", Tone::Doubtful),
         Evidence::AtMost => badge("at most", Tone::Doubtful),

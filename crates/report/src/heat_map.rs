@@ -54,7 +54,11 @@ pub(crate) fn heat_map(
     if pairs != summary.variants.len() || down.values.len() > MOST || across.values.len() > MOST {
         return None;
     }
-    let best = summary.standing(Standing::Best).next()?.value?.mean;
+    let means = summary.variants.iter().filter_map(|variant| Some(variant.value?.mean));
+    let best = means.reduce(|one, other| match summary.ranked.better {
+        Direction::Higher => one.max(other),
+        Direction::Lower => one.min(other),
+    })?;
     let width = (RIGHT - LEFT) / across.values.len() as f64;
     let mut cells = Vec::new();
     for (y, first) in down.values.iter().enumerate() {

@@ -11,8 +11,8 @@ use crate::text::Text;
 use std::io;
 use weir_engine::scenario::Order;
 use weir_engine::series::{
-    Counted, Difference, Ending, FigureUnit, SeriesFigure, SeriesRun, SeriesSummary, VariantComparison,
-    VariantSummary,
+    Counted, Difference, Ending, FEWEST_PAIRS, FigureUnit, SeriesFigure, SeriesRun, SeriesSummary,
+    VariantComparison, VariantSummary,
 };
 use weir_engine::summary::Outcome;
 
@@ -146,7 +146,10 @@ fn figures(summary: &SeriesSummary) -> Grid {
     let mut columns = vec![Column::word("Figure")];
     for variant in &summary.variants {
         columns.push(Column::number(quote(&variant.name, 40)));
-        columns.push(Column::number(if variant.counted >= 2 { "95% confidence" } else { "" }).narrow("95%"));
+        columns.push(
+            Column::number(if variant.counted >= FEWEST_PAIRS as u64 { "95% confidence" } else { "" })
+                .narrow("95%"),
+        );
     }
     let rows = summary.figures.iter().filter_map(|figure| {
         let mut row = vec![Cell::text(quote(figure.title.as_ref()?, LINE))];
@@ -182,12 +185,18 @@ fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid
         }
         let of = |number: f64| in_figure_unit(figure.unit, number);
         let cell = |text: Option<String>| text.map_or_else(Cell::nothing, Cell::text);
+        // Of fewer pairs the interval depends more on the repetitions than on the target.
+        let enough = it.told_apart;
         Some(vec![
             Cell::text(quote(figure.title.as_ref()?, LINE)),
             Cell::text(of(it.difference.mean)),
-            Cell::text(format!("{} to {}", of(it.difference.low), of(it.difference.high))),
+            cell(enough.map(|_| format!("{} to {}", of(it.difference.low), of(it.difference.high)))),
             cell(it.ratio.map(|ratio| format!("{:.2}", ratio.mean))),
-            cell(it.ratio.map(|ratio| format!("{:.2} to {:.2}", ratio.low, ratio.high))),
+            cell(
+                it.ratio
+                    .filter(|_| enough.is_some())
+                    .map(|ratio| format!("{:.2} to {:.2}", ratio.low, ratio.high)),
+            ),
             Cell::text(apart(it)),
         ])
     });

@@ -67,6 +67,7 @@ fn standing_word(standing: Standing) -> &'static str {
         Standing::Best => "best",
         Standing::Alike => "not told from the best",
         Standing::Worse => "worse",
+        Standing::Fails => "fails",
         Standing::Unknown => "too little known",
     }
 }
@@ -75,7 +76,7 @@ fn standing_tone(standing: Standing) -> Tone {
     match standing {
         Standing::Best => Tone::Good,
         Standing::Alike => Tone::Plain,
-        Standing::Worse => Tone::Bad,
+        Standing::Worse | Standing::Fails => Tone::Bad,
         Standing::Unknown => Tone::Doubtful,
     }
 }
@@ -294,7 +295,7 @@ fn pictures(summary: &SweepSummary) -> Vec<Picture> {
                 class: match variant.standing {
                     Standing::Best => "best",
                     Standing::Alike => "alike",
-                    Standing::Worse => "worse",
+                    Standing::Worse | Standing::Fails => "worse",
                     Standing::Unknown => "unknown",
                 },
             })

@@ -39,7 +39,61 @@ fn search(at: usize, lower: Option<u32>, upper: Option<u32>, evidence: Evidence)
         cpu_percent_per_client: lower.map(|lower| 99.0 / f64::from(lower)),
         busiest_thread: lower.map(|_| BusiestThread { name: "nginx".to_owned(), cpu_percent: 98.7 }),
         figures: BTreeMap::new(),
+        failed: Vec::new(),
+        unanswered: false,
     }
+}
+
+/// Two settings of which the second, the cheaper one, fails a threshold in all runs, and the first is counted in `counted`.
+fn failing(counted: u32) -> SweepSummary {
+    let mut cells = Vec::new();
+    for (repetition, at) in (1..=4).flat_map(|repetition| [(repetition, 0), (repetition, 1)]) {
+        let mut cell = search(at, None, None, Evidence::Void);
+        let is_counted = at == 1 || repetition <= counted;
+        (cell.capacity, cell.repetition, cell.counted) = (None, repetition, is_counted);
+        cell.cpu_percent_per_client = Some(if at == 0 { 0.040 } else { 0.036 });
+        let failed = ["played.ratio >= 99%", "startup.p99 < 3s"].map(str::to_owned);
+        cell.failed = if at == 1 { failed.into() } else { Vec::new() };
+        cells.push(cell);
+    }
+    let facts = SweepFacts { variants: variants()[..2].to_vec(), ..facts(Ranked::by_cpu_per_client(), 4) };
+    SweepSummary::new(&facts, &cells, None, Ending::Completed)
+}
+
+#[test]
+fn what_fails_is_said_and_is_no_best() {
+    let said = |counted| sweep_line(&failing(counted)).replace('\u{a0}', " ");
+    let fails = "workers-1-chunk-60000 fails played.ratio in 4 of 4 runs, and 1 other threshold";
+    assert_eq!(said(4), format!("best: workers-1-chunk-4096 (0.040 % CPU a client); {fails}"));
+    assert_eq!(
+        said(1),
+        format!(
+            "too few runs to tell (1; four tell a difference): workers-1-chunk-4096 (0.040 % CPU a client); {fails}"
+        )
+    );
+}
+
+#[test]
+fn a_search_that_carries_nothing_is_worse_and_one_that_was_interrupted_keeps_what_it_has() {
+    let of = |cells: &[SweepCell]| {
+        let ranked = Ranked::by_capacity(LoadKind::Clients, "viewers");
+        let facts = SweepFacts { variants: variants()[..2].to_vec(), ..facts(ranked, 1) };
+        sweep_line(&SweepSummary::new(&facts, cells, None, Ending::Completed))
+    };
+    let (carried, nothing) =
+        (search(0, Some(10), Some(12), Evidence::Undecided), search(1, None, Some(1), Evidence::AtMost));
+    assert_eq!(
+        of(&[carried.clone(), nothing.clone()]),
+        "best: workers-1-chunk-4096 (10 to 12 viewers); worse: workers-1-chunk-60000 (less than 1)"
+    );
+    assert_eq!(
+        of(&[carried]),
+        "too little is known to say which is best: workers-1-chunk-4096 (10 to 12 viewers), workers-1-chunk-60000 (–)"
+    );
+    assert!(
+        of(&[nothing.clone(), SweepCell { variant: variants()[0].name.clone(), ..nothing }])
+            .starts_with("no variant carries anything: ")
+    );
 }
 
 /// Four settings of a server; the generator was the limit of one.

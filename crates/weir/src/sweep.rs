@@ -112,7 +112,7 @@ fn shortfall(summary: &SweepSummary) -> Option<String> {
         None if matches!(summary.ending, Ending::Interrupted | Ending::Running) => {
             Some("interrupted before every variant was searched".to_owned())
         }
-        None if summary.cells.iter().all(SweepCell::is_unanswered) => Some(
+        None if summary.cells.iter().all(|cell| cell.unanswered) => Some(
             "the target answered in no search; start the server, or correct the scenario's addresses"
                 .to_owned(),
         ),
@@ -348,7 +348,7 @@ fn exit(summary: &SweepSummary) -> Exit {
             Exit::Passed if is_unknown_figure(summary) => Exit::Usage,
             exit => exit,
         },
-        (Ending::Completed, None) if summary.cells.iter().all(SweepCell::is_unanswered) => Exit::TargetDied,
+        (Ending::Completed, None) if summary.cells.iter().all(|cell| cell.unanswered) => Exit::TargetDied,
         (Ending::Completed, None) if summary.variants.iter().all(|it| it.counted == 0) => Exit::Invalid,
         (Ending::Completed, None) => Exit::Passed,
     }

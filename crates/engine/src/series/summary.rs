@@ -13,7 +13,7 @@ use weir_metrics::Estimate;
 pub const LAYOUT: &str = "weir.series/1";
 
 /// The fewest pairs for a statement on a difference: with fewer the interval depends more on the repetitions than on the target.
-const FEWEST_PAIRS: usize = 4;
+pub const FEWEST_PAIRS: usize = 4;
 
 /// The most lines of warnings.
 const MOST_WARNINGS: usize = 20;
@@ -97,7 +97,7 @@ pub struct Counted {
     pub min: f64,
     /// The most.
     pub max: f64,
-    /// The mean with its 95 % confidence interval, from two runs on.
+    /// The mean with its 95 % confidence interval, from four runs on.
     pub estimate: Option<Estimate>,
 }
 
@@ -341,7 +341,7 @@ impl Counted {
             mean: values.iter().sum::<f64>() / values.len() as f64,
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            estimate: Estimate::of(values),
+            estimate: Estimate::of(values).filter(|_| values.len() >= FEWEST_PAIRS),
         }
     }
 }

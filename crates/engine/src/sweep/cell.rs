@@ -7,9 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Why a search is not counted whose target answered no client.
-const UNANSWERED: &str = "no client was answered";
-
 /// One variant, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepCell {
@@ -32,6 +29,12 @@ pub struct SweepCell {
     pub busiest_thread: Option<BusiestThread>,
     /// The figures of a run, by name.
     pub figures: BTreeMap<String, f64>,
+    /// Thresholds that did not hold in a run, as they were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+    /// Whether it is a search in which no client was answered: the least load of all was too much.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unanswered: bool,
 }
 
 /// What a search came to.
@@ -63,6 +66,7 @@ impl SweepCell {
         // Of what the processes used together, a part is no measure.
         let known = stage.filter(|stage| stage.unheard.is_empty());
         let targets = known.map_or(&[][..], |stage| &stage.targets);
+        let failed = run.thresholds.iter().filter(|it| !it.passed);
         Self {
             variant: run.variant.clone(),
             repetition: run.repetition,
@@ -74,29 +78,27 @@ impl SweepCell {
             cpu_percent_per_client: stage.and_then(|stage| per_client(targets, stage.playing_mean)),
             busiest_thread: busiest(targets),
             figures: run.figures.clone(),
+            failed: failed.map(|it| it.expression.clone()).collect(),
+            unanswered: false,
         }
     }
 
-    /// Whether it is a search in which no client was answered.
-    pub fn is_unanswered(&self) -> bool {
-        let is_at_most = self.capacity.is_some_and(|it| it.evidence == Evidence::AtMost);
-        is_at_most && self.reason.as_deref() == Some(UNANSWERED)
-    }
-
-    /// Of a search.
+    /// Of a search; of one that was interrupted, what it had come to.
     pub fn of_search(variant: &str, repetition: u32, directory: String, search: &CapacitySummary) -> Self {
         let (answer, bounds) = (&search.answer, search.answer.bounds);
         let reason = match &search.ending {
             Ending::Failed(failure) => Some(failure.words.clone()),
-            Ending::Interrupted | Ending::Running => Some("it was interrupted".to_owned()),
+            Ending::Interrupted | Ending::Running if bounds.lower.is_none() => {
+                Some("it was interrupted".to_owned())
+            }
             Ending::Completed if answer.evidence == Evidence::Void => {
                 let loads = search.trials.iter().flat_map(|trial| &trial.loads);
                 let why = loads.filter_map(|load| load.void.clone()).next();
                 Some(why.unwrap_or_else(|| "nothing was learnt".to_owned()))
             }
-            Ending::Completed if search.is_unanswered() => Some(UNANSWERED.to_owned()),
-            Ending::Completed => None,
+            Ending::Completed | Ending::Interrupted | Ending::Running => None,
         };
+        let is_whole = search.ending == Ending::Completed || reason.is_some();
         let carried = bounds.lower.and_then(|lower| search.at_with(lower, Verdict::Pass));
         let targets = carried.map_or(&[][..], |carried| &carried.targets);
         Self {
@@ -106,13 +108,15 @@ impl SweepCell {
             counted: reason.is_none(),
             reason,
             capacity: Some(CellCapacity {
-                evidence: answer.evidence,
+                evidence: if is_whole { answer.evidence } else { Evidence::Undecided },
                 lower: bounds.lower,
                 upper: bounds.upper,
             }),
             cpu_percent_per_client: carried.and_then(|carried| per_client(targets, carried.playing)),
             busiest_thread: busiest(targets),
             figures: BTreeMap::new(),
+            failed: Vec::new(),
+            unanswered: search.ending == Ending::Completed && search.is_unanswered(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{BusiestThread, SweepCell};
 use crate::capacity::{Evidence, LoadKind};
 use crate::compare;
 use crate::scenario::{Order, Variant};
-use crate::series::{Ending, FigureUnit, SeriesSummary};
+use crate::series::{Ending, FEWEST_PAIRS, FigureUnit, SeriesSummary, VariantThreshold};
 use crate::summary::RunFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,6 @@ use weir_metrics::Estimate;
 
 /// The version of the layout; `docs/sweep.schema.json` follows it.
 pub const LAYOUT: &str = "weir.sweep/1";
-
-/// The fewest pairs of runs for a statement on a difference, as in a series.
-const FEWEST_PAIRS: usize = 4;
 
 /// A whole sweep.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +98,9 @@ pub struct SweepVariant {
     pub value: Option<SweepValue>,
     /// How it stands to the best one.
     pub standing: Standing,
+    /// Thresholds that did not hold in most of its counted runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<VariantThreshold>,
     /// CPU of what is watched for each client, in percent of a core, in the mean of its cells.
     pub cpu_percent_per_client: Option<f64>,
     /// The busiest thread of what is watched, in the cell in which it was busiest.
@@ -112,7 +112,7 @@ pub struct SweepVariant {
 pub struct SweepValue {
     /// The mean; of a capacity the geometric mean of what was carried.
     pub mean: f64,
-    /// The lower end of the interval; of a capacity the smallest lower bound.
+    /// The lower end of the interval, from four runs on; of a capacity the smallest lower bound.
     pub low: Option<f64>,
     /// The upper end; of a capacity the largest upper bound. `None` if it is unknown.
     pub high: Option<f64>,
@@ -130,6 +130,8 @@ pub enum Standing {
     Alike,
     /// It is worse than the best.
     Worse,
+    /// It fails a threshold in most of its counted runs: it is neither the best nor a rival of it.
+    Fails,
     /// Too little is known to say.
     Unknown,
 }
@@ -222,15 +224,21 @@ impl SweepSummary {
         let mut variants: Vec<_> =
             facts.variants.iter().map(|variant| SweepVariant::new(variant, &ranked, cells)).collect();
         let best = best(&variants, &ranked);
-        let standings: Vec<_> = variants
+        let mut standings: Vec<_> = variants
             .iter()
             .enumerate()
             .map(|(at, variant)| match best {
+                _ if !variant.failed.is_empty() => Standing::Fails,
                 Some(best) if best == at => Standing::Best,
                 Some(best) => against(&variants[best], variant, &ranked, cells),
                 None => Standing::Unknown,
             })
             .collect();
+        if let Some(best) = best
+            && !has_rival(best, &variants, &standings, &ranked)
+        {
+            standings[best] = Standing::Unknown;
+        }
         for (variant, standing) in variants.iter_mut().zip(standings) {
             variant.standing = standing;
         }
@@ -281,10 +289,24 @@ impl SweepVariant {
                 _ => figure(&counted.iter().filter_map(|cell| ranked.of(cell)).collect::<Vec<_>>()),
             },
             standing: Standing::Unknown,
+            failed: failed(&counted),
             cpu_percent_per_client: (!cpu.is_empty()).then(|| cpu.iter().sum::<f64>() / cpu.len() as f64),
             busiest_thread: busiest.cloned(),
         }
     }
+}
+
+/// The thresholds that did not hold in most of the runs.
+fn failed(runs: &[&SweepCell]) -> Vec<VariantThreshold> {
+    let mut found: Vec<VariantThreshold> = Vec::new();
+    for expression in runs.iter().flat_map(|run| &run.failed) {
+        if found.iter().all(|it| it.expression != *expression) {
+            let passed = runs.iter().filter(|run| !run.failed.contains(expression)).count() as u64;
+            found.push(VariantThreshold { expression: expression.clone(), passed, runs: runs.len() as u64 });
+        }
+    }
+    found.retain(|it| it.passed * 2 < it.runs);
+    found
 }
 
 /// The bounds of all searches of a variant: each of them is one of where the limit was that time.
@@ -303,7 +325,7 @@ fn capacity(cells: &[&SweepCell]) -> Option<SweepValue> {
 }
 
 fn figure(values: &[f64]) -> Option<SweepValue> {
-    let estimate = Estimate::of(values);
+    let estimate = Estimate::of(values).filter(|_| values.len() >= FEWEST_PAIRS);
     (!values.is_empty()).then(|| SweepValue {
         mean: values.iter().sum::<f64>() / values.len() as f64,
         low: estimate.map(|it| it.low),
@@ -312,24 +334,37 @@ fn figure(values: &[f64]) -> Option<SweepValue> {
     })
 }
 
-/// The position of the best variant: of capacities the one whose lower bound is the largest.
+/// The position of the best variant of those that fail nothing: of capacities the one whose lower bound is the largest.
 fn best(variants: &[SweepVariant], ranked: &Ranked) -> Option<usize> {
     let is_capacity = matches!(ranked.by, Rank::Capacity(_));
     let value = |variant: &SweepVariant| {
         let value = variant.value?;
-        if is_capacity { value.low } else { Some(value.mean) }
+        if is_capacity { value.low.filter(|low| *low > 0.0) } else { Some(value.mean) }
     };
-    let known = variants.iter().enumerate().filter_map(|(at, variant)| Some((at, value(variant)?)));
+    let known = variants.iter().enumerate().filter(|(_, variant)| variant.failed.is_empty());
+    let known = known.filter_map(|(at, variant)| Some((at, value(variant)?)));
     let better =
         |best: (usize, f64), it: (usize, f64)| if ranked.is_better(it.1, best.1) { it } else { best };
     known.reduce(better).map(|(at, _)| at)
+}
+
+/// Whether there is a variant that the best one is better than, or as good as: alone it is best of nothing.
+fn has_rival(best: usize, variants: &[SweepVariant], standings: &[Standing], ranked: &Ranked) -> bool {
+    if matches!(ranked.by, Rank::Capacity(_)) {
+        return variants.iter().enumerate().any(|(at, it)| at != best && it.value.is_some());
+    }
+    let is_known = |it: &Standing| matches!(it, Standing::Alike | Standing::Worse | Standing::Fails);
+    variants[best].counted >= FEWEST_PAIRS as u64 && standings.iter().any(is_known)
 }
 
 /// How a variant stands to the best one.
 fn against(best: &SweepVariant, other: &SweepVariant, ranked: &Ranked, cells: &[SweepCell]) -> Standing {
     let (Some(of_best), Some(of_other)) = (best.value, other.value) else { return Standing::Unknown };
     if matches!(ranked.by, Rank::Capacity(_)) {
+        let carries_nothing = of_other.is_sure && of_other.low == Some(0.0);
         return match (of_other.high, of_best.low) {
+            // The best one carried more than the least that was asked of this one, for however short a time.
+            (Some(high), Some(low)) if carries_nothing && high <= low => Standing::Worse,
             _ if !of_best.is_sure || !of_other.is_sure => Standing::Unknown,
             // What it did not carry, the best one did.
             (Some(high), Some(low)) if high <= low => Standing::Worse,
@@ -395,6 +430,8 @@ mod tests {
             cpu_percent_per_client: None,
             busiest_thread: None,
             figures: BTreeMap::new(),
+            failed: Vec::new(),
+            unanswered: false,
         }
     }
 
@@ -442,6 +479,38 @@ mod tests {
         assert!((value.mean - 2_439.3).abs() < 0.1, "{value:?}");
         assert_eq!(summed.variants[0].standing, Standing::Alike);
         assert_eq!(with(&[]), [Standing::Unknown; 3]);
+        // One that carries nothing is worse than one that carries something, confirmed or not, and alone it is no best.
+        let nothing = SweepCell {
+            capacity: Some(CellCapacity { evidence: Evidence::AtMost, lower: None, upper: Some(1) }),
+            unanswered: true,
+            ..cell("b", 1)
+        };
+        let cells = [search("a", 10, Some(12), Evidence::Undecided), nothing.clone()];
+        assert_eq!(with(&cells), [Standing::Best, Standing::Worse, Standing::Unknown]);
+        assert_eq!(with(&[nothing]), [Standing::Unknown; 3]);
+        assert_eq!(with(&cells[..1]), [Standing::Unknown; 3], "there is nothing that it is better than");
+    }
+
+    #[test]
+    fn what_fails_a_threshold_in_most_of_its_runs_is_neither_the_best_nor_a_rival() {
+        let of = |failures: u32, others: u32| {
+            let cells: Vec<_> = (1..=4)
+                .flat_map(|number| {
+                    let failed = |upto: u32| Vec::from_iter((number <= upto).then(|| "t > 1".to_owned()));
+                    [("a", 1.0, failed(failures)), ("b", 2.0, failed(others))].map(|(name, cpu, failed)| {
+                        let cpu = Some(cpu + f64::from(number) * 0.01);
+                        SweepCell { cpu_percent_per_client: cpu, failed, ..cell(name, number) }
+                    })
+                })
+                .collect();
+            summary(&abc()[..2], Ranked::by_cpu_per_client(), &cells)
+        };
+        assert_eq!(standings(&of(2, 0)), [Standing::Best, Standing::Worse]);
+        let found = of(3, 0);
+        assert_eq!(standings(&found), [Standing::Fails, Standing::Best]);
+        let failed = &found.variants[0].failed[0];
+        assert_eq!((failed.expression.as_str(), failed.passed, failed.runs), ("t > 1", 1, 4));
+        assert_eq!(standings(&of(4, 4)), [Standing::Fails, Standing::Fails]);
     }
 
     #[test]
@@ -457,7 +526,8 @@ mod tests {
                 .collect();
             standings(&summary(&abc(), Ranked::by_cpu_per_client(), &cells))
         };
-        assert_eq!(of(3), [Standing::Unknown, Standing::Unknown, Standing::Best]);
+        assert_eq!(of(1), [Standing::Unknown; 3]);
+        assert_eq!(of(3), [Standing::Unknown; 3]);
         assert_eq!(of(4), [Standing::Worse, Standing::Alike, Standing::Best]);
     }
 

@@ -3,6 +3,7 @@
 use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several_of, span};
 use crate::quote::{LINE, quote};
 use weir_engine::capacity::{CapacitySummary, Evidence, FailedThreshold, LoadKind, LoadOutcome, Verdict};
+use weir_engine::series::Ending;
 use weir_engine::summary::{FailureCount, ProcessLoad};
 
 /// CPU of a thread, in percent of a core, from which on little of it is left.
@@ -64,7 +65,10 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             )
         }
         _ => void_reason(summary).map_or_else(
-            || "nothing was learnt: no trial came to its end".to_owned(),
+            || match summary.ending {
+                Ending::Running => "it is searched; no trial has come to its end yet".to_owned(),
+                _ => "nothing was learnt: no trial came to its end".to_owned(),
+            },
             |why| format!("nothing was learnt of {target}: {why}"),
         ),
     };

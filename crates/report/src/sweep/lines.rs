@@ -1,37 +1,87 @@
 //! A sweep's answer in one line, and the values that it is made of.
 
-use crate::quantity::{NOTHING, TIE, count, in_figure_unit};
+use crate::quantity::{NOTHING, TIE, count, in_figure_unit, several};
 use crate::quote::quote;
 use weir_engine::series::FigureUnit;
 use weir_engine::sweep::{Rank, Standing, SweepSummary, SweepValue, SweepVariant};
 
-/// The answer in one line: the best, those that do not differ significantly from it, those that are worse.
+/// The answer in one line: the best, those that do not differ significantly from it, those that are worse, and those that fail
+/// what is asked of them. Without a best one, why there is none.
 pub fn sweep_line(summary: &SweepSummary) -> String {
     let named = |standing: Standing| {
+        // The unit stands where the line begins.
         let unit = match standing {
             Standing::Best => format!(" {}", summary.ranked.title),
+            Standing::Unknown if is_best_unknown(summary) => format!(" {}", summary.ranked.title),
             _ => String::new(),
         };
-        let named = |it: &SweepVariant| format!("{} ({}{unit})", quote(&it.name, 40), short(summary, it));
+        let named = |it: &SweepVariant| {
+            let value = short(summary, it);
+            let unit = if value == NOTHING { "" } else { &unit };
+            format!("{} ({value}{unit})", quote(&it.name, 40))
+        };
         let names = summary.standing(standing).map(named);
         names.collect::<Vec<_>>().join(", ")
     };
-    let best = named(Standing::Best);
-    if best.is_empty() {
+    if summary.variants.iter().all(|it| it.value.is_none() && it.failed.is_empty()) {
         return "nothing was learnt of any variant".to_owned();
     }
-    let mut line = format!("best: {best}");
-    for (standing, words) in [
-        (Standing::Alike, "cannot be told from it"),
-        (Standing::Worse, "worse"),
-        (Standing::Unknown, "too little is known of"),
-    ] {
-        let names = named(standing);
-        if !names.is_empty() {
-            line.push_str(&format!("; {words}: {names}"));
+    let mut parts = Vec::new();
+    if is_best_unknown(summary) {
+        parts.push(no_best(summary, &named(Standing::Unknown)));
+    } else {
+        for (standing, words) in [
+            (Standing::Best, "best"),
+            (Standing::Alike, "cannot be told from it"),
+            (Standing::Worse, "worse"),
+            (Standing::Unknown, "too little is known of"),
+        ] {
+            let names = named(standing);
+            if !names.is_empty() {
+                parts.push(format!("{words}: {names}"));
+            }
         }
     }
-    line
+    parts.extend(summary.standing(Standing::Fails).filter_map(fails));
+    parts.join("; ")
+}
+
+fn is_best_unknown(summary: &SweepSummary) -> bool {
+    summary.standing(Standing::Best).next().is_none()
+}
+
+/// Why none is best.
+fn no_best(summary: &SweepSummary, unknown: &str) -> String {
+    let carries_nothing =
+        |it: &SweepVariant| it.value.is_some_and(|value| value.is_sure && value.low == Some(0.0));
+    if unknown.is_empty() {
+        "no variant holds what is asked of it".to_owned()
+    } else if !is_capacity(summary) {
+        let runs = summary.standing(Standing::Unknown).map(|it| it.counted.to_string());
+        let runs = runs.collect::<Vec<_>>().join(" and ");
+        format!("too few runs to tell ({runs}; four tell a difference): {unknown}")
+    } else if summary.standing(Standing::Unknown).all(carries_nothing) {
+        format!("no variant carries anything: {unknown}")
+    } else {
+        format!("too little is known to say which is best: {unknown}")
+    }
+}
+
+/// `two fails played.ratio in 4 of 4 runs`.
+fn fails(variant: &SweepVariant) -> Option<String> {
+    let (first, others) = variant.failed.split_first()?;
+    let figure = first.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
+    let more = match others.len() {
+        0 => String::new(),
+        others => format!(", and {}", several(others as u64, "other threshold")),
+    };
+    Some(format!(
+        "{} fails {} in {} of {}{more}",
+        quote(&variant.name, 40),
+        quote(figure, 60),
+        first.runs - first.passed,
+        several(first.runs, "run")
+    ))
 }
 
 pub(super) fn is_capacity(summary: &SweepSummary) -> bool {
