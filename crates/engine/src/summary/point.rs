@@ -1,0 +1,74 @@
+//! One second of a run, for plots.
+
+use super::MessageRate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weir_metrics::Failure;
+use weir_observe::MachineValues;
+
+/// One second, for plots. Values that were not measured are absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Second of the run.
+    pub second: u32,
+    /// By workload position: clients planned, playing; bit rates; percentiles.
+    pub workloads: Vec<WorkloadPoint>,
+    /// CPU of each watched target in percent of one core, in the order of the stages' `targets`.
+    pub target_cpu_percent: Vec<f64>,
+    /// Resident set of each watched target.
+    pub target_rss_bytes: Vec<u64>,
+    /// CPU of weir.
+    pub generator_cpu_percent: Option<f64>,
+    /// CPU of all cores of the host.
+    pub host_cpu_percent: Option<f64>,
+    /// The target's machine, as `run.machines` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineValues>,
+    /// CPU of the target's threads by name, the busiest dozen of the run.
+    pub thread_cpu_percent: BTreeMap<String, f64>,
+}
+
+/// One workload's second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadPoint {
+    /// Clients that should run by the plan at the second's end.
+    pub planned: u32,
+    /// Clients that played at the second's end.
+    pub playing: u64,
+    /// Failures in this second.
+    pub failed: u64,
+    /// The same by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Failure, u64>,
+    /// What the source sent for all planned clients.
+    pub expected_bps: Option<f64>,
+    /// What arrived (or was sent).
+    pub actual_bps: f64,
+    /// Messages of this second, where there are messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageRate>,
+    /// Median startup of clients that began to play in this second.
+    pub startup_p50_seconds: Option<f64>,
+    /// 99th percentile of the same.
+    pub startup_p99_seconds: Option<f64>,
+    /// Median latency of witnesses.
+    pub latency_p50_seconds: Option<f64>,
+    /// 99th percentile of the same.
+    pub latency_p99_seconds: Option<f64>,
+    /// Median drift of witnesses.
+    pub drift_p50_seconds: Option<f64>,
+    /// 99th percentile of the same.
+    pub drift_p99_seconds: Option<f64>,
+    /// Stalls that began in this second.
+    pub stalls: u64,
+    /// Video frames that arrived (or were sent).
+    #[serde(default)]
+    pub frames: u64,
+    /// Units that arrived with a number, and those that are known to be missing.
+    #[serde(default)]
+    pub numbered: u64,
+    /// The second of the two.
+    #[serde(default)]
+    pub lost: u64,
+}

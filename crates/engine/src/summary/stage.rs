@@ -1,0 +1,97 @@
+//! One stage of one workload: a row of the table.
+
+use super::{Figures, HostLoad, ProcessLoad, VerdictState, is_zero};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_observe::MachineUsage;
+
+/// One stage of one workload: a row of the table.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StageSummary {
+    /// Position within the workload.
+    pub stage: u16,
+    /// Clients that the stage holds by the plan.
+    pub clients: u32,
+    /// Seconds of the run from the ramp's beginning to the hold's end.
+    pub begin_seconds: f64,
+    /// See `begin_seconds`.
+    pub end_seconds: f64,
+    /// First second of the window.
+    pub window_begin_seconds: u32,
+    /// Second after the window's last.
+    pub window_end_seconds: u32,
+    /// Mean number of clients that played, over the window.
+    pub playing_mean: f64,
+    /// Whether one half of the window, or all of it, is without media although the stream's source is known: its rates
+    /// are of no state of the target, and a threshold on them fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub window_is_void: bool,
+    /// Mean number of planned clients that were on their way to playing, and came to play, over the window; only of a
+    /// workload whose clients follow each other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub starting_mean: f64,
+    /// Mean number of planned clients, over the window, that were lost with an agent that `--allow-lost` covers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_mean: f64,
+    /// What the source sent for all planned clients, less those that were on their way or lost with their agent; none if the source's rate is not known.
+    pub expected_bps: Option<f64>,
+    /// Media bits received (or sent, by publishers) a second, over the window.
+    pub actual_bps: f64,
+    /// Messages a second over the window, of a workload that sends or receives messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageRate>,
+    /// Video frames a second of the source, for one client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_fps: Option<f64>,
+    /// Video frames that came at once to viewers that began in the window; only of a workload whose clients follow each other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub frames_ahead: f64,
+    /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
+    /// hold. All other figures: the window only.
+    pub figures: Figures,
+    /// The target's processes over the window, one entry a watched target.
+    pub targets: Vec<ProcessLoad>,
+    /// Watched targets on other machines of which nothing was heard any more when the window ended: what they used is unknown, and
+    /// thresholds on processes fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
+    /// weir itself over the window.
+    pub generator: Option<ProcessLoad>,
+    /// The host over the window.
+    pub host: Option<HostLoad>,
+    /// The target's machine over the window, as `run.machines` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineUsage>,
+    /// The worst that the instrument did in this stage.
+    pub verdict: VerdictState,
+}
+
+/// How many messages a second there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageRate {
+    /// What the planned publishers were to send; none of those who receive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_second: Option<f64>,
+    /// What was sent, or received.
+    pub actual_per_second: f64,
+}
+
+impl StageSummary {
+    /// Video frames a second of each client that played in the window, where there are frames.
+    pub fn fps(&self) -> Option<f64> {
+        let played = self.playing_mean * self.window_seconds();
+        // What a server sends at once to whoever begins is no rate.
+        let frames = (self.figures.total("frames") - self.frames_ahead).max(0.0);
+        (played > 0.0 && (frames > 0.0 || self.source_fps.is_some())).then(|| frames / played)
+    }
+
+    /// Length of the window.
+    pub fn window_seconds(&self) -> f64 {
+        f64::from(self.window_end_seconds - self.window_begin_seconds)
+    }
+
+    /// Mean number of planned clients that should get what the source sends.
+    pub fn expected_clients(&self) -> f64 {
+        (f64::from(self.clients) - self.starting_mean - self.lost_mean).max(0.0)
+    }
+}
