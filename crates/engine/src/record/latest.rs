@@ -1,5 +1,6 @@
 //! What a run that was cut short had not yet added up: the seconds of its last block, which are in files of their own meanwhile.
 
+use super::reader::split;
 use super::{HISTOGRAMS, INTERVALS};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ pub(super) fn complete(
 /// Workload, server and second of a line of an interval log: `Tag=WORKLOAD.SERVER/FIGURE,SECOND,…`.
 fn of_tag(line: &[u8]) -> Option<(u16, Option<u16>, u32)> {
     let (whose, rest) = std::str::from_utf8(line).ok()?.strip_prefix("Tag=")?.split_once('/')?;
-    let (workload, server) = super::split(whose, '.');
+    let (workload, server) = split(whose, '.');
     let second: f64 = rest.split(',').nth(1)?.parse().ok()?;
     Some((workload.parse().ok()?, server.map(str::parse).transpose().ok()?, second as u32))
 }
