@@ -5,11 +5,14 @@ mod blocks;
 mod distributions;
 mod growth;
 mod points;
+mod progress;
+mod published;
 mod slice;
 mod stage;
 mod workload;
 
 pub use distributions::Distribution;
+pub use progress::StageProgress;
 pub use slice::Slice;
 
 use crate::client_sums::ClientSums;
@@ -29,27 +32,11 @@ use blocks::{Blocks, Firsts, Successor};
 use points::{busiest_names, by_name, workload_point};
 use stage::StageAggregator;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
-use weir_metrics::common::{
-    FAILED, FRAMES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
-};
-use weir_metrics::{Failure, Interval, Recorder, Schema, Unit};
+use weir_metrics::common::{LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS};
+use weir_metrics::{Failure, Interval, Schema, Unit};
 use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
-use workload::{Source, WorkloadAggregator};
-
-/// A stage that is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StageProgress {
-    /// Which it is, from 1 up.
-    pub stage: u16,
-    /// How many its workload has.
-    pub of: u16,
-    /// Clients that it holds.
-    pub clients: u32,
-    /// The time to its end.
-    pub left: Duration,
-}
+use workload::WorkloadAggregator;
 
 /// Sums up a run, second by second.
 #[derive(Debug)]
@@ -235,106 +222,11 @@ impl Aggregator {
         &self.plan
     }
 
-    /// The latest second of each workload, for a live view.
-    pub fn latest(&self) -> Option<(u32, &[WorkloadPoint])> {
-        self.points.items().last().map(|(second, points)| (*second, points.as_slice()))
-    }
-
-    /// The same for a line that is read as it goes by: rates are those of the last two seconds if as many clients were
-    /// planned and played in both, so that a keyframe every other second is no wave.
-    pub fn latest_calmed(&self) -> Option<Vec<WorkloadPoint>> {
-        let (second, latest) = self.latest()?;
-        let before = self.before_latest.as_ref().filter(|(before, _)| before + 1 == second);
-        let calmed = latest.iter().enumerate().map(|(workload, point)| {
-            let before = before.and_then(|(_, points)| points.get(workload));
-            before.map_or_else(|| point.clone(), |before| points::calmed(before, point))
-        });
-        Some(calmed.collect())
-    }
-
-    /// The figures of the whole run up to now, of each workload, or of each of its servers where it has several.
-    pub fn figures(&self) -> impl Iterator<Item = (&WorkloadFacts, Option<&str>, &Recorder)> {
-        self.workloads.iter().flat_map(|workload| {
-            let servers = workload.facts.servers.iter().zip(&workload.servers);
-            let whole = servers.len() < 2;
-            let all = whole.then_some((&workload.facts, None, &workload.total.figures));
-            let each = servers.map(|(name, it)| (&workload.facts, Some(name.as_str()), it.figures()));
-            all.into_iter().chain(each.filter(move |_| !whole))
-        })
-    }
-
-    /// Whether the run was stopped before its plan's end, in this second or one before.
-    pub fn is_stopped_at(&self, second: u32) -> bool {
-        self.cut.is_some_and(|cut| cut <= second)
-    }
-
-    /// What each workload's clients do.
-    pub fn roles(&self) -> Vec<Role> {
-        self.workloads.iter().map(|workload| workload.facts.role).collect()
-    }
-
-    /// The failures so far, all workloads together.
-    pub fn failed(&self) -> u64 {
-        self.workloads.iter().map(|workload| workload.total.figures.counter(FAILED)).sum()
-    }
-
-    /// Each workload, and what it counted up to now.
-    pub fn totals(&self) -> impl Iterator<Item = (&WorkloadFacts, &Recorder)> {
-        self.workloads.iter().map(|workload| (&workload.facts, &workload.total.figures))
-    }
-
-    /// What the target, weir and the machine used between the last two samples.
-    pub fn latest_usage(&self) -> Option<Usage> {
-        let samples = self.samples.items();
-        let [.., before, latest] = samples else { return None };
-        Usage::between(before, latest)
-    }
-
-    /// The stage that is under way at `elapsed`, of the first workload that has several.
-    pub fn stage_at(&self, elapsed: Duration) -> Option<StageProgress> {
-        let last = self.plan.stages.iter().find(|span| span.stage > 0)?;
-        let stages = || self.plan.stages.iter().filter(|span| span.workload == last.workload);
-        let now = stages().find(|span| elapsed < span.end)?;
-        Some(StageProgress {
-            stage: now.stage + 1,
-            of: stages().count() as u16,
-            clients: now.clients,
-            left: now.end.saturating_sub(elapsed),
-        })
-    }
-
     /// Whether clients have counts at which they end, and some client has ended without a failure.
     pub(crate) fn has_reached_counts(&self) -> bool {
         let ended =
             |it: &WorkloadAggregator| it.total.figures.counter(ON_TIME) + it.total.figures.counter(LATE);
         self.plan.about.is_some() && self.workloads.iter().any(|it| ended(it) > 0)
-    }
-
-    /// All kinds of failures so far, the commonest first: how many clients met each, and what was said of the first of them.
-    pub fn failures(&self) -> Vec<(Failure, u64, &str)> {
-        let mut kinds: BTreeMap<Failure, (u64, &str)> = BTreeMap::new();
-        for (workload, number) in self.workloads.iter().zip(0..) {
-            for (kind, clients) in workload.total.figures.failures() {
-                let (sum, words) = kinds.entry(kind).or_default();
-                *sum += clients;
-                if words.is_empty() {
-                    *words = self.words.get(&(number, kind)).map_or("", String::as_str);
-                }
-            }
-        }
-        let mut kinds: Vec<_> =
-            kinds.into_iter().map(|(kind, (clients, words))| (kind, clients, words)).collect();
-        kinds.sort_by_key(|(_, clients, _)| std::cmp::Reverse(*clients));
-        kinds
-    }
-
-    /// The commonest kind of failure so far, how many clients met it, and what was said of the first of them.
-    pub fn commonest_failure(&self) -> Option<(Failure, u64, &str)> {
-        let kinds = self.workloads.iter().zip(0..).flat_map(|(workload, number)| {
-            workload.total.figures.failures().map(move |(kind, clients)| (number, kind, clients))
-        });
-        let (number, kind, clients) = kinds.max_by_key(|(_, _, clients)| *clients)?;
-        Some((kind, clients, self.words.get(&(number, kind)).map_or("", String::as_str)))
     }
 
     /// The length of the plan, drain not included.
@@ -551,44 +443,6 @@ impl Aggregator {
         let (stage, slice) = over.next()?;
         let source = self.published_in(workload, stage.span.window_begin..slice.end());
         Some(workload.judge_slice(stage, slice, source, thresholds))
-    }
-
-    /// The workload of this run that publishes all that `viewers` play, if there is one.
-    fn publisher_of(&self, viewers: &WorkloadAggregator) -> Option<&WorkloadAggregator> {
-        self.workloads.iter().find(|publishers| {
-            publishers.facts.role == Role::Publish
-                && viewers.facts.targets.iter().all(|target| publishers.facts.targets.contains(target))
-        })
-    }
-
-    /// What the run's own publisher of all that `viewers` play sends, if there is one: over the window of its last
-    /// stage.
-    fn published(&self, viewers: &WorkloadAggregator) -> Option<Source> {
-        let publisher = self.publisher_of(viewers)?;
-        let window = &publisher.stages.last()?.window;
-        let publishing = window.mean(PLAYING) / publisher.presence();
-        (publishing > 0.0).then(|| Source {
-            bps: window.actual_bps() / publishing,
-            fps: Some(window.figures.counter(FRAMES) as f64 / f64::from(window.seconds.max(1)) / publishing)
-                .filter(|fps| *fps > 0.0),
-        })
-    }
-
-    /// The same over these seconds, if it published in them: how many keyframes lie in a few seconds is chance, and both ends
-    /// have the same.
-    fn published_in(&self, viewers: &WorkloadAggregator, seconds: Range<u32>) -> Option<Source> {
-        let on_the_whole = self.published(viewers);
-        let bps = self
-            .publisher_of(viewers)
-            .and_then(|publisher| publisher.client_bps_in(seconds).map(|bps| bps * publisher.presence()));
-        bps.map(|bps| Source { bps, fps: on_the_whole.and_then(|it| it.fps) }).or(on_the_whole)
-    }
-
-    /// The same over the window of each stage of `viewers`.
-    fn published_in_windows(&self, viewers: &WorkloadAggregator) -> Vec<Option<Source>> {
-        let of =
-            |stage: &StageAggregator| self.published_in(viewers, stage.span.window_begin..stage.window_end());
-        viewers.stages.iter().map(of).collect()
     }
 
     fn usage(&self, stage: &StageAggregator) -> Option<UsageSummary> {
