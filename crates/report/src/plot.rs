@@ -4,9 +4,15 @@
 //! stage's window cannot be shaded; it writes colours into attributes, so that one drawing cannot follow a
 //! light and a dark page; and its legend stands apart from the lines. This module does that and no more.
 
-use crate::quantity::{SECONDS, Units, number, unit_of};
+mod path;
+mod ticks;
+
+pub(crate) use ticks::{Tick, nines, step, tick_number, time_label, time_step};
+
+use crate::quantity::{Units, number, unit_of};
 use askama::Template;
-use std::fmt::Write as _;
+use path::{marks, outline, path, thinned};
+use ticks::{nine_ticks, number_ticks, time_ticks};
 
 /// Several lines over the same seconds.
 #[derive(Debug)]
@@ -155,8 +161,6 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 192.0;
 /// Between two labels beside the lines.
 const LABEL_GAP: f64 = 14.0;
-/// More points than this a line are thinned.
-const POINTS: usize = 640;
 
 /// A plot with every coordinate worked out.
 #[derive(Template)]
@@ -188,12 +192,6 @@ struct DrawnBand {
     middle: f64,
     window: f64,
     window_width: f64,
-}
-
-/// A mark on an axis.
-pub(crate) struct Tick {
-    pub(crate) at: f64,
-    pub(crate) label: String,
 }
 
 /// A value above the axis.
@@ -375,150 +373,6 @@ impl Band {
     }
 }
 
-/// The step of 1, 2 or 5 times a power of ten that parts a range into three to five.
-pub(crate) fn step(range: f64) -> f64 {
-    let rough = range / 4.0;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
-    step.unwrap_or(10.0) * power
-}
-
-pub(crate) fn tick_number(value: f64) -> String {
-    // What is left of adding steps of a tenth.
-    let rounded = (value * 1e6).round() / 1e6;
-    match rounded {
-        v if v.abs() >= 10_000.0 => format!("{}k", v / 1e3),
-        v if v < 0.0 => format!("−{}", -v),
-        v => format!("{v}"),
-    }
-}
-
-/// Ticks on round times: seconds, then minutes, then hours.
-fn time_ticks(axes: &Axes) -> Vec<Tick> {
-    let step = time_step(axes.length);
-    let count = (axes.length / step).floor() as u32;
-    let seconds = (0..=count).map(|n| f64::from(n) * step);
-    seconds.map(|at| Tick { at: axes.x(at), label: time_label(axes.length, at) }).collect()
-}
-
-/// The distance between two ticks of an axis of `length` seconds.
-pub(crate) fn time_step(length: f64) -> f64 {
-    const STEPS: [f64; 17] = [
-        1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0,
-        14_400.0, 43_200.0, 86_400.0,
-    ];
-    STEPS.into_iter().find(|step| length / step <= 7.0).unwrap_or(length / 6.0)
-}
-
-/// A second on such an axis.
-pub(crate) fn time_label(length: f64, second: f64) -> String {
-    let whole = second as u64;
-    match length {
-        s if s < 120.0 => format!("{whole} {}", SECONDS[0].1),
-        s if s < 7_200.0 => format!("{}:{:02}", whole / 60, whole % 60),
-        _ => format!("{} h {:02}", whole / 3_600, whole / 60 % 60),
-    }
-}
-
-/// Where a percentile stands on an axis of nines: 0, 0.3 (50 %), 1 (90 %), 2 (99 %), 3 (99.9 %).
-pub(crate) fn nines(quantile: f64) -> f64 {
-    -(1.0 - quantile).max(1e-9).log10()
-}
-
-/// Ticks on percentiles that have a name.
-fn nine_ticks(axes: &Axes) -> Vec<Tick> {
-    const NAMED: [(f64, &str); 7] = [
-        (0.0, "0%"),
-        (0.5, "50%"),
-        (0.9, "90%"),
-        (0.99, "99%"),
-        (0.999, "99.9%"),
-        (0.9999, "99.99%"),
-        (0.99999, "99.999%"),
-    ];
-    let there = NAMED.into_iter().filter(|(quantile, _)| nines(*quantile) <= axes.length + 1e-9);
-    there.map(|(quantile, label)| Tick { at: axes.x(nines(quantile)), label: label.to_owned() }).collect()
-}
-
-/// Ticks on round numbers.
-fn number_ticks(axes: &Axes) -> Vec<Tick> {
-    let step = step(axes.length).max(1.0);
-    let count = (axes.length / step).floor() as u32;
-    let at = (0..=count).map(|n| f64::from(n) * step);
-    at.map(|at| Tick { at: axes.x(at), label: tick_number(at) }).collect()
-}
-
-/// Long lines keep the lowest and the highest of each bucket, so that no peak is lost.
-fn thinned(points: &[(f64, Option<f64>)]) -> Vec<(f64, Option<f64>)> {
-    if points.len() <= POINTS {
-        return points.to_vec();
-    }
-    let bucket = points.len().div_ceil(POINTS / 2);
-    let of_bucket = |bucket: &[(f64, Option<f64>)]| {
-        let measured = || bucket.iter().enumerate().filter_map(|(at, (_, value))| Some((at, (*value)?)));
-        let lowest = measured().min_by(|a, b| a.1.total_cmp(&b.1));
-        let highest = measured().max_by(|a, b| a.1.total_cmp(&b.1));
-        match (lowest, highest) {
-            (Some((a, _)), Some((b, _))) if a == b => vec![bucket[a]],
-            (Some((a, _)), Some((b, _))) => vec![bucket[a.min(b)], bucket[a.max(b)]],
-            _ => bucket[..1].to_vec(),
-        }
-    };
-    points.chunks(bucket).flat_map(of_bucket).collect()
-}
-
-/// A bar around the place where the path stands.
-const LONE: &str = "m-3 0h6";
-
-/// The path of a line; a value between two gaps is a short bar.
-fn path(points: &[(f64, Option<f64>)], axes: &Axes) -> String {
-    let mut path = String::new();
-    let mut run = 0;
-    for (second, value) in points {
-        let Some(value) = value.filter(|value| value.is_finite()) else {
-            if run == 1 {
-                path.push_str(LONE);
-            }
-            run = 0;
-            continue;
-        };
-        let letter = if run == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{letter}{:.1} {:.1}", axes.x(*second), axes.y(value));
-        run += 1;
-    }
-    if run == 1 {
-        path.push_str(LONE);
-    }
-    path
-}
-
-/// Points of a shape.
-fn marks(points: &[(f64, Option<f64>)], axes: &Axes, mark: Mark) -> String {
-    let there = points.iter().filter_map(|(at, value)| Some((*at, (*value).filter(|it| it.is_finite())?)));
-    let mut marks = String::new();
-    for (at, value) in there {
-        let _ = write!(marks, "M{:.1} {:.1}{}", axes.x(at), axes.y(value), mark.path());
-    }
-    marks
-}
-
-/// The outline of a range: along its upper end and back along its lower end, between gaps.
-fn outline(range: &[(f64, Option<(f64, f64)>)], axes: &Axes) -> String {
-    let mut outline = String::new();
-    for run in range.split(|(_, range)| range.is_none()).filter(|run| run.len() > 1) {
-        let known = || run.iter().filter_map(|(at, range)| Some((*at, (*range)?)));
-        for (at, (_, high)) in known() {
-            let letter = if outline.is_empty() || outline.ends_with('z') { 'M' } else { 'L' };
-            let _ = write!(outline, "{letter}{:.1} {:.1}", axes.x(at), axes.y(high));
-        }
-        for (at, (low, _)) in known().collect::<Vec<_>>().into_iter().rev() {
-            let _ = write!(outline, "L{:.1} {:.1}", axes.x(at), axes.y(low));
-        }
-        outline.push('z');
-    }
-    outline
-}
-
 /// Moves labels apart, in the order of their lines from top to bottom, and keeps them on the drawing.
 fn part(lines: &mut [DrawnLine]) {
     let mut order: Vec<usize> = (0..lines.len()).collect();
@@ -546,6 +400,7 @@ fn shortened(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::path::{LONE, POINTS};
     use super::*;
     use crate::quantity::COUNT;
 
