@@ -1,5 +1,7 @@
 //! `weir capacity`: trial after trial, until it is known how many clients a server carries.
 
+mod judge;
+
 use crate::args::{Capacity, Print, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
@@ -9,21 +11,20 @@ use crate::print::{check_json, check_print, print_progress};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
 use crate::{agents, load, prepare, print, run, run_directory};
+use judge::{Answer, Judge};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::{
     CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadKind, LoadOutcome, Purpose,
     Search, Sought, Step, Subject, Trial, TrialPlan, TrialSlices, Verdict, criteria,
 };
 use weir_engine::record;
-use weir_engine::run::{Prepared, Watcher};
+use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, Scenario, Span, Step as ScenarioStep, Variant};
 use weir_engine::series::{Ending, Variation};
 use weir_engine::summary::Role;
-use weir_engine::threshold::Threshold;
 use weir_metrics::parse_rate;
 use weir_report::{Text, load_line};
 use weir_shard::clock;
@@ -413,76 +414,6 @@ fn usual_seconds(budget: Duration, usual: u32, part: u32) -> u32 {
     usual.min(share.max(1.0) as u32)
 }
 
-/// Judges a trial while it runs, beside the live view.
-struct Judge {
-    live: Live,
-    slices: TrialSlices,
-    thresholds: Vec<Threshold>,
-    judged: Vec<usize>,
-    deadline: Instant,
-    answer: Answer,
-}
-
-/// Whether the server of a search is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// No client plays yet, and not all have failed.
-    Awaited,
-    /// Every client of the first load has failed without an answer.
-    None,
-    /// It is there, or was.
-    Known,
-}
-
-impl Answer {
-    /// After a second at whose end this many play of those that are planned, and this many have failed, most of them so.
-    fn after(
-        self,
-        playing: u64,
-        planned: u64,
-        failed: u64,
-        commonest: Option<(weir_metrics::Failure, u64)>,
-    ) -> Self {
-        match (self, commonest) {
-            (Self::Awaited, _) if playing > 0 => Self::Known,
-            (Self::Awaited, Some((kind, clients)))
-                if kind.is_silence() && clients == failed && failed >= planned =>
-            {
-                Self::None
-            }
-            _ => self,
-        }
-    }
-}
-
-impl Watcher for Judge {
-    fn second(&mut self, second: u32, aggregator: &Aggregator) {
-        self.live.second(second, aggregator);
-        let points = aggregator.latest().map_or(&[][..], |(_, points)| points);
-        let playing = points.iter().map(|it| it.playing).sum();
-        let planned = points.iter().map(|it| u64::from(it.planned)).sum();
-        let commonest = aggregator.commonest_failure().map(|(kind, clients, _)| (kind, clients));
-        self.answer = self.answer.after(playing, planned, aggregator.failed(), commonest);
-        let slices =
-            self.judged.iter().filter_map(|at| aggregator.judge_slice(*at as u16, second, &self.thresholds));
-        if let Some(slice) = slices.reduce(|slice, other| slice.judged_with(&other)) {
-            self.slices.add(&slice);
-        }
-    }
-
-    fn tick(&mut self, elapsed: Duration) {
-        self.live.tick(elapsed);
-    }
-
-    fn lag(&mut self, agent: &str, behind: Duration) {
-        self.live.lag(agent, behind);
-    }
-
-    fn has_seen_enough(&self) -> bool {
-        self.answer == Answer::None || self.slices.is_lost() || Instant::now() > self.deadline
-    }
-}
-
 /// A trial's loads.
 #[derive(Clone, Copy)]
 struct Held<'a> {
@@ -605,17 +536,5 @@ mod tests {
             (usual_seconds(budget, HOLD_SECONDS, 80), usual_seconds(budget, CONFIRM_SECONDS, 20))
         };
         assert_eq!([of(0), of(5), of(20), of(60)], [(1, 1), (4, 15), (15, 60), (15, 60)]);
-    }
-
-    #[test]
-    fn a_server_that_is_not_there_is_known_as_soon_as_everybody_has_failed_without_an_answer() {
-        let after = |playing, failed, kind| Answer::Awaited.after(playing, 10, failed, kind);
-        let refused = |clients| Some((weir_metrics::Failure::ConnectionRefused, clients));
-        assert_eq!(after(0, 10, refused(10)), Answer::None);
-        assert_eq!(after(0, 9, refused(9)), Answer::Awaited, "one is still to come");
-        assert_eq!(after(1, 10, refused(10)), Answer::Known);
-        assert_eq!(after(0, 10, refused(6)), Answer::Awaited, "others were answered");
-        assert_eq!(after(0, 10, Some((weir_metrics::Failure::StreamNotFound, 10))), Answer::Awaited);
-        assert_eq!(Answer::Known.after(0, 10, 10, refused(10)), Answer::Known, "it was there");
     }
 }
