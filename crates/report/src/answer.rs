@@ -4,12 +4,22 @@
 use crate::document::Document;
 use crate::picture::Picture;
 use crate::text::Text;
-use crate::{html, markdown};
+use crate::{html, json, markdown};
 use serde::Serialize;
 use std::io;
 
-/// A finished answer, which can say itself.
-pub(crate) trait Answer: Serialize {
+/// What is found out from several runs: a series, a search, a sweep, a comparison, a history.
+pub trait Answer {
+    /// Writes it in the format of this name, one of [`crate::FORMATS`] or, of a comparison and a history, of
+    /// [`crate::COMPARISON_FORMATS`]; as text in the manner of `text`.
+    ///
+    /// # Errors
+    /// `out` does not take it, or there is no such format.
+    fn write(&self, format: &str, text: &Text, out: &mut dyn io::Write) -> io::Result<()>;
+}
+
+/// An answer's parts, from which each format is made.
+pub(crate) trait Findings: Serialize {
     /// What an error calls it.
     const NOUN: &'static str;
 
@@ -40,39 +50,29 @@ pub(crate) trait Answer: Serialize {
     /// Its thresholds as JUnit's test cases.
     ///
     /// # Errors
-    /// As of [`Answer::write_csv`].
+    /// As of [`Findings::write_csv`].
     fn write_junit(&self, _out: &mut dyn io::Write) -> io::Result<()> {
         Err(no_format::<Self>("junit"))
     }
 }
 
-/// Writes an answer in the format of this name; as text in the manner of `text`.
-///
-/// # Errors
-/// `out` does not take it, or there is no such format.
-pub(crate) fn write<A: Answer>(
-    answer: &A,
-    format: &str,
-    text: &Text,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    match format {
-        "text" => text.write_document(&answer.document(), out),
-        "markdown" => markdown::write_document(&answer.document(), out),
-        "html" => {
-            let (document, pictures) = (answer.document(), answer.pictures());
-            html::write_document(&answer.subject(), document, pictures, answer.pictures_note(), out)
+impl<A: Findings> Answer for A {
+    fn write(&self, format: &str, text: &Text, out: &mut dyn io::Write) -> io::Result<()> {
+        match format {
+            "text" => text.write_document(&self.document(), out),
+            "markdown" => markdown::write_document(&self.document(), out),
+            "html" => {
+                let (document, pictures) = (self.document(), self.pictures());
+                html::write_document(&self.subject(), document, pictures, self.pictures_note(), out)
+            }
+            "json" => json::write(self, out),
+            "csv" => self.write_csv(out),
+            "junit" => self.write_junit(out),
+            other => Err(no_format::<A>(other)),
         }
-        "json" => {
-            serde_json::to_writer_pretty(&mut *out, answer)?;
-            out.write_all(b"\n")
-        }
-        "csv" => answer.write_csv(out),
-        "junit" => answer.write_junit(out),
-        other => Err(no_format::<A>(other)),
     }
 }
 
-fn no_format<A: Answer + ?Sized>(format: &str) -> io::Error {
+fn no_format<A: Findings + ?Sized>(format: &str) -> io::Error {
     io::Error::other(format!("{} has no format '{format}'; each of its runs has", A::NOUN))
 }

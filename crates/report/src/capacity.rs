@@ -3,9 +3,8 @@
 mod edge;
 pub(crate) mod lines;
 
-use crate::answer::{self, Answer};
+use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::json::published;
 use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{
@@ -14,7 +13,6 @@ use crate::quantity::{
 };
 use crate::quote::{LINE, quote};
 use crate::surroundings;
-use crate::text::Text;
 use lines::{busiest, capacity_line, reason, verdict_word};
 use std::io;
 use weir_engine::capacity::{
@@ -22,20 +20,7 @@ use weir_engine::capacity::{
 };
 use weir_engine::series::Ending;
 
-/// Writes a search in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
-///
-/// # Errors
-/// `out` does not take it, or there is no such format.
-pub fn write_capacity(
-    summary: &CapacitySummary,
-    format: &str,
-    text: &Text,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    answer::write(summary, format, text, out)
-}
-
-impl Answer for CapacitySummary {
+impl Findings for CapacitySummary {
     const NOUN: &'static str = "a search";
 
     fn document(&self) -> Document {
@@ -57,11 +42,6 @@ impl Answer for CapacitySummary {
     fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
         crate::junit::write_capacity(self, out)
     }
-}
-
-/// The JSON Schema of a search's summary (draft 2020-12), made from the types: `docs/capacity.schema.json`.
-pub fn capacity_schema() -> String {
-    published(schemars::schema_for!(CapacitySummary), "weir capacity")
 }
 
 fn verdict_tone(verdict: Verdict) -> Tone {

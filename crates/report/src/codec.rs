@@ -4,7 +4,7 @@
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::faster::{conclusion, nanos};
-use crate::json::published;
+use crate::json;
 use crate::quantity::{bytes, count};
 use crate::quote::quote;
 use crate::saving::{SavingComparison, saving_grid};
@@ -136,13 +136,12 @@ impl CodecComparison {
         Some(comparison)
     }
 
-    /// Writes it as JSON, indented. [`codec_schema`] describes it.
+    /// Writes it as JSON, indented. [`crate::schema`] describes it.
     ///
     /// # Errors
     /// `out` does not take it.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
+        json::write(self, out)
     }
 
     pub(crate) fn document(&self) -> Document {
@@ -212,9 +211,4 @@ impl EncodingFigures {
             Cell::text(count(self.records_per_second.round() as u64)),
         ]
     }
-}
-
-/// The JSON Schema of a comparison (draft 2020-12), made from the types: `docs/codec.schema.json`.
-pub fn codec_schema() -> String {
-    published(schemars::schema_for!(CodecComparison), "weir codec")
 }

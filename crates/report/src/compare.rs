@@ -2,14 +2,12 @@
 
 mod pictures;
 
-use crate::answer::{self, Answer};
+use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::json::published;
 use crate::picture::Picture;
 use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
 use crate::quote::{LINE, quote};
 use crate::surroundings;
-use crate::text::Text;
 use std::io;
 use weir_engine::compare::{
     Change, ComparedFigure, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding,
@@ -20,20 +18,7 @@ use weir_metrics::Estimate;
 /// The formats of a comparison.
 pub const COMPARISON_FORMATS: [&str; 4] = ["text", "markdown", "json", "html"];
 
-/// Writes a comparison in the format of this name, one of [`COMPARISON_FORMATS`]; as text in the manner of `text`.
-///
-/// # Errors
-/// `out` does not take it, or there is no such format.
-pub fn write_comparison(
-    comparison: &Comparison,
-    format: &str,
-    text: &Text,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    answer::write(comparison, format, text, out)
-}
-
-impl Answer for Comparison {
+impl Findings for Comparison {
     const NOUN: &'static str = "a comparison";
 
     fn document(&self) -> Document {
@@ -51,11 +36,6 @@ impl Answer for Comparison {
     fn pictures_note(&self) -> &'static str {
         "Over time each line is the mean of the runs of a side, shaded from the lowest run to the highest; the base is dashed."
     }
-}
-
-/// The JSON Schema of a comparison (draft 2020-12), made from the types: `docs/compare.schema.json`.
-pub fn comparison_schema() -> String {
-    published(schemars::schema_for!(Comparison), "weir compare")
 }
 
 fn names(comparison: &Comparison) -> String {

@@ -1,15 +1,13 @@
 //! Figures over all runs of a name, and where they changed, as text, Markdown, JSON and a page.
 
-use crate::answer::{self, Answer};
+use crate::answer::Findings;
 use crate::compare::{finding_tone, finding_word, relative};
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::json::published;
 use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment, several};
 use crate::quote::{LINE, quote};
 use crate::stages::{state_tone, state_word};
-use crate::text::Text;
 use std::io;
 use weir_engine::compare::Finding;
 use weir_engine::history::{FEWEST_RUNS, FigureHistory, History, LevelChange};
@@ -18,20 +16,7 @@ use weir_engine::series::FigureUnit;
 /// What changed between two runs is listed up to this many keys.
 const MOST_KEYS: usize = 8;
 
-/// Writes a history in the format of this name, one of [`crate::COMPARISON_FORMATS`]; as text in the manner of `text`.
-///
-/// # Errors
-/// `out` does not take it, or there is no such format.
-pub fn write_history(
-    history: &History,
-    format: &str,
-    text: &Text,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    answer::write(history, format, text, out)
-}
-
-impl Answer for History {
+impl Findings for History {
     const NOUN: &'static str = "a history";
 
     fn document(&self) -> Document {
@@ -45,11 +30,6 @@ impl Answer for History {
     fn pictures(&self) -> Vec<Picture> {
         crate::picture::drawn(&plots(self))
     }
-}
-
-/// The JSON Schema of a history (draft 2020-12), made from the types: `docs/history.schema.json`.
-pub fn history_schema() -> String {
-    published(schemars::schema_for!(History), "weir history")
 }
 
 fn document(history: &History) -> Document {

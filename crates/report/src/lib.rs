@@ -3,8 +3,8 @@
 //! Everything is made from a [`Summary`]: nothing here reads a run directory, a clock or a terminal, and
 //! nothing names a protocol. A [`Format`] writes one form; [`by_name`] finds it. [`StreamCheck`] and
 //! [`CodecComparison`] are the values beside it: a stored transport stream, and two encodings, as text and as JSON; a
-//! series of runs, a search for a capacity and a sweep have all formats ([`write_series`], [`write_capacity`], [`write_sweep`]), a
-//! comparison of runs and their history those for people and JSON ([`write_comparison`], [`write_history`]).
+//! series of runs, a search for a capacity and a sweep have all formats ([`Answer`]), a
+//! comparison of runs and their history those for people and JSON.
 //!
 //! ```
 //! use weir_report::{FORMATS, by_name};
@@ -58,26 +58,23 @@ mod servers;
 mod startup_map;
 mod text;
 
+pub use crate::answer::Answer;
 pub use crate::capacity::lines::{capacity_line, load_line};
-pub use crate::capacity::{capacity_schema, write_capacity};
 pub use crate::capacity_headline::capacity_shortfall;
 pub use crate::clients_csv::Clients;
-pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes, codec_schema};
-pub use crate::compare::{COMPARISON_FORMATS, comparison_schema, write_comparison};
+pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes};
+pub use crate::compare::COMPARISON_FORMATS;
 pub use crate::csv::Csv;
 pub use crate::fragment::{Fragment, fragments, page_script, page_style};
 pub use crate::headline::shortfall;
-pub use crate::history::{history_schema, write_history};
 pub use crate::html::Html;
 pub use crate::json::{Json, schema};
 pub use crate::junit::Junit;
 pub use crate::markdown::Markdown;
 pub use crate::quote::quote;
 pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
-pub use crate::series::{series_schema, write_series};
-pub use crate::stream::{Circumstances, StreamCheck, check_schema};
+pub use crate::stream::{Circumstances, StreamCheck};
 pub use crate::sweep::lines::sweep_line;
-pub use crate::sweep::{sweep_schema, write_sweep};
 pub use crate::text::Text;
 
 use std::io;

@@ -1,13 +1,11 @@
 //! A series of runs, in every format that a run has.
 
-use crate::answer::{self, Answer};
+use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
-use crate::json::published;
 use crate::quantity::{in_figure_unit, moment, several, span};
 use crate::quote::{LINE, quote};
 use crate::stages::{state_tone, state_word};
 use crate::surroundings;
-use crate::text::Text;
 use std::io;
 use weir_engine::scenario::Order;
 use weir_engine::series::{
@@ -16,20 +14,7 @@ use weir_engine::series::{
 };
 use weir_engine::summary::Outcome;
 
-/// Writes a series in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
-///
-/// # Errors
-/// `out` does not take it, or there is no such format.
-pub fn write_series(
-    summary: &SeriesSummary,
-    format: &str,
-    text: &Text,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    answer::write(summary, format, text, out)
-}
-
-impl Answer for SeriesSummary {
+impl Findings for SeriesSummary {
     const NOUN: &'static str = "a series";
 
     fn document(&self) -> Document {
@@ -47,11 +32,6 @@ impl Answer for SeriesSummary {
     fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
         crate::junit::write_series(self, out)
     }
-}
-
-/// The JSON Schema of a series' summary (draft 2020-12), made from the types: `docs/series.schema.json`.
-pub fn series_schema() -> String {
-    published(schemars::schema_for!(SeriesSummary), "weir series")
 }
 
 /// What a series says, in sections: its figures, differences, thresholds, warnings and runs.

@@ -2,7 +2,7 @@
 //!
 //! Made from the analyser's report once, then a value like a run's summary: nothing here reads a stream or a file.
 
-use crate::json::published;
+use crate::json;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::ser::Serializer;
@@ -256,19 +256,13 @@ impl StreamCheck {
         }
     }
 
-    /// Writes it as JSON, indented. [`check_schema`] describes it.
+    /// Writes it as JSON, indented. [`crate::schema`] describes it.
     ///
     /// # Errors
     /// `out` does not take it.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
+        json::write(self, out)
     }
-}
-
-/// The JSON Schema of a checked stream (draft 2020-12), made from the types: `docs/check.schema.json`.
-pub fn check_schema() -> String {
-    published(schemars::schema_for!(StreamCheck), "weir check")
 }
 
 impl Serialize for Totals {

@@ -3,16 +3,14 @@
 pub(crate) mod lines;
 
 use self::lines::{bounds, figure, is_capacity, short, sweep_line};
-use crate::answer::{self, Answer};
+use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::heat_map::heat_map;
 use crate::intervals::{IntervalRow, intervals};
-use crate::json::published;
 use crate::picture::Picture;
 use crate::quantity::{BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, moment, percent, span};
 use crate::quote::LINE;
 use crate::quote::quote;
-use crate::text::Text;
 use crate::{series, surroundings};
 use std::io;
 use weir_engine::capacity::Evidence;
@@ -20,20 +18,7 @@ use weir_engine::scenario::Order;
 use weir_engine::series::{Ending, FigureUnit};
 use weir_engine::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue};
 
-/// Writes a sweep in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`.
-///
-/// # Errors
-/// `out` does not take it, or there is no such format.
-pub fn write_sweep(
-    summary: &SweepSummary,
-    format: &str,
-    text: &Text,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    answer::write(summary, format, text, out)
-}
-
-impl Answer for SweepSummary {
+impl Findings for SweepSummary {
     const NOUN: &'static str = "a sweep";
 
     fn document(&self) -> Document {
@@ -55,11 +40,6 @@ impl Answer for SweepSummary {
     fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
         crate::junit::write_sweep(self, out)
     }
-}
-
-/// The JSON Schema of a sweep's summary (draft 2020-12), made from the types: `docs/sweep.schema.json`.
-pub fn sweep_schema() -> String {
-    published(schemars::schema_for!(SweepSummary), "weir sweep")
 }
 
 fn standing_word(standing: Standing) -> &'static str {

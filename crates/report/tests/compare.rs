@@ -2,16 +2,13 @@
 
 mod fixture;
 
-use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_engine::compare::{ComparedRun, Comparison, ComparisonError, Options, Side};
 use weir_engine::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::scenario::{OneOrMany, Scenario, WorkloadSpec};
 use weir_engine::summary::{self, VerdictState};
-use weir_report::{
-    COMPARISON_FORMATS, Text, comparison_schema, history_schema, write_comparison, write_history,
-};
+use weir_report::{Answer, COMPARISON_FORMATS, Text};
 
 /// A run of which the target needed `factor` of its CPU, and no two are the same.
 fn run(side: &str, number: u32, factor: f64) -> ComparedRun {
@@ -63,7 +60,7 @@ fn comparison(runs: u32) -> Comparison {
 
 fn written(comparison: &Comparison, format: &str, text: &Text) -> String {
     let mut bytes = Vec::new();
-    write_comparison(comparison, format, text, &mut bytes).unwrap();
+    comparison.write(format, text, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -197,32 +194,17 @@ fn history(runs: u32) -> History {
 #[test]
 fn a_history_says_since_when_and_what_was_new_then() {
     let mut bytes = Vec::new();
-    write_history(&history(16), "text", &Text::default(), &mut bytes).unwrap();
+    history(16).write("text", &Text::default(), &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("history_80", text);
     let mut page = Vec::new();
-    write_history(&history(16), "html", &Text::default(), &mut page).unwrap();
+    history(16).write("html", &Text::default(), &mut page).unwrap();
     assert!(String::from_utf8(page).unwrap().matches("<svg").count() >= 5);
     let mut few = Vec::new();
-    write_history(&history(5), "text", &Text::default(), &mut few).unwrap();
+    history(5).write("text", &Text::default(), &mut few).unwrap();
     assert!(String::from_utf8(few).unwrap().contains("too few runs to tell"));
     assert!(History::new("n", &BTreeMap::new(), Vec::new(), &[]).is_err());
-}
-
-/// Holds what is written to the published schema, which it writes if asked to.
-fn follows(name: &str, schema: &str, json: &[u8]) {
-    let file = format!("../../docs/{name}.schema.json");
-    let published = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    if std::env::var_os("WEIR_WRITE").is_some() {
-        std::fs::write(&published, schema).unwrap();
-    }
-    let text = std::fs::read_to_string(published).unwrap();
-    assert!(text == schema, "it changed: WEIR_WRITE=1 cargo test -p weir-report --test compare");
-    let validator = jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap();
-    let value: Value = serde_json::from_slice(json).unwrap();
-    let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
 }
 
 #[test]
@@ -230,9 +212,9 @@ fn every_format_has_both_and_json_follows_the_published_schemas() {
     for format in COMPARISON_FORMATS {
         assert!(written(&comparison(6), format, &Text::default()).len() > 500, "{format}");
     }
-    assert!(write_comparison(&comparison(2), "csv", &Text::default(), &mut Vec::new()).is_err());
-    follows("compare", &comparison_schema(), written(&comparison(6), "json", &Text::default()).as_bytes());
+    assert!(comparison(2).write("csv", &Text::default(), &mut Vec::new()).is_err());
+    fixture::follows("compare", written(&comparison(6), "json", &Text::default()).as_bytes());
     let mut json = Vec::new();
-    write_history(&history(12), "json", &Text::default(), &mut json).unwrap();
-    follows("history", &history_schema(), &json);
+    history(12).write("json", &Text::default(), &mut json).unwrap();
+    fixture::follows("history", &json);
 }

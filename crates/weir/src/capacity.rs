@@ -2,15 +2,17 @@
 
 mod judge;
 
-use crate::args::{Capacity, Print, RunOptions, SearchOptions};
+use crate::answer::KeptAnswer;
+use crate::args::{Capacity, RunOptions, SearchOptions};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::{LivePage, Whole};
-use crate::print::{check_json, check_print, print_progress};
+use crate::print::{check_answer, print_progress};
+use crate::repeated::ending;
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{agents, load, prepare, print, run, run_directory};
+use crate::{agents, load, prepare, run, run_directory};
 use judge::{Answer, Judge};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,11 +28,8 @@ use weir_engine::scenario::{Find, Scenario, Span, Step as ScenarioStep, Variant}
 use weir_engine::series::{Ending, Variation};
 use weir_engine::summary::Role;
 use weir_metrics::parse_rate;
-use weir_report::{Text, load_line};
+use weir_report::load_line;
 use weir_shard::clock;
-
-/// Name of the summary in the directory of a search.
-const SUMMARY: &str = "summary.json";
 
 /// Most clients that are tried by default: more than twice what any known server carries.
 const MOST_CLIENTS: u32 = 1_000_000;
@@ -62,12 +61,7 @@ fn is_url(what: &str) -> bool {
 
 fn search(args: &Capacity) -> Result<Exit, Failure> {
     let print = &args.run.print;
-    check_print(print)?;
-    if print.format == "clients" {
-        let line = "--format clients is of a run, and this is a search; `weir report DIR/TRIAL --format clients` prints one's";
-        return Err(Failure::new(Exit::Usage, line));
-    }
-    check_json(print)?;
+    check_answer(print, "a search", "TRIAL")?;
     let folder = if is_url(&args.what) { None } else { Path::new(&args.what).parent() };
     let folder = folder.unwrap_or(Path::new(""));
     let (base, wrong) = if is_url(&args.what) {
@@ -87,10 +81,10 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     let page = LivePage::start(&args.run.live, &trials.subject.base().name)?;
     let (summary, trouble) = trials.hunt(&whole, &page, &interrupt)?;
     page.end_series(&summary.ending);
-    show(&summary, print, &whole)?;
+    summary.show(print, &whole)?;
     match trouble {
         Err(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(explained(&summary)),
+        _ => Ok(summary.explained()),
     }
 }
 
@@ -180,16 +174,12 @@ impl<'a> Trials<'a> {
             trials: Vec::new(),
         };
         // What cannot be written is better known before the first trial.
-        write(&summary, whole)?;
-        show_on(page, &summary);
+        summary.keep(whole)?;
+        summary.show_on(page);
         let trouble = self.work(search, whole, page, interrupt, &mut summary);
-        summary.ending = match &trouble {
-            _ if interrupt.load(Relaxed) => Ending::Interrupted,
-            Err(failure) => failure.ending(),
-            Ok(()) => Ending::Completed,
-        };
-        write(&summary, whole)?;
-        show_on(page, &summary);
+        summary.ending = ending(interrupt, trouble.as_ref().err());
+        summary.keep(whole)?;
+        summary.show_on(page);
         Ok((summary, trouble))
     }
 
@@ -266,8 +256,8 @@ impl<'a> Trials<'a> {
                 Some(_) => search.held(known.first().unwrap_or(&Trial::void(least))),
             }
             summary.answer = search.answer_now();
-            write(summary, whole)?;
-            show_on(page, summary);
+            summary.keep(whole)?;
+            summary.show_on(page);
         }
         summary.run.duration_seconds = began.elapsed().as_secs_f64();
         Ok(())
@@ -356,8 +346,8 @@ impl<'a> Trials<'a> {
         };
         let SearchedVariant { variant, repetition, folder, .. } = self.of;
         let generators = self.options.agents.generators();
-        let run = SteppedRun { generators, scenario, variant, repetition, folder, directory };
-        let (summary, trouble) = run.run(interrupt, start)?;
+        let run = SteppedRun { scenario, variant, repetition, folder, directory };
+        let (summary, trouble) = run.run(&generators, interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;
         if is_first && summary.is_unanswered() {
             // No load is small enough for a server that is not there.
@@ -366,11 +356,6 @@ impl<'a> Trials<'a> {
         }
         Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, &judged)))
     }
-}
-
-/// Shows on the page what is known up to now.
-fn show_on(page: &LivePage, summary: &CapacitySummary) {
-    page.show_whole(Whole::Search, |out| weir_report::write_capacity(summary, "html", &Text::default(), out));
 }
 
 /// The loads, the first to begin with, and what a bound has to be held for.
@@ -491,38 +476,28 @@ fn word(purpose: Purpose) -> &'static str {
     }
 }
 
-/// The summary of a directory that a search has written; `None` if it is another's.
-pub(crate) fn read(directory: &Path) -> Option<CapacitySummary> {
-    let bytes = std::fs::read(directory.join(SUMMARY)).ok()?;
-    serde_json::from_slice::<CapacitySummary>(&bytes).ok().filter(|summary| summary.layout == LAYOUT)
-}
+impl KeptAnswer for CapacitySummary {
+    const LAYOUT: &'static str = LAYOUT;
+    const WHOLE: Whole = Whole::Search;
 
-/// What a search comes to.
-fn exit(summary: &CapacitySummary) -> Exit {
-    match &summary.ending {
-        Ending::Interrupted | Ending::Running => Exit::Interrupted,
-        Ending::Failed(failure) => Exit::of_code(failure.exit_code),
-        Ending::Completed if summary.answer.evidence == Evidence::Void => Exit::Invalid,
-        Ending::Completed if summary.is_unanswered() => Exit::TargetDied,
-        Ending::Completed => Exit::Passed,
+    fn layout(&self) -> &str {
+        &self.layout
     }
-}
 
-/// The same, with one line on stderr on why that is not a pass.
-pub(crate) fn explained(summary: &CapacitySummary) -> Exit {
-    run::said(exit(summary), weir_report::capacity_shortfall(summary))
-}
+    /// What a search comes to.
+    fn exit(&self) -> Exit {
+        match &self.ending {
+            Ending::Interrupted | Ending::Running => Exit::Interrupted,
+            Ending::Failed(failure) => Exit::of_code(failure.exit_code),
+            Ending::Completed if self.answer.evidence == Evidence::Void => Exit::Invalid,
+            Ending::Completed if self.is_unanswered() => Exit::TargetDied,
+            Ending::Completed => Exit::Passed,
+        }
+    }
 
-/// Prints it as asked.
-pub(crate) fn show(summary: &CapacitySummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    print::show(print, directory, &|format, text, out| {
-        weir_report::write_capacity(summary, format, text, out)
-    })
-}
-
-/// Writes the artefacts, whole.
-pub(crate) fn write(summary: &CapacitySummary, directory: &Path) -> Result<(), Failure> {
-    print::write(directory, &|format, text, out| weir_report::write_capacity(summary, format, text, out))
+    fn shortfall(&self) -> Option<String> {
+        weir_report::capacity_shortfall(self)
+    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! `weir compare`: runs of two sides or more are read, and what has changed is said.
 
+use crate::answer::KeptAnswer;
 use crate::args::Compare;
 use crate::exit::{Exit, Failure};
-use crate::print::Answer;
+use crate::print::Asked;
 use crate::report::{Recomputed, recompute};
-use crate::{capacity, series, sweep};
 use std::path::{Path, PathBuf};
+use weir_engine::capacity::CapacitySummary;
 use weir_engine::compare::{
     ComparedRun, Comparison, ComparisonError, LimitFinding, Options, SeriesRef, Side,
 };
 use weir_engine::scenario::Order;
 use weir_engine::series::{SeriesRun, SeriesSummary};
-use weir_report::quote;
+use weir_engine::sweep::SweepSummary;
+use weir_report::{Answer, quote};
 
 /// What a line of an error is cut to.
 const LINE: usize = 400;
@@ -39,8 +41,8 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
         let lines: Vec<_> = error.to_string().lines().map(|line| quote(line, LINE)).collect();
         Failure::new(exit, lines.join("\n"))
     })?;
-    let answer = Answer { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
-    answer.print(None, &|format, text, out| weir_report::write_comparison(&comparison, format, text, out))?;
+    let asked = Asked { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
+    asked.print(None, &|format, text, out| comparison.write(format, text, out))?;
     Ok(exit(&comparison))
 }
 
@@ -61,12 +63,12 @@ fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {
         return Ok(vec![joined(&args.base)?, joined(&args.to)?]);
     }
     if let [only] = &args.sides[..]
-        && let Some(summary) = series::read(Path::new(only))
+        && let Some(summary) = SeriesSummary::read(Path::new(only))
     {
         let names: Vec<_> = summary.variants.iter().map(|it| it.name.clone()).collect();
         if names.len() < 2 && !summary.runs.iter().any(SeriesRun::is_counted) {
             // That a second directory is missing is not what is wrong with it.
-            let why = series::shortfall(&summary).map_or_else(String::new, |why| format!(": {why}"));
+            let why = summary.shortfall().map_or_else(String::new, |why| format!(": {why}"));
             return Err(Failure::new(
                 Exit::Invalid,
                 format!("{only} has no run that could be compared{why}"),
@@ -120,11 +122,11 @@ fn one(place: &str) -> Result<Side, Failure> {
         };
         return of_series(path, &summary, &only.name, place);
     }
-    if capacity::read(path).is_some() {
+    if CapacitySummary::read(path).is_some() {
         let line = format!("{place} is a search for a capacity, which is no run; its trials are: {place}/…");
         return Err(Failure::new(Exit::Usage, line));
     }
-    if sweep::read(path).is_some() {
+    if SweepSummary::read(path).is_some() {
         let line = format!(
             "{place} is a sweep of searches, which are no runs; `weir report {place}` ranks its variants"
         );
@@ -139,7 +141,7 @@ fn one(place: &str) -> Result<Side, Failure> {
 
 /// The series of a directory, which a sweep of runs is too.
 fn series_of(directory: &Path) -> Option<SeriesSummary> {
-    series::read(directory).or_else(|| sweep::read(directory)?.series)
+    SeriesSummary::read(directory).or_else(|| SweepSummary::read(directory)?.series)
 }
 
 /// The runs in a folder that is not a run itself, by name.
@@ -177,7 +179,7 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
         }
     }
     if runs.is_empty() && left_out.is_empty() {
-        left_out.extend(series::shortfall(summary));
+        left_out.extend(summary.shortfall());
     }
     let is_interleaved = summary.order == Order::Interleaved;
     let series = Some(SeriesRef { directory: whole.display().to_string(), is_interleaved });

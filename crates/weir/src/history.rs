@@ -1,18 +1,19 @@
 //! `weir history`: the runs in a folder, and since when a figure is what it is.
 
+use crate::answer::KeptAnswer;
 use crate::args::History as Arguments;
-use crate::capacity;
 use crate::exit::{Exit, Failure};
-use crate::print::Answer;
+use crate::print::Asked;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use weir_engine::capacity::CapacitySummary;
 use weir_engine::compare::ComparedRun;
 use weir_engine::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
-use weir_report::quote;
+use weir_report::{Answer, quote};
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
 const DEEPEST: usize = 4;
@@ -54,8 +55,8 @@ pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
     let history = History::new(&name, &tags, runs, &args.figures);
     let mut history = history.map_err(|error| usage(&with_lines(&error.to_string(), &unread)))?;
     history.warnings.splice(0..0, unread);
-    let answer = Answer { format: &args.format, json: args.json.as_deref(), quiet: false };
-    answer.print(None, &|format, text, out| weir_report::write_history(&history, format, text, out))?;
+    let asked = Asked { format: &args.format, json: args.json.as_deref(), quiet: false };
+    asked.print(None, &|format, text, out| history.write(format, text, out))?;
     Ok(Exit::Passed)
 }
 
@@ -107,7 +108,7 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         return;
     }
     // Trials hold loads that were chosen to be too much: they are no repetitions.
-    if depth == 0 || capacity::read(folder).is_some() {
+    if depth == 0 || CapacitySummary::read(folder).is_some() {
         return;
     }
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

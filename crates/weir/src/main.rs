@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out.
 
 mod agents;
+mod answer;
 mod args;
 mod background;
 mod capacity;
@@ -38,6 +39,7 @@ mod prepare;
 mod print;
 mod push;
 mod records;
+mod repeated;
 mod report;
 mod rows;
 mod run;
@@ -107,14 +109,7 @@ fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
         Verb::Schema(args) => {
             let text = match args.what.as_str() {
                 "scenario" => Scenario::schema(),
-                "check" => weir_report::check_schema(),
-                "codec" => weir_report::codec_schema(),
-                "series" => weir_report::series_schema(),
-                "capacity" => weir_report::capacity_schema(),
-                "sweep" => weir_report::sweep_schema(),
-                "compare" => weir_report::comparison_schema(),
-                "history" => weir_report::history_schema(),
-                _ => weir_report::schema(),
+                what => weir_report::schema(what).unwrap_or_default(),
             };
             let _ = writeln!(std::io::stdout(), "{text}");
             Ok(Exit::Passed)

@@ -42,9 +42,25 @@ pub(crate) fn check_print(print: &Print) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Both for what several runs come to, which is `noun` and has a directory called `each` for each of them: one of its formats is of a
+/// run alone.
+///
+/// # Errors
+/// 2.
+pub(crate) fn check_answer(print: &Print, noun: &str, each: &str) -> Result<(), Failure> {
+    check_print(print)?;
+    if print.format == "clients" {
+        let line = format!(
+            "--format clients is of a run, and this is {noun}; `weir report DIR/{each} --format clients` prints one's"
+        );
+        return Err(Failure::new(Exit::Usage, line));
+    }
+    check_json(print)
+}
+
 /// Prints the report of a run as asked.
 pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    let asked = Answer { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
     asked.print(None, &|format, text, out| match format {
         "text" => {
             Text { directory: Some(directory.display().to_string()), ..text.clone() }.write(summary, out)
@@ -78,12 +94,12 @@ pub(crate) type WriteAs<'a> = &'a dyn Fn(&str, &Text, &mut dyn Write) -> std::io
 
 /// Prints what is not a single run's as asked.
 pub(crate) fn show(print: &Print, directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
-    let asked = Answer { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
     asked.print(Some(directory), write)
 }
 
 /// How the answer to a question is printed.
-pub(crate) struct Answer<'a> {
+pub(crate) struct Asked<'a> {
     /// What goes to stdout.
     pub(crate) format: &'a str,
     /// Where it goes as JSON as well; `-` for stdout, instead of the text.
@@ -92,7 +108,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) quiet: bool,
 }
 
-impl Answer<'_> {
+impl Asked<'_> {
     /// Prints it; below a text stands the directory of its files, if it has one.
     pub(crate) fn print(&self, directory: Option<&Path>, write: WriteAs<'_>) -> Result<(), Failure> {
         let bytes = |format: &str| {

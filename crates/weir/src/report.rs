@@ -1,40 +1,28 @@
 //! `weir report`: a run directory read back, summed up again, printed.
 
+use crate::answer::KeptAnswer;
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
 use crate::print::{check_print, print, write_artefacts};
 use crate::run::explained;
-use crate::{capacity, series, sweep};
 use std::path::Path;
 use weir_engine::aggregator::Aggregator;
+use weir_engine::capacity::CapacitySummary;
 use weir_engine::merge;
 use weir_engine::record::{self, RunHead};
+use weir_engine::series::SeriesSummary;
 use weir_engine::summary::{Outcome, Summary};
+use weir_engine::sweep::SweepSummary;
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     check_print(&args.print)?;
     let Some(directory) = &args.directory else { return merged(args) };
-    if let Some(summary) = series::read(directory) {
-        if args.write {
-            series::write(&summary, directory)?;
-        }
-        series::show(&summary, &args.print, directory)?;
-        return Ok(series::explained(&summary));
-    }
-    if let Some(summary) = capacity::read(directory) {
-        if args.write {
-            capacity::write(&summary, directory)?;
-        }
-        capacity::show(&summary, &args.print, directory)?;
-        return Ok(capacity::explained(&summary));
-    }
-    if let Some(summary) = sweep::read(directory) {
-        if args.write {
-            sweep::write(&summary, directory)?;
-        }
-        sweep::show(&summary, &args.print, directory)?;
-        return Ok(sweep::explained(&summary));
+    let answer = shown::<SeriesSummary>(directory, args)
+        .or_else(|| shown::<CapacitySummary>(directory, args))
+        .or_else(|| shown::<SweepSummary>(directory, args));
+    if let Some(answer) = answer {
+        return answer;
     }
     let Recomputed { summary, .. } = recompute(directory)?;
     if args.write {
@@ -42,6 +30,13 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     }
     print(&summary, &args.print, directory)?;
     Ok(explained(&summary))
+}
+
+/// The answer of several runs that is in the directory, if it is of this kind.
+fn shown<A: KeptAnswer>(directory: &Path, args: &Report) -> Option<Result<Exit, Failure>> {
+    let answer = A::read(directory)?;
+    let kept = if args.write { answer.keep(directory) } else { Ok(()) };
+    Some(kept.and_then(|()| answer.show(&args.print, directory)).map(|()| answer.explained()))
 }
 
 /// Prints the report of the parts that agents have kept.

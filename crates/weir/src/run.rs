@@ -6,7 +6,7 @@ use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::LivePage;
 use crate::print::{check_json, check_print, note, print, print_progress, write_artefacts};
-use crate::run_directory::directory;
+use crate::run_directory::{directory, name_of};
 use crate::{agents, prepare};
 use std::path::Path;
 use std::sync::Arc;
@@ -95,8 +95,7 @@ pub(crate) fn run_watched(
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Measured, Failure> {
-    prepared.facts.id =
-        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    prepared.facts.id = name_of(directory);
     let mut watcher = page.watch(&prepared, watcher);
     let result = run::run(prepared, directory, interrupt, &mut watcher);
     let summary = result.map_err(|error| {

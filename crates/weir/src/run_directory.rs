@@ -15,7 +15,7 @@ const PARENT: &str = "weir-runs";
 pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f64) -> RunFacts {
     RunFacts {
         name: scenario.name.clone(),
-        id: directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        id: name_of(directory),
         started_at_seconds,
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: scenario.seed,
@@ -25,6 +25,11 @@ pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f
         clock: KernelClock::read(),
         ..RunFacts::default()
     }
+}
+
+/// The name of a directory, without those above it.
+pub(crate) fn name_of(directory: &Path) -> String {
+    directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// The run's own directory: the one asked for, or a new one.

@@ -1,11 +1,13 @@
 //! `weir run`: a scenario's file, its variants, and run after run, each with its steps, its directory and its artefacts.
 
-use crate::args::{Print, Run};
+use crate::answer::KeptAnswer;
+use crate::args::Run;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
-use crate::print::{check_json, check_print, print_progress, written};
-use crate::run_directory::directory;
+use crate::print::{check_answer, check_print, written};
+use crate::repeated::Repeated;
+use crate::run_directory::{directory, name_of};
 use crate::stepped::SteppedRun;
 use crate::{background, load, outline, prepare, print, run, run_directory};
 use std::io::Write;
@@ -13,23 +15,18 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weir_engine::lines::Part;
-use weir_engine::record;
 use weir_engine::scenario::{Scenario, ScenarioError, Variant};
 use weir_engine::series::{
-    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Variation, turns,
+    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
 };
 use weir_engine::summary::{Outcome, Summary, VerdictState};
-use weir_report::Text;
 use weir_shard::clock;
 
-/// Name of the summary in the directory of a series.
-const SUMMARY: &str = "summary.json";
-
 /// Runs of a variant, at most.
-pub(crate) const MOST_REPETITIONS: u32 = 10_000;
+const MOST_REPETITIONS: u32 = 10_000;
 
 /// What the only variant of a scenario without variants is called.
-pub(crate) const ONLY: &str = "run";
+const ONLY: &str = "run";
 
 /// Runs a scenario file.
 pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
@@ -37,20 +34,13 @@ pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
 }
 
 fn run_file(args: &Run) -> Result<Exit, Failure> {
-    let variations = Variation::read(&args.file).map_err(|error| match error {
-        ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
-        _ => Failure::new(Exit::Scenario, error.to_string()),
-    })?;
+    let variations = variations_of(&args.file)?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let mut variations = variations
         .into_iter()
         .map(|it| Ok(Variation { scenario: as_asked(it.scenario, it.variant.as_ref(), args, folder)?, ..it }))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let repeat = variations[0].scenario.repeat.unwrap_or(1);
-    if !(1..=MOST_REPETITIONS).contains(&repeat) {
-        let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
-        return Err(Failure::new(Exit::Scenario, line).of(Part::Repeat));
-    }
+    let repeat = repetitions(&variations[0].scenario)?;
     if variations[0].scenario.find.is_some() {
         let line = "find: is of `weir sweep`, which searches each variant; leave it out of a run";
         return Err(Failure::new(Exit::Scenario, line));
@@ -76,20 +66,42 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let started = clock::wall_nanos() as f64 * 1e-9;
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
-    let run = SteppedRun {
-        generators: args.run.agents.generators(),
-        scenario: &scenario,
-        variant: None,
-        repetition: 1,
-        folder,
-        directory: &place,
-    };
+    let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
     let page = LivePage::start(&args.run.live, &scenario.name)?;
-    let start = |prepared| run::run_in(prepared, &args.run, &page, &place, &interrupt);
-    let (summary, trouble) = run.run(&interrupt, start)?;
+    let (summary, trouble) = run.measure(&args.run, &page, &interrupt)?;
     page.end_run(&summary);
     print::print(&summary, &args.run.print, &place)?;
     trouble.map_or_else(|| Ok(run::explained(&summary)), Err)
+}
+
+/// Reads a scenario's file.
+///
+/// # Errors
+/// 2 where it cannot be read, and 104 where it is no scenario.
+pub(crate) fn variations_of(file: &Path) -> Result<Vec<Variation>, Failure> {
+    Variation::read(file).map_err(|error| match error {
+        ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
+        _ => Failure::new(Exit::Scenario, error.to_string()),
+    })
+}
+
+/// How many runs each variant has.
+///
+/// # Errors
+/// 104.
+pub(crate) fn repetitions(scenario: &Scenario) -> Result<u32, Failure> {
+    let repeat = scenario.repeat.unwrap_or(1);
+    if (1..=MOST_REPETITIONS).contains(&repeat) {
+        return Ok(repeat);
+    }
+    let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
+    Err(Failure::new(Exit::Scenario, line).of(Part::Repeat))
+}
+
+/// The variants under their names, which a scenario without any has as well.
+pub(crate) fn variants(variations: &[Variation]) -> Vec<Variant> {
+    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
+    variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect()
 }
 
 /// What the command line makes of a scenario.
@@ -136,12 +148,7 @@ pub(crate) fn as_asked(
 
 fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> Result<Exit, Failure> {
     let print = &args.run.print;
-    check_print(print)?;
-    if print.format == "clients" {
-        let line = "--format clients is of a run, and this is a series; `weir report DIR/RUN --format clients` prints one's";
-        return Err(Failure::new(Exit::Usage, line));
-    }
-    check_json(print)?;
+    check_answer(print, "a series", "RUN")?;
     for Variation { scenario, .. } in variations {
         // Before a server is started: a plan that cannot be needs none.
         prepare::plan(scenario, Exit::Scenario)?;
@@ -149,10 +156,9 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     let first = &variations[0].scenario;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
     let facts = SeriesFacts {
         run: run_directory::facts(first, &whole, started),
-        variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
+        variants: variants(variations),
         repeat,
         order: first.order.unwrap_or_default(),
     };
@@ -167,99 +173,49 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
     // What cannot be written is better known before the first run.
     let (summary, written) = made.write(Ending::Running);
     written?;
-    show_on(&page, &summary);
+    summary.show_on(&page);
     let interrupt = interrupt_flag()?;
     // Before the first server is started, so that each has the same limits.
     prepare::raise_descriptors();
     let order = turns(variations.len(), repeat, first.order.unwrap_or_default(), first.seed);
-    let mut trouble = None;
-    for (number, turn) in (1..).zip(&order) {
-        if interrupt.load(Relaxed) {
-            break;
-        }
+    let repeated = Repeated {
+        noun: "run",
+        turns: &order,
+        variants: made.facts.variants.clone(),
+        repeat,
+        whole: &whole,
+        options: &args.run,
+    };
+    let (ending, trouble) = repeated.each(&interrupt, |turn, own| {
         let variation = &variations[turn.variant];
-        let name = made.facts.variants[turn.variant].name.clone();
-        let place = format!("{number:03}-{name}");
-        print_progress(
-            &args.run,
-            &format!("run {number} of {}: {name}, repetition {} of {repeat}", order.len(), turn.repetition),
-        );
-        let own = whole.join(&place);
-        record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
         let run = SteppedRun {
-            generators: args.run.agents.generators(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,
             folder,
-            directory: &own,
+            directory: own,
         };
-        match run.run(&interrupt, |prepared| run::run_in(prepared, &args.run, &page, &own, &interrupt)) {
-            Ok((summary, beside)) => {
-                made.add(&name, turn.repetition, place, &summary);
-                trouble = beside;
-            }
-            Err(failure) => trouble = Some(failure),
+        let (summary, trouble) = match run.measure(&args.run, &page, &interrupt) {
+            Ok(measured) => measured,
+            Err(failure) => return Ok(Some(failure)),
+        };
+        made.add(turn, own, &summary);
+        if trouble.is_none() {
+            let (summary, written) = made.write(Ending::Running);
+            summary.show_on(&page);
+            written?;
         }
-        if trouble.is_some() {
-            break;
-        }
-        let (summary, written) = made.write(Ending::Running);
-        show_on(&page, &summary);
-        written?;
-    }
-    let ending = match &trouble {
-        _ if interrupt.load(Relaxed) => Ending::Interrupted,
-        Some(failure) => failure.ending(),
-        None => Ending::Completed,
-    };
+        Ok(trouble)
+    })?;
     let (summary, written) = made.write(ending);
-    show_on(&page, &summary);
+    summary.show_on(&page);
     page.end_series(&summary.ending);
-    show(&summary, print, &whole)?;
+    summary.show(print, &whole)?;
     written?;
     match trouble {
         Some(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(explained(&summary)),
+        _ => Ok(summary.explained()),
     }
-}
-
-/// Shows on the page what there is up to now.
-fn show_on(page: &LivePage, summary: &SeriesSummary) {
-    page.show_whole(Whole::Series, |out| weir_report::write_series(summary, "html", &Text::default(), out));
-}
-
-/// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
-/// or else how many thresholds failed. The reason is that of [`exit`]'s code.
-pub(crate) fn shortfall(summary: &SeriesSummary) -> Option<String> {
-    if let Ending::Failed(failure) = &summary.ending {
-        return Some(weir_report::quote(&failure.words, 1_000));
-    }
-    let (made, wanted) = (summary.runs.len(), summary.variants.len() * summary.repeat as usize);
-    if matches!(summary.ending, Ending::Interrupted | Ending::Running) {
-        return Some(format!("interrupted after {made} of {wanted} runs"));
-    }
-    let left_out: Vec<_> = summary.runs.iter().filter(|run| !run.is_counted()).collect();
-    let first = |is: fn(&SeriesRun) -> bool| left_out.iter().find(|run| is(run));
-    let decisive = first(target_died)
-        .or_else(|| first(was_aborted))
-        .or_else(|| left_out.first().filter(|_| summary.verdict >= VerdictState::NothingMeasured));
-    if let Some(first) = decisive {
-        let why = weir_report::quote(&first.why_not_counted(), 300);
-        return Some(format!(
-            "{} of {made} runs are not in the figures; {}: {why}",
-            left_out.len(),
-            first.directory
-        ));
-    }
-    let thresholds =
-        || summary.variants.iter().flat_map(|variant| variant.thresholds.iter().map(move |it| (variant, it)));
-    let failed = thresholds().filter(|(_, it)| it.passed < it.runs).count();
-    let (variant, first) = thresholds().find(|(_, it)| it.passed < it.runs)?;
-    let (expression, missed) = (weir_report::quote(&first.expression, 300), first.runs - first.passed);
-    let others = if failed > 1 { format!(", and {} others", failed - 1) } else { String::new() };
-    let of = if summary.variants.len() > 1 { format!(" of {}", variant.name) } else { String::new() };
-    Some(format!("{expression} failed in {missed} of {} runs{of}{others}", first.runs))
 }
 
 /// The runs that were made so far, and where their series is written.
@@ -272,8 +228,9 @@ struct SeriesWriter<'a> {
 }
 
 impl SeriesWriter<'_> {
-    fn add(&mut self, variant: &str, repetition: u32, place: String, summary: &Summary) {
-        let (run, figures) = SeriesRun::new(variant, repetition, place, summary);
+    fn add(&mut self, turn: Turn, own: &Path, summary: &Summary) {
+        let variant = &self.facts.variants[turn.variant].name;
+        let (run, figures) = SeriesRun::new(variant, turn.repetition, name_of(own), summary);
         self.runs.push(run);
         for figure in figures {
             if !self.figures.iter().any(|known| known.name == figure.name) {
@@ -286,30 +243,8 @@ impl SeriesWriter<'_> {
     fn write(&mut self, ending: Ending) -> (SeriesSummary, Result<(), Failure>) {
         self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
         let summary = SeriesSummary::new(&self.facts, &self.figures, &self.runs, ending);
-        let written = write(&summary, self.directory);
+        let written = summary.keep(self.directory);
         (summary, written)
-    }
-}
-
-/// The summary of a directory that a series has written; `None` if it is another's.
-pub(crate) fn read(directory: &Path) -> Option<SeriesSummary> {
-    let bytes = std::fs::read(directory.join(SUMMARY)).ok()?;
-    serde_json::from_slice::<SeriesSummary>(&bytes).ok().filter(|summary| summary.layout == LAYOUT)
-}
-
-/// What a series comes to. How it ended says more than what it measured, and whether it can be believed more than whether
-/// it passed.
-pub(crate) fn exit(summary: &SeriesSummary) -> Exit {
-    let any = |is: fn(&SeriesRun) -> bool| summary.runs.iter().any(is);
-    match &summary.ending {
-        Ending::Interrupted | Ending::Running => Exit::Interrupted,
-        Ending::Failed(failure) => Exit::of_code(failure.exit_code),
-        Ending::Completed if any(target_died) => Exit::TargetDied,
-        Ending::Completed if any(was_aborted) => Exit::Aborted,
-        Ending::Completed if summary.verdict == VerdictState::Invalid => Exit::Invalid,
-        Ending::Completed if summary.verdict == VerdictState::NothingMeasured => Exit::Thresholds,
-        Ending::Completed if summary.failed_thresholds() > 0 => Exit::Thresholds,
-        Ending::Completed => Exit::Passed,
     }
 }
 
@@ -321,17 +256,61 @@ fn was_aborted(run: &SeriesRun) -> bool {
     matches!(run.outcome, Outcome::Aborted(_))
 }
 
-/// The same, with one line on stderr on why that is not a pass.
-pub(crate) fn explained(summary: &SeriesSummary) -> Exit {
-    run::said(exit(summary), shortfall(summary))
-}
+impl KeptAnswer for SeriesSummary {
+    const LAYOUT: &'static str = LAYOUT;
+    const WHOLE: Whole = Whole::Series;
 
-/// Prints it as asked.
-pub(crate) fn show(summary: &SeriesSummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    print::show(print, directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
-}
+    fn layout(&self) -> &str {
+        &self.layout
+    }
 
-/// Writes the artefacts, whole.
-pub(crate) fn write(summary: &SeriesSummary, directory: &Path) -> Result<(), Failure> {
-    print::write(directory, &|format, text, out| weir_report::write_series(summary, format, text, out))
+    /// What a series comes to. How it ended says more than what it measured, and whether it can be believed more than whether
+    /// it passed.
+    fn exit(&self) -> Exit {
+        let any = |is: fn(&SeriesRun) -> bool| self.runs.iter().any(is);
+        match &self.ending {
+            Ending::Interrupted | Ending::Running => Exit::Interrupted,
+            Ending::Failed(failure) => Exit::of_code(failure.exit_code),
+            Ending::Completed if any(target_died) => Exit::TargetDied,
+            Ending::Completed if any(was_aborted) => Exit::Aborted,
+            Ending::Completed if self.verdict == VerdictState::Invalid => Exit::Invalid,
+            Ending::Completed if self.verdict == VerdictState::NothingMeasured => Exit::Thresholds,
+            Ending::Completed if self.failed_thresholds() > 0 => Exit::Thresholds,
+            Ending::Completed => Exit::Passed,
+        }
+    }
+
+    /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
+    /// or else how many thresholds failed. The reason is that of [`Self::exit`]'s code.
+    fn shortfall(&self) -> Option<String> {
+        if let Ending::Failed(failure) = &self.ending {
+            return Some(weir_report::quote(&failure.words, 1_000));
+        }
+        let (made, wanted) = (self.runs.len(), self.variants.len() * self.repeat as usize);
+        if matches!(self.ending, Ending::Interrupted | Ending::Running) {
+            return Some(format!("interrupted after {made} of {wanted} runs"));
+        }
+        let left_out: Vec<_> = self.runs.iter().filter(|run| !run.is_counted()).collect();
+        let first = |is: fn(&SeriesRun) -> bool| left_out.iter().find(|run| is(run));
+        let decisive = first(target_died)
+            .or_else(|| first(was_aborted))
+            .or_else(|| left_out.first().filter(|_| self.verdict >= VerdictState::NothingMeasured));
+        if let Some(first) = decisive {
+            let why = weir_report::quote(&first.why_not_counted(), 300);
+            return Some(format!(
+                "{} of {made} runs are not in the figures; {}: {why}",
+                left_out.len(),
+                first.directory
+            ));
+        }
+        let thresholds = || {
+            self.variants.iter().flat_map(|variant| variant.thresholds.iter().map(move |it| (variant, it)))
+        };
+        let failed = thresholds().filter(|(_, it)| it.passed < it.runs).count();
+        let (variant, first) = thresholds().find(|(_, it)| it.passed < it.runs)?;
+        let (expression, missed) = (weir_report::quote(&first.expression, 300), first.runs - first.passed);
+        let others = if failed > 1 { format!(", and {} others", failed - 1) } else { String::new() };
+        let of = if self.variants.len() > 1 { format!(" of {}", variant.name) } else { String::new() };
+        Some(format!("{expression} failed in {missed} of {} runs{of}{others}", first.runs))
+    }
 }

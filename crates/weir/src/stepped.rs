@@ -1,8 +1,10 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
+use crate::args::RunOptions;
 use crate::exit::{Exit, Failure};
+use crate::live_page::LivePage;
 use crate::prepare::Generators;
-use crate::run::Measured;
+use crate::run::{Measured, run_in};
 use crate::steps::{StepError, StepRunner};
 use crate::{background, prepare, print};
 use std::path::Path;
@@ -15,7 +17,6 @@ use weir_engine::summary::{Outcome, Summary};
 
 /// One run of a scenario, with its steps.
 pub(crate) struct SteppedRun<'a> {
-    pub(crate) generators: Generators,
     pub(crate) scenario: &'a Scenario,
     pub(crate) variant: Option<&'a Variant>,
     pub(crate) repetition: u32,
@@ -26,6 +27,20 @@ pub(crate) struct SteppedRun<'a> {
 }
 
 impl SteppedRun<'_> {
+    /// The same of a run that is measured as any other, with a live view and the page.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    pub(crate) fn measure(
+        &self,
+        options: &RunOptions,
+        page: &LivePage,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<(Summary, Option<Failure>), Failure> {
+        let generators = options.agents.generators();
+        self.run(&generators, interrupt, |it| run_in(it, options, page, self.directory, interrupt))
+    }
+
     /// What it came to, and what went wrong beside it. `start` is given what is to be run in [`Self::directory`], once all
     /// that stands before it is done.
     ///
@@ -33,6 +48,7 @@ impl SteppedRun<'_> {
     /// There was no run.
     pub(crate) fn run(
         &self,
+        generators: &Generators,
         interrupt: &Arc<AtomicBool>,
         start: impl FnOnce(Prepared) -> Result<Measured, Failure>,
     ) -> Result<(Summary, Option<Failure>), Failure> {
@@ -59,7 +75,7 @@ impl SteppedRun<'_> {
             .map_err(failed("before"))
             .and_then(|()| {
                 let _far_end = background::far_end(&mut scenario)?;
-                start(prepare::prepare(scenario, Exit::Scenario, &self.generators)?)
+                start(prepare::prepare(scenario, Exit::Scenario, generators)?)
             });
         let servers = steps.check();
         // What was put up before a run is put away, however the run ended.

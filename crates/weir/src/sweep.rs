@@ -1,33 +1,29 @@
 //! `weir sweep`: every variant of a scenario in random order, as a run or as a search for its capacity, and which is best.
 
-use crate::args::{Print, Run, Sweep};
+use crate::answer::KeptAnswer;
+use crate::args::{Run, Sweep};
 use crate::capacity::{SearchedVariant, Trials};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
-use crate::print::{check_json, check_print, print_progress};
-use crate::run_directory::directory;
-use crate::series::{MOST_REPETITIONS, ONLY, as_asked};
+use crate::print::check_answer;
+use crate::repeated::Repeated;
+use crate::run_directory::{directory, name_of};
+use crate::series::{as_asked, repetitions, variants, variations_of};
 use crate::stepped::SteppedRun;
-use crate::{prepare, print, run, run_directory};
+use crate::{prepare, run_directory};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weir_engine::capacity::{CapacitySummary, LoadKind};
-use weir_engine::lines::Part;
-use weir_engine::record;
-use weir_engine::scenario::{Find, Order, ScenarioError, Variant};
+use weir_engine::scenario::{Find, Order};
 use weir_engine::series::{
     Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
 };
 use weir_engine::summary::Summary;
 use weir_engine::sweep::{LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary};
-use weir_report::Text;
 use weir_shard::clock;
-
-/// Name of the summary in the directory of a sweep.
-const SUMMARY: &str = "summary.json";
 
 /// The figure that ranks runs without a watched process.
 const USUAL_FIGURE: &str = "startup.p50";
@@ -39,20 +35,11 @@ pub(crate) fn sweep(args: &Sweep) -> Result<Exit, Failure> {
 
 fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     let print = &args.run.print;
-    check_print(print)?;
-    if print.format == "clients" {
-        let line = "--format clients is of a run, and this is a sweep; `weir report DIR/RUN --format clients` prints one's";
-        return Err(Failure::new(Exit::Usage, line));
-    }
-    check_json(print)?;
+    check_answer(print, "a sweep", "RUN")?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let variations = variations(args, folder)?;
     let first = &variations[0].scenario;
-    let repeat = first.repeat.unwrap_or(1);
-    if !(1..=MOST_REPETITIONS).contains(&repeat) {
-        let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
-        return Err(Failure::new(Exit::Scenario, line).of(Part::Repeat));
-    }
+    let repeat = repetitions(first)?;
     let kind = searched(args, first.find);
     if kind.is_some() && args.by.is_some() {
         let line = "--by is of runs; searches are ranked by what each variant carries: leave one out";
@@ -76,10 +63,9 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     let order = first.order.unwrap_or(Order::Random);
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
     let facts = SweepFacts {
         run: run_directory::facts(first, &whole, started),
-        variants: variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect(),
+        variants: variants(&variations),
         repeat,
         order,
         ranked,
@@ -88,44 +74,16 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     let page = LivePage::start(&args.run.live, &first.name)?;
     let (summary, trouble) = swept.work(facts, &turns, &whole, &page)?;
     page.end_series(&summary.ending);
-    show(&summary, print, &whole)?;
+    summary.show(print, &whole)?;
     match trouble {
         Some(failure) if summary.ending != Ending::Interrupted => Err(failure),
-        _ => Ok(explained(&summary)),
-    }
-}
-
-/// Says in one line why a sweep did not pass.
-fn shortfall(summary: &SweepSummary) -> Option<String> {
-    if let Ending::Failed(failure) = &summary.ending {
-        return Some(weir_report::quote(&failure.words, 1_000));
-    }
-    if is_unknown_figure(summary) {
-        let Rank::Figure(name) = &summary.ranked.by else { return None };
-        return Some(format!(
-            "--by {}: no run has that figure; `weir figures` lists them",
-            weir_report::quote(name, 60)
-        ));
-    }
-    match &summary.series {
-        Some(series) => crate::series::shortfall(series),
-        None if matches!(summary.ending, Ending::Interrupted | Ending::Running) => {
-            Some("interrupted before every variant was searched".to_owned())
-        }
-        None if summary.cells.iter().all(|cell| cell.unanswered) => Some(
-            "the target answered in no search; start the server, or correct the scenario's addresses"
-                .to_owned(),
-        ),
-        None => Some("no search told anything: see the reasons in the report".to_owned()),
+        _ => Ok(summary.explained()),
     }
 }
 
 /// The scenario's variants as the command line has them.
 fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, Failure> {
-    let read = Variation::read(&args.file).map_err(|error| match error {
-        ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
-        _ => Failure::new(Exit::Scenario, error.to_string()),
-    })?;
+    let read = variations_of(&args.file)?;
     if read[0].variant.is_none() {
         let line =
             "nothing to sweep: the scenario has no `variants` and no `matrix`; add one, or use `weir run`";
@@ -217,36 +175,25 @@ impl Swept<'_> {
             runs: Vec::new(),
         };
         // What cannot be written is better known before the first cell.
-        show_on(page, &made.write(Ending::Running)?);
+        made.write(Ending::Running)?.show_on(page);
         let interrupt = interrupt_flag()?;
-        let mut trouble = None;
-        for (number, turn) in (1..).zip(turns) {
-            if interrupt.load(Relaxed) {
-                break;
-            }
-            let name = made.facts.variants[turn.variant].name.clone();
-            let place = format!("{number:03}-{name}");
-            let what = if self.is_search { "search" } else { "run" };
-            let (of, repeat) = (turns.len(), made.facts.repeat);
-            print_progress(
-                &self.args.run,
-                &format!("{what} {number} of {of}: {name}, repetition {} of {repeat}", turn.repetition),
-            );
-            let own = whole.join(&place);
-            record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
-            trouble = self.cell(*turn, (&own, page), &interrupt, &mut made);
-            if trouble.is_some() {
-                break;
-            }
-            show_on(page, &made.write(Ending::Running)?);
-        }
-        let ending = match &trouble {
-            _ if interrupt.load(Relaxed) => Ending::Interrupted,
-            Some(failure) => failure.ending(),
-            None => Ending::Completed,
+        let repeated = Repeated {
+            noun: if self.is_search { "search" } else { "run" },
+            turns,
+            variants: made.facts.variants.clone(),
+            repeat: made.facts.repeat,
+            whole,
+            options: &self.args.run,
         };
+        let (ending, trouble) = repeated.each(&interrupt, |turn, own| {
+            let trouble = self.cell(turn, (own, page), &interrupt, &mut made);
+            if trouble.is_none() {
+                made.write(Ending::Running)?.show_on(page);
+            }
+            Ok(trouble)
+        })?;
         let summary = made.write(ending)?;
-        show_on(page, &summary);
+        summary.show_on(page);
         Ok((summary, trouble))
     }
 
@@ -271,14 +218,13 @@ impl Swept<'_> {
             };
         }
         let run = SteppedRun {
-            generators: self.args.run.agents.generators(),
             scenario: &variation.scenario,
             variant: variation.variant.as_ref(),
             repetition: turn.repetition,
             folder: self.folder,
             directory: own,
         };
-        match run.run(interrupt, |prepared| run::run_in(prepared, &self.args.run, page, own, interrupt)) {
+        match run.measure(&self.args.run, page, interrupt) {
             Ok((summary, beside)) => {
                 made.add_run(turn, own, &summary);
                 beside
@@ -294,12 +240,12 @@ impl SweepWriter<'_> {
     }
 
     fn add_search(&mut self, turn: Turn, own: &Path, summary: &CapacitySummary) {
-        let cell = SweepCell::of_search(self.variant(turn), turn.repetition, place(own), summary);
+        let cell = SweepCell::of_search(self.variant(turn), turn.repetition, name_of(own), summary);
         self.cells.push(cell);
     }
 
     fn add_run(&mut self, turn: Turn, own: &Path, summary: &Summary) {
-        let (run, figures) = SeriesRun::new(self.variant(turn), turn.repetition, place(own), summary);
+        let (run, figures) = SeriesRun::new(self.variant(turn), turn.repetition, name_of(own), summary);
         self.cells.push(SweepCell::of_run(&run, summary));
         self.runs.push(run);
         for figure in figures {
@@ -318,39 +264,8 @@ impl SweepWriter<'_> {
             SeriesSummary::new(&facts, &self.figures, &self.runs, ending.clone())
         });
         let summary = SweepSummary::new(&self.facts, &self.cells, series, ending);
-        write(&summary, self.directory)?;
+        summary.keep(self.directory)?;
         Ok(summary)
-    }
-}
-
-/// Shows on the page what there is up to now.
-fn show_on(page: &LivePage, summary: &SweepSummary) {
-    page.show_whole(Whole::Series, |out| weir_report::write_sweep(summary, "html", &Text::default(), out));
-}
-
-fn place(directory: &Path) -> String {
-    directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// The summary of a directory that a sweep has written; `None` if it is another's.
-pub(crate) fn read(directory: &Path) -> Option<SweepSummary> {
-    let bytes = std::fs::read(directory.join(SUMMARY)).ok()?;
-    serde_json::from_slice::<SweepSummary>(&bytes).ok().filter(|summary| summary.layout == LAYOUT)
-}
-
-/// What a sweep comes to: of runs what their series does, of searches whether anything was learnt.
-fn exit(summary: &SweepSummary) -> Exit {
-    match (&summary.ending, &summary.series) {
-        (Ending::Interrupted | Ending::Running, _) => Exit::Interrupted,
-        (Ending::Failed(failure), _) => Exit::of_code(failure.exit_code),
-        (Ending::Completed, Some(series)) => match crate::series::exit(series) {
-            // A figure that no run has ranks nothing, and a name that is not there is a slip of the pen.
-            Exit::Passed if is_unknown_figure(summary) => Exit::Usage,
-            exit => exit,
-        },
-        (Ending::Completed, None) if summary.cells.iter().all(|cell| cell.unanswered) => Exit::TargetDied,
-        (Ending::Completed, None) if summary.variants.iter().all(|it| it.counted == 0) => Exit::Invalid,
-        (Ending::Completed, None) => Exit::Passed,
     }
 }
 
@@ -359,17 +274,52 @@ fn is_unknown_figure(summary: &SweepSummary) -> bool {
         && summary.variants.iter().all(|it| it.value.is_none())
 }
 
-/// The same, with one line on stderr on why that is not a pass.
-pub(crate) fn explained(summary: &SweepSummary) -> Exit {
-    run::said(exit(summary), shortfall(summary))
-}
+impl KeptAnswer for SweepSummary {
+    const LAYOUT: &'static str = LAYOUT;
+    const WHOLE: Whole = Whole::Series;
 
-/// Prints it as asked.
-pub(crate) fn show(summary: &SweepSummary, print: &Print, directory: &Path) -> Result<(), Failure> {
-    print::show(print, directory, &|format, text, out| weir_report::write_sweep(summary, format, text, out))
-}
+    fn layout(&self) -> &str {
+        &self.layout
+    }
 
-/// Writes the artefacts, whole.
-pub(crate) fn write(summary: &SweepSummary, directory: &Path) -> Result<(), Failure> {
-    print::write(directory, &|format, text, out| weir_report::write_sweep(summary, format, text, out))
+    /// What a sweep comes to: of runs what their series does, of searches whether anything was learnt.
+    fn exit(&self) -> Exit {
+        match (&self.ending, &self.series) {
+            (Ending::Interrupted | Ending::Running, _) => Exit::Interrupted,
+            (Ending::Failed(failure), _) => Exit::of_code(failure.exit_code),
+            (Ending::Completed, Some(series)) => match series.exit() {
+                // A figure that no run has ranks nothing, and a name that is not there is a slip of the pen.
+                Exit::Passed if is_unknown_figure(self) => Exit::Usage,
+                exit => exit,
+            },
+            (Ending::Completed, None) if self.cells.iter().all(|cell| cell.unanswered) => Exit::TargetDied,
+            (Ending::Completed, None) if self.variants.iter().all(|it| it.counted == 0) => Exit::Invalid,
+            (Ending::Completed, None) => Exit::Passed,
+        }
+    }
+
+    /// Says in one line why a sweep did not pass.
+    fn shortfall(&self) -> Option<String> {
+        if let Ending::Failed(failure) = &self.ending {
+            return Some(weir_report::quote(&failure.words, 1_000));
+        }
+        if is_unknown_figure(self) {
+            let Rank::Figure(name) = &self.ranked.by else { return None };
+            return Some(format!(
+                "--by {}: no run has that figure; `weir figures` lists them",
+                weir_report::quote(name, 60)
+            ));
+        }
+        match &self.series {
+            Some(series) => series.shortfall(),
+            None if matches!(self.ending, Ending::Interrupted | Ending::Running) => {
+                Some("interrupted before every variant was searched".to_owned())
+            }
+            None if self.cells.iter().all(|cell| cell.unanswered) => Some(
+                "the target answered in no search; start the server, or correct the scenario's addresses"
+                    .to_owned(),
+            ),
+            None => Some("no search told anything: see the reasons in the report".to_owned()),
+        }
+    }
 }

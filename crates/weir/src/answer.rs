@@ -1,0 +1,56 @@
+//! What several runs came to, whatever they were made for: kept in a directory, read back, printed, and shown on the live page.
+
+use crate::args::Print;
+use crate::exit::{Exit, Failure};
+use crate::live_page::{LivePage, Whole};
+use crate::{print, run};
+use serde::de::DeserializeOwned;
+use std::path::Path;
+use weir_report::Text;
+
+/// Name of the summary in its directory.
+const SUMMARY: &str = "summary.json";
+
+/// The summary of a series, of a search or of a sweep.
+pub(crate) trait KeptAnswer: weir_report::Answer + DeserializeOwned {
+    /// The version of its layout.
+    const LAYOUT: &'static str;
+
+    /// What it is on the live page.
+    const WHOLE: Whole;
+
+    /// The version of the layout that a file says it has.
+    fn layout(&self) -> &str;
+
+    /// What its verb ends with.
+    fn exit(&self) -> Exit;
+
+    /// Why it did not pass, in one line.
+    fn shortfall(&self) -> Option<String>;
+
+    /// Reads it from a directory; none if the directory is another's.
+    fn read(directory: &Path) -> Option<Self> {
+        let bytes = std::fs::read(directory.join(SUMMARY)).ok()?;
+        serde_json::from_slice::<Self>(&bytes).ok().filter(|summary| summary.layout() == Self::LAYOUT)
+    }
+
+    /// Writes its artefacts.
+    fn keep(&self, directory: &Path) -> Result<(), Failure> {
+        print::write(directory, &|format, text, out| self.write(format, text, out))
+    }
+
+    /// Prints it as asked.
+    fn show(&self, print: &Print, directory: &Path) -> Result<(), Failure> {
+        print::show(print, directory, &|format, text, out| self.write(format, text, out))
+    }
+
+    /// Shows it above the run on the live page.
+    fn show_on(&self, page: &LivePage) {
+        page.show_whole(Self::WHOLE, |out| self.write("html", &Text::default(), out));
+    }
+
+    /// The exit code; why it is no other is said.
+    fn explained(&self) -> Exit {
+        run::said(self.exit(), self.shortfall())
+    }
+}

@@ -1,0 +1,62 @@
+//! Turn after turn of a series or a sweep, each in a directory of its own, until one fails or somebody interrupts.
+
+use crate::args::RunOptions;
+use crate::exit::{Exit, Failure};
+use crate::print::print_progress;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use weir_engine::record;
+use weir_engine::scenario::Variant;
+use weir_engine::series::{Ending, Turn};
+
+/// The turns, and where their directories are made.
+pub(crate) struct Repeated<'a> {
+    /// What one of them is: a run, or a search.
+    pub(crate) noun: &'static str,
+    pub(crate) turns: &'a [Turn],
+    pub(crate) variants: Vec<Variant>,
+    pub(crate) repeat: u32,
+    pub(crate) whole: &'a Path,
+    pub(crate) options: &'a RunOptions,
+}
+
+impl Repeated<'_> {
+    /// Has `make` make each turn in its directory; what it returns is a failure that ends them. Says how they ended.
+    ///
+    /// # Errors
+    /// A directory cannot be made, or those of `make`.
+    pub(crate) fn each(
+        &self,
+        interrupt: &AtomicBool,
+        mut make: impl FnMut(Turn, &Path) -> Result<Option<Failure>, Failure>,
+    ) -> Result<(Ending, Option<Failure>), Failure> {
+        let (noun, of, repeat) = (self.noun, self.turns.len(), self.repeat);
+        let mut trouble = None;
+        for (number, turn) in (1..).zip(self.turns) {
+            if interrupt.load(Relaxed) {
+                break;
+            }
+            let name = &self.variants[turn.variant].name;
+            print_progress(
+                self.options,
+                &format!("{noun} {number} of {of}: {name}, repetition {} of {repeat}", turn.repetition),
+            );
+            let own = self.whole.join(format!("{number:03}-{name}"));
+            record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
+            trouble = make(*turn, &own)?;
+            if trouble.is_some() {
+                break;
+            }
+        }
+        Ok((ending(interrupt, trouble.as_ref()), trouble))
+    }
+}
+
+/// How what was to be made several times ended.
+pub(crate) fn ending(interrupt: &AtomicBool, trouble: Option<&Failure>) -> Ending {
+    match trouble {
+        _ if interrupt.load(Relaxed) => Ending::Interrupted,
+        Some(failure) => failure.ending(),
+        None => Ending::Completed,
+    }
+}
