@@ -1,7 +1,7 @@
 //! Writes the reports of the made-up runs into a directory, to look at them: `cargo run -p weir-report --example look -- DIR`.
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
-use weir_report::{FORMATS, Format, Text, by_name};
+use weir_report::{FORMATS, Report, Text};
 fn main() -> std::io::Result<()> {
     let directory =
         std::path::PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "target/look".to_owned()));
@@ -19,14 +19,13 @@ fn main() -> std::io::Result<()> {
         ("machines", fixture::machines()),
     ] {
         for format in FORMATS {
-            let Some(format) = by_name(format) else { continue };
-            let mut file = std::fs::File::create(directory.join(format!("{name}.{}", format.extension())))?;
-            format.write(&summary, &mut file)?;
+            let mut file = std::fs::File::create(directory.join(format!("{name}.{format}")))?;
+            summary.write(format, &Text::default(), &mut file)?;
         }
         for width in [40, 60, 80, 100, 140] {
             let mut file = std::fs::File::create(directory.join(format!("{name}-{width}.txt")))?;
-            Text { width, colour: width == 100, directory: Some(format!("runs/{}", summary.run.id)) }
-                .write(&summary, &mut file)?;
+            let directory = Some(format!("runs/{}", summary.run.id));
+            summary.write("text", &Text { width, colour: width == 100, directory }, &mut file)?;
         }
     }
     Ok(())

@@ -3,7 +3,6 @@
 mod edge;
 pub(crate) mod lines;
 
-use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
@@ -12,6 +11,7 @@ use crate::quantity::{
     share, span,
 };
 use crate::quote::{LINE, quote};
+use crate::report::Findings;
 use crate::surroundings;
 use lines::{busiest, capacity_line, reason, verdict_word};
 use std::io;

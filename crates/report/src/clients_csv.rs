@@ -1,50 +1,36 @@
 //! One row a client (RFC 4180): what each left behind when it ended, with the unit in the column's name
 //! (`rtc.video_delay_max_seconds`). Of protocols whose clients leave nothing there are no rows.
 
-use crate::Format;
 use crate::csv::{decimal, word};
 use std::io;
 use weir_engine::summary::{ClientColumn, ClientRow, ColumnUnit, Summary, WorkloadSummary};
-
-/// Clients, one by one, as comma-separated values.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Clients;
 
 /// What every row begins with.
 const HEAD: [&str; 8] =
     ["run", "workload", "client", "target", "failure", "since_seconds", "until_seconds", "running_seconds"];
 
-impl Format for Clients {
-    fn name(&self) -> &'static str {
-        "clients"
-    }
-
-    fn extension(&self) -> &'static str {
-        "csv"
-    }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        let workloads = summary.workloads.iter().filter_map(|it| Some((it, it.clients.as_ref()?)));
-        let mut keys: Vec<String> = Vec::new();
-        for key in workloads.clone().flat_map(|(_, clients)| clients.columns).map(ClientColumn::key) {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
+/// The clients of a run, one by one, as comma-separated values.
+pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+    let workloads = summary.workloads.iter().filter_map(|it| Some((it, it.clients.as_ref()?)));
+    let mut keys: Vec<String> = Vec::new();
+    for key in workloads.clone().flat_map(|(_, clients)| clients.columns).map(ClientColumn::key) {
+        if !keys.contains(&key) {
+            keys.push(key);
         }
-        let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
-        writer.write_record(HEAD.into_iter().chain(keys.iter().map(String::as_str)))?;
-        for (workload, clients) in workloads {
-            let places: Vec<Option<usize>> =
-                keys.iter().map(|key| clients.columns.iter().position(|it| it.key() == *key)).collect();
-            for row in &clients.rows {
-                let own = places
-                    .iter()
-                    .map(|place| place.map_or_else(String::new, |at| cell(clients.columns, row, at)));
-                writer.write_record(head(summary, workload, row).into_iter().chain(own))?;
-            }
-        }
-        writer.flush()
     }
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    writer.write_record(HEAD.into_iter().chain(keys.iter().map(String::as_str)))?;
+    for (workload, clients) in workloads {
+        let places: Vec<Option<usize>> =
+            keys.iter().map(|key| clients.columns.iter().position(|it| it.key() == *key)).collect();
+        for row in &clients.rows {
+            let own = places
+                .iter()
+                .map(|place| place.map_or_else(String::new, |at| cell(clients.columns, row, at)));
+            writer.write_record(head(summary, workload, row).into_iter().chain(own))?;
+        }
+    }
+    writer.flush()
 }
 
 fn head(summary: &Summary, workload: &WorkloadSummary, row: &ClientRow) -> [String; HEAD.len()] {

@@ -2,11 +2,11 @@
 
 mod pictures;
 
-use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::picture::Picture;
 use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
 use crate::quote::{LINE, quote};
+use crate::report::Findings;
 use crate::surroundings;
 use std::io;
 use weir_engine::compare::{

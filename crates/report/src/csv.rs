@@ -1,57 +1,43 @@
 //! One row a stage of a workload (RFC 4180): every scalar of the stage, its loads, and its figures
 //! flattened, with the unit in the column's name (`startup_p99_seconds`).
 
-use crate::Format;
 use crate::stages::state_word;
 use std::collections::BTreeMap;
 use std::io;
 use weir_engine::summary::{FigureValue, ProcessLoad, StageSummary, Summary, Value, WorkloadSummary};
 use weir_observe::{MachineFacts, MachineSource, MachineUsage};
 
-/// Comma-separated values.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Csv;
-
 /// The columns of a row, in order, with their values; what was not measured is missing.
 type Row = Vec<(String, String)>;
 
-impl Format for Csv {
-    fn name(&self) -> &'static str {
-        "csv"
+/// The stages of a run as comma-separated values.
+pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+    let rows: Vec<Row> = summary
+        .workloads
+        .iter()
+        .flat_map(|workload| workload.stages.iter().map(|stage| row(summary, workload, stage)))
+        .collect();
+    let mut columns: Vec<&str> = Vec::new();
+    let mut known = BTreeMap::new();
+    for (name, _) in rows.iter().flatten() {
+        known.entry(name.as_str()).or_insert_with(|| {
+            columns.push(name);
+            columns.len() - 1
+        });
     }
-
-    fn extension(&self) -> &'static str {
-        "csv"
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    if columns.is_empty() {
+        columns = STAGELESS.to_vec();
     }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        let rows: Vec<Row> = summary
-            .workloads
-            .iter()
-            .flat_map(|workload| workload.stages.iter().map(|stage| row(summary, workload, stage)))
-            .collect();
-        let mut columns: Vec<&str> = Vec::new();
-        let mut known = BTreeMap::new();
-        for (name, _) in rows.iter().flatten() {
-            known.entry(name.as_str()).or_insert_with(|| {
-                columns.push(name);
-                columns.len() - 1
-            });
+    writer.write_record(&columns)?;
+    for row in &rows {
+        let mut cells = vec![""; columns.len()];
+        for (name, value) in row {
+            cells[known[name.as_str()]] = value;
         }
-        let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
-        if columns.is_empty() {
-            columns = STAGELESS.to_vec();
-        }
-        writer.write_record(&columns)?;
-        for row in &rows {
-            let mut cells = vec![""; columns.len()];
-            for (name, value) in row {
-                cells[known[name.as_str()]] = value;
-            }
-            writer.write_record(&cells)?;
-        }
-        writer.flush()
+        writer.write_record(&cells)?;
     }
+    writer.flush()
 }
 
 /// The head of a file without rows.

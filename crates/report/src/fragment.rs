@@ -25,7 +25,7 @@ pub fn page_script() -> &'static str {
     include_str!("../templates/hover.js")
 }
 
-/// The elements of a page that [`Html`](crate::Html) or a writer of answers has written. Those without an `id` are given one that
+/// The elements of a page that [`Report`](crate::Report) has written. Those without an `id` are given one that
 /// begins with `prefix`; those of another page on the same screen must have another.
 pub fn fragments(page: &str, prefix: &str) -> Vec<Fragment> {
     let body = page.split_once("<body>").map_or(page, |(_, body)| body);

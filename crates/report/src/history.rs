@@ -1,12 +1,12 @@
 //! Figures over all runs of a name, and where they changed, as text, Markdown, JSON and a page.
 
-use crate::answer::Findings;
 use crate::compare::{finding_tone, finding_word, relative};
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::picture::Picture;
 use crate::plot::{Across, Hue, Line, Mark, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment, several};
 use crate::quote::{LINE, quote};
+use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
 use std::io;
 use weir_engine::compare::Finding;

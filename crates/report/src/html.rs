@@ -1,7 +1,6 @@
 //! One page that needs nothing else: no request, readable on paper and on a telephone, in light and in dark. What others wrote
 //! is escaped by the template. Its one script shows the values under the pointer; without it nothing else is missing.
 
-use crate::Format;
 use crate::account::brief;
 use crate::digest::digest;
 use crate::document::{Badge, ColumnKind, Document, Grid, Part, Section, Tone};
@@ -20,22 +19,9 @@ use std::collections::BTreeMap;
 use std::io;
 use weir_engine::summary::{FigureValue, Summary, Value, WorkloadSummary};
 
-/// A self-contained page.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Html;
-
-impl Format for Html {
-    fn name(&self) -> &'static str {
-        "html"
-    }
-
-    fn extension(&self) -> &'static str {
-        "html"
-    }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        Page::of(summary).write_into(out)
-    }
+/// A run as a self-contained page.
+pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+    Page::of(summary).write_into(out)
 }
 
 #[derive(Template)]

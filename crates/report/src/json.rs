@@ -1,6 +1,5 @@
 //! Values as they are, and the schemas that they follow.
 
-use crate::Format;
 use crate::codec::CodecComparison;
 use crate::stream::StreamCheck;
 use schemars::schema_for;
@@ -12,24 +11,6 @@ use weir_engine::history::History;
 use weir_engine::series::SeriesSummary;
 use weir_engine::summary::Summary;
 use weir_engine::sweep::SweepSummary;
-
-/// The summary as it is, indented. [`schema`] describes it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Json;
-
-impl Format for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn extension(&self) -> &'static str {
-        "json"
-    }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        write(summary, out)
-    }
-}
 
 /// Writes a value as JSON, indented.
 pub(crate) fn write(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {

@@ -1,6 +1,5 @@
 //! For a build server: outcome, verdict and thresholds as test cases.
 
-use crate::Format;
 use crate::capacity::lines::capacity_line;
 use crate::measured::measured;
 use crate::quantity::{TIE, moment};
@@ -14,23 +13,10 @@ use weir_engine::series::{Ending, SeriesSummary};
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
 use weir_engine::sweep::{Standing, SweepSummary};
 
-/// JUnit's XML.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Junit;
-
-impl Format for Junit {
-    fn name(&self) -> &'static str {
-        "junit"
-    }
-
-    fn extension(&self) -> &'static str {
-        "xml"
-    }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        Suite::of(summary).write_into(out)?;
-        out.write_all(b"\n")
-    }
+/// A run as JUnit's XML.
+pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+    Suite::of(summary).write_into(out)?;
+    out.write_all(b"\n")
 }
 
 #[derive(Template)]

@@ -1,6 +1,5 @@
 //! The report for a pull request or a wiki: GitHub's Markdown.
 
-use crate::Format;
 use crate::digest::digest;
 use crate::document::{ColumnKind, Document, Fact, Grid, Part, Section, Tone};
 use crate::quantity::TIE;
@@ -8,28 +7,15 @@ use std::fmt::Write as _;
 use std::io;
 use weir_engine::summary::Summary;
 
-/// GitHub's Markdown.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Markdown;
-
-impl Format for Markdown {
-    fn name(&self) -> &'static str {
-        "markdown"
-    }
-
-    fn extension(&self) -> &'static str {
-        "md"
-    }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut page = page(&digest(summary));
-        let _ = writeln!(
-            page,
-            "\nRun `{}`. Definitions: `docs/method.md`; 100% CPU is one core.",
-            code(&summary.run.id)
-        );
-        out.write_all(page.as_bytes())
-    }
+/// A run as GitHub's Markdown.
+pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut page = page(&digest(summary));
+    let _ = writeln!(
+        page,
+        "\nRun `{}`. Definitions: `docs/method.md`; 100% CPU is one core.",
+        code(&summary.run.id)
+    );
+    out.write_all(page.as_bytes())
 }
 
 pub(crate) fn write_document(document: &Document, out: &mut dyn io::Write) -> io::Result<()> {

@@ -1,9 +1,9 @@
 //! A series of runs, in every format that a run has.
 
-use crate::answer::Findings;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::quantity::{in_figure_unit, moment, several, span};
 use crate::quote::{LINE, quote};
+use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
 use crate::surroundings;
 use std::io;

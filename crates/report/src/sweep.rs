@@ -3,7 +3,7 @@
 pub(crate) mod lines;
 
 use self::lines::{bounds, figure, is_capacity, short, sweep_line};
-use crate::answer::Findings;
+
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::heat_map::heat_map;
 use crate::intervals::{IntervalRow, intervals};
@@ -11,6 +11,7 @@ use crate::picture::Picture;
 use crate::quantity::{BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, moment, percent, span};
 use crate::quote::LINE;
 use crate::quote::quote;
+use crate::report::Findings;
 use crate::{series, surroundings};
 use std::io;
 use weir_engine::capacity::Evidence;

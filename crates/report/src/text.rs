@@ -1,7 +1,6 @@
 //! The report for a terminal or a text file: tables as wide as allowed, and under 60 columns one block of
 //! labelled lines a row. Colour repeats what words say.
 
-use crate::Format;
 use crate::codec::CodecComparison;
 use crate::digest::digest;
 use crate::document::{
@@ -34,16 +33,9 @@ impl Default for Text {
     }
 }
 
-impl Format for Text {
-    fn name(&self) -> &'static str {
-        "text"
-    }
-
-    fn extension(&self) -> &'static str {
-        "txt"
-    }
-
-    fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+impl Text {
+    /// A run.
+    pub(crate) fn write(&self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
         let mut page = self.page(&digest(summary));
         page.heading("Files", Tone::Plain);
         let place = self.directory.as_ref().unwrap_or(&summary.run.id);
@@ -53,9 +45,7 @@ impl Format for Text {
         ]);
         out.write_all(page.text.as_bytes())
     }
-}
 
-impl Text {
     /// What a check of a stored stream found.
     ///
     /// # Errors

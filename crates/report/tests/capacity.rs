@@ -9,7 +9,7 @@ use weir_engine::capacity::{
 use weir_engine::series::{Ending, FigureUnit};
 use weir_engine::summary::{FailureCount, LinkLoad, ProcessLoad, ThreadLoad};
 use weir_metrics::{Failure, Side};
-use weir_report::{Answer as _, FORMATS, Text, capacity_line, load_line};
+use weir_report::{FORMATS, Report, Text, capacity_line, load_line};
 
 /// A load that a server with one busy thread was given, which carries 3,500.
 fn outcome(load: u32, seconds: u32) -> LoadOutcome {

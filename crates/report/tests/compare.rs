@@ -8,7 +8,7 @@ use weir_engine::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::scenario::{OneOrMany, Scenario, WorkloadSpec};
 use weir_engine::summary::{self, VerdictState};
-use weir_report::{Answer, COMPARISON_FORMATS, Text};
+use weir_report::{COMPARISON_FORMATS, Report, Text};
 
 /// A run of which the target needed `factor` of its CPU, and no two are the same.
 fn run(side: &str, number: u32, factor: f64) -> ComparedRun {

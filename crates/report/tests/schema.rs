@@ -3,13 +3,13 @@
 mod fixture;
 
 use weir_engine::summary::Summary;
-use weir_report::{Format, Json};
+use weir_report::{Report, Text};
 
 #[test]
 fn every_made_up_summary_follows_it() {
     let follows = |summary: &Summary| {
         let mut bytes = Vec::new();
-        Json.write(summary, &mut bytes).unwrap();
+        summary.write("json", &Text::default(), &mut bytes).unwrap();
         fixture::follows("summary", &bytes)
     };
     for summary in [

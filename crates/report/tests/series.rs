@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weir_engine::scenario::{Order, Variant};
 use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::VerdictState;
-use weir_report::{Answer, FORMATS, Text};
+use weir_report::{FORMATS, Report, Text};
 
 /// Repetitions of a run whose second variant needs a tenth less CPU, one of them not to be believed.
 fn summary(repetitions: u32) -> SeriesSummary {

@@ -7,7 +7,7 @@ use weir_engine::capacity::{Evidence, LoadKind};
 use weir_engine::scenario::{Order, Variant};
 use weir_engine::series::{Ending, SeriesFacts, SeriesRun, SeriesSummary};
 use weir_engine::sweep::{BusiestThread, CellCapacity, Ranked, SweepCell, SweepFacts, SweepSummary};
-use weir_report::{Answer, FORMATS, Text, sweep_line};
+use weir_report::{FORMATS, Report, Text, sweep_line};
 
 fn variants() -> Vec<Variant> {
     let of = |workers: &str, chunk: &str| Variant {

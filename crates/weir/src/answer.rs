@@ -12,7 +12,7 @@ use weir_report::Text;
 const SUMMARY: &str = "summary.json";
 
 /// The summary of a series, of a search or of a sweep.
-pub(crate) trait KeptAnswer: weir_report::Answer + DeserializeOwned {
+pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
     /// The version of its layout.
     const LAYOUT: &'static str;
 

@@ -13,7 +13,7 @@ use weir_engine::compare::{
 use weir_engine::scenario::Order;
 use weir_engine::series::{SeriesRun, SeriesSummary};
 use weir_engine::sweep::SweepSummary;
-use weir_report::{Answer, quote};
+use weir_report::{Report, quote};
 
 /// What a line of an error is cut to.
 const LINE: usize = 400;

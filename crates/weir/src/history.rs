@@ -13,7 +13,7 @@ use weir_engine::compare::ComparedRun;
 use weir_engine::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
-use weir_report::{Answer, quote};
+use weir_report::{Report, quote};
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
 const DEEPEST: usize = 4;

@@ -12,7 +12,7 @@ use weir_engine::scenario::Scenario;
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
 use weir_live::{Label, Origin, Part};
-use weir_report::{Format, Html, fragments};
+use weir_report::{Report, Text, fragments};
 
 /// Of the time, at most one part in this many goes into summaries for open tabs: summing up a run of many hours takes long.
 const SHARE: u32 = 10;
@@ -152,7 +152,7 @@ impl Shown {
         self.outlets.show(move || {
             let mut page = Vec::new();
             // A vector takes all.
-            let _ = Html.write(&summary, &mut page);
+            let _ = summary.write("html", &Text::default(), &mut page);
             let mut run = parts(&String::from_utf8_lossy(&page), "");
             let below_head = usize::from(!run.is_empty());
             run.splice(below_head..below_head, agents);

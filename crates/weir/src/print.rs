@@ -8,10 +8,10 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use weir_engine::record;
 use weir_engine::summary::Summary;
-use weir_report::{Format, Text};
+use weir_report::{Report, Text};
 
-/// The artefacts of what has no run directory's lines of its own: formats, and the files that they are written to.
-pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
+/// The artefacts: formats, and the files that they are written to.
+const ARTEFACTS: [(&str, &str); 6] = [
     ("json", "summary.json"),
     ("text", "report.txt"),
     ("markdown", "report.md"),
@@ -19,6 +19,9 @@ pub(crate) const ARTEFACTS: [(&str, &str); 6] = [
     ("csv", "report.csv"),
     ("junit", "report.xml"),
 ];
+
+/// That which a single run has beside them.
+const CLIENTS: (&str, &str) = ("clients", "clients.csv");
 
 /// A file for JSON that cannot be written is better known before the run.
 pub(crate) fn check_json(print: &Print) -> Result<(), Failure> {
@@ -61,32 +64,16 @@ pub(crate) fn check_answer(print: &Print, noun: &str, each: &str) -> Result<(), 
 /// Prints the report of a run as asked.
 pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), Failure> {
     let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
-    asked.print(None, &|format, text, out| match format {
-        "text" => {
-            Text { directory: Some(directory.display().to_string()), ..text.clone() }.write(summary, out)
-        }
-        name => match weir_report::by_name(name) {
-            Some(format) => format.write(summary, out),
-            None => Err(std::io::Error::other(format!("there is no format '{name}'"))),
-        },
+    let directory = Some(directory.display().to_string());
+    asked.print(None, &|format, text, out| {
+        summary.write(format, &Text { directory: directory.clone(), ..text.clone() }, out)
     })
 }
 
 /// Writes the summary in every format beside the run's lines: `summary.json`, `report.html` and so on.
 pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(), Failure> {
-    for name in weir_report::FORMATS {
-        let Some(format) = weir_report::by_name(name) else { continue };
-        let mut bytes = Vec::new();
-        format.write(summary, &mut bytes).map_err(Failure::with(Exit::Internal))?;
-        let stem = match name {
-            "json" => "summary",
-            "clients" => "clients",
-            _ => "report",
-        };
-        let path = directory.join(format!("{stem}.{}", format.extension()));
-        record::write_whole(&path, &bytes).map_err(Failure::with(Exit::Internal))?;
-    }
-    Ok(())
+    write(directory, &|format, text, out| summary.write(format, text, out))?;
+    write_as(directory, CLIENTS, &|format, text, out| summary.write(format, text, out))
 }
 
 /// Writes what is not a single run's in the format of a name, as text in a manner.
@@ -141,12 +128,13 @@ impl Asked<'_> {
 
 /// Writes the artefacts of what is not a single run's, whole.
 pub(crate) fn write(directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
-    for (name, file) in ARTEFACTS {
-        let mut bytes = Vec::new();
-        write(name, &Text::default(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
-        record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))?;
-    }
-    Ok(())
+    ARTEFACTS.into_iter().try_for_each(|artefact| write_as(directory, artefact, write))
+}
+
+fn write_as(directory: &Path, (format, file): (&str, &str), write: WriteAs<'_>) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    write(format, &Text::default(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
+    record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))
 }
 
 /// Text as it fits stdout.

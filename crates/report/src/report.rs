@@ -1,21 +1,36 @@
-//! What is found out from several runs: one writer for all formats of a series, a search, a sweep, a comparison and a history.
-//! It knows none of them.
+//! One writer for all formats of a run, a series, a search, a sweep, a comparison and a history.
 
 use crate::document::Document;
 use crate::picture::Picture;
 use crate::text::Text;
-use crate::{html, json, markdown};
+use crate::{clients_csv, csv, html, json, junit, markdown};
 use serde::Serialize;
 use std::io;
+use weir_engine::summary::Summary;
 
-/// What is found out from several runs: a series, a search, a sweep, a comparison, a history.
-pub trait Answer {
-    /// Writes it in the format of this name, one of [`crate::FORMATS`] or, of a comparison and a history, of
-    /// [`crate::COMPARISON_FORMATS`]; as text in the manner of `text`.
+/// What is reported: a run, or what several runs came to.
+pub trait Report {
+    /// Writes it in the format of this name, one of [`crate::FORMATS`]; as text in the manner of `text`. A comparison and a history
+    /// have [`crate::COMPARISON_FORMATS`] alone.
     ///
     /// # Errors
     /// `out` does not take it, or there is no such format.
     fn write(&self, format: &str, text: &Text, out: &mut dyn io::Write) -> io::Result<()>;
+}
+
+impl Report for Summary {
+    fn write(&self, format: &str, text: &Text, out: &mut dyn io::Write) -> io::Result<()> {
+        match format {
+            "text" => text.write(self, out),
+            "markdown" => markdown::write(self, out),
+            "html" => html::write(self, out),
+            "json" => json::write(self, out),
+            "csv" => csv::write(self, out),
+            "clients" => clients_csv::write(self, out),
+            "junit" => junit::write(self, out),
+            other => Err(io::Error::other(format!("there is no format '{other}'"))),
+        }
+    }
 }
 
 /// An answer's parts, from which each format is made.
@@ -56,7 +71,7 @@ pub(crate) trait Findings: Serialize {
     }
 }
 
-impl<A: Findings> Answer for A {
+impl<A: Findings> Report for A {
     fn write(&self, format: &str, text: &Text, out: &mut dyn io::Write) -> io::Result<()> {
         match format {
             "text" => text.write_document(&self.document(), out),
