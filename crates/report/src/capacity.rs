@@ -5,7 +5,7 @@ pub(crate) mod lines;
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::picture::Picture;
-use crate::plot::{Across, Hue, Line, Mark, Plot};
+use crate::plot::{Hue, Line, Mark, Plot};
 use crate::quantity::{
     BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, several, several_of,
     share, span,
@@ -260,16 +260,9 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         Line::new(verdict_word(verdict), hue, points).marked(mark)
     };
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Void];
-    let mut plots = vec![Plot {
-        title: "Loads, in the order in which they were held".to_owned(),
-        units: COUNT,
-        lines: verdicts.into_iter().map(of_verdict).collect(),
-        bands: Vec::new(),
-        across: Across::Numbers,
-        length: loads.len() as f64 + 1.0,
-        note: String::new(),
-        robust: false,
-    }];
+    let title = "Loads, in the order in which they were held".to_owned();
+    let lines = verdicts.into_iter().map(of_verdict).collect();
+    let mut plots = vec![Plot::new(title, COUNT, lines, loads.len() as f64 + 1.0)];
     let mut tried: Vec<u32> = loads.iter().map(|load| load.load).collect();
     tried.sort_unstable();
     tried.dedup();
@@ -279,15 +272,8 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         let points = outcomes.iter().map(|it| (f64::from(it.load), value(it))).collect();
         Line::new(name, hue, points)
     };
-    let against = |title: &str, units: Units, lines| Plot {
-        title: format!("{title} against the load"),
-        units,
-        lines,
-        bands: Vec::new(),
-        across: Across::Numbers,
-        length,
-        note: String::new(),
-        robust: false,
+    let against = |title: &str, units: Units, lines| {
+        Plot::new(format!("{title} against the load"), units, lines, length)
     };
     let asked = line("asked for", Hue::Plan, &|it| Some(f64::from(it.load))).dashed();
     let came: &dyn Fn(&LoadOutcome) -> Option<f64> = match summary.sought.kind {

@@ -3,7 +3,7 @@
 use crate::compare::{finding_tone, finding_word, relative};
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::picture::Picture;
-use crate::plot::{Across, Hue, Line, Mark, Plot};
+use crate::plot::{Hue, Line, Mark, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment, several};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
@@ -222,20 +222,12 @@ fn plots(history: &History) -> Vec<Plot> {
         let grown = |points: Vec<(f64, Option<f64>)>| {
             points.into_iter().map(|(at, value)| (at, value.map(|value| value * scale))).collect()
         };
-        Plot {
-            title: title(figure),
-            units,
-            lines: vec![
-                Line::new("runs", Hue::Done, grown(values)).marked(Mark::Circle),
-                Line::new("level", Hue::Plan, grown(levels.iter().zip(ends).flat_map(level).collect()))
-                    .dashed(),
-            ],
-            bands: Vec::new(),
-            across: Across::Numbers,
-            length: number(count),
-            note: String::new(),
-            robust: false,
-        }
+        let levels = grown(levels.iter().zip(ends).flat_map(level).collect());
+        let lines = vec![
+            Line::new("runs", Hue::Done, grown(values)).marked(Mark::Circle),
+            Line::new("level", Hue::Plan, levels).dashed(),
+        ];
+        Plot::new(title(figure), units, lines, number(count))
     };
     // What changed comes first.
     let (changed, others): (Vec<_>, Vec<_>) = history.figures.iter().partition(|it| !it.changes.is_empty());

@@ -230,6 +230,12 @@ impl Axes {
 }
 
 impl Plot {
+    /// Lines over numbers up to `length`, without stages and without a note.
+    pub(crate) fn new(title: String, units: Units, lines: Vec<Line>, length: f64) -> Self {
+        let (bands, across, note) = (Vec::new(), Across::Numbers, String::new());
+        Self { title, units, lines, bands, across, length, note, robust: false }
+    }
+
     /// The drawing; none if there is nothing to draw.
     pub(crate) fn draw(&self, id: &str) -> Option<Drawing> {
         let values = || self.lines.iter().flat_map(|line| line.points.iter().filter_map(|(_, value)| *value));

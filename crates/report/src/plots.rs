@@ -34,15 +34,9 @@ const MOST_KINDS: usize = 4;
 pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
     let bands = bands(summary);
     let seconds = summary.series.last().map_or(0.0, |point| f64::from(point.second) + 1.0);
-    let plot = |title: &str, units: Units, lines: Vec<Line>| Plot {
-        title: title.to_owned(),
-        units,
-        lines,
-        bands: bands.clone(),
-        across: Across::Time,
-        length: seconds,
-        note: String::new(),
-        robust: false,
+    let plot = |title: &str, units: Units, lines: Vec<Line>| {
+        let (bands, across) = (bands.clone(), Across::Time);
+        Plot { bands, across, ..Plot::new(title.to_owned(), units, lines, seconds) }
     };
     let mut plots = Vec::new();
     for (position, workload) in summary.workloads.iter().enumerate() {
@@ -112,19 +106,11 @@ fn by_percentile(workload: &WorkloadSummary, title: String, figure: &str) -> Plo
     let spreads = spreads.split_off(spreads.len().saturating_sub(MOST_STAGES));
     let length = spreads.iter().map(|(_, spread)| furthest(spread)).fold(1.0, f64::max);
     let hue = |position: usize| if spreads.len() == 1 { Hue::Done } else { Hue::Series(position) };
-    let lines = spreads.iter().enumerate();
-    Plot {
-        title,
-        units: SECONDS,
-        lines: lines
-            .map(|(at, (name, spread))| Line::new(name, hue(at), percentile_points(spread)))
-            .collect(),
-        bands: Vec::new(),
-        across: Across::Nines,
-        length,
-        note: PERCENTILES.to_owned(),
-        robust: false,
-    }
+    let line =
+        |(at, (name, spread)): (usize, &(String, &Spread))| Line::new(name, hue(at), percentile_points(spread));
+    let lines = spreads.iter().enumerate().map(line).collect();
+    let note = PERCENTILES.to_owned();
+    Plot { across: Across::Nines, note, ..Plot::new(title, SECONDS, lines, length) }
 }
 
 fn several_clients(clients: u32) -> String {
