@@ -24,7 +24,17 @@ impl Findings for CapacitySummary {
     const NOUN: &'static str = "a search";
 
     fn document(&self) -> Document {
-        document(self)
+        let mut sections = vec![Section::new("Capacity", vec![Part::Facts(facts(self))])];
+        sections.extend(at_the_edge(self).map(|grid| Section::new("At the edge", vec![Part::Grid(grid)])));
+        if !self.trials.is_empty() {
+            sections.push(Section::new("Trials", vec![Part::Grid(trials(self))]));
+        }
+        sections.extend(surroundings::sections(&self.run));
+        Document {
+            title: format!("weir {} · {}", quote(&self.run.weir_version, 40), quote(&self.run.name, LINE)),
+            badges: badges(self),
+            sections,
+        }
     }
 
     fn subject(&self) -> String {
@@ -35,8 +45,38 @@ impl Findings for CapacitySummary {
         crate::picture::drawn(&plots(self))
     }
 
+    /// One row a load of a trial.
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        write_csv(self, out)
+        let mut writer = crate::csv::rows(out);
+        writer.write_record([
+            "search",
+            "trial",
+            "purpose",
+            "load",
+            "verdict",
+            "good_seconds",
+            "bad_seconds",
+            "playing",
+            "bits_per_second",
+            "failed",
+        ])?;
+        for trial in &self.trials {
+            for outcome in &trial.loads {
+                writer.write_record([
+                    &quote(&self.run.id, LINE),
+                    &quote(&trial.directory, LINE),
+                    purpose(trial),
+                    &outcome.load.to_string(),
+                    verdict_word(outcome.verdict),
+                    &outcome.good_seconds.to_string(),
+                    &outcome.bad_seconds.to_string(),
+                    &outcome.playing.to_string(),
+                    &outcome.actual_bps.to_string(),
+                    &reason(outcome).replace(TIE, " "),
+                ])?;
+            }
+        }
+        writer.flush()
     }
 
     fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -52,39 +92,19 @@ fn verdict_tone(verdict: Verdict) -> Tone {
     }
 }
 
-fn document(summary: &CapacitySummary) -> Document {
-    let mut sections = vec![Section::new("Capacity", vec![Part::Facts(facts(summary))])];
-    sections.extend(at_the_edge(summary).map(|grid| Section::new("At the edge", vec![Part::Grid(grid)])));
-    if !summary.trials.is_empty() {
-        sections.push(Section::new("Trials", vec![Part::Grid(trials(summary))]));
-    }
-    sections.extend(surroundings::sections(&summary.run));
-    Document {
-        title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
-        badges: badges(summary),
-        sections,
-    }
-}
-
 fn badges(summary: &CapacitySummary) -> Vec<Badge> {
-    let badge = |text: &str, tone| Badge { text: text.to_owned(), tone };
     let mut badges = vec![match summary.answer.evidence {
-        Evidence::Void if summary.ending == Ending::Running => badge("no trial yet", Tone::Doubtful),
-        Evidence::Found => badge("found", Tone::Good),
-        Evidence::AtLeast => badge("at least", Tone::Doubtful),
-        Evidence::AtMost => badge("at most", Tone::Doubtful),
-        Evidence::Undecided => badge("undecided", Tone::Doubtful),
-        Evidence::Void => badge("void", Tone::Bad),
+        Evidence::Void if summary.ending == Ending::Running => Badge::new("no trial yet", Tone::Doubtful),
+        Evidence::Found => Badge::new("found", Tone::Good),
+        Evidence::AtLeast => Badge::new("at least", Tone::Doubtful),
+        Evidence::AtMost => Badge::new("at most", Tone::Doubtful),
+        Evidence::Undecided => Badge::new("undecided", Tone::Doubtful),
+        Evidence::Void => Badge::new("void", Tone::Bad),
     }];
     if summary.answer.recovers == Some(false) {
-        badges.push(badge("does not recover", Tone::Bad));
+        badges.push(Badge::new("does not recover", Tone::Bad));
     }
-    match &summary.ending {
-        Ending::Completed => {}
-        Ending::Running => badges.push(badge("not at its end", Tone::Doubtful)),
-        Ending::Interrupted => badges.push(badge("interrupted", Tone::Doubtful)),
-        Ending::Failed(_) => badges.push(badge("failed", Tone::Bad)),
-    }
+    badges.extend(Badge::of_ending(&summary.ending));
     badges
 }
 
@@ -310,38 +330,4 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
     let host = line("whole host", Hue::Plan, &|it| it.host_cpu_percent);
     plots.push(against("CPU of the whole host", PERCENT, vec![host]));
     plots
-}
-
-/// One row a load of a trial.
-fn write_csv(summary: &CapacitySummary, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
-    writer.write_record([
-        "search",
-        "trial",
-        "purpose",
-        "load",
-        "verdict",
-        "good_seconds",
-        "bad_seconds",
-        "playing",
-        "bits_per_second",
-        "failed",
-    ])?;
-    for trial in &summary.trials {
-        for outcome in &trial.loads {
-            writer.write_record([
-                &quote(&summary.run.id, LINE),
-                &quote(&trial.directory, LINE),
-                purpose(trial),
-                &outcome.load.to_string(),
-                verdict_word(outcome.verdict),
-                &outcome.good_seconds.to_string(),
-                &outcome.bad_seconds.to_string(),
-                &outcome.playing.to_string(),
-                &outcome.actual_bps.to_string(),
-                &reason(outcome).replace(TIE, " "),
-            ])?;
-        }
-    }
-    writer.flush()
 }

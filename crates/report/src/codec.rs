@@ -182,7 +182,7 @@ impl CodecComparison {
         let state = if self.time_ratio.excludes(1.0) { "difference found" } else { "no difference" };
         Document {
             title: "Avro against JSON".to_owned(),
-            badges: vec![Badge { text: state.to_owned(), tone: Tone::Plain }],
+            badges: vec![Badge::new(state, Tone::Plain)],
             sections,
         }
     }

@@ -22,7 +22,27 @@ impl Findings for Comparison {
     const NOUN: &'static str = "a comparison";
 
     fn document(&self) -> Document {
-        document(self)
+        let mut sections = vec![Section::new("Comparison", vec![Part::Facts(facts(self))])];
+        for contest in &self.contests {
+            let title = format!("{} against {}", side_name(self, &contest.side), letter(0));
+            let parts = vec![Part::Grid(changes(self, contest))];
+            sections.push(Section::new(title, parts));
+        }
+        if !self.limits.is_empty() {
+            let limits = self.limits.iter().map(|it| limit(self, it)).collect();
+            sections.push(Section::new("Limits", vec![Part::Facts(limits)]));
+        }
+        let doubts = doubts(self);
+        if !doubts.is_empty() {
+            sections.push(Section::new("Warnings", vec![Part::Facts(doubts)]));
+        }
+        sections.push(Section::new("Runs", vec![Part::Grid(runs(self))]).detail());
+        sections.extend(surroundings::sections(&self.run).into_iter().map(Section::detail));
+        Document {
+            title: format!("weir {} · compare", quote(&self.run.weir_version, 40)),
+            badges: badges(self),
+            sections,
+        }
     }
 
     fn subject(&self) -> String {
@@ -42,30 +62,6 @@ fn names(comparison: &Comparison) -> String {
     comparison.sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(" · ")
 }
 
-fn document(comparison: &Comparison) -> Document {
-    let mut sections = vec![Section::new("Comparison", vec![Part::Facts(facts(comparison))])];
-    for contest in &comparison.contests {
-        let title = format!("{} against {}", side_name(comparison, &contest.side), letter(0));
-        let parts = vec![Part::Grid(changes(comparison, contest))];
-        sections.push(Section::new(title, parts));
-    }
-    if !comparison.limits.is_empty() {
-        let limits = comparison.limits.iter().map(|it| limit(comparison, it)).collect();
-        sections.push(Section::new("Limits", vec![Part::Facts(limits)]));
-    }
-    let doubts = doubts(comparison);
-    if !doubts.is_empty() {
-        sections.push(Section::new("Warnings", vec![Part::Facts(doubts)]));
-    }
-    sections.push(Section::new("Runs", vec![Part::Grid(runs(comparison))]).detail());
-    sections.extend(surroundings::sections(&comparison.run).into_iter().map(Section::detail));
-    Document {
-        title: format!("weir {} · compare", quote(&comparison.run.weir_version, 40)),
-        badges: badges(comparison),
-        sections,
-    }
-}
-
 /// The letter of a side: names may be as long as paths are.
 fn letter(position: usize) -> String {
     char::from_u32('A' as u32 + position as u32)
@@ -83,30 +79,24 @@ fn found(comparison: &Comparison, finding: Finding) -> usize {
 }
 
 fn badges(comparison: &Comparison) -> Vec<Badge> {
-    let badge = |text: String, tone| Badge { text, tone };
     let mut badges = Vec::new();
     let regressions = comparison.limits.iter().filter(|it| it.finding == LimitFinding::Regression).count();
     if regressions > 0 {
-        badges.push(badge(several(regressions as u64, "regression"), Tone::Bad));
+        badges.push(Badge::new(several(regressions as u64, "regression"), Tone::Bad));
     }
     if comparison.fewest_runs() < FEWEST_FOR_DIFFERENCE {
-        badges.push(badge("too few runs to tell".to_owned(), Tone::Doubtful));
+        badges.push(Badge::new("too few runs to tell", Tone::Doubtful));
     } else {
-        for (finding, tone) in [
-            (Finding::Worse, Tone::Bad),
-            (Finding::Better, Tone::Good),
-            (Finding::Different, Tone::Plain),
-            (Finding::Same, Tone::Plain),
-            (Finding::Undecided, Tone::Plain),
-        ] {
+        use Finding::{Better, Different, Same, Undecided, Worse};
+        for finding in [Worse, Better, Different, Same, Undecided] {
             let count = found(comparison, finding);
             if count > 0 {
-                badges.push(badge(format!("{count} {}", finding_word(finding)), tone));
+                badges.push(Badge::new(format!("{count} {}", finding_word(finding)), finding_tone(finding)));
             }
         }
     }
     if !comparison.unlike.is_empty() {
-        badges.push(badge("not alike".to_owned(), Tone::Bad));
+        badges.push(Badge::new("not alike", Tone::Bad));
     }
     badges
 }
@@ -180,9 +170,7 @@ fn unlike(label: &str, it: &Unlike) -> Fact {
 
 fn doubts(comparison: &Comparison) -> Vec<Fact> {
     let unlike = comparison.unlike.iter().map(|it| unlike("not alike", it).tone(Tone::Bad));
-    let warnings =
-        comparison.warnings.iter().map(|it| Fact::new("warning", quote(it, 1_000)).tone(Tone::Doubtful));
-    unlike.chain(warnings).collect()
+    unlike.chain(comparison.warnings.iter().map(|it| Fact::warning(it))).collect()
 }
 
 fn changes(comparison: &Comparison, contest: &Contest) -> Grid {

@@ -25,7 +25,7 @@ pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()
             columns.len() - 1
         });
     }
-    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    let mut writer = rows(out);
     if columns.is_empty() {
         columns = STAGELESS.to_vec();
     }
@@ -38,6 +38,11 @@ pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()
         writer.write_record(&cells)?;
     }
     writer.flush()
+}
+
+/// A writer of rows whose lines end as RFC 4180 has it.
+pub(crate) fn rows(out: &mut dyn io::Write) -> ::csv::Writer<&mut dyn io::Write> {
+    ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out)
 }
 
 /// The head of a file without rows.

@@ -33,7 +33,7 @@ pub(crate) fn digest(summary: &Summary) -> Document {
     sections.extend(machines::section(summary));
     sections.push(verdict(summary));
     sections.extend(thresholds(summary));
-    sections.extend(warnings(summary));
+    sections.extend(Section::of_warnings(&summary.warnings));
     sections.extend(surroundings::sections(run));
     Document { title: title(summary), badges: badges(summary), sections }
 }
@@ -51,7 +51,7 @@ fn of_nothing(summary: &Summary, headline: &Headline) -> Document {
     if !summary.verdict.reasons.is_empty() {
         sections.push(verdict(summary));
     }
-    sections.extend(warnings(summary));
+    sections.extend(Section::of_warnings(&summary.warnings));
     Document { title: title(summary), badges: badges(summary), sections }
 }
 
@@ -60,36 +60,27 @@ fn title(summary: &Summary) -> String {
     format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE))
 }
 
-fn warnings(summary: &Summary) -> Option<Section> {
-    let warnings = summary.warnings.iter();
-    let facts: Vec<_> =
-        warnings.map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful)).collect();
-    (!facts.is_empty()).then(|| Section::new("Warnings", vec![Part::Facts(facts)]))
-}
-
 fn badges(summary: &Summary) -> Vec<Badge> {
     let state = summary.verdict.state;
-    let mut badges = vec![Badge { text: state_word(state).to_owned(), tone: state_tone(state) }];
+    let mut badges = vec![Badge::new(state_word(state), state_tone(state))];
     let (all, failed) = (summary.thresholds.len(), summary.thresholds.iter().filter(|it| !it.passed).count());
     match failed {
         0 if all == 0 => {}
         // All of them fail of nothing, which the first badge says.
         _ if is_of_nothing(summary) => {}
-        0 => badges
-            .push(Badge { text: format!("{} passed", several(all as u64, "threshold")), tone: Tone::Good }),
+        0 => badges.push(Badge::new(format!("{} passed", several(all as u64, "threshold")), Tone::Good)),
         _ => {
             let first = summary.thresholds.iter().find(|it| !it.passed);
             let first = first.map_or_else(String::new, |it| quote(&it.expression, 60));
             let others = if failed > 1 { " and others" } else { "" };
             let all = several(all as u64, "threshold");
-            badges
-                .push(Badge { text: format!("{failed} of {all} failed: {first}{others}"), tone: Tone::Bad });
+            badges.push(Badge::new(format!("{failed} of {all} failed: {first}{others}"), Tone::Bad));
         }
     }
     if !summary.verdict.waived.is_empty() {
         let names: BTreeSet<_> = summary.verdict.waived.iter().map(|it| quote(&it.check, 60)).collect();
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        badges.push(Badge { text: format!("waived: {names}"), tone: Tone::Doubtful });
+        badges.push(Badge::new(format!("waived: {names}"), Tone::Doubtful));
     }
     let (text, tone) = match summary.outcome {
         Outcome::Completed | Outcome::NobodyLeft if summary.is_unanswered() => {
@@ -103,7 +94,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         Outcome::Aborted(_) => ("aborted", Tone::Bad),
         Outcome::Running => ("running", Tone::Plain),
     };
-    badges.push(Badge { text: text.to_owned(), tone });
+    badges.push(Badge::new(text, tone));
     badges
 }
 

@@ -1,8 +1,10 @@
 //! What a report says, before it has a form: sections of tables and labelled lines. Text, Markdown and
 //! HTML are made from the same value, so that they cannot say different things.
 
-use crate::quantity::joined;
+use crate::quantity::{joined, several};
+use crate::quote::quote;
 use std::borrow::Cow;
+use weir_engine::series::{Ending, SeriesSummary};
 
 /// A whole report.
 #[derive(Debug)]
@@ -129,6 +131,28 @@ impl Document {
     }
 }
 
+impl Badge {
+    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+        Self { text: text.into(), tone }
+    }
+
+    /// How what is made several times ended, if not as it should.
+    pub(crate) fn of_ending(ending: &Ending) -> Option<Self> {
+        match ending {
+            Ending::Completed => None,
+            Ending::Running => Some(Self::new("not at its end", Tone::Doubtful)),
+            Ending::Interrupted => Some(Self::new("interrupted", Tone::Doubtful)),
+            Ending::Failed(_) => Some(Self::new("failed", Tone::Bad)),
+        }
+    }
+
+    /// How many thresholds of a series failed, if any did.
+    pub(crate) fn of_thresholds(series: &SeriesSummary) -> Option<Self> {
+        let failed = series.failed_thresholds() as u64;
+        (failed > 0).then(|| Self::new(format!("{} failed", several(failed, "threshold")), Tone::Bad))
+    }
+}
+
 impl Grid {
     /// The first or the second of the two tables that it becomes where it is wider than the page.
     pub(crate) fn part(&self, place: ColumnPlace) -> Self {
@@ -181,6 +205,11 @@ impl Cell {
         Self { content: Content::Text(text.into()), tone: Tone::Plain }
     }
 
+    /// A text where there is a value.
+    pub(crate) fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
+        value.map_or_else(Self::nothing, |value| Self::text(text(value)))
+    }
+
     pub(crate) fn nothing() -> Self {
         Self::text(crate::quantity::NOTHING)
     }
@@ -216,6 +245,10 @@ impl Fact {
         Self { label: label.into(), lines: vec![line.into()], tone: Tone::Plain, item: false }
     }
 
+    pub(crate) fn warning(words: &str) -> Self {
+        Self::new("warning", quote(words, 1_000)).tone(Tone::Doubtful)
+    }
+
     pub(crate) fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
@@ -224,6 +257,12 @@ impl Fact {
 impl Section {
     pub(crate) fn new(title: impl Into<String>, parts: Vec<Part>) -> Self {
         Self { title: title.into(), detail: false, parts }
+    }
+
+    /// One line for each, if there are any.
+    pub(crate) fn of_warnings(warnings: &[String]) -> Option<Self> {
+        let facts: Vec<_> = warnings.iter().map(|it| Fact::warning(it)).collect();
+        (!facts.is_empty()).then(|| Self::new("Warnings", vec![Part::Facts(facts)]))
     }
 
     pub(crate) fn detail(self) -> Self {

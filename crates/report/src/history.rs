@@ -20,7 +20,19 @@ impl Findings for History {
     const NOUN: &'static str = "a history";
 
     fn document(&self) -> Document {
-        document(self)
+        let mut sections =
+            vec![Section::new("History", vec![Part::Facts(facts(self)), Part::Grid(figures(self))])];
+        let changes = changes(self);
+        if !changes.rows.is_empty() {
+            sections.push(Section::new("Changes", vec![Part::Grid(changes)]));
+        }
+        let causes = causes(self);
+        if !causes.is_empty() {
+            sections.push(Section::new("What was new at a change", vec![Part::Facts(causes)]));
+        }
+        sections.extend(Section::of_warnings(&self.warnings));
+        sections.push(Section::new("Runs", vec![Part::Grid(runs(self))]).detail());
+        Document { title: format!("{} · self", quote(&self.name, LINE)), badges: badges(self), sections }
     }
 
     fn subject(&self) -> String {
@@ -32,28 +44,6 @@ impl Findings for History {
     }
 }
 
-fn document(history: &History) -> Document {
-    let mut sections =
-        vec![Section::new("History", vec![Part::Facts(facts(history)), Part::Grid(figures(history))])];
-    let changes = changes(history);
-    if !changes.rows.is_empty() {
-        sections.push(Section::new("Changes", vec![Part::Grid(changes)]));
-    }
-    let causes = causes(history);
-    if !causes.is_empty() {
-        sections.push(Section::new("What was new at a change", vec![Part::Facts(causes)]));
-    }
-    if !history.warnings.is_empty() {
-        let facts =
-            history.warnings.iter().map(|it| Fact::new("warning", quote(it, 1_000)).tone(Tone::Doubtful));
-        sections.push(Section::new("Warnings", vec![Part::Facts(facts.collect())]));
-    }
-    sections.push(Section::new("Runs", vec![Part::Grid(runs(history))]).detail());
-    Document {
-        title: format!("{} · history", quote(&history.name, LINE)), badges: badges(history), sections
-    }
-}
-
 fn badges(history: &History) -> Vec<Badge> {
     let all = || history.figures.iter().flat_map(|figure| &figure.changes);
     let mut badges: Vec<_> = [Finding::Worse, Finding::Better, Finding::Different]
@@ -61,13 +51,13 @@ fn badges(history: &History) -> Vec<Badge> {
         .filter_map(|finding| {
             let count = all().filter(|it| it.finding == finding).count();
             let text = format!("{count} {}", finding_word(finding));
-            (count > 0).then(|| Badge { text, tone: finding_tone(finding) })
+            (count > 0).then(|| Badge::new(text, finding_tone(finding)))
         })
         .collect();
     if history.runs.len() < FEWEST_RUNS {
-        badges.push(Badge { text: "too few runs to tell".to_owned(), tone: Tone::Doubtful });
+        badges.push(Badge::new("too few runs to tell", Tone::Doubtful));
     } else if badges.is_empty() {
-        badges.push(Badge { text: "no change".to_owned(), tone: Tone::Good });
+        badges.push(Badge::new("no change", Tone::Good));
     }
     badges
 }

@@ -106,8 +106,9 @@ fn by_percentile(workload: &WorkloadSummary, title: String, figure: &str) -> Plo
     let spreads = spreads.split_off(spreads.len().saturating_sub(MOST_STAGES));
     let length = spreads.iter().map(|(_, spread)| furthest(spread)).fold(1.0, f64::max);
     let hue = |position: usize| if spreads.len() == 1 { Hue::Done } else { Hue::Series(position) };
-    let line =
-        |(at, (name, spread)): (usize, &(String, &Spread))| Line::new(name, hue(at), percentile_points(spread));
+    let line = |(at, (name, spread)): (usize, &(String, &Spread))| {
+        Line::new(name, hue(at), percentile_points(spread))
+    };
     let lines = spreads.iter().enumerate().map(line).collect();
     let note = PERCENTILES.to_owned();
     Plot { across: Across::Nines, note, ..Plot::new(title, SECONDS, lines, length) }

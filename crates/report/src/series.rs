@@ -18,15 +18,46 @@ impl Findings for SeriesSummary {
     const NOUN: &'static str = "a series";
 
     fn document(&self) -> Document {
-        document(self)
+        Document {
+            title: format!("weir {} · {}", quote(&self.run.weir_version, 40), quote(&self.run.name, LINE)),
+            badges: badges(self),
+            sections: sections(self),
+        }
     }
 
     fn subject(&self) -> String {
         self.run.id.clone()
     }
 
+    /// One row a run and figure, those without titles included.
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        write_csv(self, out)
+        let mut writer = crate::csv::rows(out);
+        writer.write_record([
+            "series",
+            "run",
+            "variant",
+            "repetition",
+            "counted",
+            "figure",
+            "unit",
+            "value",
+        ])?;
+        for run in &self.runs {
+            for figure in &self.figures {
+                let Some(value) = run.figures.get(&figure.name) else { continue };
+                writer.write_record([
+                    &quote(&self.run.id, LINE),
+                    &run.directory,
+                    &run.variant,
+                    &run.repetition.to_string(),
+                    &u8::from(run.is_counted()).to_string(),
+                    &figure.name,
+                    &unit_name(figure.unit).to_owned(),
+                    &value.to_string(),
+                ])?;
+            }
+        }
+        writer.flush()
     }
 
     fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -46,11 +77,7 @@ pub(crate) fn sections(summary: &SeriesSummary) -> Vec<Section> {
     if !thresholds.is_empty() {
         sections.push(Section::new("Thresholds", vec![Part::Facts(thresholds)]));
     }
-    if !summary.warnings.is_empty() {
-        let facts =
-            summary.warnings.iter().map(|text| Fact::new("warning", quote(text, 1_000)).tone(Tone::Doubtful));
-        sections.push(Section::new("Warnings", vec![Part::Facts(facts.collect())]));
-    }
+    sections.extend(Section::of_warnings(&summary.warnings));
     if !summary.runs.is_empty() {
         sections.push(Section::new("Runs", vec![Part::Grid(runs(summary))]));
     }
@@ -58,28 +85,10 @@ pub(crate) fn sections(summary: &SeriesSummary) -> Vec<Section> {
     sections
 }
 
-fn document(summary: &SeriesSummary) -> Document {
-    Document {
-        title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
-        badges: badges(summary),
-        sections: sections(summary),
-    }
-}
-
 fn badges(summary: &SeriesSummary) -> Vec<Badge> {
-    let badge = |text: String, tone| Badge { text, tone };
-    let mut badges = vec![badge(state_word(summary.verdict).to_owned(), state_tone(summary.verdict))];
-    let failed = summary.failed_thresholds();
-    if failed > 0 {
-        badges.push(badge(format!("{} failed", several(failed as u64, "threshold")), Tone::Bad));
-    }
-    match &summary.ending {
-        Ending::Completed => {}
-        Ending::Running => badges.push(badge("not at its end".to_owned(), Tone::Doubtful)),
-        Ending::Interrupted => badges.push(badge("interrupted".to_owned(), Tone::Doubtful)),
-        Ending::Failed(_) => badges.push(badge("failed".to_owned(), Tone::Bad)),
-    }
-    badges
+    let verdict = Badge::new(state_word(summary.verdict), state_tone(summary.verdict));
+    let others = Badge::of_thresholds(summary).into_iter().chain(Badge::of_ending(&summary.ending));
+    std::iter::once(verdict).chain(others).collect()
 }
 
 fn facts(summary: &SeriesSummary) -> Vec<Fact> {
@@ -252,28 +261,6 @@ fn outcome(run: &SeriesRun) -> &'static str {
         Outcome::Aborted(_) => "aborted",
         Outcome::Running => "running",
     }
-}
-
-/// One row a run and figure, those without titles included.
-fn write_csv(summary: &SeriesSummary, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
-    writer.write_record(["series", "run", "variant", "repetition", "counted", "figure", "unit", "value"])?;
-    for run in &summary.runs {
-        for figure in &summary.figures {
-            let Some(value) = run.figures.get(&figure.name) else { continue };
-            writer.write_record([
-                &quote(&summary.run.id, LINE),
-                &run.directory,
-                &run.variant,
-                &run.repetition.to_string(),
-                &u8::from(run.is_counted()).to_string(),
-                &figure.name,
-                &unit_name(figure.unit).to_owned(),
-                &value.to_string(),
-            ])?;
-        }
-    }
-    writer.flush()
 }
 
 fn unit_name(unit: FigureUnit) -> &'static str {

@@ -43,13 +43,12 @@ impl StreamCheck {
     }
 
     fn badges(&self) -> Vec<Badge> {
-        let badge = |text: String, tone| Badge { text, tone };
         let counts = &self.counts.0;
         let mut badges = Vec::new();
         // Findings on a handful of packets may be wrong: a wrong packet size finds packets as well.
         let skipped = counts.skipped_bytes as f64 / counts.bytes as f64;
         if skipped > 0.5 {
-            badges.push(badge(format!("{} of the bytes skipped", share(skipped)), Tone::Bad));
+            badges.push(Badge::new(format!("{} of the bytes skipped", share(skipped)), Tone::Bad));
         }
         if counts.lost_estimate > 0 {
             let least = (counts.lost_packets > 0)
@@ -57,21 +56,21 @@ impl StreamCheck {
             let about = (counts.lost_estimate > counts.lost_packets)
                 .then(|| format!("about {} by the clock", count(counts.lost_estimate)));
             let lost = least.into_iter().chain(about).collect::<Vec<_>>().join(", ");
-            badges.push(badge(lost, Tone::Bad));
+            badges.push(Badge::new(lost, Tone::Bad));
         } else if self.findings.is_empty() && self.indicators.iter().all(|it| it.count == 0) {
-            badges.push(badge("nothing wrong".to_owned(), Tone::Good));
+            badges.push(Badge::new("nothing wrong".to_owned(), Tone::Good));
         } else if counts.resyncs > 0 {
             // A counter has 16 values: of a longer gap it shows only the remainder.
-            badges.push(badge("alignment lost, no gap counted".to_owned(), Tone::Bad));
+            badges.push(Badge::new("alignment lost, no gap counted".to_owned(), Tone::Bad));
         } else {
-            badges.push(badge("no packet lost, other findings".to_owned(), Tone::Doubtful));
+            badges.push(Badge::new("no packet lost, other findings".to_owned(), Tone::Doubtful));
         }
         let failed = self.thresholds.iter().filter(|threshold| !threshold.passed).count();
         if failed > 0 {
-            badges.push(badge(format!("{} failed", several(failed as u64, "threshold")), Tone::Bad));
+            badges.push(Badge::new(format!("{} failed", several(failed as u64, "threshold")), Tone::Bad));
         }
         if self.interrupted {
-            badges.push(badge("interrupted".to_owned(), Tone::Doubtful));
+            badges.push(Badge::new("interrupted".to_owned(), Tone::Doubtful));
         }
         badges
     }

@@ -23,7 +23,23 @@ impl Findings for SweepSummary {
     const NOUN: &'static str = "a sweep";
 
     fn document(&self) -> Document {
-        document(self)
+        let mut parts = vec![Part::Facts(facts(self)), Part::Grid(variants(self))];
+        parts.extend(plane(self).map(Part::Grid));
+        let mut sections = vec![Section::new("Sweep", parts)];
+        match &self.series {
+            Some(of_runs) => sections.extend(series::sections(of_runs)),
+            None => {
+                if !self.cells.is_empty() {
+                    sections.push(Section::new("Searches", vec![Part::Grid(searches(self))]));
+                }
+                sections.extend(surroundings::sections(&self.run));
+            }
+        }
+        Document {
+            title: format!("weir {} · {}", quote(&self.run.weir_version, 40), quote(&self.run.name, LINE)),
+            badges: badges(self),
+            sections,
+        }
     }
 
     fn subject(&self) -> String {
@@ -31,11 +47,68 @@ impl Findings for SweepSummary {
     }
 
     fn pictures(&self) -> Vec<Picture> {
-        pictures(self)
+        let rows: Vec<_> = self
+            .variants
+            .iter()
+            .filter_map(|variant| {
+                let value = variant.value?;
+                Some(IntervalRow {
+                    name: quote(&variant.name, 40),
+                    mean: value.mean,
+                    low: value.low,
+                    high: value.high,
+                    value: short(self, variant),
+                    standing: standing_word(variant.standing),
+                    class: match variant.standing {
+                        Standing::Best => "best",
+                        Standing::Alike => "alike",
+                        Standing::Worse | Standing::Fails => "worse",
+                        Standing::Unknown => "unknown",
+                    },
+                })
+            })
+            .collect();
+        let of_intervals = intervals(&self.ranked.title, units(self.ranked.unit), &rows);
+        let of_plane = heat_map(self, |variant| short(self, variant), standing_word);
+        of_intervals.into_iter().chain(of_plane).collect()
     }
 
+    /// One row a cell.
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        write_csv(self, out)
+        let mut writer = crate::csv::rows(out);
+        writer.write_record([
+            "sweep",
+            "cell",
+            "variant",
+            "repetition",
+            "counted",
+            "answer",
+            "lower",
+            "upper",
+            "cpu_percent_per_client",
+            "busiest_thread",
+            "busiest_thread_percent",
+        ])?;
+        for cell in &self.cells {
+            let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+            let bound = |of: fn(&weir_engine::sweep::CellCapacity) -> Option<u32>| {
+                cell.capacity.as_ref().and_then(of).map_or_else(String::new, |bound| bound.to_string())
+            };
+            writer.write_record([
+                &quote(&self.run.id, LINE),
+                &quote(&cell.directory, LINE),
+                &quote(&cell.variant, LINE),
+                &cell.repetition.to_string(),
+                &u8::from(cell.counted).to_string(),
+                &cell.capacity.map_or_else(String::new, |_| evidence(cell).to_owned()),
+                &bound(|it| it.lower),
+                &bound(|it| it.upper),
+                &number(cell.cpu_percent_per_client),
+                &cell.busiest_thread.as_ref().map_or_else(String::new, |it| quote(&it.name, 40)),
+                &number(cell.busiest_thread.as_ref().map(|it| it.cpu_percent)),
+            ])?;
+        }
+        writer.flush()
     }
 
     fn write_junit(&self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -62,47 +135,14 @@ fn standing_tone(standing: Standing) -> Tone {
     }
 }
 
-fn document(summary: &SweepSummary) -> Document {
-    let mut parts = vec![Part::Facts(facts(summary)), Part::Grid(variants(summary))];
-    parts.extend(plane(summary).map(Part::Grid));
-    let mut sections = vec![Section::new("Sweep", parts)];
-    match &summary.series {
-        Some(of_runs) => sections.extend(series::sections(of_runs)),
-        None => {
-            if !summary.cells.is_empty() {
-                sections.push(Section::new("Searches", vec![Part::Grid(searches(summary))]));
-            }
-            sections.extend(surroundings::sections(&summary.run));
-        }
-    }
-    Document {
-        title: format!("weir {} · {}", quote(&summary.run.weir_version, 40), quote(&summary.run.name, LINE)),
-        badges: badges(summary),
-        sections,
-    }
-}
-
 fn badges(summary: &SweepSummary) -> Vec<Badge> {
-    let badge = |text: &str, tone| Badge { text: text.to_owned(), tone };
-    let mut badges = vec![match &summary.ending {
-        Ending::Completed if summary.variants.iter().all(|it| it.value.is_some()) => {
-            badge("complete", Tone::Good)
-        }
-        Ending::Completed => badge("incomplete", Tone::Doubtful),
-        Ending::Running => badge("not at its end", Tone::Doubtful),
-        Ending::Interrupted => badge("interrupted", Tone::Doubtful),
-        Ending::Failed(_) => badge("failed", Tone::Bad),
-    }];
-    if let Some(series) = &summary.series {
-        let failed = series.failed_thresholds();
-        if failed > 0 {
-            badges.push(badge(
-                &format!("{} failed", crate::quantity::several(failed as u64, "threshold")),
-                Tone::Bad,
-            ));
-        }
-    }
-    badges
+    let is_whole = summary.variants.iter().all(|it| it.value.is_some());
+    let complete = || match is_whole {
+        true => Badge::new("complete", Tone::Good),
+        false => Badge::new("incomplete", Tone::Doubtful),
+    };
+    let ending = Badge::of_ending(&summary.ending).unwrap_or_else(complete);
+    std::iter::once(ending).chain(summary.series.as_ref().and_then(Badge::of_thresholds)).collect()
 }
 
 fn facts(summary: &SweepSummary) -> Vec<Fact> {
@@ -260,33 +300,6 @@ fn evidence(cell: &SweepCell) -> &'static str {
     }
 }
 
-fn pictures(summary: &SweepSummary) -> Vec<Picture> {
-    let rows: Vec<_> = summary
-        .variants
-        .iter()
-        .filter_map(|variant| {
-            let value = variant.value?;
-            Some(IntervalRow {
-                name: quote(&variant.name, 40),
-                mean: value.mean,
-                low: value.low,
-                high: value.high,
-                value: short(summary, variant),
-                standing: standing_word(variant.standing),
-                class: match variant.standing {
-                    Standing::Best => "best",
-                    Standing::Alike => "alike",
-                    Standing::Worse | Standing::Fails => "worse",
-                    Standing::Unknown => "unknown",
-                },
-            })
-        })
-        .collect();
-    let of_intervals = intervals(&summary.ranked.title, units(summary.ranked.unit), &rows);
-    let of_plane = heat_map(summary, |variant| short(summary, variant), standing_word);
-    of_intervals.into_iter().chain(of_plane).collect()
-}
-
 fn units(unit: FigureUnit) -> Units {
     match unit {
         FigureUnit::Count | FigureUnit::Ratio => COUNT,
@@ -295,42 +308,4 @@ fn units(unit: FigureUnit) -> Units {
         FigureUnit::BitsPerSecond => BIT_RATE,
         FigureUnit::Percent => PERCENT,
     }
-}
-
-/// One row a cell.
-fn write_csv(summary: &SweepSummary, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
-    writer.write_record([
-        "sweep",
-        "cell",
-        "variant",
-        "repetition",
-        "counted",
-        "answer",
-        "lower",
-        "upper",
-        "cpu_percent_per_client",
-        "busiest_thread",
-        "busiest_thread_percent",
-    ])?;
-    for cell in &summary.cells {
-        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        let bound = |of: fn(&weir_engine::sweep::CellCapacity) -> Option<u32>| {
-            cell.capacity.as_ref().and_then(of).map_or_else(String::new, |bound| bound.to_string())
-        };
-        writer.write_record([
-            &quote(&summary.run.id, LINE),
-            &quote(&cell.directory, LINE),
-            &quote(&cell.variant, LINE),
-            &cell.repetition.to_string(),
-            &u8::from(cell.counted).to_string(),
-            &cell.capacity.map_or_else(String::new, |_| evidence(cell).to_owned()),
-            &bound(|it| it.lower),
-            &bound(|it| it.upper),
-            &number(cell.cpu_percent_per_client),
-            &cell.busiest_thread.as_ref().map_or_else(String::new, |it| quote(&it.name, 40)),
-            &number(cell.busiest_thread.as_ref().map(|it| it.cpu_percent)),
-        ])?;
-    }
-    writer.flush()
 }

@@ -129,14 +129,6 @@ fn plot_of_runs(comparison: &Comparison, title: String, units: Units, seconds: S
         Line { dashed: position == 0, range, ..line }
     };
     let lines: Vec<Line> = comparison.sides.iter().enumerate().take(COLOURS).map(line).collect();
-    Plot {
-        title,
-        units,
-        length: lines.iter().map(|line| line.points.len()).max().unwrap_or(0) as f64,
-        lines,
-        bands: Vec::new(),
-        across: Across::Time,
-        note: String::new(),
-        robust: true,
-    }
+    let length = lines.iter().map(|line| line.points.len()).max().unwrap_or(0) as f64;
+    Plot { across: Across::Time, robust: true, ..Plot::new(title, units, lines, length) }
 }
