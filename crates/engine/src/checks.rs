@@ -1,6 +1,6 @@
 //! The checks of the verdict by name, so that a person can accept what one of them finds: steal on a rented machine.
 
-use serde::{Deserialize, Serialize};
+use crate::as_text::as_text;
 use std::str::FromStr;
 use weir_clients::meant;
 
@@ -65,27 +65,7 @@ impl FromStr for CheckName {
     }
 }
 
-impl Serialize for CheckName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for CheckName {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl schemars::JsonSchema for CheckName {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "CheckName".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": CHECKS })
-    }
-}
+as_text!(CheckName, |it| it.0, CHECKS);
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ pub mod agents;
 pub mod aggregator;
 pub mod arrival;
 mod arrivals;
+mod as_text;
 mod background;
 pub mod capacity;
 mod cells;
@@ -59,5 +60,6 @@ mod totals;
 mod units;
 mod verdict;
 
+pub use date::date;
 pub use event::EventLine;
 pub use facts::WorkloadFacts;

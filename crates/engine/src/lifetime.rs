@@ -1,7 +1,6 @@
 //! How long a client stays before another comes in its place: `30s`, or `exp:30s`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::as_text::as_text;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -71,27 +70,7 @@ impl fmt::Display for Lifetime {
     }
 }
 
-impl Serialize for Lifetime {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Lifetime {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Lifetime {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Lifetime".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["30s", "exp:30s"] })
-    }
-}
+as_text!(Lifetime, ToString::to_string, ["30s", "exp:30s"]);
 
 #[cfg(test)]
 mod tests {

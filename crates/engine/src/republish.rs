@@ -1,8 +1,7 @@
 //! How often a publisher stops and comes back: `every:60s`, or `every:60s,pause:1s`.
 
+use crate::as_text::as_text;
 use crate::lifetime::Lifetime;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -70,27 +69,7 @@ impl fmt::Display for Republish {
     }
 }
 
-impl Serialize for Republish {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Republish {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Republish {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Republish".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["every:60s", "every:60s,pause:1s"] })
-    }
-}
+as_text!(Republish, ToString::to_string, ["every:60s", "every:60s,pause:1s"]);
 
 #[cfg(test)]
 mod tests {

@@ -7,11 +7,11 @@ mod seconds;
 
 pub use check::ThresholdError;
 
+use crate::as_text::as_text;
 use crate::growth::SERVER_FIGURES;
 use crate::server_load::ServerLoad;
 use crate::summary::{FigureValue, Figures};
 use crate::units::{BaseUnit, FigureUnit};
-use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use weir_metrics::{Quantity, parse_quantity};
 
@@ -124,27 +124,7 @@ impl FromStr for Threshold {
     }
 }
 
-impl Serialize for Threshold {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
-    }
-}
-
-impl<'de> Deserialize<'de> for Threshold {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl schemars::JsonSchema for Threshold {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Threshold".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["startup.p99 < 1s", "failed.ratio <= 0.1%"] })
-    }
-}
+as_text!(Threshold, |it| it.text.clone(), ["startup.p99 < 1s", "failed.ratio <= 0.1%"]);
 
 impl Threshold {
     /// As it was written.
@@ -196,19 +176,13 @@ impl Threshold {
 
     /// What the value that it compares is in, of a stage with these figures.
     pub(crate) fn unit(&self, figures: &Figures) -> FigureUnit {
-        let of_figure = |value: &FigureValue| match value.unit {
-            BaseUnit::Count => FigureUnit::Count,
-            BaseUnit::Bytes => FigureUnit::Bytes,
-            BaseUnit::Seconds => FigureUnit::Seconds,
-            BaseUnit::BitsPerSecond => FigureUnit::BitsPerSecond,
-        };
         match self.statistic {
             Some(Statistic::Ratio) => FigureUnit::Ratio,
             Some(Statistic::Count) => FigureUnit::Count,
             _ if self.server_figure().is_some_and(|it| it.ends_with("_bytes")) => FigureUnit::Bytes,
             _ if self.server_load() == Some(ServerLoad::Memory) => FigureUnit::Bytes,
             _ if self.server_load().is_some_and(|it| it != ServerLoad::Descriptors) => FigureUnit::Ratio,
-            _ => self.find(figures).map_or(FigureUnit::Count, of_figure),
+            _ => self.find(figures).map_or(FigureUnit::Count, |it| it.unit.into()),
         }
     }
 
