@@ -1,7 +1,7 @@
 //! The target's machine over a load and before it: from points to the figures of a report. Functions of
 //! values; whether `/proc`, node_exporter or Prometheus counted makes no difference here.
 
-use crate::date::Date;
+use crate::date::date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -167,8 +167,8 @@ fn nanos(seconds: f64) -> u64 {
 /// Where to see the load and what was around it as curves.
 fn graph_url(facts: &MachineFacts, span: LoadSpan) -> Option<String> {
     let end = span.started_at_seconds + span.load_seconds + MARGIN_SECONDS;
-    let end = Date::of_unix((end + facts.clock_ahead_seconds.unwrap_or_default()).ceil().max(0.0) as u64);
-    facts.graph_url(span.load_seconds + 2.0 * MARGIN_SECONDS, &end.spaced())
+    let end = (end + facts.clock_ahead_seconds.unwrap_or_default()).ceil();
+    facts.graph_url(span.load_seconds + 2.0 * MARGIN_SECONDS, &date(end, "%Y-%m-%d %H:%M:%S"))
 }
 
 /// Each machine over a stage's window of whole seconds.

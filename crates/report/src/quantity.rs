@@ -134,19 +134,7 @@ pub(crate) fn span(seconds: f64) -> String {
 
 /// A moment as ISO 8601 has it, in UTC to the second, with `between` date and time.
 pub(crate) fn moment(epoch_seconds: f64, between: char) -> String {
-    let seconds = epoch_seconds.clamp(0.0, 253_402_300_799.0) as i64;
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Howard Hinnant's `civil_from_days`: years that begin in March put the leap day last.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}{between}{hour:02}:{minute:02}:{second:02}")
+    weir_engine::date(epoch_seconds, &format!("%Y-%m-%d{between}%H:%M:%S"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Directories and files that only their user may read, and that no reader ever sees half of.
 
 use super::{RecordError, io_error};
-use crate::date::Date;
+use crate::date::date;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -38,7 +38,7 @@ pub fn make_directory(parent: &Path, name: &str, at_seconds: u64) -> Result<Path
         .collect();
     for attempt in 0..1_000 {
         let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-        let path = parent.join(format!("{plain}-{}{suffix}", Date::of_unix(at_seconds).compact()));
+        let path = parent.join(format!("{plain}-{}{suffix}", date(at_seconds as f64, "%Y%m%dT%H%M%SZ")));
         match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -4,6 +4,7 @@ use super::client_lines::{LEFT_OUT, LeftOut};
 use super::together::Together;
 use super::{EVENTS, HISTOGRAMS, INTERVALS, OBSERVATIONS, RUN, RecordError, RunHead, io_error, latest};
 use crate::aggregator::Aggregator;
+use crate::date::LATEST_SECONDS;
 use crate::facts::WorkloadFacts;
 use crate::plan::{Plan, Schedule};
 use hdrhistogram::serialization::Deserializer;
@@ -17,8 +18,6 @@ use weir_observe::Sample;
 
 /// Longest time that is looked back over, in seconds: a year.
 const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
-/// Latest start, in seconds since the Unix epoch: the end of the year 9999, the last that RFC 3339 writes.
-const LATEST_START_SECONDS: f64 = 253_402_300_799.0;
 /// Significant digits of the distributions that weir writes.
 const DIGITS: u8 = 3;
 /// Seconds after a plan's end in which a run may still be: its drain, and what a machine that stands still makes of it.
@@ -146,7 +145,7 @@ pub(crate) fn last_second(plan: &Plan) -> u64 {
 fn check_head(head: &RunHead) -> Result<(), String> {
     check_clock(head.origin_ns)?;
     let spans = head.run.machines.iter().map(|facts| facts.step_seconds).chain([head.run.base_seconds]);
-    if !(0.0..=LATEST_START_SECONDS).contains(&head.run.started_at_seconds)
+    if !(0.0..=LATEST_SECONDS).contains(&head.run.started_at_seconds)
         || !spans.into_iter().all(|seconds| (0.0..=LONGEST_BASE_SECONDS).contains(&seconds))
     {
         return Err("no run began at such a time".to_owned());
