@@ -34,46 +34,36 @@ pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
     .reasons()
 }
 
+/// What needs no limit to be said: it happened.
+fn certain(check: &str, state: VerdictState, text: String, remedy: &str) -> Reason {
+    let (check, remedy) = (check.to_owned(), remedy.to_owned());
+    Reason { state, check, stage: None, also: Vec::new(), measured: 1.0, limit: 1.0, text, remedy }
+}
+
 /// A generator thread that has ended before its part of the run was over.
 pub(crate) fn of_lost_thread(thread: usize, at_seconds: f64, words: &str) -> Reason {
-    Reason {
-        state: VerdictState::Invalid,
-        check: "generator_lost".to_owned(),
-        stage: None,
-        also: Vec::new(),
-        measured: 1.0,
-        limit: 1.0,
-        text: format!("generator thread {thread} was lost after {at_seconds:.0} s: {words}"),
-        remedy: "its clients are missing from then on; repeat the run".to_owned(),
-    }
+    let text = format!("generator thread {thread} was lost after {at_seconds:.0} s: {words}");
+    let remedy = "its clients are missing from then on; repeat the run";
+    certain("generator_lost", VerdictState::Invalid, text, remedy)
 }
 
 /// An agent that was lost.
 pub(crate) fn of_lost_agent(name: &str, at_seconds: f64, words: &str, is_allowed: bool) -> Reason {
-    Reason {
-        state: if is_allowed { VerdictState::Degraded } else { VerdictState::Invalid },
-        check: "agent_lost".to_owned(),
-        stage: None,
-        also: Vec::new(),
-        measured: 1.0,
-        limit: 1.0,
-        text: format!("agent {name} was lost after {at_seconds:.0} s: {words}"),
-        remedy: "look at its machine and at the way to NATS; --allow-lost lets a run go on without some"
-            .to_owned(),
-    }
+    let state = if is_allowed { VerdictState::Degraded } else { VerdictState::Invalid };
+    let text = format!("agent {name} was lost after {at_seconds:.0} s: {words}");
+    let remedy = "look at its machine and at the way to NATS; --allow-lost lets a run go on without some";
+    certain("agent_lost", state, text, remedy)
 }
 
 /// An agent that began later than the others.
 pub(crate) fn of_late_agent(name: &str, late_seconds: f64) -> Option<Reason> {
-    (late_seconds >= START_SKEW_SECONDS).then(|| Reason {
-        state: VerdictState::Degraded,
-        check: "start_skew".to_owned(),
-        stage: None,
-        also: Vec::new(),
+    let text = format!("agent {name} may have begun {} after the others", time(late_seconds));
+    let remedy = "look for what keeps its machine or the way to NATS busy";
+    let reason = certain("start_skew", VerdictState::Degraded, text, remedy);
+    (late_seconds >= START_SKEW_SECONDS).then_some(Reason {
         measured: late_seconds,
         limit: START_SKEW_SECONDS,
-        text: format!("agent {name} may have begun {} after the others", time(late_seconds)),
-        remedy: "look for what keeps its machine or the way to NATS busy".to_owned(),
+        ..reason
     })
 }
 
@@ -117,36 +107,23 @@ fn drops(total: &Recorder) -> Option<Reason> {
     let dropped = total.counter(common::SOCKET_DROPS);
     let all = total.counter(common::UNITS) + total.counter(common::LOST);
     let measured = dropped as f64 / all.max(1) as f64;
-    (dropped > 0).then(|| Reason {
-        state: if measured >= SOCKET_DROPS { VerdictState::Invalid } else { VerdictState::Degraded },
-        check: "socket_drops".to_owned(),
-        stage: None,
-        also: Vec::new(),
-        measured,
-        limit: SOCKET_DROPS,
-        text: format!(
-            "weir's own sockets were full and dropped {dropped} of {all} datagrams, which are in `lost`"
-        ),
-        remedy:
-            "raise net.core.rmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients"
-                .to_owned(),
-    })
+    let state = if measured >= SOCKET_DROPS { VerdictState::Invalid } else { VerdictState::Degraded };
+    let text =
+        format!("weir's own sockets were full and dropped {dropped} of {all} datagrams, which are in `lost`");
+    let remedy =
+        "raise net.core.rmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients";
+    let reason = certain("socket_drops", state, text, remedy);
+    (dropped > 0).then_some(Reason { measured, limit: SOCKET_DROPS, ..reason })
 }
 
 /// Messages that weir itself lost count of: between the broker's delivery and the table.
 pub(crate) fn of_account(ingested: &Ingested) -> Option<Reason> {
     let own = |it: &&Imbalance| matches!(it.stage, IngestStage::Ingest | IngestStage::Table);
     let first = ingested.imbalances.iter().find(own)?;
-    Some(Reason {
-        state: VerdictState::Invalid,
-        check: "lost_count".to_owned(),
-        stage: None,
-        also: Vec::new(),
-        measured: ingested.imbalances.iter().filter(own).count() as f64,
-        limit: 1.0,
-        text: format!("weir lost count: {}", first.text),
-        remedy: "look whether somebody else writes to the table; if nobody does, please report it".to_owned(),
-    })
+    let text = format!("weir lost count: {}", first.text);
+    let remedy = "look whether somebody else writes to the table; if nobody does, please report it";
+    let reason = certain("lost_count", VerdictState::Invalid, text, remedy);
+    Some(Reason { measured: ingested.imbalances.iter().filter(own).count() as f64, ..reason })
 }
 
 /// A time as people say it.
@@ -289,7 +266,7 @@ mod tests {
     fn every_check_is_in_the_list_of_names() {
         for source in [include_str!("verdict.rs"), include_str!("verdict/stage.rs")] {
             let source = source.split("#[cfg(test)]").next().unwrap();
-            for before in ["Check::new(\"", "Check::by_effect(\"", "check: \""] {
+            for before in ["Check::new(\"", "Check::by_effect(\"", "certain(\""] {
                 for rest in source.split(before).skip(1) {
                     let name = rest.split('"').next().unwrap();
                     assert!(CHECKS.contains(&name), "{name} is not in CHECKS");
