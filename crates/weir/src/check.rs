@@ -3,13 +3,13 @@
 use crate::args::Check;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
-use crate::print::{text, written};
+use crate::print::Asked;
 use crate::rows;
 use crate::screen::{Screen, is_for_drawing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,22 +82,11 @@ fn no_stream(args: &Check, bytes: u64) -> Failure {
 }
 
 fn print(check: &StreamCheck, args: &Check) -> Result<(), Failure> {
-    let json = args.json.as_deref();
-    let mut bytes = Vec::new();
-    if json == Some(Path::new("-")) {
-        check.write_json(&mut bytes).map_err(Failure::with(Exit::Internal))?;
-    } else if !args.quiet {
-        text().write_check(check, &mut bytes).map_err(Failure::with(Exit::Internal))?;
-    }
-    written(std::io::stdout().lock().write_all(&bytes))?;
-    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        let mut file = BufWriter::new(File::create(path).map_err(|error| Failure::of_file(path, &error))?);
-        check
-            .write_json(&mut file)
-            .and_then(|()| file.flush())
-            .map_err(|error| Failure::of_file(path, &error))?;
-    }
-    Ok(())
+    let asked = Asked { format: "text", json: args.json.as_deref(), quiet: args.quiet };
+    asked.print(None, &|format, text, out| match format {
+        "json" => check.write_json(out),
+        _ => text.write_check(check, out),
+    })
 }
 
 /// Where the stream comes from.

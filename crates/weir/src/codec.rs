@@ -6,13 +6,12 @@ use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
-use crate::print::{text, written};
+use crate::print::{Asked, written};
 use crate::records::schema;
 use crate::saving::SavingTarget;
 use libraries::{Library, Reader};
-use std::fs::File;
 use std::hint::black_box;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use weir_engine::scenario::Order;
@@ -353,20 +352,9 @@ fn read(record: Record<'_>) {
 }
 
 fn print(comparison: &CodecComparison, args: &Codec) -> Result<(), Failure> {
-    let json = args.json.as_deref();
-    let mut bytes = Vec::new();
-    if json == Some(Path::new("-")) {
-        comparison.write_json(&mut bytes).map_err(Failure::with(Exit::Internal))?;
-    } else if !args.quiet {
-        text().write_codec(comparison, &mut bytes).map_err(Failure::with(Exit::Internal))?;
-    }
-    written(std::io::stdout().lock().write_all(&bytes))?;
-    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        let mut file = BufWriter::new(File::create(path).map_err(|error| Failure::of_file(path, &error))?);
-        comparison
-            .write_json(&mut file)
-            .and_then(|()| file.flush())
-            .map_err(|error| Failure::of_file(path, &error))?;
-    }
-    Ok(())
+    let asked = Asked { format: "text", json: args.json.as_deref(), quiet: args.quiet };
+    asked.print(None, &|format, text, out| match format {
+        "json" => comparison.write_json(out),
+        _ => text.write_codec(comparison, out),
+    })
 }
