@@ -47,7 +47,7 @@ impl Findings for CapacitySummary {
 
     /// One row a load of a trial.
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut writer = crate::csv::rows(out);
+        let mut writer = crate::csv::writer(out);
         writer.write_record([
             "search",
             "trial",

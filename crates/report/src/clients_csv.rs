@@ -18,7 +18,7 @@ pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()
             keys.push(key);
         }
     }
-    let mut writer = crate::csv::rows(out);
+    let mut writer = crate::csv::writer(out);
     writer.write_record(HEAD.into_iter().chain(keys.iter().map(String::as_str)))?;
     for (workload, clients) in workloads {
         let places: Vec<Option<usize>> =

@@ -8,7 +8,6 @@ use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::surroundings;
-use std::io;
 use weir_engine::compare::{
     Change, ComparedFigure, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding,
     LimitFinding, LimitResult, SideSummary, Unlike,

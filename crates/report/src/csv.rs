@@ -25,7 +25,7 @@ pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()
             columns.len() - 1
         });
     }
-    let mut writer = rows(out);
+    let mut writer = writer(out);
     if columns.is_empty() {
         columns = STAGELESS.to_vec();
     }
@@ -41,7 +41,7 @@ pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()
 }
 
 /// A writer of rows whose lines end as RFC 4180 has it.
-pub(crate) fn rows(out: &mut dyn io::Write) -> ::csv::Writer<&mut dyn io::Write> {
+pub(crate) fn writer(out: &mut dyn io::Write) -> ::csv::Writer<&mut dyn io::Write> {
     ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out)
 }
 

@@ -8,7 +8,6 @@ use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
-use std::io;
 use weir_engine::compare::Finding;
 use weir_engine::history::{FEWEST_RUNS, FigureHistory, History, LevelChange};
 use weir_engine::series::FigureUnit;

@@ -31,7 +31,7 @@ impl Findings for SeriesSummary {
 
     /// One row a run and figure, those without titles included.
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut writer = crate::csv::rows(out);
+        let mut writer = crate::csv::writer(out);
         writer.write_record([
             "series",
             "run",

@@ -75,7 +75,7 @@ impl Findings for SweepSummary {
 
     /// One row a cell.
     fn write_csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut writer = crate::csv::rows(out);
+        let mut writer = crate::csv::writer(out);
         writer.write_record([
             "sweep",
             "cell",
