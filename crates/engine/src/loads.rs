@@ -92,15 +92,7 @@ mod tests {
 
     fn interface(name: &str, rx_bps: f64, tx_bps: f64) -> InterfaceSummary {
         let figure = |mean| Figure { min: mean, mean, p95: mean, max: mean };
-        InterfaceSummary {
-            name: name.to_owned(),
-            rx_bps: figure(rx_bps),
-            tx_bps: figure(tx_bps),
-            rx_packets_per_second: figure(0.0),
-            tx_packets_per_second: figure(0.0),
-            rx_dropped: 0,
-            tx_dropped: 0,
-        }
+        InterfaceSummary { name: name.to_owned(), rx_bps: figure(rx_bps), tx_bps: figure(tx_bps) }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Window {
 
 /// What the samples of a window come to: `min`, `p95` and `max` are taken over the intervals between
 /// samples, means over the whole window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UsageSummary {
     /// From the first sample in the window to the last, in seconds.
     pub seconds: f64,
@@ -32,7 +32,6 @@ pub struct UsageSummary {
     /// The targets, in the order in which they were asked for, without the unheard ones.
     pub targets: Vec<TargetSummary>,
     /// Targets on other machines of which nothing was heard in the last 3 s: what they used over the window is unknown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<Watch>,
     /// weir itself.
     pub generator: ProcessSummary,
@@ -43,7 +42,7 @@ pub struct UsageSummary {
 }
 
 /// What else used the machine over a window, in percent of one core.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct OthersSummary {
     /// CPU of processes that are neither weir's nor a target's, softirqs left out; `None` where the host's CPU time
     /// cannot be read.
@@ -55,7 +54,7 @@ pub struct OthersSummary {
 }
 
 /// A target over a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TargetSummary {
     /// What was asked for.
     pub watch: Watch,
@@ -68,18 +67,12 @@ pub struct TargetSummary {
 }
 
 /// A set of processes over a window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessSummary {
-    /// Processes.
-    pub processes: Figure,
-    /// Processes that ended.
-    pub exited: u64,
     /// CPU time used, in seconds.
     pub cpu_seconds: f64,
     /// CPU time over time, in percent of one core.
     pub cpu_percent: Figure,
-    /// The part of it spent in the kernel.
-    pub system_percent: Figure,
     /// Resident memory in bytes.
     pub rss_bytes: Figure,
     /// Open descriptors.
@@ -88,8 +81,6 @@ pub struct ProcessSummary {
     pub voluntary_switches_per_second: Figure,
     /// Times a second that a thread had its CPU taken away.
     pub involuntary_switches_per_second: Figure,
-    /// Page faults that had to read from a disk.
-    pub major_faults: u64,
     /// What the CPU quota held back.
     pub throttling: Option<Throttling>,
     /// Every thread that was seen, busiest over the window first. The CPU time of a thread that has ended
@@ -100,16 +91,10 @@ pub struct ProcessSummary {
 }
 
 /// The machine over a window. A part is `None` where it could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostSummary {
     /// Share of CPU time spent working, from 0 to 1.
     pub cpu_busy_ratio: Option<Figure>,
-    /// Share of CPU time that was not idle, from 0 to 1.
-    pub cpu_not_idle_ratio: Option<Figure>,
-    /// Share of CPU time spent in softirqs; it is in `cpu_busy_ratio`.
-    pub cpu_softirq_ratio: Option<Figure>,
-    /// Share of CPU time spent waiting for disks.
-    pub cpu_iowait_ratio: Option<Figure>,
     /// Share of CPU time that the hypervisor gave to others.
     pub cpu_steal_ratio: Option<Figure>,
     /// The same of the CPUs that weir may run on.
@@ -118,12 +103,8 @@ pub struct HostSummary {
     pub own_softirq_ratio: Option<f64>,
     /// Load average over a minute.
     pub load1: Option<Figure>,
-    /// `MemTotal` in bytes.
-    pub memory_total_bytes: Option<u64>,
     /// `MemTotal − MemAvailable` in bytes.
     pub memory_used_bytes: Option<Figure>,
-    /// `MemTotal − (MemFree + Buffers + Cached)` in bytes.
-    pub memory_used_without_cache_bytes: Option<Figure>,
     /// The interfaces that were there all the time.
     pub interfaces: Vec<InterfaceSummary>,
     /// What the network stack counted.
@@ -133,7 +114,7 @@ pub struct HostSummary {
 }
 
 /// An interface over a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct InterfaceSummary {
     /// Its name.
     pub name: String,
@@ -141,14 +122,6 @@ pub struct InterfaceSummary {
     pub rx_bps: Figure,
     /// Bits sent a second, with link-layer headers.
     pub tx_bps: Figure,
-    /// Packets received a second.
-    pub rx_packets_per_second: Figure,
-    /// Packets sent a second.
-    pub tx_packets_per_second: Figure,
-    /// Received packets dropped.
-    pub rx_dropped: u64,
-    /// Packets dropped before they were sent.
-    pub tx_dropped: u64,
 }
 
 impl Usage {
@@ -260,16 +233,12 @@ impl Series<'_> {
         let (whole_seconds, _) = stretch(self.samples.first()?, self.samples.last()?);
         let (threads, thread_names) = threads.finish(whole_seconds);
         Some(ProcessSummary {
-            processes: gauge(|it| it.processes as f64)?,
-            exited: whole.exited,
             cpu_seconds: whole.cpu_percent / 100.0 * whole_seconds,
             cpu_percent: rate(|it| it.cpu_percent)?,
-            system_percent: rate(|it| it.system_percent)?,
             rss_bytes: gauge(|it| it.rss_bytes as f64)?,
             descriptors: Figure::of_gauge(samples.iter().filter_map(|it| it.descriptors).map(|it| it as f64)),
             voluntary_switches_per_second: rate(|it| it.voluntary_switches_per_second)?,
             involuntary_switches_per_second: rate(|it| it.involuntary_switches_per_second)?,
-            major_faults: whole.major_faults,
             throttling: whole.throttling,
             threads,
             thread_names,
@@ -286,9 +255,6 @@ impl Series<'_> {
         };
         HostSummary {
             cpu_busy_ratio: rate(|it| it.cpu_busy_ratio),
-            cpu_not_idle_ratio: rate(|it| it.cpu_not_idle_ratio),
-            cpu_softirq_ratio: rate(|it| it.cpu_softirq_ratio),
-            cpu_iowait_ratio: rate(|it| it.cpu_iowait_ratio),
             cpu_steal_ratio: rate(|it| it.cpu_steal_ratio),
             own_steal_ratio: self.of_cores(
                 |host| &host.core_steal_seconds,
@@ -299,9 +265,7 @@ impl Series<'_> {
                 |cores| cores.iter().copied().fold(0.0, f64::max),
             ),
             load1: gauge(|it| it.load1),
-            memory_total_bytes: self.whole.host.memory.map(|memory| memory.total_bytes),
             memory_used_bytes: gauge(|it| Some(it.memory?.used_bytes as f64)),
-            memory_used_without_cache_bytes: gauge(|it| Some(it.memory?.used_without_cache_bytes as f64)),
             interfaces: self.whole.host.interfaces.iter().filter_map(|it| self.interface(it)).collect(),
             network: self.whole.host.network,
             tcp_retransmits_per_second: rate(|it| it.tcp_retransmits_per_second),
@@ -353,10 +317,6 @@ impl Series<'_> {
             name: whole.name.clone(),
             rx_bps: rate(|it| it.rx_bps)?,
             tx_bps: rate(|it| it.tx_bps)?,
-            rx_packets_per_second: rate(|it| it.rx_packets_per_second)?,
-            tx_packets_per_second: rate(|it| it.tx_packets_per_second)?,
-            rx_dropped: whole.rx_dropped,
-            tx_dropped: whole.tx_dropped,
         })
     }
 }

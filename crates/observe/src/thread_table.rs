@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::ThreadSample;
 
 /// A thread over a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSummary {
     /// Its process.
     pub pid: u32,
@@ -26,7 +23,7 @@ pub struct ThreadSummary {
 
 /// The threads of one name over a window. Digits at the end of a name stand for one name: `worker-1` and
 /// `worker-12` are `worker-*`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ThreadNameSummary {
     /// The name.
     pub name: String,
