@@ -24,6 +24,15 @@ impl Unit {
         }
     }
 
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Bytes => "bytes",
+            Self::Micros => "seconds",
+        }
+    }
+
     /// What a recorded value is multiplied by to be printed.
     pub const fn scale(self) -> f64 {
         match self {

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::print::{text, written};
 use std::io::Write;
 use weir_clients::meant;
-use weir_metrics::{Figure, Kind, Unit};
+use weir_metrics::{Figure, Kind};
 use weir_protocols::{schema_of, schemes};
 
 /// Figures of some clients: whose, and which.
@@ -68,11 +68,7 @@ pub(crate) fn declared() -> Vec<Declared> {
 fn line(figure: &Figure, width: usize) -> String {
     const NAME: usize = 26;
     const KIND: usize = 22;
-    let unit = match figure.unit {
-        Unit::Count => "count",
-        Unit::Bytes => "bytes",
-        Unit::Micros => "seconds",
-    };
+    let unit = figure.unit.name();
     let kind = match figure.kind {
         Kind::Counter => "counter",
         Kind::Gauge(_) => "level",

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use weir_engine::scenario::Scenario;
-use weir_metrics::{Figure, Kind, Merge, Unit};
+use weir_metrics::{Figure, Kind, Merge};
 
 /// What stands at the top of each page, so that it is not edited by hand.
 const NOTICE: &str = "<!-- Made from the declarations: WEIR_WRITE=1 cargo test -p weir reference -->\n";
@@ -286,11 +286,7 @@ fn the_page_of_figures_is_that_of_the_declarations() {
 fn figures(declarations: &[Figure]) -> String {
     let mut table = "\n| figure | unit | kind | meaning |\n|---|---|---|---|\n".to_owned();
     for figure in declarations {
-        let unit = match figure.unit {
-            Unit::Count => "count",
-            Unit::Bytes => "bytes",
-            Unit::Micros => "seconds",
-        };
+        let unit = figure.unit.name();
         let kind = match figure.kind {
             Kind::Counter => "counter",
             Kind::Gauge(Merge::Sum) => "level",
