@@ -1,7 +1,9 @@
 //! Variants that span two dimensions, as a plane of SVG: the stronger the colour, the nearer to the best one.
 
-use crate::intervals::shortened;
+use crate::intervals::LETTERS;
 use crate::picture::Picture;
+use crate::plot::Tick;
+use crate::quantity::shortened;
 use askama::Template;
 use weir_engine::sweep::{Direction, Standing, SweepSummary, SweepVariant};
 
@@ -14,14 +16,9 @@ struct Drawing {
     across: String,
     height: u32,
     width: f64,
-    columns: Vec<Head>,
-    rows: Vec<Head>,
+    columns: Vec<Tick>,
+    rows: Vec<Tick>,
     cells: Vec<DrawnCell>,
-}
-
-struct Head {
-    at: f64,
-    label: String,
 }
 
 struct DrawnCell {
@@ -80,7 +77,7 @@ pub(crate) fn heat_map(
         }
     }
     let said = cells.iter().map(|cell| format!("{}: {}, {}.", cell.name, cell.value, cell.standing));
-    let head = |at: f64, label: &String| Head { at, label: shortened(label) };
+    let head = |at: f64, label: &String| Tick { at, label: shortened(label, LETTERS) };
     let drawing = Drawing {
         title: format!("{} by {} and {}", summary.ranked.title, down.key, across.key),
         description: said.collect::<Vec<_>>().join(" "),

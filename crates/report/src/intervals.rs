@@ -2,8 +2,8 @@
 //! glance.
 
 use crate::picture::{Picture, id};
-use crate::plot::{step, tick_number};
-use crate::quantity::{Units, unit_of};
+use crate::plot::{Tick, step, tick_number};
+use crate::quantity::{Units, shortened, unit_of};
 use askama::Template;
 
 /// One row.
@@ -34,11 +34,6 @@ struct Drawing {
     rows: Vec<DrawnRow>,
 }
 
-struct Tick {
-    at: f64,
-    label: String,
-}
-
 struct DrawnRow {
     name: String,
     at: u32,
@@ -56,8 +51,8 @@ const RIGHT: f64 = 444.0;
 /// Between two rows, and above the first.
 const ROW: u32 = 24;
 const TOP: u32 = 40;
-/// Letters of a name that there is room for.
-const LETTERS: usize = 24;
+/// Letters of a name that there is room for; the rows have whole names as titles.
+pub(crate) const LETTERS: usize = 24;
 
 /// The picture; none if no row has a value.
 pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Option<Picture> {
@@ -74,7 +69,7 @@ pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Opti
     let length = (highest / step).ceil() * step - first * step;
     let x = |value: f64| LEFT + (RIGHT - LEFT) * ((value - first * step) / length).clamp(0.0, 1.0);
     let drawn = |(at, row): (u32, &IntervalRow)| DrawnRow {
-        name: shortened(&row.name),
+        name: shortened(&row.name, LETTERS),
         at: TOP + at * ROW,
         low: x(row.low.unwrap_or(row.mean)),
         mean: x(row.mean),
@@ -99,12 +94,4 @@ pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Opti
         rows: (0..).zip(rows).map(drawn).collect(),
     };
     Some(Picture { svg: drawing.render().ok()?, note: String::new() })
-}
-
-/// A name that fits beside the intervals; the picture's rows have whole ones as titles.
-pub(crate) fn shortened(name: &str) -> String {
-    if name.chars().count() <= LETTERS {
-        return name.to_owned();
-    }
-    name.chars().take(LETTERS - 1).chain(['…']).collect()
 }

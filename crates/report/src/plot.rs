@@ -9,7 +9,7 @@ mod ticks;
 
 pub(crate) use ticks::{Tick, nines, step, tick_number, time_label, time_step};
 
-use crate::quantity::{Units, number, unit_of};
+use crate::quantity::{Units, number, shortened, unit_of};
 use askama::Template;
 use path::{marks, outline, path, thinned};
 use ticks::{nine_ticks, number_ticks, time_ticks};
@@ -159,6 +159,8 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = 366.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 192.0;
+/// Letters of a name that fit beside the lines.
+const NAME_LETTERS: usize = 13;
 /// Between two labels beside the lines.
 const LABEL_GAP: f64 = 14.0;
 
@@ -266,7 +268,7 @@ impl Plot {
             key: line.mark.map_or("m-6 0h12", Mark::path),
             range: outline(&line.range, &axes),
             name: line.name.clone(),
-            label: shortened(&line.name),
+            label: shortened(&line.name, NAME_LETTERS),
             label_at: axes.y(self.label_value(line)),
         };
         let lines = self.lines.iter().filter(|line| line.points.iter().any(|(_, value)| value.is_some()));
@@ -393,15 +395,6 @@ fn part(lines: &mut [DrawnLine]) {
         below = lines[position].label_at.min(below - LABEL_GAP);
         lines[position].label_at = below;
     }
-}
-
-/// What fits beside the lines.
-fn shortened(name: &str) -> String {
-    const ROOM: usize = 13;
-    if name.chars().count() <= ROOM {
-        return name.to_owned();
-    }
-    name.chars().take(ROOM - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -137,6 +137,14 @@ pub(crate) fn moment(epoch_seconds: f64, between: char) -> String {
     weir_engine::date(epoch_seconds, &format!("%Y-%m-%d{between}%H:%M:%S"))
 }
 
+/// A name of no more than `most` letters.
+pub(crate) fn shortened(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
+        return name.to_owned();
+    }
+    name.chars().take(most - 1).chain(['…']).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
