@@ -205,11 +205,6 @@ impl Cell {
         Self { content: Content::Text(text.into()), tone: Tone::Plain }
     }
 
-    /// A text where there is a value.
-    pub(crate) fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
-        value.map_or_else(Self::nothing, |value| Self::text(text(value)))
-    }
-
     pub(crate) fn nothing() -> Self {
         Self::text(crate::quantity::NOTHING)
     }
