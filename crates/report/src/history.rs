@@ -31,7 +31,7 @@ impl Findings for History {
         }
         sections.extend(Section::of_warnings(&self.warnings));
         sections.push(Section::new("Runs", vec![Part::Grid(runs(self))]).detail());
-        Document { title: format!("{} · self", quote(&self.name, LINE)), badges: badges(self), sections }
+        Document { title: format!("{} · history", quote(&self.name, LINE)), badges: badges(self), sections }
     }
 
     fn subject(&self) -> String {
