@@ -3,7 +3,6 @@
 //! Messages that are sent are not kept: each has a token of the caller's, and when a session is resumed the caller is
 //! asked for the message of a token again. What a [`Session`] holds is a few bytes a message in flight.
 
-mod alias;
 mod event;
 mod flight;
 mod options;
@@ -20,8 +19,7 @@ use crate::packet::{
 };
 use crate::property::Properties;
 use crate::reader::{Event, Reader};
-use crate::{Qos, ReasonCode, Version};
-use alias::Aliases;
+use crate::{Aliases, Qos, ReasonCode, Version};
 use flight::Awaits;
 use session::Arrival;
 use std::num::{NonZeroU16, NonZeroU32};

@@ -18,6 +18,7 @@
 //! The standards are *MQTT Version 3.1.1* (OASIS, 29 October 2014) and *MQTT Version 5.0* (OASIS, 7 March 2019).
 //! What breaks one of their rules is an [`Error`] that names the rule.
 
+mod alias;
 pub mod client;
 pub mod delivery;
 pub mod error;
@@ -33,6 +34,7 @@ mod qos;
 mod reader;
 mod version;
 
+pub use alias::Aliases;
 pub use client::{Client, ClientEvent, ClientOptions};
 pub use error::{EncodeError, Error, Violation};
 pub use mark::Mark;

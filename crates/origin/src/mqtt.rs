@@ -12,6 +12,7 @@ mod role;
 mod session;
 mod subscriptions;
 mod thread;
+mod wills;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use broker::Broker;

@@ -1,15 +1,20 @@
 //! WebSocket (RFC 6455) behind its handshake: messages both ways, pings answered, a close received and sent. Frames are
 //! tungstenite's; messages are bounded, and what a peer must not send is an error.
 
+mod client;
+mod pieces;
+
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pieces::Pieces;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use tungstenite::error::{CapacityError, Error, ProtocolError};
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Message, WebSocket as Protocol};
 
+pub use client::{ClientSocket, SocketError, SocketRequest};
 pub use tungstenite::protocol::Role;
 
 /// What the server's key is made with (section 1.3).
@@ -43,6 +48,8 @@ pub struct WebSocket(Protocol<Wire>);
 struct Wire {
     inbox: VecDeque<u8>,
     outbox: Vec<u8>,
+    /// What cuts messages, if they are to come in pieces.
+    pieces: Option<Pieces>,
 }
 
 /// What a peer says.
@@ -50,7 +57,7 @@ struct Wire {
 pub enum Incoming {
     /// A text message.
     Text(String),
-    /// A message of bytes.
+    /// A message of bytes, or a piece of one.
     Binary(Vec<u8>),
     /// The end: its code (1005 if there is none) and its reason. The answer is in the output.
     Close(u16, String),
@@ -90,17 +97,22 @@ impl WebSocket {
         Self(Protocol::from_raw_socket(Wire::default(), role, Some(config)))
     }
 
-    /// Messages may have as many bytes as this from now on.
-    pub fn limit(&mut self, most: usize) {
-        self.0.set_config(|config| {
-            (config.max_message_size, config.max_frame_size) = (Some(most), Some(most));
-        });
+    /// The same for a protocol to which the bounds of binary messages mean nothing: they come in pieces, as they come, and may have
+    /// any length.
+    pub fn in_pieces(role: Role) -> Self {
+        let mut socket = Self::new(role, pieces::PIECE);
+        socket.0.get_mut().pieces = Some(Pieces::default());
+        socket
     }
 
     /// Takes what came; [`Self::poll`] follows.
     pub fn input(&mut self, bytes: &[u8]) {
         if self.0.can_read() {
-            self.0.get_mut().inbox.extend(bytes);
+            let Wire { inbox, pieces, .. } = self.0.get_mut();
+            match pieces {
+                Some(pieces) => pieces.take(bytes, inbox),
+                None => inbox.extend(bytes),
+            }
         }
     }
 

@@ -84,6 +84,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
         );
         for (left_out, why) in [
             (messages.overflowed, "left out: too much waited for a subscriber"),
+            (messages.expired, "left out: they had expired"),
             (messages.unretained, "not kept for later subscribers: too much is kept"),
         ] {
             if left_out > 0 {

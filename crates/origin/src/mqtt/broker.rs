@@ -5,6 +5,7 @@ use super::inbox::{Delivery, Inbox, InboxKey};
 use super::publication::Publication;
 use super::retained::Retained;
 use super::subscriptions::{Matched, Subscriptions, Taken};
+use super::wills::{Will, Wills};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
 use crate::worker::OriginSettings;
@@ -28,8 +29,11 @@ const QUEUE_BYTES: usize = 64 << 20;
 const ALL_QUEUES_BYTES: usize = 256 << 20;
 /// Sessions that are kept without their clients.
 const AWAY: usize = 10_000;
-/// Bytes of their filters.
+/// Bytes of what such sessions keep beside messages: filters, wills that wait, the identifiers of QoS 2 that their clients have not
+/// released, and where messages in flight are noted.
 const AWAY_BYTES: usize = 64 << 20;
+/// Bytes that an identifier takes which a client has not released: two, one of the table, and the table's free places.
+const RECEIVED_BYTES: usize = 4;
 /// The longest that a session is kept without its client.
 pub(super) const LONGEST_AWAY: Duration = Duration::from_secs(86_400);
 /// Effects of faults that are kept.
@@ -64,6 +68,8 @@ pub struct MessageCounts {
     pub dropped_for_one: u64,
     /// Messages that were left out because too much waited for a subscriber.
     pub overflowed: u64,
+    /// Messages that waited for a subscriber until they had expired.
+    pub expired: u64,
     /// Retained messages that were handed on and not kept, because too much is kept.
     pub unretained: u64,
 }
@@ -73,6 +79,8 @@ pub struct MessageCounts {
 pub(crate) enum Message {
     /// What has been counted?
     Report(Sender<Report>),
+    /// The time of a will has come.
+    Wills,
     /// It has to end.
     Stop,
 }
@@ -96,8 +104,10 @@ pub(crate) struct Broker {
     queue_bytes: usize,
     /// Sessions whose clients are away, by the moment until when they are kept.
     away: BTreeSet<(Moment, InboxKey)>,
-    /// Bytes of their filters.
+    /// Bytes of what they keep beside messages; see [`AWAY_BYTES`].
     away_bytes: usize,
+    /// Wills that wait for their clients to come back.
+    wills: Wills,
     /// Faults of messages as they come in, by topic filter.
     scripts: Vec<(String, Box<Script>)>,
     effects: Vec<Effect>,
@@ -112,6 +122,8 @@ pub(super) struct Entered {
     pub(super) other: Option<SessionId>,
     /// Whether it has the session that it had before.
     pub(super) is_resumed: bool,
+    /// The number of the session.
+    pub(super) number: u64,
 }
 
 impl Broker {
@@ -143,6 +155,7 @@ impl Broker {
             queue_bytes: 0,
             away: BTreeSet::new(),
             away_bytes: 0,
+            wills: Wills::default(),
             effects: Vec::new(),
             stopping: false,
             settings,
@@ -165,16 +178,18 @@ impl Broker {
         if let Some(key) = known {
             // A session that was not to outlive its connection ends where another client takes its name.
             if !clean_start && !self.inboxes[key.0].kept_for.is_zero() {
+                // Its client is back before the will's delay is over (MQTT-3.1.3-9).
                 self.end_waiting(key);
                 let inbox = &mut self.inboxes[key.0];
                 (inbox.session, inbox.kept_for) = (Some(session), kept_for);
-                return Entered { key, other, is_resumed: true };
+                return Entered { key, other, is_resumed: true, number: inbox.number };
             }
             self.remove(key);
         }
         let inbox = Inbox {
             session: Some(session),
             client_id: client_id.to_owned(),
+            number: self.counts.clients,
             queue: VecDeque::new(),
             queue_bytes: 0,
             searches: VecDeque::new(),
@@ -182,26 +197,61 @@ impl Broker {
             received: HashSet::new(),
             kept_for,
             away: None,
+            will: None,
         };
+        let number = inbox.number;
         let key = InboxKey(self.inboxes.insert(inbox));
         self.names.insert(client_id.to_owned(), key);
-        Entered { key, other, is_resumed: false }
+        Entered { key, other, is_resumed: false, number }
     }
 
-    /// The connection of a client has ended: its session is kept, or ends with its subscriptions.
-    pub(super) fn leave(&mut self, key: InboxKey, session: SessionId, now: Moment) {
+    /// The connection of a client has ended: its session, which had this number, is kept, or ends with its subscriptions. What of
+    /// its will is to be published now.
+    pub(super) fn leave(
+        &mut self,
+        (key, number): (InboxKey, u64),
+        session: SessionId,
+        will: Option<Will>,
+        now: Moment,
+    ) -> Option<Publication> {
         if !self.owns(key, session) {
-            return;
+            // Another connection goes on with the session: a will that waits is not published (MQTT-3.1.3-9).
+            let goes_on = self.inboxes.get(key.0).is_some_and(|inbox| inbox.number == number);
+            return will.filter(|will| !goes_on || will.delay.is_zero()).map(|will| will.publication);
         }
-        let bytes = self.subscriptions.bytes_of(key);
         let inbox = &mut self.inboxes[key.0];
+        let received = inbox.received.capacity() * RECEIVED_BYTES;
+        let (waits, now_due) = match will {
+            Some(Will { publication, delay }) if !delay.is_zero() => (Some((publication, delay)), None),
+            will => (None, will.map(|will| will.publication)),
+        };
+        let of_will = waits.as_ref().map_or(0, |(publication, _)| publication.weight());
+        let bytes = self.subscriptions.bytes_of(key) + received + inbox.flight.memory() + of_will;
         if inbox.kept_for.is_zero() || self.away.len() >= AWAY || self.away_bytes + bytes > AWAY_BYTES {
-            return self.remove(key);
+            self.remove(key);
+            return now_due.or(waits.map(|(publication, _)| publication));
         }
         let until = now + inbox.kept_for;
         (inbox.session, inbox.away) = (None, Some((until, bytes)));
+        inbox.will = waits
+            .map(|(publication, delay)| self.wills.put((now + delay).min(until), Some(key), publication));
         self.away.insert((until, key));
         self.away_bytes += bytes;
+        now_due
+    }
+
+    /// When the next will is to be published that waits.
+    pub(crate) fn next_will(&self) -> Option<Moment> {
+        self.wills.next()
+    }
+
+    fn publish_wills(&mut self, now: Moment, wake: &mut Vec<SessionId>) {
+        while let Some((key, will)) = self.wills.due(now) {
+            if let Some(inbox) = key.and_then(|key| self.inboxes.get_mut(key.0)) {
+                inbox.will = None;
+            }
+            self.publish(None, will, now, wake);
+        }
     }
 
     /// Whether an inbox is that of a connection, and not of another that has taken its name.
@@ -231,16 +281,21 @@ impl Broker {
         }
     }
 
-    /// A session is not kept without its client any longer.
-    fn end_waiting(&mut self, key: InboxKey) {
-        if let Some((until, bytes)) = self.inboxes[key.0].away.take() {
+    /// A session is not kept without its client any longer; its will, if that waited.
+    fn end_waiting(&mut self, key: InboxKey) -> Option<Publication> {
+        let inbox = &mut self.inboxes[key.0];
+        if let Some((until, bytes)) = inbox.away.take() {
             self.away.remove(&(until, key));
             self.away_bytes -= bytes;
         }
+        inbox.will.take().and_then(|will| self.wills.take(will))
     }
 
     fn remove(&mut self, key: InboxKey) {
-        self.end_waiting(key);
+        if let Some(will) = self.end_waiting(key) {
+            // It waits no longer than its session.
+            self.wills.put(Moment::default(), None, will);
+        }
         let inbox = self.inboxes.remove(key.0);
         if self.names.get(&inbox.client_id) == Some(&key) {
             self.names.remove(&inbox.client_id);
@@ -314,10 +369,19 @@ impl Broker {
     }
 
     /// The next message for a client: of those that are kept first, after at most `steps` that are not for it.
-    pub(crate) fn next_delivery(&mut self, key: InboxKey, steps: &mut usize) -> Option<Delivery> {
+    pub(crate) fn next_delivery(
+        &mut self,
+        key: InboxKey,
+        steps: &mut usize,
+        now: Moment,
+    ) -> Option<Delivery> {
         let inbox = &mut self.inboxes[key.0];
         while let Some(search) = inbox.searches.front_mut() {
             if let Some(publication) = self.retained.find(search, steps) {
+                if publication.is_over(now) {
+                    self.retained.forget(&publication);
+                    continue;
+                }
                 let (qos, identifier) = (publication.qos.min(search.options.qos), search.identifier);
                 return Some(Delivery { publication, qos, retain: true, identifier });
             }
@@ -326,10 +390,17 @@ impl Broker {
             }
             inbox.searches.pop_front();
         }
-        let delivery = inbox.queue.pop_front()?;
-        inbox.queue_bytes -= delivery.publication.weight();
-        self.queue_bytes -= delivery.publication.weight();
-        Some(delivery)
+        while *steps > 0 {
+            let delivery = inbox.queue.pop_front()?;
+            inbox.queue_bytes -= delivery.publication.weight();
+            self.queue_bytes -= delivery.publication.weight();
+            if !delivery.publication.is_over(now) {
+                return Some(delivery);
+            }
+            self.counts.expired += 1;
+            *steps -= 1;
+        }
+        None
     }
 
     /// Whether anything may wait for a client.
@@ -380,7 +451,7 @@ impl Broker {
         wake: &mut Vec<SessionId>,
     ) -> Matched {
         self.forget_expired(now);
-        let publication = Arc::new(publication);
+        let publication = Arc::new(Publication { since: now, ..publication });
         if publication.retain && !self.retained.keep(&publication) {
             self.counts.unretained += 1;
         }
@@ -452,12 +523,13 @@ impl Broker {
 impl World for Broker {
     type Message = Message;
 
-    fn receive(&mut self, message: Message, _: Moment, _: &mut Vec<SessionId>) {
+    fn receive(&mut self, message: Message, now: Moment, wake: &mut Vec<SessionId>) {
         match message {
             Message::Report(reply) => {
                 // The asker may have given up.
                 let _ = reply.send(Report { counts: self.counts, effects: self.effects.clone() });
             }
+            Message::Wills => self.publish_wills(now, wake),
             Message::Stop => self.stopping = true,
         }
     }

@@ -55,6 +55,11 @@ impl Flight {
         self.sent.len()
     }
 
+    /// Bytes that are taken beside those of the messages.
+    pub(super) fn memory(&self) -> usize {
+        self.sent.capacity() * size_of::<(PacketId, Sent)>()
+    }
+
     /// A message goes out. It is kept to be sent again if `keeps`.
     pub(super) fn begin(&mut self, delivery: &Delivery, keeps: bool) -> PacketId {
         let id = self.free_id();

@@ -3,6 +3,7 @@
 use super::flight::Flight;
 use super::publication::Publication;
 use super::retained::Search;
+use super::wills::WillKey;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub(super) struct Inbox {
     /// Its connection; none while it is away.
     pub(super) session: Option<SessionId>,
     pub(super) client_id: String,
+    /// How many clients had been let in when it began: no other session has this number.
+    pub(super) number: u64,
     pub(super) queue: VecDeque<Delivery>,
     /// Bytes of the queue, and of what is kept of the messages in flight.
     pub(super) queue_bytes: usize,
@@ -40,6 +43,8 @@ pub(super) struct Inbox {
     pub(super) received: HashSet<PacketId>,
     /// For how long the session outlives a connection.
     pub(super) kept_for: Duration,
-    /// Until when the client is waited for, and the bytes of its filters.
+    /// Until when the client is waited for, and the bytes that this takes beside messages.
     pub(super) away: Option<(Moment, usize)>,
+    /// A will that waits meanwhile.
+    pub(super) will: Option<WillKey>,
 }

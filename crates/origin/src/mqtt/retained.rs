@@ -45,9 +45,7 @@ impl Retained {
     /// Keeps the last message of its topic; one without payload takes it away (MQTT-3.3.1-6). `false`: there is no room
     /// for it, nor is an older one kept that is not the last any more.
     pub(super) fn keep(&mut self, publication: &Arc<Publication>) -> bool {
-        if let Some((_, before)) = self.kept.remove(&publication.topic) {
-            self.bytes -= before.weight();
-        }
+        self.forget(publication);
         if publication.payload.is_empty() {
             return true;
         }
@@ -58,6 +56,13 @@ impl Retained {
             self.next += 1;
         }
         fits
+    }
+
+    /// Does not keep a message any longer.
+    pub(super) fn forget(&mut self, publication: &Publication) {
+        if let Some((_, gone)) = self.kept.remove(&publication.topic) {
+            self.bytes -= gone.weight();
+        }
     }
 
     /// A subscriber's way through what is kept now.

@@ -2,8 +2,11 @@
 
 mod carrier;
 mod keep_alive;
+mod outbound;
 #[cfg(test)]
 mod outliving;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod silence;
 #[cfg(test)]
@@ -17,17 +20,18 @@ use super::flight::{Acknowledged, Again};
 use super::inbox::{Delivery, InboxKey};
 use super::publication::Publication;
 use super::role::{Role, fault, reason};
+use super::wills::Will;
 use crate::fault::{Answer, Cut, Front, Gate, GateUnit, LinkPhase, Script, Subject, Why};
 use carrier::Carrier;
 use keep_alive::KeepAlive;
+use outbound::Outbound;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::packet::{Acknowledgement, Connack, Connect, Disconnect, Publish};
-use weir_mqtt::property::Properties;
 use weir_mqtt::{
-    Event as Heard, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader, ReasonCode,
-    Version, Violation,
+    Aliases, Event as Heard, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader,
+    ReasonCode, Version, Violation,
 };
 use weir_shard::{Context, Session};
 
@@ -49,6 +53,8 @@ const MESSAGES_A_TURN: usize = 1_024;
 const HELD_BACK: usize = 65_536;
 /// Messages in flight to a client that names no maximum.
 const WINDOW: u16 = 1_000;
+/// Topics that are known by number on a connection, each way: as mosquitto 2 has by default, and some more. A topic has up to 64 KiB.
+const TOPIC_ALIASES: u16 = 16;
 /// How long a client may take to receive the last packet and close.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -70,7 +76,12 @@ pub(crate) struct MqttSession {
     version: Version,
     client_id: String,
     keep_alive: KeepAlive,
-    will: Option<Publication>,
+    will: Option<Will>,
+    /// Topics that the client has given a number to.
+    aliases: Aliases,
+    outbound: Outbound,
+    /// The number of the session with the broker.
+    number: u64,
     /// Messages of a session of before that are still to be sent again.
     resend: VecDeque<PacketId>,
     window: u16,
@@ -116,6 +127,9 @@ impl MqttSession {
             client_id: String::new(),
             keep_alive: KeepAlive::new(now),
             will: None,
+            aliases: Aliases::default(),
+            outbound: Outbound::default(),
+            number: 0,
             resend: VecDeque::new(),
             window: WINDOW,
             resume: None,
@@ -146,7 +160,6 @@ impl MqttSession {
                     }
                     if before == MqttPhase::Accepted && self.phase == MqttPhase::Connected {
                         reader.set_limits(Limits { packet: LARGEST_PACKET, whole: LARGEST_PACKET });
-                        self.carrier.let_in();
                     }
                 }
                 // As large as may be is whole.
@@ -198,7 +211,14 @@ impl MqttSession {
             (Packet::Connect(connect), MqttPhase::Accepted) => self.connect(connect, context),
             (_, MqttPhase::Accepted) => return Err(Violation::FirstPacket),
             (Packet::Connect(_), _) => return Err(Violation::SecondConnect),
-            (Packet::Publish(publish), _) => return self.publish(publish, context),
+            (Packet::Publish(publish), _) => {
+                // Apart, while the message has its topic from them.
+                let mut aliases = std::mem::take(&mut self.aliases);
+                let topic = aliases.resolve(publish, TOPIC_ALIASES);
+                let topic = topic.map(|topic| self.publish(&Publish { topic, ..*publish }, context));
+                self.aliases = aliases;
+                return topic;
+            }
             (Packet::Puback(puback), _) => {
                 if let Some(key) = self.inbox {
                     context.world.acknowledged(key, |flight| flight.on_puback(puback.packet_id));
@@ -295,11 +315,11 @@ impl MqttSession {
         }
         let clean = connect.clean_start;
         let entered = context.world.enter(context.id(), &self.client_id, clean, kept_for, context.now);
-        let Entered { key, other, is_resumed } = entered;
+        let Entered { key, other, is_resumed, number } = entered;
         if let Some(other) = other {
             context.wake(other);
         }
-        self.inbox = Some(key);
+        (self.inbox, self.number) = (Some(key), number);
         if is_resumed {
             self.resend = context.world.unacknowledged(key);
             if context.world.is_subscriber(key) {
@@ -308,10 +328,16 @@ impl MqttSession {
         }
         self.window = connect.properties.receive_maximum().map_or(WINDOW, |most| most.get().min(WINDOW));
         self.will = connect.will.map(|will| {
-            let publish =
-                Publish { qos: will.qos, retain: will.retain, ..Publish::new(will.topic, will.payload) };
-            Publication::of(&publish)
+            let (qos, retain, properties) = (will.qos, will.retain, will.properties);
+            let publish = Publish { qos, retain, properties, ..Publish::new(will.topic, will.payload) };
+            let delay = properties.will_delay_interval().unwrap_or(0);
+            Will { publication: Publication::of(&publish), delay: Duration::from_secs(delay.into()) }
         });
+        if connect.version == Version::V5 {
+            self.outbound = Outbound::to(connect.properties.topic_alias_maximum().unwrap_or(0));
+            let told = properties.push(Property::TopicAliasMaximum(TOPIC_ALIASES));
+            debug_assert_eq!(told, Ok(()), "a short property");
+        }
         self.phase = MqttPhase::Connected;
         context.established();
         let connack = Connack {
@@ -322,18 +348,14 @@ impl MqttSession {
         self.send(&Packet::Connack(connack));
     }
 
-    fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) -> Result<(), Violation> {
-        if publish.properties.topic_alias().is_some() {
-            return Err(Violation::TopicAliasTooHigh);
-        }
-        let Some(key) = self.inbox else { return Ok(()) };
+    fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) {
+        let Some(key) = self.inbox else { return };
         let is_exact = publish.qos == Qos::ExactlyOnce;
         if let Some(id) = publish.packet_id.filter(|_| is_exact)
             && !context.world.receive(key, id)
         {
             // It came before, and was not released (MQTT-4.3.3-10).
-            self.send(&Packet::Pubrec(Acknowledgement::success(id)));
-            return Ok(());
+            return self.send(&Packet::Pubrec(Acknowledgement::success(id)));
         }
         let now = context.now;
         let counts = &mut context.world.counts;
@@ -345,7 +367,7 @@ impl MqttSession {
             self.publisher =
                 Some(Role::begin(LinkPhase::Publish, Subject::Publisher(number), &mut self.script, context));
         }
-        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        let Some(publisher) = &mut self.publisher else { return };
         let mut withheld = publisher.answer == Some(Answer::Nothing);
         if let Some(script) = &mut publisher.script {
             let unit = unit_of(publish.payload.len());
@@ -379,7 +401,7 @@ impl MqttSession {
         if let Some(id) = publish.packet_id {
             if withheld {
                 context.world.counts.withheld += 1;
-                return Ok(());
+                return;
             }
             // MQTT 3.1.1 has one way to say it.
             let outcome = if self.version == Version::V311 { ReasonCode::Success } else { outcome };
@@ -394,7 +416,6 @@ impl MqttSession {
                 self.send(&Packet::Puback(Acknowledgement::of(id, outcome)));
             }
         }
-        Ok(())
     }
 
     /// A subscriber has a message of QoS 2.
@@ -434,7 +455,7 @@ impl MqttSession {
         if let Some(script) = script.filter(|_| rules) {
             let mut steps = MESSAGES_A_TURN;
             while self.gate.len() < HELD_BACK
-                && let Some(delivery) = context.world.next_delivery(key, &mut steps)
+                && let Some(delivery) = context.world.next_delivery(key, &mut steps, now)
             {
                 let unit = unit_of(delivery.publication.payload.len());
                 let ruling = script.rule(&unit, now);
@@ -463,7 +484,7 @@ impl MqttSession {
             if let Some(id) = self.resend.pop_front() {
                 match context.world.again(key, id) {
                     Some(Again::Publish(delivery)) => {
-                        self.write(&delivery, Some(id), true);
+                        self.outbound.write(&delivery, Some(id), true, (self.version, now), &mut self.out);
                     }
                     Some(Again::Pubrel) => self.send(&Packet::Pubrel(Acknowledgement::success(id))),
                     None => {}
@@ -484,7 +505,7 @@ impl MqttSession {
                     }
                 }
             } else {
-                let next = context.world.next_delivery(key, &mut steps);
+                let next = context.world.next_delivery(key, &mut steps, now);
                 if next.is_none() && context.world.has_more(key) {
                     continue;
                 }
@@ -493,36 +514,10 @@ impl MqttSession {
             let Some(delivery) = delivery else { return };
             let is_exchange = delivery.qos != Qos::AtMostOnce;
             let id = is_exchange.then(|| context.world.begin_flight(key, &delivery));
-            if self.write(&delivery, id, false) {
+            if self.outbound.write(&delivery, id, false, (self.version, now), &mut self.out) {
                 context.world.counts.sent += 1;
             }
         }
-    }
-
-    /// Writes a message; says whether it can be written, which what was read can.
-    fn write(&mut self, delivery: &Delivery, packet_id: Option<PacketId>, dup: bool) -> bool {
-        let publication = &*delivery.publication;
-        let mut own;
-        let properties = match (self.version, delivery.identifier) {
-            (Version::V311, _) => Properties::NONE,
-            (Version::V5, None) => publication.properties.properties(),
-            (Version::V5, Some(identifier)) => {
-                own = publication.properties.clone();
-                // A number always fits.
-                let _ = own.push(Property::SubscriptionIdentifier(identifier));
-                own.properties()
-            }
-        };
-        let publish = Publish {
-            dup,
-            qos: delivery.qos,
-            retain: delivery.retain,
-            topic: &publication.topic,
-            packet_id,
-            properties,
-            payload: &publication.payload,
-        };
-        publish.encode(self.version, &mut self.out).is_ok()
     }
 
     fn send(&mut self, packet: &Packet<'_>) {
@@ -613,9 +608,9 @@ impl MqttSession {
         if context.world.owns(key, context.id()) {
             let held: Vec<_> = std::iter::from_fn(|| self.gate.pop()).map(|unit| unit.owner).collect();
             context.world.put_back(key, held.into_iter());
-            context.world.leave(key, context.id(), context.now);
         }
-        if let Some(will) = self.will.take() {
+        let (session, will) = (context.id(), self.will.take());
+        if let Some(will) = context.world.leave((key, self.number), session, will, context.now) {
             let mut wake = Vec::new();
             context.world.publish(None, will, context.now, &mut wake);
             for id in wake {

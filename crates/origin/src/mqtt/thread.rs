@@ -43,8 +43,15 @@ pub(crate) fn start(
             }
         };
         let _ = ready.send(Ok(shard.message_sender()));
+        let own = shard.message_sender();
         while !shard.world.stopping {
-            if shard.turn(clock::now() + LONGEST_SLEEP).is_err() {
+            let now = clock::now();
+            let will = shard.world.next_will();
+            if will.is_some_and(|at| at <= now) {
+                // A message of its own wakes those who receive the will.
+                own.post(Message::Wills);
+            }
+            if shard.turn(will.map_or(now + LONGEST_SLEEP, |at| at.min(now + LONGEST_SLEEP))).is_err() {
                 return;
             }
         }

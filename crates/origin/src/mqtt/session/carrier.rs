@@ -1,7 +1,6 @@
 //! What carries a client's packets: its link, or a WebSocket on it (MQTT 5 section 6). The first byte of a link says which: that
 //! of CONNECT, or the letter of GET.
 
-use super::LARGEST_PACKET;
 use crate::rtc::{is_of_another_site, socket_key};
 use weir_web::websocket::{self, Incoming, Role, WebSocket};
 use weir_web::{Message, Request, Requests, reason};
@@ -104,13 +103,6 @@ impl Carrier {
         frames.packets = packets;
     }
 
-    /// A client was let in: its packets may be as long as those of others.
-    pub(super) fn let_in(&mut self) {
-        if let Self::WebSocket(frames) = self {
-            frames.socket.limit(LARGEST_PACKET as usize);
-        }
-    }
-
     /// Packets as they go on the link, appended to `out`.
     pub(super) fn wrap(&mut self, packets: &[u8], out: &mut Vec<u8>) {
         if let Self::WebSocket(frames) = self {
@@ -139,7 +131,7 @@ fn upgraded(request: &Request, out: &mut Vec<u8>) -> Carrier {
                 .field("Sec-WebSocket-Accept", websocket::accept(key))
                 .field("Sec-WebSocket-Protocol", SUBPROTOCOL);
             out.extend(answer.end());
-            let socket = WebSocket::new(Role::Server, super::LARGEST_BEFORE_CONNECT as usize);
+            let socket = WebSocket::in_pieces(Role::Server);
             return Carrier::WebSocket(Box::new(Frames { socket, packets: Vec::new(), read: 0 }));
         }
     };

@@ -1,28 +1,35 @@
 //! What of a session outlives its connection, and for how long.
 
-use super::{Broker, MqttSession};
+use super::{Broker, Entered, MqttSession};
 use crate::harness::settings;
+use crate::mqtt::Message;
+use crate::mqtt::inbox::InboxKey;
 use std::time::Duration;
-use weir_metrics::Failure;
-use weir_mqtt::packet::{Acknowledgement, Connect, Publish, Subscribe, Subscription, SubscriptionOptions};
+use weir_metrics::{Failure, Moment};
+use weir_mqtt::packet::{
+    Acknowledgement, Connect, Publish, Subscribe, Subscription, SubscriptionOptions, Will,
+};
 use weir_mqtt::property::Properties;
+use weir_mqtt::topic::Filter;
 use weir_mqtt::{
     Event as Heard, Limits, Packet, PacketId, Property, PropertyBuffer, Qos, Reader, ReasonCode, Version,
 };
-use weir_shard::{Event, Rig};
+use weir_shard::{Event, Rig, SessionId, World};
 
 /// A client that comes and goes, and its broker.
 struct Client {
     rig: Rig<Broker>,
     session: MqttSession,
     version: Version,
+    /// For how many seconds its will waits, if it has one.
+    will_delay: Option<u32>,
 }
 
 impl Client {
     fn new(version: Version) -> Self {
         let mut rig = Rig::new(Broker::new(settings()));
         let session = MqttSession::new(&mut rig.world, rig.now);
-        Self { rig, session, version }
+        Self { rig, session, version, will_delay: None }
     }
 
     /// Says CONNECT on another connection; what is answered.
@@ -37,13 +44,23 @@ impl Client {
         if self.version == Version::V5 {
             properties.push(Property::SessionExpiryInterval(expiry)).unwrap();
         }
+        let of_will = PropertyBuffer::new();
+        let of_will = of_will.with(Property::WillDelayInterval(self.will_delay.unwrap_or(0))).unwrap();
+        let of_will = of_will.with(Property::UserProperty(("why", "gone"))).unwrap();
+        let will = self.will_delay.map(|_| Will {
+            topic: "gone",
+            payload: b"keeper",
+            qos: Qos::AtLeastOnce,
+            retain: false,
+            properties: of_will.properties(),
+        });
         self.say(&Packet::Connect(Connect {
             version: self.version,
             clean_start,
             keep_alive: 0,
             properties: properties.properties(),
             client_id: "keeper",
-            will: None,
+            will,
             user_name: None,
             password: None,
         }))
@@ -185,4 +202,77 @@ fn messages_wait_for_a_client_that_is_away_unless_nobody_asked_for_that() {
     }
     assert!(wake.is_empty());
     assert_eq!(client.connect(false, 60), ["CONNACK true", "PUBLISH 1", "PUBLISH 2"]);
+}
+
+#[test]
+fn what_clients_have_not_released_is_kept_for_so_many_of_them() {
+    let mut broker = Broker::new(settings());
+    let (now, hour) = (Moment::default(), Duration::from_secs(3_600));
+    let connection = SessionId::made_up(0);
+    let names: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+    for name in &names {
+        let Entered { key, number, .. } = broker.enter(connection, name, false, hour, now);
+        for packet_id in 1..=u16::MAX {
+            assert!(broker.receive(key, id(packet_id)));
+        }
+        broker.leave((key, number), connection, None, now);
+    }
+    let resumed = names.iter().filter(|name| broker.enter(connection, name, false, hour, now).is_resumed);
+    let resumed = resumed.count();
+    assert!((64..=256).contains(&resumed), "{resumed} of 1,000 sessions with 65,535 identifiers each");
+}
+
+/// Another client, which receives wills.
+fn watcher(client: &mut Client) -> InboxKey {
+    let (broker, now) = (&mut client.rig.world, client.rig.now);
+    let key = broker.enter(SessionId::made_up(9), "watcher", true, Duration::ZERO, now).key;
+    let options = SubscriptionOptions::qos(Qos::AtLeastOnce);
+    assert!(broker.subscribe(key, &Filter::parse("gone").unwrap(), options, None));
+    key
+}
+
+/// The wills that have come to it when this much more time has passed.
+fn wills(client: &mut Client, watcher: InboxKey, seconds: u64) -> Vec<String> {
+    client.rig.now = client.rig.now + Duration::from_secs(seconds);
+    let (broker, now) = (&mut client.rig.world, client.rig.now);
+    if broker.next_will().is_some_and(|at| at <= now) {
+        World::receive(broker, Message::Wills, now, &mut Vec::new());
+    }
+    let deliveries = std::iter::from_fn(|| broker.next_delivery(watcher, &mut 9, now));
+    let properties =
+        deliveries.map(|it| it.publication.properties.properties().user_property("why").map(str::to_owned));
+    properties.map(Option::unwrap).collect()
+}
+
+#[test]
+fn a_will_waits_for_its_delay_or_the_end_of_the_session_and_not_at_all_if_its_client_comes_back() {
+    let mut client = Client::new(Version::V5);
+    let watcher = watcher(&mut client);
+    client.will_delay = Some(10);
+    client.connect(false, 60);
+    client.break_off();
+    assert!(wills(&mut client, watcher, 9).is_empty());
+    assert_eq!(wills(&mut client, watcher, 1), ["gone"]);
+    // MQTT-3.1.3-9.
+    client.connect(false, 60);
+    client.break_off();
+    assert!(wills(&mut client, watcher, 9).is_empty());
+    assert_eq!(client.connect(false, 4), ["CONNACK true"]);
+    assert!(wills(&mut client, watcher, 9).is_empty());
+    // The session ends before the delay is over: by its time, by a clean start, with its connection.
+    client.break_off();
+    assert_eq!(wills(&mut client, watcher, 4), ["gone"]);
+    client.connect(false, 60);
+    client.break_off();
+    client.connect(true, 60);
+    assert_eq!(wills(&mut client, watcher, 0), ["gone"]);
+    client.break_off();
+    client.connect(true, 0);
+    assert_eq!(wills(&mut client, watcher, 0), ["gone"]);
+    client.break_off();
+    assert_eq!(wills(&mut client, watcher, 0), ["gone"]);
+    client.will_delay = Some(0);
+    client.connect(false, 60);
+    client.break_off();
+    assert_eq!(wills(&mut client, watcher, 0), ["gone"], "no delay");
 }

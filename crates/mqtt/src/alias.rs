@@ -1,20 +1,19 @@
-//! Topics that a server sends by number (MQTT 5 section 3.3.2.3.4).
+//! Topics that are sent by number (MQTT 5 section 3.3.2.3.4).
 
 use crate::error::Violation;
 use crate::packet::Publish;
 
-/// The topics of one connection, by alias; they do not outlive it (MQTT-3.3.2-7).
+/// The topics that the peer of one connection has given a number to; they do not outlive it (MQTT-3.3.2-7).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aliases(Vec<String>);
+pub struct Aliases(Vec<String>);
 
 impl Aliases {
-    /// The topic of a message; remembers it if the message gives it a number.
+    /// The topic of a message; remembers it if the message gives it a number, which is at most `maximum`.
+    ///
+    /// # Errors
+    /// A number above that, or one that stands for nothing yet.
     #[inline]
-    pub(super) fn resolve<'a>(
-        &'a mut self,
-        publish: &Publish<'a>,
-        maximum: u16,
-    ) -> Result<&'a str, Violation> {
+    pub fn resolve<'a>(&'a mut self, publish: &Publish<'a>, maximum: u16) -> Result<&'a str, Violation> {
         let Some(alias) = publish.properties.topic_alias() else { return Ok(publish.topic) };
         if alias.get() > maximum {
             return Err(Violation::TopicAliasTooHigh);
@@ -31,7 +30,7 @@ impl Aliases {
         Ok(publish.topic)
     }
 
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.0.capacity() * size_of::<String>() + self.0.iter().map(String::capacity).sum::<usize>()
     }
 }

@@ -1,0 +1,141 @@
+//! What MQTT 5 says of messages, on its way through a broker: aliases of topics, and how long a message is of use.
+
+use super::turns::connected;
+use super::{Broker, MqttSession, TOPIC_ALIASES};
+use crate::harness::settings;
+use std::num::NonZeroU16;
+use std::time::Duration;
+use weir_mqtt::packet::{Connect, Publish, Subscribe, Subscription, SubscriptionOptions};
+use weir_mqtt::property::Properties;
+use weir_mqtt::{Event as Heard, Limits, Packet, PacketId, Property, PropertyBuffer, Qos, Reader, Version};
+use weir_shard::{Event, Rig};
+
+const LONG: &str = "a/topic/that/is/long";
+
+/// A client that takes so many aliases, subscribed to everything.
+fn client(aliases: u16) -> (Rig<Broker>, MqttSession) {
+    let mut rig = Rig::new(Broker::new(settings()));
+    let mut session = MqttSession::new(&mut rig.world, rig.now);
+    rig.dispatch(&mut session, Event::Connected);
+    let properties = PropertyBuffer::new().with(Property::TopicAliasMaximum(aliases)).unwrap();
+    let connect = Connect {
+        version: Version::V5,
+        clean_start: true,
+        keep_alive: 0,
+        properties: properties.properties(),
+        client_id: "a",
+        will: None,
+        user_name: None,
+        password: None,
+    };
+    let mut bytes = Vec::new();
+    Packet::Connect(connect).encode(Version::V5, &mut bytes).unwrap();
+    rig.dispatch(&mut session, Event::Bytes(&bytes));
+    subscribe(&mut rig, &mut session);
+    (rig, session)
+}
+
+fn subscribe(rig: &mut Rig<Broker>, session: &mut MqttSession) {
+    let all = [Subscription { filter: "#", options: SubscriptionOptions::qos(Qos::AtMostOnce) }];
+    let mut bytes = Vec::new();
+    let id = PacketId::new(1).unwrap();
+    Subscribe::write(id, &Properties::NONE, &all, Version::V5, &mut bytes).unwrap();
+    rig.dispatch(session, Event::Bytes(&bytes));
+    rig.take_sent();
+}
+
+/// Publishes; what the client is sent: topic, alias and expiry of each message, and the names of other packets.
+fn publish(
+    rig: &mut Rig<Broker>,
+    session: &mut MqttSession,
+    topic: &str,
+    own: &[Property<'_>],
+) -> Vec<String> {
+    let mut properties = PropertyBuffer::new();
+    own.iter().for_each(|it| properties.push(*it).unwrap());
+    let publish = Publish { properties: properties.properties(), ..Publish::new(topic, b"hello") };
+    let mut bytes = Vec::new();
+    publish.encode(Version::V5, &mut bytes).unwrap();
+    rig.dispatch(session, Event::Bytes(&bytes));
+    said(&rig.take_sent())
+}
+
+fn said(sent: &[u8]) -> Vec<String> {
+    let (mut reader, mut input, mut said) = (Reader::new(Version::V5, Limits::default()), sent, Vec::new());
+    while let Some(event) = reader.next(&mut input).unwrap() {
+        said.push(match event {
+            Heard::Packet(Packet::Publish(it)) => {
+                let (alias, expiry) = (it.properties.topic_alias(), it.properties.message_expiry_interval());
+                format!("{} {:?} {:?}", it.topic, alias.map(NonZeroU16::get), expiry)
+            }
+            Heard::Packet(Packet::Disconnect(it)) => format!("DISCONNECT {:#x}", it.reason.code()),
+            Heard::Packet(other) => format!("{:?}", other.kind()),
+            other => panic!("{other:?}"),
+        });
+    }
+    said
+}
+
+fn alias(number: u16) -> [Property<'static>; 1] {
+    [Property::TopicAlias(NonZeroU16::new(number).unwrap())]
+}
+
+#[test]
+fn a_client_sends_a_topic_by_number_and_is_let_go_when_it_names_one_that_is_not() {
+    let (mut rig, mut session) = client(0);
+    assert_eq!(publish(&mut rig, &mut session, LONG, &alias(TOPIC_ALIASES)), [format!("{LONG} None None")]);
+    assert_eq!(publish(&mut rig, &mut session, "", &alias(TOPIC_ALIASES)), [format!("{LONG} None None")]);
+    assert_eq!(publish(&mut rig, &mut session, "b", &alias(TOPIC_ALIASES)), ["b None None"]);
+    assert_eq!(publish(&mut rig, &mut session, "", &alias(TOPIC_ALIASES)), ["b None None"], "the latest");
+    for (number, reason) in [(1, "0x82"), (TOPIC_ALIASES + 1, "0x94")] {
+        let (mut rig, mut session) = client(0);
+        assert_eq!(publish(&mut rig, &mut session, "", &alias(number)), [format!("DISCONNECT {reason}")]);
+    }
+    let (_, _, connack) = connected(Version::V5, 0);
+    let (mut reader, mut input) = (Reader::new(Version::V5, Limits::default()), &connack[..]);
+    let Ok(Some(Heard::Packet(Packet::Connack(connack)))) = reader.next(&mut input) else {
+        panic!("no CONNACK")
+    };
+    assert_eq!(connack.properties.topic_alias_maximum(), Some(TOPIC_ALIASES));
+}
+
+#[test]
+fn a_client_is_sent_the_first_long_topics_by_number_as_many_as_it_takes() {
+    let (mut rig, mut session) = client(2);
+    let mut send = |topic: &str| publish(&mut rig, &mut session, topic, &[]).remove(0);
+    assert_eq!(send("short"), "short None None");
+    assert_eq!([send(LONG), send(LONG)], [format!("{LONG} Some(1) None"), " Some(1) None".to_owned()]);
+    assert_eq!(send("another/topic"), "another/topic Some(2) None");
+    assert_eq!([send("a/third/topic"), send("a/third/topic")], ["a/third/topic None None"; 2]);
+    assert_eq!(send("another/topic"), " Some(2) None");
+}
+
+#[test]
+fn a_message_says_how_long_it_is_of_use_yet_and_is_left_out_when_it_is_not() {
+    let (mut rig, mut session) = client(0);
+    let expiry = [Property::MessageExpiryInterval(10)];
+    assert_eq!(publish(&mut rig, &mut session, "x", &expiry), ["x None Some(10)"]);
+    // Another client's messages wait for one that is away; and one is kept.
+    let (broker, begin) = (&mut rig.world, rig.now);
+    let mut put = |topic: &str, seconds, retain| {
+        let properties = PropertyBuffer::new().with(Property::MessageExpiryInterval(seconds)).unwrap();
+        let (properties, payload) = (properties.properties(), b"hello");
+        let publish = Publish { properties, retain, qos: Qos::AtMostOnce, ..Publish::new(topic, payload) };
+        let publication = crate::mqtt::publication::Publication::of(&publish);
+        broker.publish(None, publication, begin, &mut Vec::new());
+    };
+    put("gone", 5, false);
+    put("there", 30, false);
+    put("kept", 30, true);
+    put("not/kept", 5, true);
+    rig.now = begin + Duration::from_millis(5_500);
+    rig.dispatch(&mut session, Event::Woken);
+    assert_eq!(said(&rig.take_sent()), ["there None Some(25)", "kept None Some(25)"]);
+    assert_eq!(rig.world.counts.expired, 2);
+    let all = [Subscription { filter: "+/#", options: SubscriptionOptions::qos(Qos::AtMostOnce) }];
+    let mut bytes = Vec::new();
+    let id = PacketId::new(2).unwrap();
+    Subscribe::write(id, &Properties::NONE, &all, Version::V5, &mut bytes).unwrap();
+    rig.dispatch(&mut session, Event::Bytes(&bytes));
+    assert_eq!(said(&rig.take_sent()), ["Suback", "kept None Some(25)"]);
+}
