@@ -12,6 +12,9 @@ use weir_metrics::Failure;
 /// Addresses that are named; more of them are counted.
 const NAMED: usize = 3;
 
+/// What helps clients that were let in, and saw nothing for as long as they were there.
+const UNPUBLISHED: &str = "check that somebody publishes it: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
+
 /// Of a run in which nothing was measured.
 #[derive(Debug)]
 pub(crate) struct Headline {
@@ -38,7 +41,10 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
             Outcome::Completed | Outcome::NobodyLeft => format!("{what} in {after}"),
             _ => format!("{what}: {}", ending(summary)),
         };
-        return Some(Headline { line, remedy: None, is_whole: true });
+        let is_over = matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft);
+        let plays = workloads.iter().any(|it| it.role == Role::Play);
+        let remedy = (is_over && plays).then_some(UNPUBLISHED);
+        return Some(Headline { line, remedy, is_whole: true });
     };
     let planned = count(workloads.iter().map(|it| it.slots.planned).sum());
     let words = quote(&commonest.words, LINE);

@@ -26,7 +26,7 @@ use weir_engine::record;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, Scenario, Span, Step as ScenarioStep, Variant};
 use weir_engine::series::{Ending, Variation};
-use weir_engine::summary::Role;
+use weir_engine::summary::{Outcome, Role, Summary, VerdictState};
 use weir_metrics::parse_rate;
 use weir_report::load_line;
 use weir_shard::clock;
@@ -349,13 +349,19 @@ impl<'a> Trials<'a> {
         let run = SteppedRun { scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(&generators, interrupt, start)?;
         trouble.map_or(Ok(()), Err)?;
-        if is_first && summary.is_unanswered() {
-            // No load is small enough for a server that is not there.
+        if is_first && is_of_nothing(&summary) {
+            // No load is small enough for a server that is not there, or for a stream that nobody publishes.
             let line = weir_report::shortfall(&summary).unwrap_or_default();
             return Err(Failure::new(Exit::TargetDied, line));
         }
         Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, &judged)))
     }
+}
+
+/// Whether no client ever played, though the run could be believed and went to its end: a server that dies has carried too many.
+fn is_of_nothing(summary: &Summary) -> bool {
+    let is_over = matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft);
+    summary.is_unanswered() || is_over && summary.verdict.state == VerdictState::NothingMeasured
 }
 
 /// The loads, the first to begin with, and what a bound has to be held for.

@@ -264,6 +264,22 @@ fn where_nobody_answers_the_answer_says_so() {
 }
 
 #[test]
+fn a_stream_that_nobody_publishes_ends_the_search_with_what_its_first_run_says() {
+    let _machine = shared();
+    // The origin lets viewers in, and sends them nothing.
+    let (_origin, port) = origin_for(50);
+    let folder = tempfile::tempdir().unwrap();
+    let (url, out) = (format!("rtmp://127.0.0.1:{port}/live/a"), folder.path().join("out"));
+    let words = ["capacity", &url, "--from", "2", "-q", "-o", out.to_str().unwrap()];
+    let brief = ["--slice", "1s", "--hold", "3s", "--warmup", "0s", "--accept", CHECKS_OF_THE_MACHINE];
+    let said = says(words.iter().chain(&brief));
+    assert_eq!((said.code, said.err.lines().count()), (Some(97), 1), "{}", said.err);
+    for words in ["no client played at rtmp://127.0.0.1:", "check that somebody publishes"] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+}
+
+#[test]
 fn ctrl_c_in_a_trial_leaves_what_was_known() {
     let _machine = shared();
     let (_origin, port) = origin_for(50);
