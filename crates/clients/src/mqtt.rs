@@ -28,7 +28,7 @@ pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
-pub(crate) use template::without_places;
+pub(crate) use template::{PLACES, without_places};
 pub use topic::check_filter;
 pub use workload::{play, publish};
 

@@ -167,13 +167,15 @@ pub enum TargetError {
     },
     /// Braces hold something else than the one thing that is known.
     #[error(
-        "{url}: {placeholder} stands for nothing; {{i}} alone is known (%7B and %7D are the braces themselves)"
+        "{url}: {placeholder} stands for nothing; known here: {known} (%7B and %7D are the braces themselves)"
     )]
     UnknownPlaceholder {
         /// The URL.
         url: String,
         /// From the brace on.
         placeholder: String,
+        /// What may stand there.
+        known: &'static str,
     },
     /// No URL was given.
     #[error("no URL; give one such as rtmp://host/app/stream")]
@@ -224,14 +226,16 @@ pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), Targ
     for url in urls {
         // Not what a query holds: it may be a secret. Of a key, only what is a placeholder is shown.
         let mut rest = SecretUrl::new(&**url).with_key().replace("{i}", "");
+        let mut known = "{i}";
         if url.starts_with("mqtt") {
             // A topic may name the client and the message, too.
             rest = crate::mqtt::without_places(&rest);
+            known = crate::mqtt::PLACES;
         }
         if let Some(at) = rest.find(['{', '}']) {
             let end = rest[at..].find('}').map_or(rest.len(), |length| at + length + 1);
             let placeholder = rest[at..end].to_owned();
-            return Err(TargetError::UnknownPlaceholder { url: shown(url), placeholder });
+            return Err(TargetError::UnknownPlaceholder { url: shown(url), placeholder, known });
         }
         if streams.is_none() && url.contains("{i}") {
             return Err(TargetError::NoStreams { url: shown(url) });

@@ -251,20 +251,24 @@ impl Messages {
             );
         }
         if self.avro_encoding.is_some() && !matches!(self.payload, Payload::Avro(_)) {
-            return wrong("avro_encoding is of avro: payloads; write avro:FILE.avsc, or leave it out");
+            return wrong(
+                "--avro-encoding (`avro_encoding`) is of avro: payloads; write avro:FILE.avsc, or leave it out",
+            );
         }
         match (self.avro_encoding, self.schema_id) {
             (Some(framing), None) if framing.is_registered() => {
                 return wrong(
-                    "confluent and apicurio records carry the id of their schema; give it as schema_id",
+                    "confluent and apicurio records carry the id of their schema; give it by --schema-id (`schema_id`)",
                 );
             }
             (Some(Framing::Confluent), Some(id)) if id > u32::MAX.into() => {
-                return wrong("schema_id: confluent records have room for an id of 32 bits; write apicurio");
+                return wrong(
+                    "--schema-id (`schema_id`): confluent records have room for an id of 32 bits; write apicurio",
+                );
             }
             (framing, Some(_)) if !framing.is_some_and(Framing::is_registered) => {
                 return wrong(
-                    "schema_id is of avro_encoding confluent and apicurio; name one, or leave it out",
+                    "--schema-id (`schema_id`) is of --avro-encoding confluent and apicurio; name one, or leave it out",
                 );
             }
             _ => {}
@@ -341,7 +345,8 @@ fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError
     let (connection, delivery): (Connection, Delivery) = (given.read()?, given.read()?);
     let (users, carriage): (Users, Carriage) = (given.read()?, given.read()?);
     if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
-        let words = "credentials has the users and passwords; leave user and password_file out";
+        let words =
+            "--credentials (`credentials`) has the users and passwords; leave user and password_file out";
         return Err(WorkloadError::Options(words.to_owned()));
     }
     let mut credentials = users.read()?;
@@ -498,7 +503,7 @@ mod tests {
                 &[("payload", "avro:a.avsc"), ("avro_encoding", "x")],
                 "write schemaless, single-object, confluent, apicurio or container",
             ),
-            (&[("payload", "avro:a.avsc"), ("avro_encoding", "confluent")], "give it as schema_id"),
+            (&[("payload", "avro:a.avsc"), ("avro_encoding", "confluent")], "give it by --schema-id"),
             (&[("payload", "avro:a.avsc"), ("schema_id", "7")], "name one, or leave it out"),
             (
                 &[("payload", "avro:a"), ("avro_encoding", "confluent"), ("schema_id", "4294967296")],

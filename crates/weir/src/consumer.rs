@@ -90,7 +90,8 @@ pub(crate) fn consuming(
             // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
             let registry = trust(false, scenario.cacert.as_deref());
             let subscription = asked(&spec.options).map_err(&wrong)?;
-            let (settings, decode) = settings(source, &into, &subscription, &registry).map_err(&wrong)?;
+            let (settings, decode) = settings(source, &into, &subscription, &registry)
+                .map_err(|error| wrong(error.to_string()))?;
             messages.broker.clone_from(&settings.source.name);
             weir_consumer::ingester(settings, decode, into.empty, timeout)
         }

@@ -146,10 +146,8 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let (into, mqtt) = specs(args);
     // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
     let trust = trust(false, cacert.as_deref());
-    let is_flag = |line: &str| line.starts_with("save: ") || line.starts_with("schema_registry: ");
-    let (mut settings, decode) = settings(source, &into, &mqtt, &trust).map_err(|line| {
-        usage(if is_flag(&line) { format!("--{}", line.replacen('_', "-", 1)) } else { line })
-    })?;
+    let (mut settings, decode) =
+        settings(source, &into, &mqtt, &trust).map_err(|error| usage(error.of_command_line()))?;
     let place = settings.destination.to_string();
     let options = &mut settings.source.options;
     options.client_id =
@@ -161,35 +159,54 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     Ok((settings, decode))
 }
 
+/// Why there is no ingester.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    /// An option, by its key in a scenario, asks for what cannot be.
+    #[error("{0}: {1}")]
+    Option(&'static str, String),
+    /// A file that an option names cannot be used.
+    #[error("{0}")]
+    File(String),
+}
+
+impl SettingsError {
+    /// The same where options are flags.
+    fn of_command_line(&self) -> String {
+        match self {
+            Self::Option(key, words) => format!("--{}: {words}", key.replace('_', "-")),
+            Self::File(words) => words.clone(),
+        }
+    }
+}
+
 /// What an ingester does, whose session ends with it; and how it reads payloads.
 pub(crate) fn settings(
     source: MqttSource,
     into: &IntoSpec,
     subscription: &Subscription,
     trust: &HttpTrust,
-) -> Result<(IngestSettings, Decode), String> {
-    let schema = into.schema.as_deref().map(schema).transpose().map_err(|failure| failure.to_string())?;
+) -> Result<(IngestSettings, Decode), SettingsError> {
+    let of = |key: &'static str| move |words: String| SettingsError::Option(key, words);
+    let schema = into.schema.as_deref().map(schema).transpose();
+    let schema = schema.map_err(|failure| SettingsError::File(failure.to_string()))?;
     let decode = match &schema {
         Some(schema) => Decode::records(schema, format(into)?),
         None => Decode::raw(),
     };
     let decode = match &into.schema_registry {
-        Some(place) => {
-            let schemas = writer_schemas(place, trust).map_err(|line| format!("schema_registry: {line}"))?;
-            decode.with_writers(schemas)
-        }
+        Some(place) => decode.with_writers(writer_schemas(place, trust).map_err(of("schema_registry"))?),
         None => decode,
     };
-    let save = into.save.as_deref().ok_or("into: say where rows go: `save: sqlite:FILE`")?;
-    let destination =
-        destination(save, into.save_password_file.as_deref()).map_err(|line| format!("save: {line}"))?;
+    let nowhere = || SettingsError::Option("into", "say where rows go: `save: sqlite:FILE`".to_owned());
+    let save = into.save.as_deref().ok_or_else(nowhere)?;
+    let destination = destination(save, into.save_password_file.as_deref()).map_err(of("save"))?;
     let is_parquet = matches!(destination, Destination::Parquet(_));
     let durability = into.durability.as_deref().map_or(Ok(Durability::Full), str::parse);
-    let durability = durability.map_err(|error: UnknownDurability| format!("durability: {error}"))?;
+    let durability = durability.map_err(|error: UnknownDurability| of("durability")(error.to_string()))?;
     if is_parquet && durability != Durability::Full {
-        return Err(
-            "durability: a file of Parquet is on the disk when it has its name; leave it out".to_owned()
-        );
+        let words = "a file of Parquet is on the disk when it has its name; leave it out";
+        return Err(of("durability")(words.to_owned()));
     }
     // A batch of Parquet is a file.
     let (batch, linger) = if is_parquet { (50_000, 1_000) } else { (1_000, 50) };
@@ -204,7 +221,7 @@ pub(crate) fn settings(
     options.clean_start = version == MqttVersion::V311;
     options.keep_alive = connection.keep_alive.as_secs().min(u16::MAX.into()) as u16;
     options.receive_maximum = window;
-    let elsewhere = connection.credentials().map_err(|error| error.to_string())?;
+    let elsewhere = connection.credentials().map_err(|error| SettingsError::File(error.to_string()))?;
     let name = source.target.base();
     if let Some(credentials) = source.credentials.or(elsewhere) {
         options.password = Some(credentials.password.into_bytes()).filter(|password| !password.is_empty());
@@ -229,25 +246,28 @@ pub(crate) fn settings(
 }
 
 /// How records are encoded.
-fn format(into: &IntoSpec) -> Result<Format, String> {
+fn format(into: &IntoSpec) -> Result<Format, SettingsError> {
     match into.format.as_deref().unwrap_or("avro") {
         "json" => Ok(Format::Json),
         "avro-json" => Ok(Format::AvroJson),
         "avro" => {
-            let framing: Framing = into
-                .avro_encoding
-                .as_deref()
-                .map_or(Ok(Framing::Schemaless), str::parse)
-                .map_err(|error: UnknownFraming| format!("avro_encoding: {error}"))?;
+            let framing: Framing =
+                into.avro_encoding.as_deref().map_or(Ok(Framing::Schemaless), str::parse).map_err(
+                    |error: UnknownFraming| SettingsError::Option("avro_encoding", error.to_string()),
+                )?;
             if framing.is_registered() && into.schema_registry.is_none() {
-                return Err(format!(
-                    "avro_encoding: {framing} records carry the id of their schema; say where schemas are found with \
-                     schema_registry: a URL, or a file of JSON such as {{\"7\": \"old.avsc\"}}"
-                ));
+                let words = format!(
+                    "{framing} records carry the id of their schema; say where schemas are found with --schema-registry \
+                     (`schema_registry`): a URL, or a file of JSON such as {{\"7\": \"old.avsc\"}}"
+                );
+                return Err(SettingsError::Option("avro_encoding", words));
             }
             Ok(Format::Avro(framing))
         }
-        other => Err(format!("format: '{other}' is no encoding; write avro, json or avro-json")),
+        other => {
+            let words = format!("'{other}' is no encoding; write avro, json or avro-json");
+            Err(SettingsError::Option("format", words))
+        }
     }
 }
 

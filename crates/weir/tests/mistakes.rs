@@ -43,6 +43,11 @@ const MISTAKES: &[Mistake] = &[
         &["nosuch.invalid has no address", "check the name"],
     ),
     Mistake("publish http://127.0.0.1/x.ts -d 1s", 2, &["http://"]),
+    Mistake(
+        "publish mqtt://127.0.0.1/t/{clinet} -d 1s",
+        2,
+        &["{clinet} stands for nothing; known here: {i}, {client}, {user}, {id}, {random:N}, {seq} ("],
+    ),
     Mistake("play mqtt://127.0.0.1 -d 1s", 2, &["no topic in the path; write mqtt://host/topic"]),
     Mistake("init ftp://h/x", 2, &["weir help urls"]),
     // Thresholds.
@@ -54,6 +59,19 @@ const MISTAKES: &[Mistake] = &[
         "play rtmp://127.0.0.1/a/b --threshold 'server.cpu < 80%'",
         2,
         &["no process is watched", "--watch"],
+    ),
+    // Options that ask for one another.
+    Mistake("ingest mqtt://127.0.0.1/t", 2, &["--save"]),
+    Mistake("ingest mqtt://127.0.0.1/t --save rows.db", 2, &["--save: ", "write sqlite:FILE"]),
+    Mistake(
+        "ingest mqtt://127.0.0.1/t --save sqlite:rows.db --schema a.avsc --avro-encoding confluent",
+        2,
+        &["--avro-encoding: confluent records carry", "--schema-registry"],
+    ),
+    Mistake(
+        "publish mqtt://127.0.0.1/t --payload avro:a.avsc --avro-encoding confluent -d 1s",
+        2,
+        &["give it by --schema-id"],
     ),
     // Files.
     Mistake("run nosuch.yaml", 2, &["nosuch.yaml", "No such file"]),
@@ -91,6 +109,7 @@ fn write_files(folder: &Path) {
             "workloads:\n  - play: rtmp://h/a/b\n    duration: 5s\nthresholds:\n  - startupp.p99 < 1s\n",
         ),
         ("empty.yaml", ""),
+        ("a.avsc", r#"{"type": "record", "name": "A", "fields": [{"name": "n", "type": "long"}]}"#),
     ];
     for (name, text) in files {
         fs::write(folder.join(name), text).unwrap();

@@ -67,6 +67,9 @@ fn place(text: &str) -> Option<(Part<'static>, usize)> {
     Some((place, name.len() + 2))
 }
 
+/// What may stand in the topic of a URL, for a person who has written something else.
+pub(crate) const PLACES: &str = "{i}, {client}, {user}, {id}, {random:N}, {seq}";
+
 /// A topic without the places that topics may have.
 pub(crate) fn without_places(topic: &str) -> String {
     let texts = parts(topic).map(|part| match part {

@@ -57,7 +57,7 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
     for (arguments, words) in [
         (&["play", rtmp, "--streams", "3"][..], "no {i} in a URL"),
         (&["play", template, "-c", "3"], "say how many with --streams N"),
-        (&["publish", "rtmp://127.0.0.1:9/live/{x}"], "{x} stands for nothing; {i} alone is known"),
+        (&["publish", "rtmp://127.0.0.1:9/live/{x}"], "{x} stands for nothing; known here: {i} ("),
         (&["play", rtmp, "--bind-addr", "::1"], "of the target's family"),
         (&["play", "rtmp://[::1]:9/live/a", "--bind-addr", "127.0.0.1"], "of the target's family"),
         (&["play", rtmp, "--bind-addr", "192.0.2.1"], "give an address of this machine"),
